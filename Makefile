@@ -1,0 +1,84 @@
+# Everything a checkout needs, by name. `make` alone lists the targets.
+
+PYTHON ?= python3
+PORT ?= 8000
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet --quiet
+LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
+	--custom-compile-command 'make lock'
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-dev serve test lint types layers format lock snapshot browser clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.runtime ## make .venv with trellis and what it needs to run
+
+setup-dev: $(VENV)/.dev ## the same, with the tools for working on it
+
+serve: setup ## serve a demonstration community on http://127.0.0.1:$(PORT), database var/trellis.db
+	@mkdir -p var
+	@TRELLIS_DATABASE_URL="$${TRELLIS_DATABASE_URL:-sqlite:///var/trellis.db}"; export TRELLIS_DATABASE_URL; \
+	exec $(BIN)/trellis serve --demo --port $(PORT)
+
+test: setup-dev browser lint types layers ## every check: lint, types, layers, tests
+	@echo "Running the tests …"
+	@$(BIN)/pytest -n 2 --durations=10
+
+lint: setup-dev ## style: ruff
+	@echo "Checking the style …"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: setup-dev ## types: mypy, strict
+	@echo "Checking the types …"
+	@$(BIN)/mypy
+
+layers: setup-dev ## who imports whom: import-linter
+	@echo "Checking who imports whom …"
+	@$(BIN)/lint-imports
+
+format: setup-dev ## let ruff put the code in order
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+lock: setup-dev ## pin the newest dependencies in requirements/
+	@echo "Resolving the dependencies …"
+	@$(LOCK) --upgrade --group dev pyproject.toml --output-file requirements/dev.txt
+	@$(LOCK) --upgrade --group build --constraints requirements/dev.txt pyproject.toml --output-file requirements/runtime.txt
+
+snapshot: setup ## write docs/openapi.json
+	@mkdir -p docs
+	@$(BIN)/trellis openapi > docs/openapi.json.new
+	@mv docs/openapi.json.new docs/openapi.json
+
+browser: ## see that the tests have a browser
+	@scripts/browser
+
+clean: ## remove what the other targets made, but not var/
+	rm -rf $(VENV) build dist .coverage .coverage.* htmlcov .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Stamps: each is older than what it was made from only when there is something to do.
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "trellis needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>/dev/null || echo 'not there')." >&2; \
+		echo "Name another one, for example: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@echo "Making the virtual environment .venv …"
+	@$(PYTHON) -m venv $(VENV) || { \
+		echo "Python could not make a virtual environment. On Debian and Ubuntu: apt-get install python3-venv" >&2; \
+		rm -rf $(VENV); exit 1; }
+
+$(VENV)/.runtime: requirements/runtime.txt pyproject.toml | $(BIN)/python
+	@echo "Installing the pinned dependencies into .venv …"
+	@$(PIP) install --require-hashes --requirement requirements/runtime.txt
+	@$(PIP) install --no-build-isolation --no-deps --no-index --editable .
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt $(VENV)/.runtime
+	@echo "Installing the pinned development tools into .venv …"
+	@$(PIP) install --require-hashes --requirement requirements/dev.txt
+	@touch $@

@@ -1,0 +1,99 @@
+"""SQL expressions that the two engines spell differently."""
+
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.elements import ColumnElement
+
+
+class Among(ColumnElement[bool]):
+    """Whether a number is in a list given as one parameter (see Transaction.ids)."""
+
+    inherit_cache = False
+    type = sa.Boolean()
+
+    def __init__(self, column: ColumnElement[Any], parameter: str) -> None:
+        self.column = column
+        self.given = sa.bindparam(parameter, type_=sa.types.NullType())
+
+
+@compiles(Among, "sqlite")
+def _among_sqlite(element: Among, compiler: Any, **kw: Any) -> str:
+    return f"{compiler.process(element.column, **kw)} IN (SELECT value FROM json_each({compiler.process(element.given, **kw)}))"
+
+
+@compiles(Among, "postgresql")
+def _among_postgresql(element: Among, compiler: Any, **kw: Any) -> str:
+    return f"{compiler.process(element.column, **kw)} = ANY(CAST({compiler.process(element.given, **kw)} AS BIGINT[]))"
+
+
+class Holds(ColumnElement[bool]):
+    """Whether a text holds another, byte for byte."""
+
+    inherit_cache = False
+    type = sa.Boolean()
+
+    def __init__(self, column: ColumnElement[Any], parameter: str) -> None:
+        self.column = column
+        self.given = sa.bindparam(parameter, type_=sa.Text())
+
+
+@compiles(Holds, "sqlite")
+def _holds_sqlite(element: Holds, compiler: Any, **kw: Any) -> str:
+    return f"instr({compiler.process(element.column, **kw)}, {compiler.process(element.given, **kw)}) > 0"
+
+
+@compiles(Holds, "postgresql")
+def _holds_postgresql(element: Holds, compiler: Any, **kw: Any) -> str:
+    return f"strpos({compiler.process(element.column, **kw)}, {compiler.process(element.given, **kw)}) > 0"
+
+
+class Mentions(ColumnElement[bool]):
+    """Whether a JSON document holds a number anywhere."""
+
+    inherit_cache = False
+    type = sa.Boolean()
+
+    def __init__(self, column: ColumnElement[Any], parameter: str) -> None:
+        self.column = column
+        self.given = sa.bindparam(parameter, type_=sa.BigInteger())
+
+
+@compiles(Mentions, "sqlite")
+def _mentions_sqlite(element: Mentions, compiler: Any, **kw: Any) -> str:
+    column, given = compiler.process(element.column, **kw), compiler.process(element.given, **kw)
+    return f"EXISTS (SELECT 1 FROM json_tree({column}) AS part WHERE part.type = 'integer' AND part.atom = {given})"
+
+
+@compiles(Mentions, "postgresql")
+def _mentions_postgresql(element: Mentions, compiler: Any, **kw: Any) -> str:
+    column, given = compiler.process(element.column, **kw), compiler.process(element.given, **kw)
+    return f"jsonb_path_exists({column}, '$.** ? (@ == $number)', jsonb_build_object('number', {given}))"
+
+
+class Member(ColumnElement[str]):
+    """A text in a JSON object, by its name."""
+
+    inherit_cache = False
+    type = sa.Text()
+
+    def __init__(self, column: ColumnElement[Any], name: str) -> None:
+        self.column = column
+        self.name = name
+
+
+@compiles(Member, "sqlite")
+def _member_sqlite(element: Member, compiler: Any, **kw: Any) -> str:
+    return f"json_extract({compiler.process(element.column, **kw)}, '$.{_plain(element.name)}')"
+
+
+@compiles(Member, "postgresql")
+def _member_postgresql(element: Member, compiler: Any, **kw: Any) -> str:
+    return f"({compiler.process(element.column, **kw)} ->> '{_plain(element.name)}')"
+
+
+def _plain(name: str) -> str:
+    if not name.isidentifier() or not name.isascii():
+        raise ValueError(f"not the name of a field: {name!r}")
+    return name

@@ -1,0 +1,96 @@
+"""The rows of API keys."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import bindparam
+
+from trellis.store.engine import Row, Statement, Transaction
+from trellis.store.tables import keys
+
+_c = keys.c
+
+
+@dataclass(slots=True)
+class Key:
+    """An API key as it is kept: never its secret, only SHA-256 digests in hex. Moments are ISO 8601 text, UTC."""
+
+    id: int
+    public: str
+    name: str
+    digest: str
+    old_digest: str | None
+    old_until: str | None
+    grants: list[str]
+    expires_at: str | None
+    addresses: list[str]
+    rate_limit: int | None
+    log_requests: bool
+    created_at: str
+    updated_at: str
+    revoked_at: str | None
+    revoked_because: str | None
+    last_used_at: str | None
+
+
+_COLUMNS = tuple(_c[f.name] for f in fields(Key))
+_BY_PUBLIC = Statement(sa.select(*_COLUMNS).where(_c.public == bindparam("public")))
+
+
+def raw_by_public(tx: Transaction, public: str) -> Row | None:
+    """Read the row of a key by its public part, undecoded: equal rows are equal keys."""
+    rows = tx.rows(_BY_PUBLIC, public=public)
+    return tuple(rows[0]) if rows else None
+
+
+def decoded(row: Row) -> Key:
+    """Read a key out of its row."""
+    key = Key(*row)
+    key.grants, key.addresses = Transaction.decoded(key.grants), Transaction.decoded(key.addresses)
+    key.log_requests = bool(key.log_requests)
+    return key
+
+
+def find(tx: Transaction, key: int) -> Key | None:
+    """Read one key."""
+    row = tx.connection.execute(sa.select(*_COLUMNS).where(_c.id == key)).first()
+    return Key(*row) if row else None
+
+
+def named(tx: Transaction, name: str) -> list[Key]:
+    """Read the keys of a name, the newest last."""
+    return [Key(*row) for row in tx.connection.execute(sa.select(*_COLUMNS).where(_c.name == name).order_by(_c.id))]
+
+
+def page(tx: Transaction, limit: int, offset: int) -> tuple[int, list[Key]]:
+    """Read a page of keys, revoked ones too, and how many there are."""
+    total = tx.connection.execute(sa.select(sa.func.count()).select_from(keys)).scalar_one()
+    rows = tx.connection.execute(sa.select(*_COLUMNS).order_by(_c.id).limit(limit).offset(offset))
+    return total, [Key(*row) for row in rows]
+
+
+def insert(tx: Transaction, key: Key) -> None:
+    """Write a new key."""
+    tx.connection.execute(sa.insert(keys).values(**asdict(key)))
+
+
+def update(tx: Transaction, key: Key) -> None:
+    """Write a changed key; its last use is bookkeeping and left alone."""
+    values: dict[str, Any] = asdict(key)
+    del values["last_used_at"]
+    tx.connection.execute(sa.update(keys).where(_c.id == key.id).values(**values))
+
+
+_TOUCH = Statement(
+    sa.update(keys)
+    .where(_c.id == bindparam("key"), sa.or_(_c.last_used_at.is_(None), _c.last_used_at < bindparam("at")))
+    .values(last_used_at=bindparam("at"))
+)
+
+
+def touch(tx: Transaction, uses: Iterable[tuple[int, str]]) -> None:
+    """Record when keys were last used: pairs of id and moment. An older moment does not undo a newer one."""
+    for key, at in uses:
+        tx.change(_TOUCH, key=key, at=at)

@@ -1,0 +1,1 @@
+"""The history of the tables, one step a file, run by Alembic."""

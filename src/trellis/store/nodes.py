@@ -1,0 +1,331 @@
+"""The rows of nodes: reading one, a page, a line of ancestors; inserting, changing, placing and deleting."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+import sqlalchemy as sa
+from sqlalchemy import bindparam
+
+from trellis.store.clauses import Among, Holds, Member, Mentions
+from trellis.store.engine import Row, Statement, Transaction
+from trellis.store.tables import counters, nodes
+
+_c = nodes.c
+_COLUMNS = (_c.id, _c.parent_id, _c.position, _c.name, _c.fields, _c.permissions, _c.created_at, _c.updated_at)
+_KIND = _c.kind == bindparam("kind")
+
+
+@dataclass(slots=True)
+class Node:
+    """A node as it is kept. `fields` are the kind's own, `permissions` option → "*" or a list of group ids."""
+
+    id: int
+    parent_id: int | None
+    position: int
+    name: str
+    fields: dict[str, Any]
+    permissions: dict[str, Any]
+    created_at: str
+    updated_at: str
+
+
+def _node(row: Row, tx: Transaction) -> Node:
+    return Node(row[0], row[1], row[2], row[3], tx.decoded(row[4]), tx.decoded(row[5]), row[6], row[7])
+
+
+_FIND = Statement(sa.select(*_COLUMNS).where(_KIND, _c.id == bindparam("id")))
+
+
+def find(tx: Transaction, kind: str, node: int) -> Node | None:
+    """Read one node."""
+    rows = tx.rows(_FIND, kind=kind, id=node)
+    return _node(rows[0], tx) if rows else None
+
+
+_EXISTING = Statement(sa.select(_c.id).where(_KIND, Among(_c.id, "ids")))
+
+
+def existing(tx: Transaction, kind: str, ids: Iterable[int]) -> set[int]:
+    """Say which of these ids there are."""
+    wanted = sorted(set(ids))
+    return {row[0] for row in tx.rows(_EXISTING, kind=kind, ids=tx.ids(wanted))} if wanted else set()
+
+
+# --- lines of ancestors and subtrees ------------------------------------------------------------------------------
+
+
+def _line() -> Statement:
+    up = sa.select(_c.id, _c.parent_id, _c.name).where(_KIND, Among(_c.id, "ids")).cte("up", recursive=True)
+    above = nodes.alias()
+    up = up.union(
+        sa.select(above.c.id, above.c.parent_id, above.c.name).where(above.c.kind == bindparam("kind"), above.c.id == up.c.parent_id)
+    )
+    return Statement(sa.select(up.c.id, up.c.parent_id, up.c.name))
+
+
+_LINE = _line()
+
+
+def lines(tx: Transaction, kind: str, ids: Iterable[int]) -> dict[int, tuple[int | None, str]]:
+    """Read these nodes and all above them: id → (parent's id, name)."""
+    wanted = sorted(set(ids))
+    if not wanted:
+        return {}
+    return {row[0]: (row[1], row[2]) for row in tx.rows(_LINE, kind=kind, ids=tx.ids(wanted))}
+
+
+def _below() -> sa.CTE:
+    down = sa.select(_c.id, sa.literal(0).label("depth")).where(_KIND, _c.id == bindparam("root")).cte("down", recursive=True)
+    child = nodes.alias()
+    return down.union_all(
+        sa.select(child.c.id, down.c.depth + 1).where(child.c.kind == bindparam("kind"), child.c.parent_id == down.c.id)
+    )
+
+
+_DOWN = _below()
+_SUBTREE = Statement(sa.select(_DOWN.c.id).where(_DOWN.c.depth > 0).order_by(_DOWN.c.depth, _DOWN.c.id))
+_DELETE_SUBTREE = Statement(sa.delete(nodes).where(_KIND, _c.id.in_(sa.select(_DOWN.c.id))))
+
+
+def descendants(tx: Transaction, kind: str, root: int) -> list[int]:
+    """Give the ids of all nodes below one, the nearer before the farther."""
+    return [row[0] for row in tx.rows(_SUBTREE, kind=kind, root=root)]
+
+
+def delete_subtree(tx: Transaction, kind: str, root: int) -> int:
+    """Delete a node with all below it; give their number. The siblings are not renumbered here."""
+    gone = tx.change(_DELETE_SUBTREE, kind=kind, root=root)
+    tx.change(_COUNT_MORE, name=kind, more=-gone)
+    return gone
+
+
+_CHILDREN = Statement(sa.select(_c.id).where(_KIND, _c.parent_id == bindparam("parent")).order_by(_c.position))
+
+
+def children(tx: Transaction, kind: str, parent: int) -> list[int]:
+    """Give the ids of a node's children in their order."""
+    return [row[0] for row in tx.rows(_CHILDREN, kind=kind, parent=parent)]
+
+
+# --- order among siblings -----------------------------------------------------------------------------------------
+
+
+@cache
+def _under(top: bool) -> sa.ColumnElement[bool]:  # noqa: FBT001  # the two shapes of one condition
+    """Select the children of `:parent`, or the top level: `= NULL` finds nothing, and `IS NOT DISTINCT` no index."""
+    return sa.and_(_KIND, _c.parent_id.is_(None) if top else _c.parent_id == bindparam("parent"))
+
+
+@cache
+def _last(top: bool) -> Statement:  # noqa: FBT001
+    return Statement(sa.select(sa.func.max(_c.position)).where(_under(top)))
+
+
+def _with_parent(parent: int | None) -> dict[str, int]:
+    return {} if parent is None else {"parent": parent}
+
+
+def count_children(tx: Transaction, kind: str, parent: int | None) -> int:
+    """Count the children of a node, or of the top level. The order is dense, so that the last place tells."""
+    last = tx.rows(_last(parent is None), kind=kind, **_with_parent(parent))[0][0]
+    return 0 if last is None else int(last) + 1
+
+
+@cache
+def _at(top: bool) -> Statement:  # noqa: FBT001
+    return Statement(sa.select(_c.position).where(_under(top), _c.id == bindparam("id")))
+
+
+def place_of(tx: Transaction, kind: str, parent: int | None, node: int) -> int | None:
+    """Give the place of a node among the children of `parent`; None if it is not one of them."""
+    rows = tx.rows(_at(parent is None), kind=kind, id=node, **_with_parent(parent))
+    return rows[0][0] if rows else None
+
+
+@cache
+def _shifting(top: bool) -> Statement:  # noqa: FBT001
+    reach = _c.position.between(bindparam("first"), bindparam("last"))
+    return Statement(sa.update(nodes).where(_under(top), reach).values(position=_c.position + bindparam("by")))
+
+
+def shift(tx: Transaction, kind: str, parent: int | None, first: int, last: int, by: int) -> None:
+    """Move the siblings in places first…last (both included) by a number of places."""
+    if first <= last:
+        tx.change(_shifting(parent is None), kind=kind, first=first, last=last, by=by, **_with_parent(parent))
+
+
+_PLACE = Statement(
+    sa.update(nodes).where(_KIND, _c.id == bindparam("node")).values(parent_id=bindparam("to"), position=bindparam("at"))
+)
+
+
+def place(tx: Transaction, kind: str, node: int, parent: int | None, position: int) -> None:
+    """Put a node in a place. The siblings are not renumbered here."""
+    tx.change(_PLACE, kind=kind, node=node, to=parent, at=position)
+
+
+_ADOPT = Statement(
+    sa.update(nodes)
+    .where(_KIND, _c.parent_id == bindparam("parent"))
+    .values(parent_id=bindparam("to"), position=_c.position + bindparam("by"))
+)
+
+
+def adopt(tx: Transaction, kind: str, parent: int, to: int) -> None:
+    """Move all children of one node behind those of another, in their order."""
+    tx.change(_ADOPT, kind=kind, parent=parent, to=to, by=count_children(tx, kind, to))
+
+
+# --- writing one node ---------------------------------------------------------------------------------------------
+
+_NEXT = Statement(
+    sa.text(
+        "INSERT INTO counters (name, last, total) VALUES (:name, 1, 0) "
+        "ON CONFLICT (name) DO UPDATE SET last = counters.last + 1 RETURNING last"
+    )
+)
+_COUNT_MORE = Statement(
+    sa.update(counters).where(counters.c.name == bindparam("name")).values(total=counters.c.total + bindparam("more"))
+)
+
+
+def next_number(tx: Transaction, sequence: str) -> int:
+    """Take the next number of a sequence. It is given back if the transaction does not commit, and never used twice."""
+    return int(tx.rows(_NEXT, name=sequence)[0][0])
+
+
+_INSERT = Statement(
+    sa.insert(nodes).values({column.name: bindparam(column.name) for column in nodes.columns})
+)
+
+
+def insert(tx: Transaction, kind: str, node: Node) -> None:
+    """Write a new node."""
+    tx.change(
+        _INSERT,
+        kind=kind,
+        id=node.id,
+        parent_id=node.parent_id,
+        position=node.position,
+        name=node.name,
+        name_key=name_key(node.name),
+        fields=tx.encoded(node.fields),
+        permissions=tx.encoded(node.permissions),
+        created_at=node.created_at,
+        updated_at=node.updated_at,
+    )
+    tx.change(_COUNT_MORE, name=kind, more=1)
+
+
+_UPDATE = Statement(
+    sa.update(nodes)
+    .where(_KIND, _c.id == bindparam("node"))
+    .values({name: bindparam("new_" + name) for name in ("name", "name_key", "fields", "permissions", "updated_at")})
+)
+
+
+def update(tx: Transaction, kind: str, node: Node) -> None:
+    """Write the name, fields, permissions and time of change of a node; its place is left alone."""
+    tx.change(
+        _UPDATE,
+        kind=kind,
+        node=node.id,
+        new_name=node.name,
+        new_name_key=name_key(node.name),
+        new_fields=tx.encoded(node.fields),
+        new_permissions=tx.encoded(node.permissions),
+        new_updated_at=node.updated_at,
+    )
+
+
+def name_key(name: str) -> str:
+    """Fold a name for sorting and searching."""
+    return name.casefold()
+
+
+_MENTIONING = Statement(
+    sa.select(_c.kind, *_COLUMNS)
+    .where(sa.or_(Mentions(_c.permissions, "group"), Mentions(_c.fields, "group")))
+    .order_by(_c.kind, _c.id)
+)
+
+
+def mentioning(tx: Transaction, group: int) -> list[tuple[str, Node]]:
+    """Find the nodes in whose permissions or fields a number stands: the group's id, or a number that looks like it."""
+    return [(row[0], _node(row[1:], tx)) for row in tx.rows(_MENTIONING, group=group)]
+
+
+# --- pages --------------------------------------------------------------------------------------------------------
+
+SortBy = Literal["id", "name", "position", "createdAt", "updatedAt"]
+_SORT: Mapping[str, sa.Column[Any]] = {
+    "id": _c.id,
+    "name": _c.name_key,
+    "position": _c.position,
+    "createdAt": _c.created_at,
+    "updatedAt": _c.updated_at,
+}
+_FILTERS: Mapping[str, sa.ColumnElement[bool]] = {
+    "ids": Among(_c.id, "ids"),
+    "search": Holds(_c.name_key, "search"),
+    "updatedSince": _c.updated_at >= bindparam("updatedSince"),
+    "top": _c.parent_id.is_(None),
+    "parent": _c.parent_id == bindparam("parent"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What a list asks for. `filters` holds ids, search, updatedSince, top, parent, and fields of the kind by name."""
+
+    filters: Mapping[str, Any]
+    sort_by: SortBy = "id"
+    descending: bool = False
+    limit: int = 25
+    offset: int = 0
+
+
+def _where(names: Sequence[str]) -> sa.ColumnElement[bool]:
+    return sa.and_(_KIND, *(_FILTERS[name] if name in _FILTERS else Member(_c.fields, name) == bindparam(name) for name in names))
+
+
+@cache
+def _counting(names: tuple[str, ...]) -> Statement:
+    if not names:
+        return Statement(sa.select(counters.c.total).where(counters.c.name == bindparam("kind")))
+    return Statement(sa.select(sa.func.count()).select_from(nodes).where(_where(names)))
+
+
+@cache
+def _paging(names: tuple[str, ...], sort_by: str, descending: bool) -> Statement:  # noqa: FBT001
+    by = _SORT[sort_by]
+    order = (by, _c.id) if by is not _c.id else (_c.id,)
+    if descending:
+        order = (by.desc(), *order[1:]) if by is not _c.id else (_c.id.desc(),)
+    found = sa.select(*_COLUMNS).where(_where(names)).order_by(*order)
+    return Statement(found.limit(bindparam("limit", type_=sa.Integer)).offset(bindparam("offset", type_=sa.Integer)))
+
+
+def page(tx: Transaction, kind: str, query: Query) -> tuple[int, list[Node]]:
+    """Read a page, and how many nodes there are on all pages."""
+    names = tuple(sorted(query.filters))
+    params = {"kind": kind} | {name: value for name, value in query.filters.items() if name != "top"}
+    if "ids" in params:
+        params["ids"] = tx.ids(params["ids"])
+    if names in {("parent",), ("top",)}:
+        total = count_children(tx, kind, query.filters.get("parent"))
+    else:
+        counted = tx.rows(_counting(names), **params)
+        total = int(counted[0][0]) if counted else 0
+    if query.offset >= total:
+        return total, []
+    rows = tx.rows(_paging(names, query.sort_by, query.descending), **params, limit=query.limit, offset=query.offset)
+    return total, [_node(row, tx) for row in rows]
+
+
+def every(tx: Transaction, kind: str) -> list[Node]:
+    """Read all nodes of a kind, by id."""
+    statement = sa.select(*_COLUMNS).where(_c.kind == kind).order_by(_c.id)
+    return [_node(tuple(row), tx) for row in tx.connection.execute(statement)]

@@ -1,0 +1,112 @@
+"""The tables, as SQLAlchemy Core sees them. The migrations make them; a test proves that both agree."""
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import JSONB
+
+METADATA = sa.MetaData()
+
+# Text that is compared byte by byte on both engines: PostgreSQL's own collations differ from machine to machine.
+PLAIN = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+JSON = sa.JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
+NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+nodes = sa.Table(
+    "nodes",
+    METADATA,
+    sa.Column("kind", PLAIN, primary_key=True),
+    sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("parent_id", NUMBER),
+    sa.Column("position", NUMBER, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("name_key", PLAIN, nullable=False),  # the case-folded name: what is sorted by and searched in
+    sa.Column("fields", JSON, nullable=False),
+    sa.Column("permissions", JSON, nullable=False),
+    sa.Column("created_at", PLAIN, nullable=False),
+    sa.Column("updated_at", PLAIN, nullable=False),
+    sa.ForeignKeyConstraint(["kind", "parent_id"], ["nodes.kind", "nodes.id"], name="nodes_parent"),
+    sa.Index("nodes_children", "kind", "parent_id", "position"),
+    sa.Index("nodes_by_name", "kind", "name_key", "id"),
+    sa.Index("nodes_by_position", "kind", "position", "id"),
+    sa.Index("nodes_by_created", "kind", "created_at", "id"),
+    sa.Index("nodes_by_updated", "kind", "updated_at", "id"),
+)
+
+# One row a sequence (a kind, or `events`): the last number given out, and how many there are now.
+counters = sa.Table(
+    "counters",
+    METADATA,
+    sa.Column("name", PLAIN, primary_key=True),
+    sa.Column("last", NUMBER, nullable=False),
+    sa.Column("total", NUMBER, nullable=False),
+)
+
+keys = sa.Table(
+    "api_keys",
+    METADATA,
+    sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("public", PLAIN, nullable=False, unique=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("digest", PLAIN, nullable=False),  # SHA-256 of the secret, in hex
+    sa.Column("old_digest", PLAIN),
+    sa.Column("old_until", PLAIN),
+    sa.Column("grants", JSON, nullable=False),
+    sa.Column("expires_at", PLAIN),
+    sa.Column("addresses", JSON, nullable=False),
+    sa.Column("rate_limit", NUMBER),
+    sa.Column("log_requests", sa.Boolean, nullable=False),
+    sa.Column("created_at", PLAIN, nullable=False),
+    sa.Column("updated_at", PLAIN, nullable=False),
+    sa.Column("revoked_at", PLAIN),
+    sa.Column("revoked_because", sa.Text),
+    sa.Column("last_used_at", PLAIN),
+)
+
+events = sa.Table(
+    "events",
+    METADATA,
+    sa.Column("seq", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("at", PLAIN, nullable=False),
+    sa.Column("operation", PLAIN, nullable=False),
+    sa.Column("actor", JSON, nullable=False),
+    sa.Column("request_id", PLAIN),
+    sa.Column("reason", sa.Text),
+    sa.Column("resource", PLAIN, nullable=False),
+    sa.Column("resource_id", NUMBER),
+    sa.Column("before", JSON),
+    sa.Column("after", JSON),
+    sa.Column("changed", JSON, nullable=False),  # the names of the members that differ, write-only ones included
+    sa.Column("touched", JSON, nullable=False),  # what else was deleted, moved or changed: [{resource, id}, …]
+    sa.Index("events_by_record", "resource", "resource_id", "seq"),
+    sa.Index("events_by_time", "at"),
+)
+
+# The answers of creates that carried an Idempotency-Key, kept for a day.
+answers = sa.Table(
+    "idempotent_answers",
+    METADATA,
+    sa.Column("key_id", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("token", PLAIN, primary_key=True),
+    sa.Column("fingerprint", PLAIN, nullable=False),
+    sa.Column("answer", JSON, nullable=False),
+    sa.Column("at", PLAIN, nullable=False),
+    sa.Index("idempotent_answers_by_time", "at"),
+)
+
+requests = sa.Table(
+    "requests",
+    METADATA,
+    sa.Column("id", NUMBER, primary_key=True, autoincrement=True),
+    sa.Column("at", PLAIN, nullable=False),
+    sa.Column("method", PLAIN, nullable=False),
+    sa.Column("path", sa.Text, nullable=False),
+    sa.Column("operation", PLAIN),
+    sa.Column("key_id", NUMBER),
+    sa.Column("address", PLAIN, nullable=False),
+    sa.Column("status", sa.Integer, nullable=False),
+    sa.Column("duration", sa.Integer, nullable=False),  # microseconds
+    sa.Column("request_id", PLAIN, nullable=False),
+    sa.Column("error", PLAIN),
+    sa.Index("requests_by_time", "at"),
+    sa.Index("requests_by_key", "key_id", "at"),
+    sa.Index("requests_by_request_id", "request_id"),
+)

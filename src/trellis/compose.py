@@ -1,0 +1,32 @@
+"""The composition root: settings → store → catalogue → gate. It alone knows every room."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from trellis import __version__
+from trellis.core import events, keys, nodes
+from trellis.core.gate import Gate
+from trellis.core.hello import HELLO
+from trellis.core.kind import NodeKind
+from trellis.core.operation import Catalogue, World
+from trellis.kinds import KINDS
+from trellis.settings import Settings
+from trellis.store.engine import Store
+
+
+def catalogue_of(kinds: Sequence[NodeKind]) -> Catalogue:
+    """Give every operation there is, for these kinds."""
+    return Catalogue((HELLO, *(o for kind in kinds for o in nodes.operations(kind)), *keys.operations(), *events.operations()))
+
+
+def compose(settings: Settings, kinds: Sequence[NodeKind] = KINDS, clock: Callable[[], datetime] | None = None) -> Gate:
+    """Put the house together. The database is not touched yet."""
+    catalogue = catalogue_of(kinds)
+    world = World(
+        community_name=settings.community_name,
+        community_url=settings.community_url,
+        version=__version__,
+        kinds=tuple(kinds),
+        grantable=frozenset(operation.name for operation in catalogue.grantable),
+    )
+    return Gate(Store(settings), catalogue, world, clock)

@@ -1,0 +1,24 @@
+"""Who acts: an API key, an administrator in the panel, or the operator at the terminal."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Somebody who runs operations. `grants` is None for those who may run all of them.
+
+    `type` and `id` stand in the event log; `name` is what a person reads there.
+    """
+
+    type: Literal["key", "admin", "terminal"]
+    id: int | None
+    name: str
+    grants: frozenset[str] | None = None
+
+    def may(self, operation: str) -> bool:
+        """Say whether this actor was given the operation. A key with an empty set of grants may run none."""
+        return self.grants is None or operation in self.grants
+
+
+TERMINAL = Actor("terminal", None, "terminal")

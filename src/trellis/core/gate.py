@@ -1,0 +1,116 @@
+"""The gate: the one place where an operation is authorised, run, recorded and committed.
+
+Every door (REST, panel, command line) comes through here. What does not: bookkeeping, which is written in batches off the
+request's path: the last use of a key, the request log, its purging, and the purging of kept idempotent answers.
+"""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from trellis.core.events import event_of
+from trellis.core.operation import DRY_RUN, Access, Act, Call, Catalogue, Operation, Outcome, World
+from trellis.core.values import Given, moment, read
+from trellis.errors import Refused
+from trellis.store import journal
+from trellis.store.engine import Store, Transaction, Undo
+
+_KEPT: Final = timedelta(hours=24)  # how long the answer of an idempotent create is kept
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a call. `value` is the record, the page or the plan; `event` the sequence number of what was recorded."""
+
+    value: Any
+    event: int | None = None
+    dry: bool = False
+    replayed: bool = False
+
+
+class Gate:
+    """Authorise → validate → transaction → run → event → commit."""
+
+    def __init__(self, store: Store, catalogue: Catalogue, world: World, clock: Callable[[], datetime] | None = None) -> None:
+        self.store = store
+        self.catalogue = catalogue
+        self.world = world
+        self._clock = clock or (lambda: datetime.now(UTC))
+        self._running: set[tuple[int, str]] = set()
+        self._guard = threading.Lock()
+
+    def now(self) -> str:
+        """Give the moment by the gate's clock."""
+        return moment(self._clock())
+
+    def ago(self, span: timedelta) -> str:
+        """Give the moment that lies this far back."""
+        return moment(self._clock() - span)
+
+    def authorise(self, call: Call) -> Operation:
+        """Give the operation if its actor may run it; refuse otherwise, naming it."""
+        operation = self.catalogue.find(call.operation)
+        if operation.access is not Access.ANY_KEY and not call.actor.may(operation.name):
+            raise Refused(
+                "NO_PERMISSION",
+                f"The key '{call.actor.name}' has not been granted {operation.name}. "
+                f"An administrator can tick {operation.name} on the key's page, or run: "
+                f"trellis keys grant {call.actor.id} {operation.name}",
+                facts={"missingOperation": operation.name},
+            )
+        return operation
+
+    def run(self, call: Call) -> Answer:
+        """Run an operation and wait for it. Raises Refused, and then nothing was changed."""
+        operation = self.authorise(call)
+        if operation.writes:
+            return self.submit(call).result()
+        given = read(operation.takes, call.raw, recode=operation.recode)
+        with self.store.reading() as tx:
+            return Answer(operation.run(Act(call, given, tx, self.now(), self.world)).result)
+
+    def submit(self, call: Call) -> Future[Answer]:
+        """Hand a writing operation to the writer. The future is done once the change is durable, or refused."""
+        operation = self.authorise(call)
+        given = read(operation.takes, call.raw, recode=operation.recode)
+        dry = bool(given.get(DRY_RUN.name))
+        if call.token is None or call.actor.id is None or dry:
+            return self.store.write(lambda tx: self._write(operation, call, given, tx))
+        claim = (call.actor.id, call.token)
+        with self._guard:
+            if claim in self._running:
+                raise Refused(
+                    "IDEMPOTENCY_KEY_IN_USE",
+                    "A request with this Idempotency-Key is still running. Wait for its answer, then send this one again.",
+                )
+            self._running.add(claim)
+        future = self.store.write(lambda tx: self._write_once(operation, call, given, tx, claim))
+        future.add_done_callback(lambda _: self._running.discard(claim))
+        return future
+
+    def _write(self, operation: Operation, call: Call, given: Given, tx: Transaction) -> Answer:
+        now = self.now()
+        outcome = operation.run(Act(call, given, tx, now, self.world))
+        if given.get(DRY_RUN.name):
+            raise Undo(Answer(outcome.result if outcome.plan is None else outcome.plan, dry=True))
+        return Answer(outcome.result, event=self._record(operation, call, outcome, tx, now))
+
+    def _record(self, operation: Operation, call: Call, outcome: Outcome, tx: Transaction, now: str) -> int | None:
+        return journal.append(tx, event_of(operation, call, outcome, now)) if outcome.happened else None
+
+    def _write_once(self, operation: Operation, call: Call, given: Given, tx: Transaction, claim: tuple[int, str]) -> Answer:
+        key, token = claim
+        kept = journal.answer_of(tx, key, token)
+        if kept is not None and kept[2] >= self.ago(_KEPT):
+            if kept[0] != call.fingerprint:
+                raise Refused(
+                    "IDEMPOTENCY_KEY_REUSED",
+                    "This Idempotency-Key came with another request within the last 24 hours. Use a new key for a new request.",
+                )
+            return Answer(kept[1], replayed=True)
+        answer = self._write(operation, call, given, tx)
+        journal.keep_answer(tx, key, token, call.fingerprint, answer.value, self.now())
+        return answer

@@ -1,0 +1,151 @@
+"""An operation: one act on the community, under the one name that every door uses for it."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import Any, Final
+
+from trellis.core.actor import Actor
+from trellis.core.kind import NodeKind, Verb
+from trellis.core.values import Boolean, Field, Given
+from trellis.errors import Refused
+from trellis.store.engine import Transaction
+
+
+class Access(Enum):
+    """Who may run an operation."""
+
+    GRANTED = "granted"  # a key that was granted it; one box in the panel
+    ANY_KEY = "any key"  # every valid key
+    INSIDE = "inside"  # the panel and the terminal only
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One wish to run an operation.
+
+    `target` is the id of the record that it is about, for those that have one. `raw` is what was sent, by name. `expected`
+    are the versions one of which the record must have (If-Match), `("*",)` for any. `token` and `fingerprint` are an
+    Idempotency-Key and a digest of the request that it came with.
+    """
+
+    operation: str
+    actor: Actor
+    raw: Mapping[str, Any] = field(default_factory=dict)
+    target: int | None = None
+    expected: tuple[str, ...] = ()
+    request_id: str | None = None
+    reason: str | None = None
+    token: str | None = None
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What operations need to know of the house they run in."""
+
+    community_name: str
+    community_url: str
+    version: str
+    kinds: tuple[NodeKind, ...]
+    grantable: frozenset[str]
+
+
+@dataclass(slots=True)
+class Act:
+    """A call under way: inside its transaction, with what it gave already judged."""
+
+    call: Call
+    given: Given
+    tx: Transaction
+    now: str
+    world: World
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an operation did. `result` goes back to the caller; the rest is for the event log.
+
+    `happened` is false where nothing changed: then nothing is recorded. `changed` names the members in which an update made
+    a difference, write-only ones included. `plan` is what a dry run answers, where that is not the result.
+    """
+
+    result: Any
+    resource_id: int | None = None
+    before: Mapping[str, Any] | None = None
+    after: Mapping[str, Any] | None = None
+    changed: tuple[str, ...] = ()
+    happened: bool = True
+    touched: tuple[Mapping[str, Any], ...] = ()
+    plan: Any = None
+
+
+DRY_RUN: Final = Field(
+    "dryRun",
+    Boolean(),
+    "Run the whole operation, checks included, and undo it: the answer is what would have happened, and nothing is kept.",
+    default=False,
+    write_only=True,
+)
+
+
+@dataclass(frozen=True)  # without slots: the cached property needs a __dict__
+class Operation:
+    """One act on the community.
+
+    `name` is the key of grants, events, the OpenAPI operationId, the reference and the command line: `forums.create`.
+    `fields` are what it takes, `run` does it inside a transaction, `refusals` are the messages that it may refuse with
+    beside those that every operation shares: pairs of message and code. `verb` and `kind` are None for the few that are not
+    about nodes.
+    """
+
+    name: str
+    summary: str
+    doc: str
+    run: Callable[[Act], Outcome]
+    fields: tuple[Field, ...] = ()
+    writes: bool = False
+    has_target: bool = False
+    access: Access = Access.INSIDE
+    verb: Verb | None = None
+    kind: NodeKind | None = None
+    refusals: tuple[tuple[str, str], ...] = ()
+    recode: Callable[[str], str] = lambda _: ""
+
+    @cached_property
+    def takes(self) -> tuple[Field, ...]:
+        """Everything that it takes: its fields, and `dryRun` for a write."""
+        return (*self.fields, DRY_RUN) if self.writes else self.fields
+
+    @property
+    def resource(self) -> str:
+        """The first half of its name."""
+        return self.name.partition(".")[0]
+
+
+class Catalogue(Mapping[str, Operation]):
+    """All operations by name."""
+
+    def __init__(self, operations: Iterable[Operation]) -> None:
+        self._by_name = {operation.name: operation for operation in operations}
+
+    def __getitem__(self, name: str) -> Operation:
+        return self._by_name[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def find(self, name: str) -> Operation:
+        """Give an operation; refuse an unknown name."""
+        if (operation := self._by_name.get(name)) is None:
+            raise Refused("UNKNOWN_OPERATION", f"There is no operation '{name}'. `trellis routes` lists them.")
+        return operation
+
+    @property
+    def grantable(self) -> tuple[Operation, ...]:
+        """Those that a key can be granted, in their order."""
+        return tuple(operation for operation in self.values() if operation.access is Access.GRANTED)

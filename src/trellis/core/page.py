@@ -1,0 +1,70 @@
+"""What every list takes and answers: pages, filters and sorting."""
+
+from typing import Any, Final
+
+from trellis.core.kind import NodeKind
+from trellis.core.values import Anything, Choice, Field, Given, Ids, Integer, Moment, ParentId, Text
+from trellis.store.nodes import Query, SortBy, name_key
+
+PER_PAGE: Final = 25
+MOST_PER_PAGE: Final = 1000
+
+PAGING: Final = (
+    Field("page", Integer(1), "Which page, counted from 1. Past the end is an empty page.", default=1, example=1),
+    Field("perPage", Integer(1, MOST_PER_PAGE), "How many records a page holds.", default=PER_PAGE, example=PER_PAGE),
+)
+_SORTING: Final = (
+    Field(
+        "sortBy",
+        Choice(
+            {
+                "id": "By id.",
+                "name": "By name, capitals and small letters alike.",
+                "position": "By place among the siblings.",
+                "createdAt": "By when it was made.",
+                "updatedAt": "By when it was last changed.",
+            }
+        ),
+        "What to sort by; what is equal is sorted by id.",
+        default="id",
+    ),
+    Field("sortDir", Choice({"asc": "Upwards.", "desc": "Downwards."}), "Which way.", default="asc"),
+)
+
+
+def list_fields(kind: NodeKind) -> tuple[Field, ...]:
+    """Give the parameters of a kind's list."""
+    parent = Field("parentId", ParentId(), "Only the children of this one; `root` is the top level.", also=("parent",), example="root")
+    filters = (
+        Field("ids", Ids(), "Only these ids, with commas between.", example=[1, 2]),
+        *((parent,) if kind.tree else ()),
+        Field("search", Text(255), "Only those whose name holds this text, capitals and small letters alike."),
+        *(Field(f.name, f.type, f"Only those of this {f.name}.", also=f.also) for f in kind.fields if f.listed),
+        Field("updatedSince", Moment(), "Only those changed at or after this moment."),
+    )
+    return (*PAGING, *filters, *_SORTING, Field("clubs", Anything(), "Taken for older clients; means nothing here."))
+
+
+def query_of(kind: NodeKind, given: Given) -> tuple[Query, int, int]:
+    """Make the store's query of a list's parameters; give it with the page's number and size."""
+    page, per_page = given.get("page", 1), given.get("perPage", PER_PAGE)
+    filters: dict[str, Any] = {name: given.get(name) for name in ("ids", "updatedSince") if name in given}
+    filters |= {f.name: given.get(f.name) for f in kind.fields if f.listed and f.name in given}
+    if search := given.get("search"):
+        filters["search"] = name_key(search)
+    if "parentId" in given:
+        parent = given.get("parentId")
+        filters |= {"top": True} if parent is None else {"parent": parent}
+    sort_by: SortBy = given.get("sortBy", "id")
+    return Query(filters, sort_by, given.get("sortDir") == "desc", per_page, (page - 1) * per_page), page, per_page
+
+
+def page_of(results: list[Any], total: int, page: int, per_page: int) -> dict[str, Any]:
+    """Write a page."""
+    return {
+        "page": page,
+        "perPage": per_page,
+        "totalResults": total,
+        "totalPages": max(1, -(-total // per_page)),
+        "results": results,
+    }

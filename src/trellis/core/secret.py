@@ -1,0 +1,68 @@
+"""The form of an API key: `trl_` + 8 public characters + `_` + 32 secret ones + a 6-character CRC-32 checksum."""
+
+import hashlib
+import hmac
+import re
+import secrets
+import string
+import zlib
+from dataclasses import dataclass
+from typing import Final
+
+ALPHABET: Final = string.digits + string.ascii_uppercase + string.ascii_lowercase
+_FORM: Final = re.compile(r"trl_([0-9A-Za-z]{8})_([0-9A-Za-z]{32})([0-9A-Za-z]{6})")
+_MARK: Final = re.compile(r"trl_([0-9A-Za-z]{8})_[0-9A-Za-z]{16,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """The two halves of a key."""
+
+    public: str
+    secret: str
+
+    def __str__(self) -> str:
+        start = f"trl_{self.public}_{self.secret}"
+        return start + _checksum(start)
+
+    def __repr__(self) -> str:
+        return f"Secret(trl_{self.public}_…)"
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the secret half in hex: what is kept. 190 random bits need no slow hash."""
+        return hashlib.sha256(self.secret.encode()).hexdigest()
+
+    def matches(self, digest: str) -> bool:
+        """Compare with a kept digest in constant time."""
+        return hmac.compare_digest(self.digest, digest)
+
+
+def new_secret(public: str | None = None) -> Secret:
+    """Make a key, or a new secret for the public part of an old one."""
+    return Secret(public or _random(8), _random(32))
+
+
+def parse_secret(text: str) -> Secret | None:
+    """Read a key; None if it is not of the form or its checksum is wrong."""
+    found = _FORM.fullmatch(text)
+    if found is None or _checksum(text[:-6]) != found[3]:
+        return None
+    return Secret(found[1], found[2])
+
+
+def redacted(text: str) -> str:
+    """Hide the secret half of whatever looks like a key, so that it reaches no log."""
+    return _MARK.sub(r"trl_\1_[hidden]", text) if "trl_" in text else text
+
+
+def _random(length: int) -> str:
+    return "".join(secrets.choice(ALPHABET) for _ in range(length))
+
+
+def _checksum(text: str) -> str:
+    number, digits = zlib.crc32(text.encode()), ""
+    for _ in range(6):
+        number, digit = divmod(number, 62)
+        digits = ALPHABET[digit] + digits
+    return digits

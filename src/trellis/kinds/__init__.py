@@ -1,0 +1,12 @@
+"""What this community holds: one declaration a kind. A new kind is a file beside these and a line in this list."""
+
+from typing import Final
+
+from trellis.core.kind import NodeKind
+from trellis.kinds.blogs import BLOGS
+from trellis.kinds.calendars import CALENDARS
+from trellis.kinds.categories import CATEGORIES
+from trellis.kinds.forums import FORUMS
+from trellis.kinds.groups import GROUPS
+
+KINDS: Final[tuple[NodeKind, ...]] = (GROUPS, FORUMS, BLOGS, CALENDARS, CATEGORIES)

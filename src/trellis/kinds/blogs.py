@@ -1,0 +1,24 @@
+"""Blogs: made and changed in the panel, deleted over REST."""
+
+from typing import Final
+
+from trellis.core.kind import NodeKind
+from trellis.core.values import Boolean, Field, Groups, Html, Text
+
+BLOGS: Final = NodeKind(
+    name="blogs",
+    singular="blog",
+    title="Blogs",
+    application="Blogs",
+    path="/blog/blogs",
+    doc="A member's or a team's own pages. Made and changed in the administration panel only.",
+    code="B366",
+    over_rest=("delete",),
+    ordered=False,
+    fields=(
+        Field("description", Html(), "What it is about, as HTML; sanitised on the way in.", default="", example="<p>Notes.</p>"),
+        Field("owner", Text(255), "Whose it is.", default="", example="Mira Holm"),
+        Field("groups", Groups(), 'Who may read it: "*" (every group) or a list of group ids.', default="*", example=[3, 4]),
+        Field("pinned", Boolean(), "Whether it stands before the others.", default=False),
+    ),
+)

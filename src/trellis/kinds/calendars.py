@@ -1,0 +1,34 @@
+"""Calendars: a flat, ordered list of them."""
+
+from typing import Final
+
+from trellis.core.kind import NodeKind
+from trellis.core.values import Boolean, Color, Field
+
+CALENDARS: Final = NodeKind(
+    name="calendars",
+    singular="calendar",
+    title="Calendars",
+    application="Calendar",
+    path="/calendar/calendar",
+    also=("/calendar/calendars",),
+    doc="Where events are announced. Calendars are an ordered list.",
+    code="L364",
+    fields=(
+        Field("color", Color(), "The colour of its events, #RRGGBB.", default="#3B82F6", example="#3B82F6"),
+        Field("approveEvents", Boolean(), "Whether events wait for a moderator.", default=False, also=("approve_events",)),
+        Field("allowComments", Boolean(), "Whether events can be commented on.", default=True, also=("allow_comments",)),
+        Field("approveComments", Boolean(), "Whether comments wait for a moderator.", default=False, also=("approve_comments",)),
+        Field("allowReviews", Boolean(), "Whether events can be reviewed.", default=True, also=("allow_reviews",)),
+        Field("approveReviews", Boolean(), "Whether reviews wait for a moderator.", default=False, also=("approve_reviews",)),
+    ),
+    options={
+        "view": "See that it exists.",
+        "read": "Read its events.",
+        "add": "Announce events.",
+        "reply": "Comment on events.",
+        "review": "Review events.",
+        "askrsvp": "Ask for replies to an invitation.",
+        "rsvp": "Reply to an invitation.",
+    },
+)

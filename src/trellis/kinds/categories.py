@@ -1,0 +1,40 @@
+"""Download categories: a tree that files are put into."""
+
+from typing import Final
+
+from trellis.core.kind import NodeKind
+from trellis.core.values import Boolean, Field, Html
+
+CATEGORIES: Final = NodeKind(
+    name="categories",
+    singular="download category",
+    title="Download categories",
+    application="Downloads",
+    path="/downloads/category",
+    also=("/downloads/categories",),
+    doc="Where files are offered for download. Categories stand in a tree.",
+    code="D365",
+    tree=True,
+    fields=(
+        Field("description", Html(), "What belongs here, as HTML; sanitised on the way in.", default="", example="<p>Skins.</p>"),
+        Field("moderation", Boolean(), "Whether new files wait for a moderator.", default=False),
+        Field("moderationEdits", Boolean(), "Whether new versions wait too.", default=False, also=("moderation_edits",)),
+        Field("allowScreenshots", Boolean(), "Whether files may have screenshots.", default=True, also=("allowss",)),
+        Field("requireScreenshots", Boolean(), "Whether they must have one.", default=False, also=("reqss",)),
+        Field("comments", Boolean(), "Whether files can be commented on.", default=True),
+        Field("commentsModeration", Boolean(), "Whether comments wait for a moderator.", default=False, also=("comments_moderation",)),
+        Field("reviews", Boolean(), "Whether files can be reviewed.", default=True),
+        Field("reviewsModeration", Boolean(), "Whether reviews wait for a moderator.", default=False, also=("reviews_mod",)),
+        Field(
+            "reviewsDownload", Boolean(), "Whether only those who downloaded may review.", default=False, also=("reviews_download",)
+        ),
+    ),
+    options={
+        "view": "See that it exists.",
+        "read": "Read about its files.",
+        "add": "Offer files.",
+        "download": "Download files.",
+        "reply": "Comment on files.",
+        "review": "Review files.",
+    },
+)

@@ -1,0 +1,59 @@
+"""Member groups: whom permissions are given to. Guests, Members and Administrators are built in."""
+
+from html import escape
+from html.parser import HTMLParser
+from typing import Final
+
+from trellis.core.kind import Derived, NodeKind, Values
+from trellis.core.values import Boolean, Field, Text, inline_html
+
+_NAME = "\N{OBJECT REPLACEMENT CHARACTER}"  # stands for the name while the affixes are sanitised as one piece
+
+
+def _formatted(name: str, fields: Values) -> str:
+    return f"{fields['prefix']}{escape(name)}{fields['suffix']}"
+
+
+def _sanitised(fields: Values) -> Values:
+    """Sanitise both affixes as one piece of HTML around the name, so that `<b>` and `</b>` stay a pair.
+
+    Affixes between which the name would not be plain text (inside a tag or an attribute) are dropped.
+    """
+    before, after = (fields[affix].replace(_NAME, "") for affix in ("prefix", "suffix"))
+    cleaned = inline_html(before + _NAME + after)
+    prefix, _, suffix = cleaned.partition(_NAME)
+    return {**fields, "prefix": prefix, "suffix": suffix} if _in_text(cleaned) else {**fields, "prefix": "", "suffix": ""}
+
+
+def _in_text(html: str) -> bool:
+    texts: list[str] = []
+    parser = HTMLParser()
+    parser.handle_data = texts.append  # type: ignore[method-assign]  # the parser's documented hook, without a class for it
+    parser.feed(html)
+    parser.close()
+    return html.count(_NAME) == 1 and "".join(texts).count(_NAME) == 1
+
+
+GROUPS: Final = NodeKind(
+    name="groups",
+    singular="group",
+    title="Groups",
+    application="Core",
+    path="/core/groups",
+    doc="Members are sorted into groups, and permissions are given to groups. Made and changed in the administration panel only.",
+    code="C358",
+    codes={"delete": "1C358/2"},
+    over_rest=("list", "get", "delete"),
+    ordered=False,
+    fields=(
+        Field("prefix", Text(1000), "HTML before the name where it is shown; sanitised.", default="", example="<b>"),
+        Field("suffix", Text(1000), "HTML after it; sanitised.", default="", example="</b>"),
+        Field("builtIn", Boolean(), "Whether it is built in and cannot be deleted.", default=False, read_only=True),
+    ),
+    prepare=_sanitised,
+    derived=(
+        Derived("formattedName", Text(3000), "Prefix, name and suffix as HTML, the name escaped.", _formatted),
+    ),
+    built_in=frozenset({2, 3, 4}),
+    audience=True,
+)

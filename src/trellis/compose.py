@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from trellis import __version__
-from trellis.core import events, keys, nodes
+from trellis.core import check, events, keys, nodes
 from trellis.core.gate import Gate
 from trellis.core.hello import HELLO
 from trellis.core.kind import NodeKind
@@ -16,7 +16,15 @@ from trellis.store.engine import Store
 
 def catalogue_of(kinds: Sequence[NodeKind]) -> Catalogue:
     """Give every operation there is, for these kinds."""
-    return Catalogue((HELLO, *(o for kind in kinds for o in nodes.operations(kind)), *keys.operations(), *events.operations()))
+    return Catalogue(
+        (
+            HELLO,
+            *(o for kind in kinds for o in nodes.operations(kind)),
+            *keys.operations(),
+            *events.operations(),
+            *check.operations(),
+        )
+    )
 
 
 def compose(settings: Settings, kinds: Sequence[NodeKind] = KINDS, clock: Callable[[], datetime] | None = None) -> Gate:

@@ -46,12 +46,13 @@ class Settings(BaseSettings):
         description="Where requests are counted: `memory://` (each process for itself) or `redis://HOST:PORT/N` (all together).",
     )
     bad_key_limit: int = Field(30, ge=1, le=1_000_000, description="Requests with a bad key per minute and address.")
-    key_in_url: bool = Field(False, description="Whether `?key=` is accepted. URLs end up in logs: leave it off if you can.")
+    key_in_url: bool = Field(default=False, description="Whether `?key=` is accepted. URLs end up in logs: leave it off.")
     body_limit: int = Field(1_048_576, ge=1024, le=1_073_741_824, description="The largest request body, in bytes.")
     keep_successes: int = Field(7, ge=0, le=3650, description="Days for which successful requests stay in the request log.")
     keep_failures: int = Field(30, ge=0, le=3650, description="Days for which refused and failed requests stay in it.")
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = Field(
-        (), description="Addresses or CIDRs, separated by commas, whose X-Forwarded-For and -Proto headers are believed."
+        (),
+        description="Addresses or CIDRs, separated by commas, whose X-Forwarded-For and -Proto headers are believed.",
     )
     cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Origins, separated by commas, whose pages may call the API from a browser; `*` is all of them."

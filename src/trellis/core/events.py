@@ -39,7 +39,12 @@ _FIELDS = (
     Field("operation", Text(100), "Only events of this operation, such as forums.create."),
     Field("resource", Text(100), "Only events of this resource, such as forums."),
     Field("resourceId", NodeId(), "Only events of the record with this id."),
-    Field("order", Choice({"oldest": "Oldest first.", "newest": "Newest first."}), "Which end to begin at.", default="oldest"),
+    Field(
+        "order",
+        Choice({"oldest": "Oldest first.", "newest": "Newest first."}),
+        "Which end to begin at.",
+        default="oldest",
+    ),
 )
 _COLUMNS = {"operation": "operation", "resource": "resource", "resourceId": "resource_id"}
 
@@ -48,7 +53,7 @@ def _list(act: Act) -> Outcome:
     act.given.demand()
     filters = {column: act.given.get(name) for name, column in _COLUMNS.items() if name in act.given}
     newest = act.given.get("order") == "newest"
-    found = journal.event_page(act.tx, filters, act.given.get("limit", 100), act.given.get("after"), newest)
+    found = journal.event_page(act.tx, filters, act.given.get("limit", 100), act.given.get("after"), newest_first=newest)
     return Outcome({"results": [written(event) for event in found]})
 
 

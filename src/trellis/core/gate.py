@@ -5,15 +5,16 @@ request's path: the last use of a key, the request log, its purging, and the pur
 """
 
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from trellis.core.actor import Actor
 from trellis.core.events import event_of
 from trellis.core.operation import DRY_RUN, Access, Act, Call, Catalogue, Operation, Outcome, World
-from trellis.core.values import Given, moment, read
+from trellis.core.values import Given, moment
 from trellis.errors import Refused
 from trellis.store import journal
 from trellis.store.engine import Store, Transaction, Undo
@@ -21,8 +22,7 @@ from trellis.store.engine import Store, Transaction, Undo
 _KEPT: Final = timedelta(hours=24)  # how long the answer of an idempotent create is kept
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What came of a call. `value` is the record, the page or the plan; `event` the sequence number of what was recorded."""
 
     value: Any
@@ -38,44 +38,53 @@ class Gate:
         self.store = store
         self.catalogue = catalogue
         self.world = world
-        self._clock = clock or (lambda: datetime.now(UTC))
+        self._clock = clock
+        self._second = (0, "")
         self._running: set[tuple[int, str]] = set()
         self._guard = threading.Lock()
 
     def now(self) -> str:
         """Give the moment by the gate's clock."""
-        return moment(self._clock())
+        if self._clock is not None:
+            return moment(self._clock())
+        at = time.time()
+        second, text = self._second
+        if second != int(at):
+            second = int(at)
+            text = moment(datetime.fromtimestamp(second, UTC))[:20]
+            self._second = (second, text)
+        return f"{text}{int((at - second) * 1000):03d}Z"
 
     def ago(self, span: timedelta) -> str:
         """Give the moment that lies this far back."""
-        return moment(self._clock() - span)
+        return moment(datetime.fromisoformat(self.now()) - span)
 
-    def authorise(self, call: Call) -> Operation:
-        """Give the operation if its actor may run it; refuse otherwise, naming it."""
-        operation = self.catalogue.find(call.operation)
-        if operation.access is not Access.ANY_KEY and not call.actor.may(operation.name):
+    def authorise(self, name: str, actor: Actor) -> Operation:
+        """Give the operation if the actor may run it; refuse otherwise, naming it."""
+        operation = self.catalogue.find(name)
+        if operation.access is not Access.ANY_KEY and not actor.may(name):
             raise Refused(
                 "NO_PERMISSION",
-                f"The key '{call.actor.name}' has not been granted {operation.name}. "
+                f"The key '{actor.name}' has not been granted {operation.name}. "
                 f"An administrator can tick {operation.name} on the key's page, or run: "
-                f"trellis keys grant {call.actor.id} {operation.name}",
+                f"trellis keys grant {actor.id} {operation.name}",
                 facts={"missingOperation": operation.name},
             )
         return operation
 
     def run(self, call: Call) -> Answer:
         """Run an operation and wait for it. Raises Refused, and then nothing was changed."""
-        operation = self.authorise(call)
+        operation = self.authorise(call.operation, call.actor)
         if operation.writes:
             return self.submit(call).result()
-        given = read(operation.takes, call.raw, recode=operation.recode)
-        with self.store.reading() as tx:
+        given = operation.form.read(call.raw)
+        with self.store.reading(snapshot=operation.snapshot) as tx:
             return Answer(operation.run(Act(call, given, tx, self.now(), self.world)).result)
 
     def submit(self, call: Call) -> Future[Answer]:
         """Hand a writing operation to the writer. The future is done once the change is durable, or refused."""
-        operation = self.authorise(call)
-        given = read(operation.takes, call.raw, recode=operation.recode)
+        operation = self.authorise(call.operation, call.actor)
+        given = operation.form.read(call.raw)
         dry = bool(given.get(DRY_RUN.name))
         if call.token is None or call.actor.id is None or dry:
             return self.store.write(lambda tx: self._write(operation, call, given, tx))

@@ -1,9 +1,56 @@
 """The operation by which a program looks at the service and at its own rights."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from trellis.core.operation import Access, Act, Operation, Outcome
+from trellis.core.values import Field, Invalid, Moment, Text, Words
 from trellis.store import keys
+
+
+@dataclass(frozen=True, slots=True)
+class _Members:
+    """An object of these fields, which is only answered."""
+
+    fields: tuple[Field, ...]
+    widget: str = "text"
+
+    def parse(self, raw: Any) -> Any:
+        del raw
+        raise Invalid("is answered only.")
+
+    def schema(self) -> dict[str, Any]:
+        names = [field.name for field in self.fields]
+        return {
+            "type": "object",
+            "required": names,
+            "properties": {field.name: field.schema() for field in self.fields},
+        }
+
+
+_KEY = _Members(
+    (
+        Field("name", Text(), "What it is called."),
+        Field("expiresAt", Moment(nullable=True), "When it ends; null is never."),
+        Field("operations", Words(), "The operations that it was granted, sorted by name."),
+    )
+)
+_ANSWERS = (
+    Field("communityName", Text(), "The community's name.", example="The Lantern"),
+    Field(
+        "communityUrl",
+        Text(2048),
+        "The community's address; every record's `url` begins with it.",
+        example="https://community.example",
+    ),
+    Field("version", Text(), "The version of this service.", example="1.0.0"),
+    Field(
+        "key",
+        _KEY,
+        "The key that asks.",
+        example={"name": "Plugin", "expiresAt": None, "operations": ["forums.create", "forums.list"]},
+    ),
+)
 
 
 def _hello(act: Act) -> Outcome:
@@ -16,13 +63,23 @@ def _hello(act: Act) -> Outcome:
         "operations": grants,
     }
     world = act.world
-    return Outcome({"communityName": world.community_name, "communityUrl": world.community_url, "version": world.version, "key": mine})
+    return Outcome(
+        {
+            "communityName": world.community_name,
+            "communityUrl": world.community_url,
+            "version": world.version,
+            "key": mine,
+        }
+    )
 
 
 HELLO = Operation(
     name="core.hello",
     summary="Say hello",
-    doc="The community's name and address, the version of this service, and what the key that asks is called, may do, and until when.",
+    doc="The community's name and address, the version of this service, and what the asking key is called, may do, and until when.",
     run=_hello,
     access=Access.ANY_KEY,
+    verb="look",
+    path="/core/hello",
+    answers=_ANSWERS,
 )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from ipaddress import IPv6Address, ip_address, ip_network
+from ipaddress import IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any, Final
 
 from trellis.core.actor import Actor
@@ -13,16 +13,30 @@ from trellis.core.events import differing
 from trellis.core.operation import Act, Operation, Outcome
 from trellis.core.page import PAGING, PER_PAGE, page_of
 from trellis.core.secret import Secret, new_secret, parse_secret
-from trellis.core.values import Boolean, Field, Given, Integer, Invalid, Moment, Text, Words, elements, invalid_id, moment, required, shown
+from trellis.core.values import (
+    Boolean,
+    Field,
+    Given,
+    Integer,
+    Invalid,
+    Moment,
+    Text,
+    Words,
+    elements,
+    invalid_id,
+    moment,
+    required,
+    shown,
+)
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.store import keys
-from trellis.store.engine import Row, Transaction
+from trellis.store.engine import Transaction
 from trellis.store.keys import Key
 from trellis.store.nodes import next_number
 
 _NAME_OF_SEQUENCE: Final = "keys"
 _MOST_OVERLAP: Final = 7
-_MEMORY: Final = 10_000  # keys whose decoded rows a process remembers
+_MEMORY: Final = 10_000  # keys that a process remembers
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +49,14 @@ class Expiry:
         if raw in (None, "", "never"):
             return None
         text = raw.strip() if isinstance(raw, str) else ""
-        if text[-1:] in _SPANS and text[:-1].isdecimal() and 0 < int(text[:-1]) <= 36_500:
+        if text[-1:] in _SPANS and text[:-1].isdecimal() and len(text) <= 6 and 0 < int(text[:-1]) <= 36_500:
             return timedelta(**{_SPANS[text[-1]]: int(text[:-1])})
         try:
             return Moment().parse(raw)
         except Invalid:
-            raise Invalid(f"must be a span such as 90d or 12h, a moment in ISO 8601, or null for never, not {shown(raw)}.") from None
+            raise Invalid(
+                f"must be a span such as 90d or 12h, a moment in ISO 8601, or null for never, not {shown(raw)}."
+            ) from None
 
     def schema(self) -> dict[str, Any]:
         return {"type": ["string", "null"], "examples": ["90d", "2026-12-31T00:00:00Z"]}
@@ -59,10 +75,17 @@ class Networks:
         parts = elements(raw if raw is not None else [])
         if parts is None or len(parts) > 100:
             raise Invalid(f"must be at most 100 addresses or networks such as 192.0.2.0/24, not {shown(raw)}.")
+        return sorted({self._network(part) for part in parts})
+
+    @staticmethod
+    def _network(part: Any) -> str:
         try:
-            return sorted({str(ip_network(str(part).strip(), strict=False)) for part in parts})
-        except ValueError as error:
-            raise Invalid(f"must be addresses or networks such as 192.0.2.0/24: {error}.") from None
+            network = ip_network(str(part).strip(), strict=False)
+        except ValueError:
+            raise Invalid(f"must be addresses or networks such as 192.0.2.0/24, not {shown(part)}.") from None
+        if isinstance(network, IPv6Network) and network.prefixlen >= 96 and (mapped := network.network_address.ipv4_mapped):
+            return f"{mapped}/{network.prefixlen - 96}"  # callers are compared by their IPv4 address
+        return str(network)
 
     def schema(self) -> dict[str, Any]:
         return {"type": "array", "items": {"type": "string"}, "maxItems": 100}
@@ -71,10 +94,24 @@ class Networks:
 _GRANTS: Final = Words()
 _SETTINGS: Final = (
     Field("name", Text(100, 1), "What the key is for; shown in lists and logs.", example="Calendar sync"),
-    Field("grants", _GRANTS, "The operations that it may run; `forums.*`, `*.list` and `*` stand for all that match now.", default=()),
+    Field(
+        "grants",
+        _GRANTS,
+        "The operations that it may run; `forums.*`, `*.list` and `*` stand for all that match now.",
+        default=(),
+    ),
     Field("expires", Expiry(), "When it ends: 90d, 12h, a moment, or null for never."),
-    Field("addresses", Networks(), "From where it may be used: addresses or CIDR networks; none is everywhere.", default=()),
-    Field("rateLimit", Integer(0, 10_000_000, nullable=True), "Requests per minute; null is the service's limit, 0 is none."),
+    Field(
+        "addresses",
+        Networks(),
+        "From where it may be used: addresses or CIDR networks; none is everywhere.",
+        default=(),
+    ),
+    Field(
+        "rateLimit",
+        Integer(0, 10_000_000, nullable=True),
+        "Requests per minute; null is the service's limit, 0 is none.",
+    ),
     Field("logRequests", Boolean(), "Whether its requests are written to the request log.", default=True),
 )
 _CHANGES: Final = (
@@ -93,9 +130,33 @@ def operations() -> tuple[Operation, ...]:
         Operation("keys.list", "List keys", "All keys, revoked ones too; never a secret.", _list, PAGING),
         Operation("keys.get", "Get a key", "One key by its id; never its secret.", _get, has_target=True),
         Operation("keys.create", "Make a key", "Makes a key and shows it, once.", _create, _SETTINGS, writes=True),
-        Operation("keys.update", "Change a key", "Changes a key's name, grants or limits.", _update, _SETTINGS + _CHANGES, writes=True, has_target=True),
-        Operation("keys.rotate", "Rotate a key", "Makes a new secret and shows it, once.", _rotate, (_OVERLAP,), writes=True, has_target=True),
-        Operation("keys.revoke", "Revoke a key", "Ends a key for good. It stays in the list and the log.", _revoke, (_REASON,), writes=True, has_target=True),
+        Operation(
+            "keys.update",
+            "Change a key",
+            "Changes a key's name, grants or limits.",
+            _update,
+            _SETTINGS + _CHANGES,
+            writes=True,
+            has_target=True,
+        ),
+        Operation(
+            "keys.rotate",
+            "Rotate a key",
+            "Makes a new secret and shows it, once.",
+            _rotate,
+            (_OVERLAP,),
+            writes=True,
+            has_target=True,
+        ),
+        Operation(
+            "keys.revoke",
+            "Revoke a key",
+            "Ends a key for good. It stays in the list and the log.",
+            _revoke,
+            (_REASON,),
+            writes=True,
+            has_target=True,
+        ),
     )
 
 
@@ -156,9 +217,29 @@ def _living(act: Act) -> Key:
     return key
 
 
+_BLANK: Final = Key(
+    id=0,
+    public="",
+    name="",
+    digest="",
+    old_digest=None,
+    old_until=None,
+    grants=[],
+    expires_at=None,
+    addresses=[],
+    rate_limit=None,
+    log_requests=True,
+    created_at="",
+    updated_at="",
+    revoked_at=None,
+    revoked_because=None,
+    last_used_at=None,
+)
+
+
 def _create(act: Act) -> Outcome:
     given = required((replace(_SETTINGS[0], required=True),), act.given)
-    settings, faults = _settled(act, given, Key(0, "", "", "", None, None, [], None, [], None, True, "", "", None, None, None))
+    settings, faults = _settled(act, given, _BLANK)
     if given.faults or faults:
         raise refuse_faults(given.faults + faults)
     secret = new_secret()
@@ -185,7 +266,7 @@ def _rotate(act: Act) -> Outcome:
     until = moment(datetime.fromisoformat(act.now) + timedelta(days=days)) if days else None
     new = replace(old, digest=secret.digest, old_digest=old.digest if days else None, old_until=until)
     outcome = _changed(act, old, new, also=("secret",))
-    return replace(outcome, result=_shown_once(outcome.result, secret), plan=outcome.result)
+    return outcome._replace(result=_shown_once(outcome.result, secret), plan=outcome.result)
 
 
 def _revoke(act: Act) -> Outcome:
@@ -243,7 +324,13 @@ def _matching(given: Given, field: str, operations: Iterable[str], faults: list[
         if not matches:
             near = get_close_matches(pattern, operations, 1)
             hint = f" Did you mean {near[0]}?" if near else " `trellis routes` lists them."
-            faults.append(Fault(field, "UNKNOWN_OPERATION", f"{field}: no operation that a key can be granted matches '{pattern}'.{hint}"))
+            faults.append(
+                Fault(
+                    field,
+                    "UNKNOWN_OPERATION",
+                    f"{field}: no operation that a key can be granted matches '{pattern}'.{hint}",
+                )
+            )
         found.extend(matches)
     return found
 
@@ -260,30 +347,27 @@ class Bearer:
     rate_limit: int | None
     log_requests: bool
     key: Key
-    row: Row
 
 
 class Keyring:
-    """Judges presented keys against the database, on every request; remembers only how a row reads."""
+    """Judges presented keys against the database, on every request."""
 
     def __init__(self) -> None:
         self._known: dict[str, Bearer] = {}
+        self._version: int | None = None
         self._used: dict[int, str] = {}
         self._pending: dict[int, str] = {}
 
-    def judge(self, tx: Transaction, presented: str, address: str, now: str) -> Bearer:
-        """Give the bearer of a key.
+    def judge(self, tx: Transaction, presented: str, address: str, now: str, version: int | None = None) -> Bearer:
+        """Give the bearer of a key. `version` is the data version that holds now, None where the database has none.
 
         Raises Refused: INVALID_API_KEY for one that is unknown, malformed, expired or revoked (not saying which), and
         IP_ADDRESS_NOT_ALLOWED for a good one that may not be used from this address.
         """
         secret = parse_secret(presented)
-        row = keys.raw_by_public(tx, secret.public) if secret else None
-        if secret is None or row is None:
+        bearer = self._bearer(tx, secret.public, version) if secret else None
+        if secret is None or bearer is None:
             raise _invalid()
-        bearer = self._known.get(secret.public)
-        if bearer is None or bearer.row != row:
-            bearer = self._read(row)
         key = bearer.key
         good = secret.matches(key.digest)
         if not good and key.old_digest and key.old_until and key.old_until > now:
@@ -293,20 +377,27 @@ class Keyring:
         if key.addresses and not _allowed(address, key.addresses):
             raise Refused(
                 "IP_ADDRESS_NOT_ALLOWED",
-                f"This key may not be used from {address}. Use it from an address on its list, or have an administrator add this one.",
+                f"This key may not be used from {address}. Use it from an address on its list, or have this one added to it.",
             )
         if self._used.get(key.id) != (minute := now[:16]):
             self._used[key.id] = minute
             self._pending[key.id] = now
         return bearer
 
-    def _read(self, row: Row) -> Bearer:
-        key = keys.decoded(row)
-        actor = Actor("key", key.id, key.name, frozenset(key.grants))
-        bearer = Bearer(actor, key.public, key.rate_limit, key.log_requests, key, row)
-        if len(self._known) >= _MEMORY:
+    def _bearer(self, tx: Transaction, public: str, version: int | None) -> Bearer | None:
+        """Read a key. Where the database can tell that nothing has been committed since, what was read last still holds."""
+        if version is None or version != self._version:
             self._known.clear()
-        self._known[key.public] = bearer
+            self._version = version
+        if (bearer := self._known.get(public)) is not None:
+            return bearer
+        key = keys.by_public(tx, public)
+        if key is None:
+            return None
+        actor = Actor("key", key.id, key.name, frozenset(key.grants))
+        bearer = Bearer(actor, key.public, key.rate_limit, key.log_requests, key)
+        if version is not None and len(self._known) < _MEMORY:
+            self._known[public] = bearer
         return bearer
 
     def take_uses(self) -> list[tuple[int, str]]:

@@ -83,6 +83,11 @@ class NodeKind:
         return tuple(f.name for f in self.fields if not f.write_only)
 
     @cached_property
+    def option_names(self) -> tuple[str, ...]:
+        """The names of its permission options, in their order."""
+        return tuple(self.options)
+
+    @cached_property
     def group_fields(self) -> tuple[Field, ...]:
         """The fields that name groups, beside the permissions."""
         return tuple(f for f in self.fields if isinstance(f.type, Groups))
@@ -110,8 +115,18 @@ class NodeKind:
             also=("parent",),
         )
         place = (
-            Field("position", Integer(), "Its place among its siblings, counted from 0. Past the end means last.", example=0),
-            Field("before", NodeId(), "Put it before this sibling. At most one of position, before, after.", write_only=True),
+            Field(
+                "position",
+                Integer(),
+                "Its place among its siblings, counted from 0. Past the end means last.",
+                example=0,
+            ),
+            Field(
+                "before",
+                NodeId(),
+                "Put it before this sibling. At most one of position, before, after.",
+                write_only=True,
+            ),
             Field("after", NodeId(), "Put it after this sibling. At most one of position, before, after.", write_only=True),
         )
         return ((parent,) if self.tree else ()) + (place if self.ordered else ())
@@ -142,7 +157,13 @@ class NodeKind:
     def answered(self) -> tuple[Field, ...]:
         """What stands in a record, in its order."""
         place = tuple(f for f in self.placement if not f.write_only)
-        path = Field("path", Text(100_000), "The names from the top level down to it, with ' > ' between.", read_only=True, example="A > B")
+        path = Field(
+            "path",
+            Text(100_000),
+            "The names from the top level down to it, with ' > ' between.",
+            read_only=True,
+            example="A > B",
+        )
         return (
             Field("id", NodeId(), "Its id, never used again after a delete.", read_only=True, example=1),
             self.name_field,
@@ -153,12 +174,22 @@ class NodeKind:
             *(Field(d.name, d.type, d.doc, read_only=True) for d in self.derived),
             *(f for f in self.permissions_field if not f.write_only),
             Field("createdAt", Moment(), "When it was made.", read_only=True),
-            Field("updatedAt", Moment(), "When it was last changed; a shift among siblings does not count.", read_only=True),
+            Field(
+                "updatedAt",
+                Moment(),
+                "When it was last changed; a shift among siblings does not count.",
+                read_only=True,
+            ),
         )
 
     @cached_property
     def accepted(self) -> tuple[Field, ...]:
         """What create and update take: everything writable, and the read-only members, which are passed over."""
         readable = tuple(f for f in self.answered if f.read_only)
-        writable = (self.name_field, *self.placement, *(f for f in self.fields if not f.read_only), *self.permissions_field)
+        writable = (
+            self.name_field,
+            *self.placement,
+            *(f for f in self.fields if not f.read_only),
+            *self.permissions_field,
+        )
         return writable + readable

@@ -13,7 +13,7 @@ from trellis.core.kind import NodeKind, Values, Verb
 from trellis.core.operation import Access, Act, Operation, Outcome
 from trellis.core.page import list_fields, page_of, query_of
 from trellis.core.placement import judge_place, settle
-from trellis.core.record import record, records
+from trellis.core.record import record, records, written
 from trellis.core.tree import leaving
 from trellis.core.values import EVERYONE, ChildrenFate, Field, Given, Password, invalid_id, required
 from trellis.core.version import encode, version_of
@@ -53,9 +53,12 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
             run=partial(run, kind),
             fields=fields,
             writes=verb in {"create", "update", "delete"},
+            snapshot=verb != "get",
             has_target=verb in {"get", "update", "delete"},
             access=Access.GRANTED if verb in kind.over_rest else Access.INSIDE,
             verb=verb,
+            path=kind.path if verb in kind.over_rest else None,
+            also=kind.also,
             kind=kind,
             refusals=_coded(kind, verb, messages),
             recode=kind.code_of,
@@ -89,7 +92,10 @@ def _list(kind: NodeKind, act: Act) -> Outcome:
 
 def _get(kind: NodeKind, act: Act) -> Outcome:
     act.given.demand()
-    return Outcome(_seen(kind, act, _found(kind, act, "get")))
+    found = nodes.find_with_path(act.tx, kind.name, act.call.target or 0)
+    if found is None:
+        raise invalid_id(kind.singular, act.call.target, kind.missing_code("get"))
+    return Outcome(written(kind, found[0], found[1], act.world.community_url))
 
 
 def _found(kind: NodeKind, act: Act, verb: Verb) -> Node:
@@ -214,7 +220,13 @@ def _settled_permissions(kind: NodeKind, act: Act, given: Given, base: Values) -
     if (source_id := given.get("copyPermissionsFrom")) is not None:
         source = nodes.find(act.tx, kind.name, source_id)
         if source is None:
-            faults.append(Fault("copyPermissionsFrom", "INVALID_VALUE", f"copyPermissionsFrom: there is no {kind.singular} {source_id}."))
+            faults.append(
+                Fault(
+                    "copyPermissionsFrom",
+                    "INVALID_VALUE",
+                    f"copyPermissionsFrom: there is no {kind.singular} {source_id}.",
+                )
+            )
         else:
             base = source.permissions
     sent: Mapping[str, Any] = given.get("permissions") or {}
@@ -257,7 +269,9 @@ def _delete_fields(kind: NodeKind) -> tuple[Field, ...]:
 def _delete_doc(kind: NodeKind) -> str:
     doc = f"Deletes a {kind.singular}. Its id is never used again."
     if kind.tree:
-        doc += " If it has children, `deleteChildrenOrMove` says what becomes of them; without it the answer is 409 with their number."
+        doc += (
+            " If it has children, `deleteChildrenOrMove` says what becomes of them; without it the answer is 409 with their number."
+        )
     if kind.audience:
         doc += " Its id is taken out of every node's permissions. The built-in ones cannot be deleted."
     return doc
@@ -281,7 +295,7 @@ def _delete(kind: NodeKind, act: Act) -> Outcome:
         raise _has_children(kind, node, len(direct), len(below))
     target = None if fate in {None, -1} else _target(kind, act, node, fate, below)
     if target is not None and direct:
-        nodes.adopt(act.tx, kind.name, node.id, target.id)
+        nodes.adopt(act.tx, kind.name, node.id, target.id, act.now)
     siblings = nodes.count_children(act.tx, kind.name, node.parent_id)
     nodes.delete_subtree(act.tx, kind.name, node.id)
     for shift in leaving(node.parent_id, node.position, siblings):
@@ -301,7 +315,10 @@ def _delete(kind: NodeKind, act: Act) -> Outcome:
             "dryRun": True,
             "deleted": {"count": 1 + len(gone), "ids": [node.id, *gone][:_SHOWN]},
             "moved": {"count": len(moved), "ids": moved[:_SHOWN], "to": target.id if target is not None else None},
-            "changed": {"count": len(scrubbed), "nodes": [{"resource": name, "id": i} for name, i in scrubbed[:_SHOWN]]},
+            "changed": {
+                "count": len(scrubbed),
+                "nodes": [{"resource": name, "id": i} for name, i in scrubbed[:_SHOWN]],
+            },
         },
     )
 
@@ -311,8 +328,12 @@ def _has_children(kind: NodeKind, node: Node, direct: int, below: int) -> Refuse
     return Refused(
         "HAS_CHILDREN",
         f"'{node.name}' has {direct} {'child' if direct == 1 else 'children'}{all_below}. "
-        f"Send deleteChildrenOrMove=-1 to delete them too, or deleteChildrenOrMove=ID to move the children under another {kind.singular}.",
-        facts={"children": direct, "descendants": below, "options": {"delete": -1, "move": f"the id of another {kind.singular}"}},
+        f"Send deleteChildrenOrMove=-1 to delete them too, or deleteChildrenOrMove=ID to move them under another {kind.singular}.",
+        facts={
+            "children": direct,
+            "descendants": below,
+            "options": {"delete": -1, "move": f"the id of another {kind.singular}"},
+        },
     )
 
 
@@ -328,7 +349,11 @@ def _target(kind: NodeKind, act: Act, node: Node, fate: int, below: list[int]) -
         problem = f"{kind.singular} {fate} is a redirect and has no children"
     else:
         return target
-    fault = Fault(_FATE.name, "INVALID_TARGET", f"The children cannot move to {fate}: {problem}. Give another id, or -1 to delete them.")
+    fault = Fault(
+        _FATE.name,
+        "INVALID_TARGET",
+        f"The children cannot move to {fate}: {problem}. Give another id, or -1 to delete them.",
+    )
     raise refuse_faults((fault,))
 
 
@@ -348,4 +373,3 @@ def _scrub(act: Act, group: int) -> list[tuple[str, int]]:
 
 def _without(who: Any, group: int) -> Any:
     return [one for one in who if one != group] if isinstance(who, list) else who
-

@@ -1,14 +1,15 @@
 """An operation: one act on the community, under the one name that every door uses for it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, Literal, NamedTuple
 
 from trellis.core.actor import Actor
 from trellis.core.kind import NodeKind, Verb
-from trellis.core.values import Boolean, Field, Given
+from trellis.core.values import Boolean, Field, Form, Given
 from trellis.errors import Refused
 from trellis.store.engine import Transaction
 
@@ -21,24 +22,25 @@ class Access(Enum):
     INSIDE = "inside"  # the panel and the terminal only
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):  # like Outcome and Answer: a tuple, since a frozen dataclass takes five times as long to make
     """One wish to run an operation.
 
     `target` is the id of the record that it is about, for those that have one. `raw` is what was sent, by name. `expected`
     are the versions one of which the record must have (If-Match), `("*",)` for any. `token` and `fingerprint` are an
-    Idempotency-Key and a digest of the request that it came with.
+    Idempotency-Key and a digest of the request that it came with. `progress` is told by long operations how much is done,
+    and of how much.
     """
 
     operation: str
     actor: Actor
-    raw: Mapping[str, Any] = field(default_factory=dict)
+    raw: Mapping[str, Any] = MappingProxyType({})
     target: int | None = None
     expected: tuple[str, ...] = ()
     request_id: str | None = None
     reason: str | None = None
     token: str | None = None
     fingerprint: str = ""
+    progress: Callable[[int, int], None] = lambda _done, _all: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +65,7 @@ class Act:
     world: World
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What an operation did. `result` goes back to the caller; the rest is for the event log.
 
     `happened` is false where nothing changed: then nothing is recorded. `changed` names the members in which an update made
@@ -95,9 +96,10 @@ class Operation:
     """One act on the community.
 
     `name` is the key of grants, events, the OpenAPI operationId, the reference and the command line: `forums.create`.
-    `fields` are what it takes, `run` does it inside a transaction, `refusals` are the messages that it may refuse with
-    beside those that every operation shares: pairs of message and code. `verb` and `kind` are None for the few that are not
-    about nodes.
+    `path` and `also` are where it is served over REST, if it is, without the id; `verb` says how. `fields` are what it takes,
+    `run` does it inside a transaction; `snapshot` is false for a reading operation of a single statement. `refusals` are the
+    messages that it may refuse with beside those that every operation shares: pairs of message and code. `kind` is None for the few that are not about nodes; these
+    say in `answers` what their answer holds, if REST serves them.
     """
 
     name: str
@@ -106,17 +108,26 @@ class Operation:
     run: Callable[[Act], Outcome]
     fields: tuple[Field, ...] = ()
     writes: bool = False
+    snapshot: bool = True
     has_target: bool = False
     access: Access = Access.INSIDE
-    verb: Verb | None = None
+    verb: Verb | Literal["look"] | None = None
+    path: str | None = None
+    also: tuple[str, ...] = ()
     kind: NodeKind | None = None
     refusals: tuple[tuple[str, str], ...] = ()
     recode: Callable[[str], str] = lambda _: ""
+    answers: tuple[Field, ...] = ()
 
     @cached_property
     def takes(self) -> tuple[Field, ...]:
         """Everything that it takes: its fields, and `dryRun` for a write."""
         return (*self.fields, DRY_RUN) if self.writes else self.fields
+
+    @cached_property
+    def form(self) -> Form:
+        """The form that its requests are read by."""
+        return Form(self.takes, self.recode)
 
     @property
     def resource(self) -> str:

@@ -34,7 +34,13 @@ _SORTING: Final = (
 
 def list_fields(kind: NodeKind) -> tuple[Field, ...]:
     """Give the parameters of a kind's list."""
-    parent = Field("parentId", ParentId(), "Only the children of this one; `root` is the top level.", also=("parent",), example="root")
+    parent = Field(
+        "parentId",
+        ParentId(filter=True),
+        "Only the children of this one; `root` is the top level.",
+        also=("parent",),
+        example="root",
+    )
     filters = (
         Field("ids", Ids(), "Only these ids, with commas between.", example=[1, 2]),
         *((parent,) if kind.tree else ()),

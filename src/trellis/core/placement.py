@@ -52,7 +52,10 @@ def judge_place(tx: Transaction, kind: NodeKind, given: Given, node: Node | None
 def _parent(tx: Transaction, kind: NodeKind, node: Node | None, parent_id: int) -> tuple[Node | None, str]:
     parent = nodes.find(tx, kind.name, parent_id)
     if parent is None:
-        return None, f"parentId: there is no {kind.singular} {parent_id}. Give the id of a {kind.singular}, or null for the top level."
+        return (
+            None,
+            f"parentId: there is no {kind.singular} {parent_id}. Give the id of a {kind.singular}, or null for the top level.",
+        )
     if kind.barren(parent.fields):
         return None, f"parentId: {kind.singular} {parent_id} is a redirect, and a redirect has no children."
     if node is not None and tree.makes_cycle(node.id, nodes.lines(tx, kind.name, (parent_id,))):

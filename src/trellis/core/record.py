@@ -16,8 +16,10 @@ from trellis.store.nodes import Node
 def records(tx: Transaction, kind: NodeKind, found: Iterable[Node], community_url: str) -> list[dict[str, Any]]:
     """Write nodes as callers see them; their ancestors are read in one go."""
     found = list(found)
-    line = nodes.lines(tx, kind.name, (n.parent_id for n in found if n.parent_id is not None)) if kind.tree else {}
-    return [_record(kind, node, line, community_url) for node in found]
+    parents = {n.parent_id for n in found if n.parent_id is not None}
+    line = nodes.lines(tx, kind.name, parents) if parents else {}
+    above = {parent: path_of(parent, line) + " > " for parent in parents}
+    return [written(kind, node, "" if node.parent_id is None else above[node.parent_id], community_url) for node in found]
 
 
 def record(tx: Transaction, kind: NodeKind, node: Node, community_url: str) -> dict[str, Any]:
@@ -25,28 +27,30 @@ def record(tx: Transaction, kind: NodeKind, node: Node, community_url: str) -> d
     return records(tx, kind, (node,), community_url)[0]
 
 
-def _record(kind: NodeKind, node: Node, line: dict[int, tuple[int | None, str]], community_url: str) -> dict[str, Any]:
-    written: dict[str, Any] = {
+def written(kind: NodeKind, node: Node, above: str, community_url: str) -> dict[str, Any]:
+    """Write one node as callers see it; `above` is the path of its parent with ' > ' behind it, or ""."""
+    name, fields, permissions = node.name, node.fields, node.permissions
+    record: dict[str, Any] = {
         "id": node.id,
-        "name": node.name,
-        "url": f"{community_url}/{kind.name}/{node.id}-{slug(node.name)}/",
+        "name": name,
+        "url": f"{community_url}/{kind.name}/{node.id}-{slug(name)}/",
     }
     if kind.tree:
-        written["parentId"] = node.parent_id
+        record["parentId"] = node.parent_id
     if kind.ordered:
-        written["position"] = node.position
+        record["position"] = node.position
     if kind.tree:
-        above = "" if node.parent_id is None else path_of(node.parent_id, line) + " > "
-        written["path"] = above + node.name
-    for name in kind.readable:
-        written[name] = node.fields.get(name)
+        record["path"] = above + name
+    for member in kind.readable:
+        record[member] = fields.get(member)
     for derived in kind.derived:
-        written[derived.name] = derived.compute(node.name, node.fields)
-    if kind.options:
-        written["permissions"] = {option: node.permissions.get(option, []) for option in kind.options}
-    written["createdAt"] = node.created_at
-    written["updatedAt"] = node.updated_at
-    return written
+        record[derived.name] = derived.compute(name, fields)
+    if kind.options:  # SQLite gives them in the order in which they were written, PostgreSQL does not
+        in_order = tuple(permissions) == kind.option_names
+        record["permissions"] = permissions if in_order else {option: permissions.get(option, []) for option in kind.options}
+    record["createdAt"] = node.created_at
+    record["updatedAt"] = node.updated_at
+    return record
 
 
 @lru_cache(maxsize=4096)

@@ -60,9 +60,11 @@ def _random(length: int) -> str:
     return "".join(secrets.choice(ALPHABET) for _ in range(length))
 
 
+_PAIRS: Final = tuple(first + second for first in ALPHABET for second in ALPHABET)
+
+
 def _checksum(text: str) -> str:
-    number, digits = zlib.crc32(text.encode()), ""
-    for _ in range(6):
-        number, digit = divmod(number, 62)
-        digits = ALPHABET[digit] + digits
-    return digits
+    """Write the CRC-32 of a text in base 62, six digits."""
+    rest, low = divmod(zlib.crc32(text.encode()), 3844)
+    high, middle = divmod(rest, 3844)
+    return _PAIRS[high] + _PAIRS[middle] + _PAIRS[low]

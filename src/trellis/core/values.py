@@ -95,7 +95,13 @@ class Html:
     widget: str = "textarea"
 
     def parse(self, raw: Any) -> str:
-        return nh3.clean(Text(self.longest, lines=True).parse(raw))
+        cleaned = nh3.clean(Text(self.longest, lines=True).parse(raw))
+        # Entities may have stood for control characters, and what fell away may have left spaces at the ends: what is
+        # kept must read the same when it is sent back.
+        value = nh3.clean(_CONTROLS_BUT_LINES.sub("", cleaned)).strip()
+        if len(value) > self.longest:
+            raise Invalid(f"is {len(value):,} characters of HTML once it is escaped; at most {self.longest:,} are allowed.")
+        return value
 
     def schema(self) -> dict[str, Any]:
         return {"type": "string", "maxLength": self.longest, "contentMediaType": "text/html"}
@@ -103,10 +109,28 @@ class Html:
 
 def inline_html(html: str) -> str:
     """Sanitise HTML that stands within a line of text."""
-    return nh3.clean(html, tags=_INLINE_TAGS)
+    return _CONTROLS.sub("", nh3.clean(html, tags=_INLINE_TAGS))  # entities may have stood for control characters
 
 
-_INLINE_TAGS = {"a", "abbr", "b", "bdi", "bdo", "cite", "code", "em", "i", "mark", "s", "small", "span", "strong", "sub", "sup", "u"}
+_INLINE_TAGS = {
+    "a",
+    "abbr",
+    "b",
+    "bdi",
+    "bdo",
+    "cite",
+    "code",
+    "em",
+    "i",
+    "mark",
+    "s",
+    "small",
+    "span",
+    "strong",
+    "sub",
+    "sup",
+    "u",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,8 +310,9 @@ class NodeId:
 
 @dataclass(frozen=True, slots=True)
 class ParentId:
-    """The id of a parent; null, "", 0 and -1 (and `root`, in a list's filter) are the top level."""
+    """The id of a parent; null, "", 0 and -1 are the top level, and `root`, which is how a list's `filter` is written."""
 
+    filter: bool = False
     widget: str = "node"
 
     def parse(self, raw: Any) -> int | None:
@@ -299,6 +324,8 @@ class ParentId:
         return number if number > 0 else None
 
     def schema(self) -> dict[str, Any]:
+        if self.filter:
+            return {"anyOf": [{"type": "string", "const": "root"}, {"type": "integer", "minimum": 1, "maximum": MAX_ID}]}
         return {"type": ["integer", "null"], "minimum": -1, "maximum": MAX_ID}
 
 
@@ -479,35 +506,54 @@ class Given:
             raise refuse_faults(self.faults)
 
 
-def read(fields: Iterable[Field], raw: Mapping[str, Any], *, recode: Callable[[str], str] = lambda _: "") -> Given:
-    """Judge a request against the fields that it may hold: aliases resolved, values parsed, unknown names refused by name.
+NOTHING: Final = Given({})
+
+
+class Form:
+    """The fields that a request may hold, by every name that they are accepted under.
 
     `recode` gives a kind's own code for a reason's message, or "" for the reason's code.
     """
-    known = {name: f for f in fields for name in (f.name, *f.also)}
-    values: dict[str, Any] = {}
-    faults: list[Fault] = []
-    sent: dict[str, str] = {}
-    for name, value in raw.items():
-        if (f := known.get(name)) is None:
-            faults.append(Fault(shown(name).strip("'"), "UNKNOWN_PARAMETER", _unknown(name, known)))
-            continue
-        if f.read_only:
-            continue
-        if f.name in sent:
-            faults.append(Fault(f.name, "INVALID_VALUE", f"{f.name} was sent twice, as {sent[f.name]} and as {name}: send it once."))
-            continue
-        sent[f.name] = name
-        try:
-            values[f.name] = f.type.parse(value)
-        except Invalid as invalid:
-            faults.append(Fault(f.name, invalid.message, f"{f.name} {invalid.detail}", recode(invalid.message)))
-    return Given(values, tuple(faults))
+
+    def __init__(self, fields: Iterable[Field], recode: Callable[[str], str] = lambda _: "") -> None:
+        self._known = {name: f for f in fields for name in (f.name, *f.also)}
+        self._recode = recode
+
+    def read(self, raw: Mapping[str, Any]) -> Given:
+        """Judge what was sent: aliases resolved, values parsed, unknown names refused by name."""
+        if not raw:
+            return NOTHING
+        values: dict[str, Any] = {}
+        faults: list[Fault] = []
+        sent: dict[str, str] = {}
+        for name, value in raw.items():
+            if (f := self._known.get(name)) is None:
+                faults.append(Fault(shown(name).strip("'"), "UNKNOWN_PARAMETER", _unknown(name, self._known)))
+            elif f.name in sent and not f.read_only:
+                detail = f"{f.name} was sent twice, as {sent[f.name]} and as {name}: send it once."
+                faults.append(Fault(f.name, "INVALID_VALUE", detail))
+            elif not f.read_only:
+                sent[f.name] = name
+                try:
+                    values[f.name] = f.type.parse(value)
+                except Invalid as invalid:
+                    detail = f"{f.name} {invalid.detail}"
+                    faults.append(Fault(f.name, invalid.message, detail, self._recode(invalid.message)))
+        return Given(values, tuple(faults))
+
+
+def read(fields: Iterable[Field], raw: Mapping[str, Any], *, recode: Callable[[str], str] = lambda _: "") -> Given:
+    """Judge what was sent by a form that is used once."""
+    return Form(fields, recode).read(raw)
 
 
 def _unknown(name: str, known: Mapping[str, Field]) -> str:
     near = get_close_matches(name, [n for n, f in known.items() if not f.read_only], 1)
-    hint = f" Did you mean {near[0]}?" if near else f" Known here: {', '.join(sorted({f.name for f in known.values() if not f.read_only}))}."
+    hint = (
+        f" Did you mean {near[0]}?"
+        if near
+        else f" Known here: {', '.join(sorted({f.name for f in known.values() if not f.read_only}))}."
+    )
     return f"There is no parameter {shown(name)}.{hint}"
 
 

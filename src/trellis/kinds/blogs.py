@@ -16,9 +16,21 @@ BLOGS: Final = NodeKind(
     over_rest=("delete",),
     ordered=False,
     fields=(
-        Field("description", Html(), "What it is about, as HTML; sanitised on the way in.", default="", example="<p>Notes.</p>"),
+        Field(
+            "description",
+            Html(),
+            "What it is about, as HTML; sanitised on the way in.",
+            default="",
+            example="<p>Notes.</p>",
+        ),
         Field("owner", Text(255), "Whose it is.", default="", example="Mira Holm"),
-        Field("groups", Groups(), 'Who may read it: "*" (every group) or a list of group ids.', default="*", example=[3, 4]),
+        Field(
+            "groups",
+            Groups(),
+            'Who may read it: "*" (every group) or a list of group ids.',
+            default="*",
+            example=[3, 4],
+        ),
         Field("pinned", Boolean(), "Whether it stands before the others.", default=False),
     ),
 )

@@ -18,9 +18,21 @@ CALENDARS: Final = NodeKind(
         Field("color", Color(), "The colour of its events, #RRGGBB.", default="#3B82F6", example="#3B82F6"),
         Field("approveEvents", Boolean(), "Whether events wait for a moderator.", default=False, also=("approve_events",)),
         Field("allowComments", Boolean(), "Whether events can be commented on.", default=True, also=("allow_comments",)),
-        Field("approveComments", Boolean(), "Whether comments wait for a moderator.", default=False, also=("approve_comments",)),
+        Field(
+            "approveComments",
+            Boolean(),
+            "Whether comments wait for a moderator.",
+            default=False,
+            also=("approve_comments",),
+        ),
         Field("allowReviews", Boolean(), "Whether events can be reviewed.", default=True, also=("allow_reviews",)),
-        Field("approveReviews", Boolean(), "Whether reviews wait for a moderator.", default=False, also=("approve_reviews",)),
+        Field(
+            "approveReviews",
+            Boolean(),
+            "Whether reviews wait for a moderator.",
+            default=False,
+            also=("approve_reviews",),
+        ),
     ),
     options={
         "view": "See that it exists.",

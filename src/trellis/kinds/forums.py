@@ -10,7 +10,11 @@ from trellis.errors import Fault
 
 def _redirect_needs_url(fields: Values) -> Iterator[Fault]:
     if fields["type"] == "redirect" and not fields["redirectUrl"]:
-        yield Fault("redirectUrl", "NO_REDIRECT_URL", "redirectUrl is needed when type is redirect: give an http or https address.")
+        yield Fault(
+            "redirectUrl",
+            "NO_REDIRECT_URL",
+            "redirectUrl is needed when type is redirect: give an http or https address.",
+        )
 
 
 FORUMS: Final = NodeKind(
@@ -24,7 +28,13 @@ FORUMS: Final = NodeKind(
     codes={"delete": "1S359/1"},
     tree=True,
     fields=(
-        Field("description", Html(), "What it is about, as HTML; sanitised on the way in.", default="", example="<p>Say hello.</p>"),
+        Field(
+            "description",
+            Html(),
+            "What it is about, as HTML; sanitised on the way in.",
+            default="",
+            example="<p>Say hello.</p>",
+        ),
         Field(
             "type",
             Choice(
@@ -50,7 +60,13 @@ FORUMS: Final = NodeKind(
             also=("sitemap_priority",),
         ),
         Field("minContent", Integer(), "How many posts a member needs before seeing it.", default=0, also=("min_content",)),
-        Field("canSeeOthers", Boolean(), "Whether members see each other's topics.", default=True, also=("can_see_others",)),
+        Field(
+            "canSeeOthers",
+            Boolean(),
+            "Whether members see each other's topics.",
+            default=True,
+            also=("can_see_others",),
+        ),
         Field("redirectUrl", Url(), "Where a redirect leads; needed when type is redirect.", also=("redirect_url",)),
     ),
     derived=(

@@ -22,13 +22,15 @@ def _sanitised(fields: Values) -> Values:
     before, after = (fields[affix].replace(_NAME, "") for affix in ("prefix", "suffix"))
     cleaned = inline_html(before + _NAME + after)
     prefix, _, suffix = cleaned.partition(_NAME)
-    return {**fields, "prefix": prefix, "suffix": suffix} if _in_text(cleaned) else {**fields, "prefix": "", "suffix": ""}
+    if not _in_text(cleaned):
+        return {**fields, "prefix": "", "suffix": ""}
+    return {**fields, "prefix": prefix.strip(), "suffix": suffix.strip()}
 
 
 def _in_text(html: str) -> bool:
     texts: list[str] = []
     parser = HTMLParser()
-    parser.handle_data = texts.append  # type: ignore[method-assign]  # the parser's documented hook, without a class for it
+    parser.handle_data = texts.append  # type: ignore[method-assign, assignment]  # the parser's documented hook, without a class for it
     parser.feed(html)
     parser.close()
     return html.count(_NAME) == 1 and "".join(texts).count(_NAME) == 1
@@ -51,9 +53,7 @@ GROUPS: Final = NodeKind(
         Field("builtIn", Boolean(), "Whether it is built in and cannot be deleted.", default=False, read_only=True),
     ),
     prepare=_sanitised,
-    derived=(
-        Derived("formattedName", Text(3000), "Prefix, name and suffix as HTML, the name escaped.", _formatted),
-    ),
+    derived=(Derived("formattedName", Text(3000), "Prefix, name and suffix as HTML, the name escaped.", _formatted),),
     built_in=frozenset({2, 3, 4}),
     audience=True,
 )

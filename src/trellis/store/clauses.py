@@ -6,12 +6,15 @@ import sqlalchemy as sa
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.elements import ColumnElement
 
+# A Boolean would be compared with 1 on SQLite, and so pass every index by.
+_UNTYPED: Any = sa.types.NullType()
+
 
 class Among(ColumnElement[bool]):
     """Whether a number is in a list given as one parameter (see Transaction.ids)."""
 
     inherit_cache = False
-    type = sa.Boolean()
+    type = _UNTYPED
 
     def __init__(self, column: ColumnElement[Any], parameter: str) -> None:
         self.column = column
@@ -20,7 +23,7 @@ class Among(ColumnElement[bool]):
 
 @compiles(Among, "sqlite")
 def _among_sqlite(element: Among, compiler: Any, **kw: Any) -> str:
-    return f"{compiler.process(element.column, **kw)} IN (SELECT value FROM json_each({compiler.process(element.given, **kw)}))"
+    return f"{compiler.process(element.column, **kw)} IN (SELECT value FROM json_each({compiler.process(element.given, **kw)}))"  # noqa: S608  # SQLAlchemy's own text
 
 
 @compiles(Among, "postgresql")
@@ -32,7 +35,7 @@ class Holds(ColumnElement[bool]):
     """Whether a text holds another, byte for byte."""
 
     inherit_cache = False
-    type = sa.Boolean()
+    type = _UNTYPED
 
     def __init__(self, column: ColumnElement[Any], parameter: str) -> None:
         self.column = column
@@ -53,7 +56,7 @@ class Mentions(ColumnElement[bool]):
     """Whether a JSON document holds a number anywhere."""
 
     inherit_cache = False
-    type = sa.Boolean()
+    type = _UNTYPED
 
     def __init__(self, column: ColumnElement[Any], parameter: str) -> None:
         self.column = column

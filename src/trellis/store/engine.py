@@ -10,9 +10,9 @@ import queue
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -39,15 +39,14 @@ class Statement:
 
     def __init__(self, clause: sa.sql.ClauseElement) -> None:
         self._clause = clause
-        self._compiled: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {}
+        self._compiled: dict[bool, tuple[str, dict[str, Any]]] = {}
 
-    def text(self, dialect: sa.Dialect) -> tuple[str, tuple[str, ...], dict[str, Any]]:
-        """Give the SQL, the names of its parameters in order (for '?'), and the values that it holds itself."""
-        if (found := self._compiled.get(dialect.name)) is None:
-            compiled = self._clause.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
+    def text(self, tx: "Transaction") -> tuple[str, dict[str, Any]]:
+        """Give the SQL in a transaction's dialect, and the values that it holds itself."""
+        if (found := self._compiled.get(tx.sqlite)) is None:
+            compiled = self._clause.compile(dialect=tx.connection.dialect, compile_kwargs={"render_postcompile": True})
             own = {name: value for name, value in compiled.params.items() if value is not None}
-            order = tuple(getattr(compiled, "positiontup", None) or ())
-            found = self._compiled[dialect.name] = (str(compiled), order, own)
+            found = self._compiled[tx.sqlite] = (str(compiled), own)
         return found
 
 
@@ -57,7 +56,6 @@ class Transaction:
 
     connection: sa.Connection
     raw: Any  # the driver's own connection
-    dialect: sa.Dialect
     sqlite: bool  # or else PostgreSQL
 
     def rows(self, statement: Statement, **params: Any) -> list[Row]:
@@ -69,10 +67,12 @@ class Transaction:
         return int(self._run(statement, params).rowcount)
 
     def _run(self, statement: Statement, params: dict[str, Any]) -> Any:
-        sql, order, own = statement.text(self.dialect)
-        if self.sqlite:
-            return self.raw.execute(sql, [params[name] if name in params else own[name] for name in order])
-        return self.raw.execute(sql, own | params)
+        sql, own = statement.text(self)
+        return self.raw.execute(sql, own | params if own else params)
+
+    def version(self) -> int | None:
+        """Give a number that changes with every commit of any other connection: SQLite's data version; None on PostgreSQL."""
+        return self.raw.execute("PRAGMA data_version").fetchone()[0] if self.sqlite else None
 
     def ids(self, ids: tuple[int, ...] | list[int]) -> Any:
         """Write a list of ids as the parameter of `Among`."""
@@ -118,36 +118,36 @@ class Store:
         self.settings = settings
         self.engine = engine_of(settings)
         self.in_place = self.engine.dialect.name == "sqlite"
+        driver: Any = self.engine.dialect.dbapi
+        self.failures: tuple[type[Exception], ...] = (
+            sa.exc.OperationalError,
+            sa.exc.TimeoutError,
+            driver.OperationalError,
+        )
         self._local = threading.local()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None
         self._starting = threading.Lock()
 
-    @contextmanager
-    def reading(self) -> Iterator[Transaction]:
-        """Open a snapshot for reading in this thread. Raises Refused (BUSY) when the database cannot be reached."""
-        try:
-            with self._reader() as tx:
-                tx.raw.execute("BEGIN" if tx.sqlite else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                try:
-                    yield tx
-                finally:
-                    tx.raw.execute("ROLLBACK")
-        except (sa.exc.OperationalError, sa.exc.TimeoutError, self.engine.dialect.dbapi.OperationalError) as error:  # type: ignore[union-attr]
-            raise self._unreachable(error) from error
+    def reading(self, *, snapshot: bool = True) -> "Reading":
+        """Open a snapshot for reading in this thread, or, for a single statement, a transaction without one.
 
-    @contextmanager
-    def _reader(self) -> Iterator[Transaction]:
-        if self.in_place:  # a connection per thread, kept: taking one from a pool costs more than the read
-            if (tx := getattr(self._local, "reader", None)) is None:
-                tx = self._local.reader = self._open()
-                tx.raw.execute("PRAGMA query_only=ON")
-            yield tx
-            return
-        tx = self._open()
-        try:
-            yield tx
-        finally:
+        Raises Refused (BUSY) when the database cannot be reached.
+        """
+        return Reading(self, snapshot=snapshot)
+
+    def reader(self) -> Transaction:
+        """Give the connection that a read in this thread runs on."""
+        if not self.in_place:
+            return self._open()
+        if (tx := getattr(self._local, "reader", None)) is None:  # kept: taking one from a pool costs more than the read
+            tx = self._local.reader = self._open()
+            tx.raw.execute("PRAGMA query_only=ON")
+        return tx
+
+    def release(self, tx: Transaction) -> None:
+        """Take back a connection that `reader` gave."""
+        if not self.in_place:
             if tx.raw.closed:
                 tx.connection.invalidate()
             tx.connection.close()
@@ -155,7 +155,7 @@ class Store:
     def _open(self) -> Transaction:
         connection = self.engine.connect()
         raw = connection.connection.driver_connection
-        return Transaction(connection, raw, self.engine.dialect, sqlite=self.in_place)
+        return Transaction(connection, raw, sqlite=self.in_place)
 
     def write(self, work: Callable[[Transaction], T]) -> Future[T]:
         """Hand a piece of work to the writer; the future is done once what it wrote is durable.
@@ -185,14 +185,16 @@ class Store:
     def _serve(self) -> None:
         tx: Transaction | None = None
         while (job := self._jobs.get()) is not None:
+            if not job.future.set_running_or_notify_cancel():
+                continue
             batch = [job]
             try:
                 if tx is None:
                     tx = self._open()
                 self._commit_together(tx, batch)
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001  # whatever it was, those who wait must hear of it
                 log.warning("A commit failed: %s", error)
-                refusal = self._unreachable(error)
+                refusal = unreachable(error)
                 for failed in batch:
                     failed.result, failed.error = None, refusal
                 tx = self._discard(tx)
@@ -215,8 +217,9 @@ class Store:
                 if job is None:
                     self._jobs.put(None)  # the end comes after this batch
                     break
-                batch.append(job)
-                kept |= self._run(tx, job)
+                if job.future.set_running_or_notify_cancel():
+                    batch.append(job)
+                    kept |= self._run(tx, job)
             tx.raw.execute("COMMIT" if kept else "ROLLBACK")
         except BaseException:
             with suppress(Exception):
@@ -234,7 +237,7 @@ class Store:
         while True:
             try:
                 tx.raw.execute("BEGIN IMMEDIATE")
-            except self.engine.dialect.dbapi.OperationalError as error:  # type: ignore[union-attr]
+            except self.failures as error:
                 if "locked" not in str(error) or time.monotonic() > deadline:
                     raise
                 time.sleep(random.uniform(0.0005, 0.002))  # noqa: S311  # jitter, not a secret
@@ -247,7 +250,7 @@ class Store:
         tx.raw.execute("SAVEPOINT job")
         try:
             job.result = job.work(tx)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001  # it belongs to whoever handed the job in
             if isinstance(error, Undo):
                 job.result = error.value
             else:
@@ -265,10 +268,48 @@ class Store:
                 tx.connection.invalidate()
                 tx.connection.close()
 
-    @staticmethod
-    def _unreachable(error: BaseException) -> Refused:
-        log.error("The database could not be used: %s", error)
-        return Refused("BUSY", "The database is busy or cannot be reached. Nothing was changed as far as we know; try again.")
+
+class Reading:
+    """The context of one read. A class, since a generator would cost as much as the read itself."""
+
+    __slots__ = ("_snapshot", "_store", "_tx")
+
+    def __init__(self, store: Store, *, snapshot: bool) -> None:
+        self._store = store
+        self._snapshot = snapshot
+        self._tx: Transaction | None = None
+
+    def __enter__(self) -> Transaction:
+        try:
+            tx = self._tx = self._store.reader()
+            if self._snapshot:
+                tx.raw.execute("BEGIN" if tx.sqlite else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        except Exception as error:
+            self._end()
+            raise unreachable(error) from error
+        return tx
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        self._end()
+        if isinstance(error, self._store.failures):
+            raise unreachable(error) from error
+
+    def _end(self) -> None:
+        if (tx := self._tx) is None:
+            return
+        try:
+            if self._snapshot and not getattr(tx.raw, "closed", False):
+                tx.raw.execute("ROLLBACK")
+        except self._store.failures as error:
+            log.warning("A read could not be ended: %s", error)
+        finally:
+            self._store.release(tx)
+
+
+def unreachable(error: BaseException) -> Refused:
+    """Say that the database did not do its part; the log has the reason."""
+    log.error("The database could not be used: %s", error)
+    return Refused("BUSY", "The database is busy or cannot be reached. Nothing was changed as far as we know; try again.")
 
 
 def engine_of(settings: Settings) -> sa.Engine:
@@ -277,7 +318,11 @@ def engine_of(settings: Settings) -> sa.Engine:
         url = sa.make_url(settings.database_url)
         Path(url.database or "").parent.mkdir(parents=True, exist_ok=True)
         engine = sa.create_engine(
-            url, isolation_level="AUTOCOMMIT", poolclass=NullPool, connect_args={"check_same_thread": False, "cached_statements": 512}
+            url,
+            isolation_level="AUTOCOMMIT",
+            poolclass=NullPool,
+            paramstyle="named",
+            connect_args={"check_same_thread": False, "cached_statements": 512},
         )
         sa.event.listen(engine, "connect", _prepare_sqlite(settings.busy_timeout * 1000))
         return engine

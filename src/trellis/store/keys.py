@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.engine import Row, Statement, Transaction
+from trellis.store.engine import Statement, Transaction
 from trellis.store.tables import keys
 
 _c = keys.c
@@ -39,15 +39,12 @@ _COLUMNS = tuple(_c[f.name] for f in fields(Key))
 _BY_PUBLIC = Statement(sa.select(*_COLUMNS).where(_c.public == bindparam("public")))
 
 
-def raw_by_public(tx: Transaction, public: str) -> Row | None:
-    """Read the row of a key by its public part, undecoded: equal rows are equal keys."""
+def by_public(tx: Transaction, public: str) -> Key | None:
+    """Read a key by its public part."""
     rows = tx.rows(_BY_PUBLIC, public=public)
-    return tuple(rows[0]) if rows else None
-
-
-def decoded(row: Row) -> Key:
-    """Read a key out of its row."""
-    key = Key(*row)
+    if not rows:
+        return None
+    key = Key(*rows[0])
     key.grants, key.addresses = Transaction.decoded(key.grants), Transaction.decoded(key.addresses)
     key.log_requests = bool(key.log_requests)
     return key

@@ -26,6 +26,11 @@ def newest() -> str:
     return ScriptDirectory.from_config(_config()).get_current_head() or ""
 
 
+def known(step: str) -> bool:
+    """Say whether this version of Trellis knows a step."""
+    return any(script.revision == step for script in ScriptDirectory.from_config(_config()).walk_revisions())
+
+
 def current(settings: Settings) -> str | None:
     """Give the name of the step that a database is at; None for an empty one."""
     engine = engine_of(settings)

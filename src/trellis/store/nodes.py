@@ -44,6 +44,32 @@ def find(tx: Transaction, kind: str, node: int) -> Node | None:
     return _node(rows[0], tx) if rows else None
 
 
+def _with_path() -> Statement:
+    """Read a node and the names above it in one statement, which needs no snapshot around it."""
+    up = (
+        sa.select(_c.parent_id, sa.literal("", sa.Text).label("above"))
+        .where(_KIND, _c.id == bindparam("id"))
+        .cte("up", recursive=True)
+    )
+    parent = nodes.alias()
+    up = up.union_all(
+        sa.select(parent.c.parent_id, parent.c.name + " > " + up.c.above).where(
+            parent.c.kind == bindparam("kind"), parent.c.id == up.c.parent_id
+        )
+    )
+    above = sa.select(up.c.above).where(up.c.parent_id.is_(None)).scalar_subquery()
+    return Statement(sa.select(*_COLUMNS, above).where(_KIND, _c.id == bindparam("id")))
+
+
+_FIND_WITH_PATH = _with_path()
+
+
+def find_with_path(tx: Transaction, kind: str, node: int) -> tuple[Node, str] | None:
+    """Read one node, and the names above it with ' > ' behind each; "" at the top level."""
+    rows = tx.rows(_FIND_WITH_PATH, kind=kind, id=node)
+    return (_node(rows[0], tx), rows[0][8]) if rows else None
+
+
 _EXISTING = Statement(sa.select(_c.id).where(_KIND, Among(_c.id, "ids")))
 
 
@@ -60,7 +86,9 @@ def _line() -> Statement:
     up = sa.select(_c.id, _c.parent_id, _c.name).where(_KIND, Among(_c.id, "ids")).cte("up", recursive=True)
     above = nodes.alias()
     up = up.union(
-        sa.select(above.c.id, above.c.parent_id, above.c.name).where(above.c.kind == bindparam("kind"), above.c.id == up.c.parent_id)
+        sa.select(above.c.id, above.c.parent_id, above.c.name).where(
+            above.c.kind == bindparam("kind"), above.c.id == up.c.parent_id
+        )
     )
     return Statement(sa.select(up.c.id, up.c.parent_id, up.c.name))
 
@@ -77,7 +105,9 @@ def lines(tx: Transaction, kind: str, ids: Iterable[int]) -> dict[int, tuple[int
 
 
 def _below() -> sa.CTE:
-    down = sa.select(_c.id, sa.literal(0).label("depth")).where(_KIND, _c.id == bindparam("root")).cte("down", recursive=True)
+    # Nested, since Python's sqlite3 tells no number of rows for a statement that begins with WITH.
+    top = sa.select(_c.id, sa.literal(0).label("depth")).where(_KIND, _c.id == bindparam("root"))
+    down = top.cte("down", recursive=True, nesting=True)
     child = nodes.alias()
     return down.union_all(
         sa.select(child.c.id, down.c.depth + 1).where(child.c.kind == bindparam("kind"), child.c.parent_id == down.c.id)
@@ -169,13 +199,13 @@ def place(tx: Transaction, kind: str, node: int, parent: int | None, position: i
 _ADOPT = Statement(
     sa.update(nodes)
     .where(_KIND, _c.parent_id == bindparam("parent"))
-    .values(parent_id=bindparam("to"), position=_c.position + bindparam("by"))
+    .values(parent_id=bindparam("to"), position=_c.position + bindparam("by"), updated_at=bindparam("when"))
 )
 
 
-def adopt(tx: Transaction, kind: str, parent: int, to: int) -> None:
-    """Move all children of one node behind those of another, in their order."""
-    tx.change(_ADOPT, kind=kind, parent=parent, to=to, by=count_children(tx, kind, to))
+def adopt(tx: Transaction, kind: str, parent: int, to: int, when: str) -> None:
+    """Move all children of one node behind those of another, in their order; `when` is their time of change."""
+    tx.change(_ADOPT, kind=kind, parent=parent, to=to, by=count_children(tx, kind, to), when=when)
 
 
 # --- writing one node ---------------------------------------------------------------------------------------------
@@ -196,9 +226,7 @@ def next_number(tx: Transaction, sequence: str) -> int:
     return int(tx.rows(_NEXT, name=sequence)[0][0])
 
 
-_INSERT = Statement(
-    sa.insert(nodes).values({column.name: bindparam(column.name) for column in nodes.columns})
-)
+_INSERT = Statement(sa.insert(nodes).values({column.name: bindparam(column.name) for column in nodes.columns}))
 
 
 def insert(tx: Transaction, kind: str, node: Node) -> None:

@@ -108,5 +108,4 @@ requests = sa.Table(
     sa.Column("error", PLAIN),
     sa.Index("requests_by_time", "at"),
     sa.Index("requests_by_key", "key_id", "at"),
-    sa.Index("requests_by_request_id", "request_id"),
 )

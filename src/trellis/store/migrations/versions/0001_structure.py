@@ -104,7 +104,6 @@ def upgrade() -> None:
     )
     op.create_index("requests_by_time", "requests", ["at"])
     op.create_index("requests_by_key", "requests", ["key_id", "at"])
-    op.create_index("requests_by_request_id", "requests", ["request_id"])
     _seed(nodes, counters)
 
 

@@ -1,0 +1,86 @@
+"""The web roof: the REST application beside the panel, and what starts and stops with the process."""
+
+import logging
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from trellis.compose import compose
+from trellis.core.gate import Gate
+from trellis.rest.app import PREFIX, Receive, Rest, Scope, Send
+from trellis.settings import Settings
+from trellis.store.migrate import current, newest
+
+log = logging.getLogger(__name__)
+
+
+class Roof:
+    """The whole service as one ASGI application."""
+
+    def __init__(self, settings: Settings, gate: Gate | None = None) -> None:
+        self.gate = gate or compose(settings)
+        self.rest = Rest(self.gate, settings)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            path: str = scope["path"]
+            if path.startswith(PREFIX + "/") or path == PREFIX:
+                await self.rest(scope, receive, send)
+            else:
+                await self._elsewhere(path, send)
+        elif scope["type"] == "lifespan":
+            await self._live(receive, send)
+        else:
+            raise RuntimeError(f"Trellis does not speak {scope['type']}.")
+
+    async def _elsewhere(self, path: str, send: Send) -> None:
+        if path == "/":
+            await _plain(send, 307, b"", (b"location", f"{PREFIX}/docs".encode()))
+        elif path == "/healthz":
+            await self._health(send)
+        else:
+            await _plain(send, 404, b"There is nothing here. The API is under /api, its reference at /api/docs.\n")
+
+    async def _health(self, send: Send) -> None:
+        """Say whether this process can read its database: for a balancer or a supervisor."""
+        try:
+            with self.gate.store.reading():
+                await _plain(send, 200, b"ok\n")
+        except Exception:
+            log.exception("The database cannot be read.")
+            await _plain(send, 503, b"the database cannot be read\n")
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                self.rest.books.start()
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                await self.rest.books.stop()
+                self.rest.throttle.close()
+                self.gate.store.close()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+
+async def _plain(
+    send: Callable[[MutableMapping[str, Any]], Awaitable[None]], status: int, body: bytes, *headers: tuple[bytes, bytes]
+) -> None:
+    length = (b"content-length", str(len(body)).encode())
+    kind = (b"content-type", b"text/plain; charset=utf-8")
+    await send(
+        {
+            "type": "http.response.start",
+            "status": status,
+            "headers": [kind, length, (b"cache-control", b"no-store"), *headers],
+        }
+    )
+    await send({"type": "http.response.body", "body": body})
+
+
+def create() -> Roof:
+    """Make the application from the environment, for a server such as uvicorn: `uvicorn --factory trellis.asgi:create`."""
+    settings = Settings.load()
+    if (at := current(settings)) != newest():
+        raise RuntimeError(f"The database is at step {at or 'none'}, and this release needs {newest()}. Run: trellis migrate")
+    return Roof(settings)

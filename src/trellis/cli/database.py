@@ -1,0 +1,124 @@
+"""The commands about the database as a whole: migrate, demo, check, backup."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from trellis.cli.demo import load_sample
+from trellis.cli.terminal import (
+    FAILED,
+    MISUSED,
+    Failure,
+    Json,
+    act,
+    community,
+    explaining,
+    progress_of,
+    show,
+    show_json,
+    show_table,
+    unready,
+)
+from trellis.settings import Settings
+from trellis.store.backup import backup
+from trellis.store.condition import Condition, condition, file_of, name_of
+from trellis.store.migrate import migrate, newest
+
+
+def migrate_database() -> None:
+    """Bring the database to the newest step; make it if it is not there."""
+    settings = Settings.load()
+    with explaining(settings):
+        at = condition(settings)
+        if at is Condition.FOREIGN:
+            raise Failure(unready(settings, at))
+        if at is Condition.READY or not migrate(settings, lambda step: show(f"Ran step {step}.")):
+            show(f"Nothing to do: the database {name_of(settings)} is at the newest step, {newest()}.")
+            return
+        show(f"The database {name_of(settings)} is ready.")
+
+
+def demo() -> None:
+    """Load the sample community: groups, forums, calendars, download categories and blogs."""
+    settings = Settings.load()
+    with community(settings) as gate:
+        if act(gate, "forums.list", {"perPage": 1}).value["totalResults"]:
+            raise Failure("The community has forums already. The sample is for an empty one; nothing was changed.")
+        with progress_of("Loading the sample community") as progress:
+            loaded = load_sample(gate, progress)
+        show("Loaded " + ", ".join(f"{count} {name}" for name, count in loaded.items()) + ".")
+
+
+def check(
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Mend what can be mended safely; nobody else can write meanwhile.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Look at every row: trees, fields, permissions, counters, keys, log. Exit 1 if something is wrong."""
+    with community(Settings.load(), make=False) as gate:
+        repairs: list[dict[str, Any]] = []
+        if repair:
+            with progress_of("Repairing") as progress:
+                repairs = act(gate, "check.repair", progress=progress).value["problems"]
+        with progress_of("Checking") as progress:
+            found = act(gate, "check.list", progress=progress).value
+    if json:
+        show_json(found | ({"repairs": repairs} if repair else {}), plain=True)
+    else:
+        _tell(found, repairs)
+    if found["count"]:
+        raise typer.Exit(FAILED)
+
+
+def _tell(found: dict[str, Any], repairs: list[dict[str, Any]]) -> None:
+    if repairs:
+        show_table(("Repaired", "Id", "What", ""), _rows(repairs))
+    if found["problems"]:
+        show_table(("Problem with", "Id", "What", "", "Repairable"), [(*row, mark) for row, mark in _marked(found["problems"])])
+    if (count := found["count"]) > len(found["problems"]):
+        show(f"… and {count - len(found['problems']):,} more.")
+    rows = sum(found["checked"].values())
+    if not count:
+        show(f"Checked {rows:,} rows: nothing is wrong.", style="green")
+        return
+    hint = f"; `trellis check --repair` mends {found['repairable']:,} of them" if found["repairable"] else ""
+    show(f"Checked {rows:,} rows: {count:,} {'problem' if count == 1 else 'problems'}{hint}.", style="red")
+
+
+def _rows(problems: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    return [(p["resource"], p["id"], p["problem"], p["detail"]) for p in problems]
+
+
+def _marked(problems: list[dict[str, Any]]) -> list[tuple[tuple[Any, ...], str]]:
+    return list(zip(_rows(problems), ["yes" if p["repairable"] else "no" for p in problems], strict=True))
+
+
+def backup_database(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where the copy goes. It must not be there yet.")],
+) -> None:
+    """Copy the SQLite database as it is now, while it is in use. Only you may read the copy."""
+    settings = Settings.load()
+    source = file_of(settings)
+    if source is None:
+        raise Failure(
+            "`trellis backup` copies SQLite databases. For PostgreSQL use its own tool: "
+            "pg_dump --format=custom --file=FILE DATABASE",
+            MISUSED,
+        )
+    if not source.exists():
+        raise Failure(unready(settings, Condition.MISSING))
+    with explaining(settings):
+        _copy(source, file)
+    show(f"Copied {source} to {file} ({file.stat().st_size:,} bytes).")
+
+
+def _copy(source: Path, file: Path) -> None:
+    try:
+        with progress_of("Copying pages") as progress:
+            backup(source, file, progress)
+    except FileExistsError:
+        raise Failure(f"{file} is there already. Nothing was overwritten: give another name.") from None
+    except OSError as error:
+        raise Failure(f"{file} cannot be written: {error.strerror or error}.") from None

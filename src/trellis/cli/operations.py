@@ -1,0 +1,118 @@
+"""The commands about operations: run any of them, list their routes."""
+
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from json import JSONDecodeError
+from typing import Annotated, Any, Final
+from urllib.parse import urlencode
+
+import orjson
+import typer
+
+from trellis.cli.terminal import MISUSED, Failure, Json, act, community, show_json, show_table
+from trellis.compose import catalogue_of
+from trellis.core.operation import Catalogue, Operation
+from trellis.core.values import whole_number
+from trellis.errors import Refused
+from trellis.kinds import KINDS
+from trellis.rest.bodies import from_query
+from trellis.rest.http import Route
+from trellis.rest.http import routes as routes_of
+from trellis.settings import Settings
+
+_PARAMETER: Final = re.compile(r"(.+?)(:=|=)(.*)", re.DOTALL)
+
+
+def run(
+    operation: Annotated[
+        str,
+        typer.Argument(
+            metavar="OPERATION",
+            help="Its name, such as forums.create; `trellis routes` lists those of the API.",
+            show_default=False,
+        ),
+    ],
+    parameters: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME=VALUE…",
+            help="What it takes: name=News, id=5, 'permissions[view]=*', or name:=JSON.",
+            show_default=False,
+        ),
+    ] = None,
+    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why; kept in the event log.")] = None,
+    json: Json = False,
+) -> None:
+    """Run any operation, as the terminal, and print its result as JSON."""
+    settings = Settings.load()
+    with community(settings) as gate:
+        found = _found(gate.catalogue, operation)
+        target, raw = _taken(found, parameters or [])
+        answer = act(gate, found.name, raw, target, reason=reason)
+    show_json(answer.value, plain=json)
+
+
+def _found(catalogue: Catalogue, name: str) -> Operation:
+    if name not in catalogue and (near := get_close_matches(name, catalogue, 1)):
+        raise Refused("UNKNOWN_OPERATION", f"There is no operation '{name}'. Did you mean {near[0]}?")
+    return catalogue.find(name)
+
+
+def _taken(operation: Operation, parameters: Iterable[str]) -> tuple[int | None, dict[str, Any]]:
+    """Read the parameters: the id of the record that the operation is about, and what it is given by name."""
+    pairs = [_pair(parameter) for parameter in parameters]
+    # Brackets are read as in a form; numbers stand for the values meanwhile, which may be any JSON.
+    raw = from_query(urlencode([(name, place) for place, (name, _) in enumerate(pairs)]).encode())
+    raw = {name: _filled(part, [value for _, value in pairs]) for name, part in raw.items()}
+    if not operation.has_target:
+        return None, raw
+    target = whole_number(raw.pop("id", None))
+    if target is None:
+        raise Failure(f"{operation.name} is about one record: give its id as a whole number, such as id=5.", MISUSED)
+    return target, raw
+
+
+def _pair(parameter: str) -> tuple[str, Any]:
+    found = _PARAMETER.fullmatch(parameter)
+    if found is None:
+        raise Failure(f"'{parameter}' is not a parameter. Write name=value, or name:=JSON.", MISUSED)
+    name, sign, text = found.groups()
+    try:
+        parameter.encode()
+        return name, orjson.loads(text) if sign == ":=" else text
+    except UnicodeEncodeError:
+        raise Failure(f"The parameter {name!r} is not valid UTF-8.", MISUSED) from None
+    except JSONDecodeError as error:
+        raise Failure(f"The value of {name} is not JSON: {error}. For text, write {name}=… instead of {name}:=…", MISUSED) from None
+
+
+def _filled(part: Any, values: list[Any]) -> Any:
+    if isinstance(part, dict):
+        return {name: _filled(below, values) for name, below in part.items()}
+    return [_filled(below, values) for below in part] if isinstance(part, list) else values[int(part)]
+
+
+def routes(json: Json = False) -> None:
+    """List the operations that the REST API serves: operation, method, path, and who may run it."""
+    Settings.load()
+    found = [_row(route) for route in routes_of(catalogue_of(KINDS))]
+    if json:
+        show_json(found, plain=True)
+    else:
+        show_table(
+            ("Operation", "Method", "Path", "Access"),
+            ((row["operation"], row["method"], ", ".join((row["path"], *row["also"])), row["access"]) for row in found),
+        )
+
+
+def _row(route: Route) -> dict[str, Any]:
+    operation = route.operation
+    return {
+        "operation": operation.name,
+        "method": route.method,
+        "path": route.path,
+        "also": list(route.also),
+        "access": operation.access.value,
+        "summary": operation.summary,
+    }

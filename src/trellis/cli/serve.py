@@ -1,0 +1,157 @@
+"""The command that serves the community over HTTP."""
+
+import copy
+import errno
+import signal
+import socket
+import sys
+from contextlib import suppress
+from typing import Annotated, Any, Final
+
+import typer
+import uvicorn
+from uvicorn.config import LOGGING_CONFIG
+
+from trellis.cli.demo import load_sample
+from trellis.cli.keys import every_key
+from trellis.cli.terminal import Failure, act, community, explaining, progress_of, say, show, unready
+from trellis.core.gate import Gate
+from trellis.settings import Settings
+from trellis.store.condition import Condition, condition, file_of, name_of
+from trellis.store.migrate import migrate
+
+_APPLICATION: Final = "trellis.asgi:create"
+_BACKLOG: Final = 2048  # connections that may wait to be taken
+_DEMO: Final = "Demo"
+
+
+def serve(
+    host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 is all of this machine's.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 is any that is free.")] = 8000,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="Processes that share the work.")] = 1,
+    demo: Annotated[
+        bool,
+        typer.Option("--demo", help="Load the sample community into an empty one, and print a key that may do everything."),
+    ] = False,
+) -> None:
+    """Serve the REST API and its reference. A SQLite database is made and brought up to date first."""
+    settings = Settings.load()
+    with _bound(host, port) as listener:
+        with explaining(settings):
+            _bring_up_to_date(settings)
+        key = _demonstrate(settings) if demo else None
+        _listen(listener, host, port)
+        _announce(_address(host, listener.getsockname()[1]), key)
+        _run(settings, listener, workers)
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise Failure(_unbound(host, port, error)) from None
+    return listener
+
+
+def _listen(listener: socket.socket, host: str, port: int) -> None:
+    """Turn nobody away from here on: who comes before the service is ready waits."""
+    try:
+        listener.listen(_BACKLOG)
+    except OSError as error:  # another program was bound to the port as well, and was quicker
+        raise Failure(_unbound(host, port, error)) from None
+
+
+def _unbound(host: str, port: int, error: OSError) -> str:
+    if isinstance(error, socket.gaierror):
+        return f"The host '{host}' is not an address of this machine."
+    if isinstance(error, PermissionError):
+        return f"Port {port} is only for privileged users. Choose another with --port, above 1023."
+    if error.errno == errno.EADDRINUSE:
+        return f"Port {port} on {host} is in use by another program. Stop that one, or choose another with --port."
+    return f"The service cannot listen on {host}, port {port}: {error.strerror or error}."
+
+
+def _bring_up_to_date(settings: Settings) -> None:
+    at = condition(settings)
+    if at is Condition.READY:
+        return
+    if at is Condition.FOREIGN or file_of(settings) is None:
+        raise Failure(unready(settings, at))
+    made = at is not Condition.OLDER
+    migrate(settings)
+    say(f"Made a new database: {name_of(settings)}" if made else f"Brought the database {name_of(settings)} up to date.")
+
+
+def _demonstrate(settings: Settings) -> str:
+    """See to the sample community and to a key that may do everything; give the key."""
+    with community(settings) as gate:
+        if not act(gate, "forums.list", {"perPage": 1}).value["totalResults"]:
+            with progress_of("Loading the sample community") as progress:
+                load_sample(gate, progress)
+        return _demo_key(gate)
+
+
+def _demo_key(gate: Gate) -> str:
+    mine = [key["id"] for key in every_key(gate) if key["name"] == _DEMO and key["state"] == "active"]
+    if not mine:
+        return str(act(gate, "keys.create", {"name": _DEMO, "grants": ["*"]}).value["key"])
+    act(gate, "keys.update", {"grants": ["*"]}, mine[-1])
+    return str(act(gate, "keys.rotate", {"overlapDays": 1}, mine[-1]).value["key"])
+
+
+def _address(host: str, port: int) -> str:
+    if host in {"0.0.0.0", "::", ""}:  # noqa: S104  # what was asked for; a browser needs an address
+        host = "127.0.0.1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _announce(address: str, key: str | None) -> None:
+    show(f"Base URL:   {address}/api")
+    show(f"Reference:  {address}/api/docs")
+    if key is not None:
+        show(f"Demo key:   {key}")
+        show()
+        show("Try it:")
+        show(f"  curl -H 'Authorization: Bearer {key}' '{address}/api/forums/forums?perPage=3'")
+    sys.stdout.flush()
+
+
+def _run(settings: Settings, listener: socket.socket, workers: int) -> None:
+    how: dict[str, Any] = {
+        "factory": True,
+        "loop": "uvloop",
+        "http": "httptools",
+        "ws": "none",
+        "interface": "asgi3",
+        "lifespan": "on",
+        "access_log": False,  # the request log has them
+        "server_header": False,
+        "date_header": True,
+        "proxy_headers": bool(settings.trusted_proxies),
+        "forwarded_allow_ips": list(settings.trusted_proxies),
+        "backlog": _BACKLOG,
+        "timeout_keep_alive": 75,  # longer than the minute for which balancers keep a connection
+        "timeout_graceful_shutdown": 30,
+        "log_level": "warning",
+        "log_config": _log_config(),
+    }
+    if workers > 1:
+        uvicorn.run(_APPLICATION, fd=listener.fileno(), workers=workers, **how)
+        return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # an end that was asked for is no failure
+    server = uvicorn.Server(uvicorn.Config(_APPLICATION, **how))
+    with suppress(KeyboardInterrupt):
+        server.run(sockets=[listener])
+    if not server.started:
+        sys.exit(1)
+
+
+def _log_config() -> dict[str, Any]:
+    """Let Trellis's own warnings into the log beside those of the server."""
+    config = copy.deepcopy(LOGGING_CONFIG)
+    config["formatters"]["default"]["fmt"] = "%(asctime)s %(levelprefix)s %(name)s: %(message)s"
+    config["loggers"]["trellis"] = {"handlers": ["default"], "level": "WARNING", "propagate": False}
+    return config

@@ -1,0 +1,109 @@
+"""The one table between operations and HTTP: verb → method, path and status; refusal → status."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from trellis.core.operation import Catalogue, Operation
+from trellis.core.version import encode
+from trellis.errors import Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """How a verb is spelt in HTTP: its method, whether an id stands behind the path, and the status of success."""
+
+    method: str
+    with_id: bool
+    status: int
+
+
+VERBS: Final[Mapping[str, Spelling]] = {
+    "look": Spelling("GET", with_id=False, status=200),
+    "list": Spelling("GET", with_id=False, status=200),
+    "get": Spelling("GET", with_id=True, status=200),
+    "create": Spelling("POST", with_id=False, status=201),
+    "update": Spelling("POST", with_id=True, status=200),
+    "delete": Spelling("DELETE", with_id=True, status=200),
+}
+
+STATUS: Final[Mapping[str, int]] = {
+    "NO_API_KEY": 401,
+    "INVALID_API_KEY": 401,
+    "IP_ADDRESS_NOT_ALLOWED": 403,
+    "CANNOT_USE_KEY_AS_URL_PARAM": 403,
+    "TOO_MANY_REQUESTS_WITH_BAD_KEY": 429,
+    "NO_PERMISSION": 403,
+    "NO_ENDPOINT": 404,
+    "BAD_METHOD": 405,
+    "INVALID_ID": 404,
+    "INVALID_TARGET": 400,
+    "HAS_CHILDREN": 409,
+    "NO_TITLE": 400,
+    "NO_REDIRECT_URL": 400,
+    "INVALID_TYPE": 400,
+    "CANNOT_DELETE": 403,
+    "MALFORMED_REQUEST": 400,
+    "UNSUPPORTED_MEDIA_TYPE": 415,
+    "BODY_TOO_LARGE": 413,
+    "INVALID_HEADER": 400,
+    "UNKNOWN_PARAMETER": 400,
+    "INVALID_VALUE": 400,
+    "INVALID_PARENT": 400,
+    "INVALID_POSITION": 400,
+    "INVALID_GROUP": 400,
+    "MISSING_VALUE": 400,
+    "UNKNOWN_OPERATION": 400,
+    "PRECONDITION_FAILED": 412,
+    "IDEMPOTENCY_KEY_REUSED": 422,
+    "IDEMPOTENCY_KEY_IN_USE": 409,
+    "RATE_LIMITED": 429,
+    "KEY_REVOKED": 409,
+    "BUSY": 503,
+    "INTERNAL_ERROR": 500,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where an operation is served: method and path, `{id}` standing for the id; `also` are other paths to the same."""
+
+    operation: Operation
+    method: str
+    path: str
+    also: tuple[str, ...]
+    status: int
+
+
+def routes(catalogue: Catalogue) -> list[Route]:
+    """Give the route of every operation that REST serves, in the order of the catalogue."""
+    found: list[Route] = []
+    for operation in catalogue.values():
+        if operation.path is not None and operation.verb is not None:
+            spelling = VERBS[operation.verb]
+            tail = "/{id}" if spelling.with_id else ""
+            also = tuple(path + tail for path in operation.also)
+            found.append(Route(operation, spelling.method, operation.path + tail, also, spelling.status))
+    return found
+
+
+def problem(refused: Refused, base_url: str, request_id: str) -> tuple[int, bytes]:
+    """Write a refusal as a problem document (RFC 9457) with the 4.2 pair errorCode and errorMessage beside it."""
+    reason = refused.reason
+    status = STATUS[reason.message]
+    document: dict[str, Any] = {
+        "type": f"{base_url}/api/docs#{reason.message}",
+        "title": reason.title,
+        "status": status,
+        "detail": refused.detail,
+        "errorCode": reason.code,
+        "errorMessage": reason.message,
+        "requestId": request_id,
+        **refused.facts,
+    }
+    if refused.faults:
+        document["errors"] = [
+            {"field": fault.field, "code": fault.message, "errorCode": fault.coded(), "message": fault.detail}
+            for fault in refused.faults
+        ]
+    return status, encode(document)

@@ -1,0 +1,93 @@
+"""The request log and the last use of keys: gathered in memory, written in batches off the request's path."""
+
+import asyncio
+import logging
+from collections import deque
+from contextlib import suppress
+from datetime import timedelta
+from typing import Final
+
+from trellis.core.gate import Gate
+from trellis.core.keys import Keyring
+from trellis.settings import Settings
+from trellis.store import journal, keys
+from trellis.store.engine import Transaction
+from trellis.store.journal import Request
+
+log = logging.getLogger(__name__)
+
+_MOST: Final = 20_000  # requests that wait in memory; the oldest fall away when the database cannot be written
+_EVERY: Final = 1.0  # seconds between batches
+_BATCH: Final = 2_000
+_PURGE_EVERY: Final = 600.0  # seconds
+
+
+class Bookkeeper:
+    """Writes what need not be written before the answer: requests, last uses, and the purging of old rows."""
+
+    def __init__(self, gate: Gate, keyring: Keyring, settings: Settings) -> None:
+        self._gate = gate
+        self._keyring = keyring
+        self._settings = settings
+        self._waiting: deque[Request] = deque(maxlen=_MOST)
+        self._task: asyncio.Task[None] | None = None
+        self._ending = asyncio.Event()
+
+    def note(self, request: Request) -> None:
+        """Take down an answered request."""
+        self._waiting.append(request)
+
+    def start(self) -> None:
+        """Begin to write, in the running event loop."""
+        self._task = asyncio.create_task(self._keep_writing())
+
+    async def stop(self) -> None:
+        """Write what waits, and end."""
+        self._ending.set()
+        if self._task is not None:
+            await self._task
+        await self.flush()
+
+    async def _keep_writing(self) -> None:
+        loop = asyncio.get_running_loop()
+        next_purge = loop.time() + _EVERY
+        while not self._ending.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._ending.wait(), _EVERY)
+            await self.flush()
+            if loop.time() >= next_purge:
+                next_purge = loop.time() + _PURGE_EVERY
+                await self.purge()
+
+    async def flush(self) -> None:
+        """Write everything that waits."""
+        uses = self._keyring.take_uses()
+        while self._waiting or uses:
+            batch = [self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))]
+
+            def write(tx: Transaction, batch: list[Request] = batch, uses: list[tuple[int, str]] = uses) -> None:
+                journal.log_requests(tx, batch)
+                keys.touch(tx, uses)
+
+            try:
+                await asyncio.wrap_future(self._gate.store.write(write))
+            except Exception:
+                log.exception("%d requests could not be written to the request log.", len(batch))
+                return
+            uses = []
+
+    async def purge(self) -> None:
+        """Delete what is older than it is kept, a batch at a time, so that writes come between."""
+        ago = self._gate.ago
+        successes, failures, answers = (
+            ago(timedelta(days=n)) for n in (self._settings.keep_successes, self._settings.keep_failures, 1)
+        )
+
+        def purge(tx: Transaction) -> int:
+            return journal.purge(tx, successes_before=successes, failures_before=failures, answers_before=answers)
+
+        try:
+            while await asyncio.wrap_future(self._gate.store.write(purge)):  # noqa: ASYNC110  # a rest between batches, not a wait
+                await asyncio.sleep(0.05)
+        except Exception:
+            log.exception("Old rows of the request log could not be deleted.")

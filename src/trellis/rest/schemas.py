@@ -1,0 +1,242 @@
+"""JSON Schemas of what comes and goes, made from the declarations: records, inputs, pages, plans and problems."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from trellis.core.kind import NodeKind
+from trellis.core.values import MAX_ID, Anything, Field, Permissions
+from trellis.errors import REASONS
+from trellis.rest.http import STATUS
+
+Schema = dict[str, Any]
+
+
+def ref(name: str) -> Schema:
+    """Point to a component schema."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def component(kind: NodeKind) -> str:
+    """Name a kind's record in the document: `download category` → `DownloadCategory`."""
+    return "".join(word[:1].upper() + word[1:] for word in re.split(r"[^A-Za-z0-9]+", kind.singular))
+
+
+def of_kind(kind: NodeKind) -> dict[str, Schema]:
+    """Give every component schema of a kind that its routes over REST need."""
+    name, verbs = component(kind), set(kind.over_rest)
+    schemas: dict[str, Schema] = {}
+    if verbs - {"delete"}:
+        schemas[name] = record(kind)
+        schemas |= {f"{name}Permissions": field.schema() for field in kind.permissions_field if _is_permissions(field)}
+    if "list" in verbs:
+        schemas[f"{name}Page"] = _page(kind)
+    if "create" in verbs:
+        schemas[f"{name}Input"] = _input(kind, new=True)
+    if "update" in verbs:
+        schemas[f"{name}Changes"] = _input(kind, new=False)
+    return schemas
+
+
+def record(kind: NodeKind) -> Schema:
+    """Give the schema of a kind's record as it is answered."""
+    return {
+        "type": "object",
+        "description": kind.doc,
+        "required": [field.name for field in kind.answered],
+        "properties": {field.name: _property(field, kind) for field in kind.answered},
+    }
+
+
+def _input(kind: NodeKind, *, new: bool) -> Schema:
+    fields = writable(kind.accepted)
+    schema: Schema = {
+        "type": "object",
+        "description": f"A new {kind.singular}."
+        if new
+        else f"What is to change of a {kind.singular}; what is not sent stays as it is.",
+        "properties": {field.name: _property(field, kind, default=new) for field in fields},
+        "additionalProperties": False,
+    }
+    needed = [field.name for field in fields if field.required]
+    return schema | ({"required": needed} if new and needed else {})
+
+
+def writable(fields: Iterable[Field]) -> list[Field]:
+    """Leave out the fields that are passed over when they are sent."""
+    return [field for field in fields if not field.read_only]
+
+
+def _property(field: Field, kind: NodeKind, *, default: bool = False) -> Schema:
+    if _is_permissions(field):
+        return {"allOf": [ref(f"{component(kind)}Permissions")], "description": described(field)}
+    schema = field.schema() | {"description": described(field)}
+    if default and field.default is not None and not field.required:
+        schema["default"] = field.default
+    if field.example is not None:
+        schema["examples"] = [field.example]
+    if field.read_only:
+        schema["readOnly"] = True
+    if field.write_only:
+        schema["writeOnly"] = True
+    return schema
+
+
+def _is_permissions(field: Field) -> bool:
+    return isinstance(field.type, Permissions)
+
+
+def described(field: Field) -> str:
+    """Give a field's description, with the other names under which it is accepted."""
+    also = " and ".join(f"`{name}`" for name in field.also)
+    return f"{field.doc} Also accepted as {also}." if also and not field.read_only else field.doc
+
+
+def parameter(field: Field) -> Schema:
+    """Give a field as a parameter of the query string, where nothing is null."""
+    schema = dict(field.type.schema())
+    if isinstance(kinds := schema.get("type"), list):
+        left = [kind for kind in kinds if kind != "null"]
+        schema["type"] = left[0] if len(left) == 1 else left
+    if field.default is not None:
+        schema["default"] = field.default
+    written: Schema = {"name": field.name, "in": "query", "description": described(field), "schema": schema}
+    if isinstance(field.type, Anything):
+        written |= {"deprecated": True, "schema": {"type": "string"}}
+    if schema.get("type") == "array":
+        written |= {"style": "form", "explode": False}
+    if field.example is not None:
+        written["example"] = field.example
+    return written
+
+
+_COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
+_ID: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": MAX_ID}
+_IDS: Final[Schema] = {"type": "array", "items": _ID}
+
+
+def _page(kind: NodeKind) -> Schema:
+    return {
+        "type": "object",
+        "description": f"One page of {kind.title.lower()}.",
+        "required": ["page", "perPage", "totalResults", "totalPages", "results"],
+        "properties": {
+            "page": {"type": "integer", "minimum": 1, "description": "Which page this is."},
+            "perPage": {"type": "integer", "minimum": 1, "description": "How many records a page holds."},
+            "totalResults": _COUNT | {"description": "How many records there are on all pages."},
+            "totalPages": {"type": "integer", "minimum": 1, "description": "How many pages there are; at least 1."},
+            "results": {"type": "array", "items": ref(component(kind)), "description": "The records of this page."},
+        },
+    }
+
+
+DELETION_PLAN: Final[Schema] = {
+    "type": "object",
+    "description": "What a delete would do: the answer of a dry run. Long lists of ids are cut at 1,000; the counts are of all.",
+    "required": ["dryRun", "deleted", "moved", "changed"],
+    "properties": {
+        "dryRun": {"type": "boolean", "const": True, "description": "Nothing was changed."},
+        "deleted": {
+            "type": "object",
+            "description": "What would be deleted: the record, and everything below it unless that is moved.",
+            "required": ["count", "ids"],
+            "properties": {"count": _COUNT, "ids": _IDS},
+        },
+        "moved": {
+            "type": "object",
+            "description": "Which children would move, and where to.",
+            "required": ["count", "ids", "to"],
+            "properties": {"count": _COUNT, "ids": _IDS, "to": _ID | {"type": ["integer", "null"]}},
+        },
+        "changed": {
+            "type": "object",
+            "description": "Which other records would change, because they name the deleted one in their permissions.",
+            "required": ["count", "nodes"],
+            "properties": {
+                "count": _COUNT,
+                "nodes": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "required": ["resource", "id"],
+                        "properties": {"resource": {"type": "string"}, "id": _ID},
+                    },
+                },
+            },
+        },
+    },
+}
+
+
+def problem_schema(base_url: str) -> Schema:
+    """Give the schema of a refusal: RFC 9457's members, the 4.2 pair, and what a program may want to know."""
+    return {
+        "type": "object",
+        "description": "A refusal (RFC 9457). `errorCode` and `errorMessage` never change their meaning.",
+        "required": ["type", "title", "status", "detail", "errorCode", "errorMessage", "requestId"],
+        "properties": {
+            "type": {
+                "type": "string",
+                "format": "uri",
+                "description": "Where this refusal is explained.",
+                "examples": [f"{base_url}/api/docs#NO_TITLE"],
+            },
+            "title": {"type": "string", "description": "The refusal in a few words, always the same ones."},
+            "status": {"type": "integer", "enum": sorted(set(STATUS.values())), "description": "The HTTP status."},
+            "detail": {"type": "string", "description": "What was wrong here, where, and what to do."},
+            "errorCode": {"type": "string", "description": "The refusal's code.", "examples": ["1F363/2"]},
+            "errorMessage": {"type": "string", "enum": list(REASONS), "description": "The refusal's name."},
+            "requestId": {
+                "type": "string",
+                "description": "The request's id, as in `X-Request-Id`, the log and the events.",
+            },
+            "errors": {
+                "type": "array",
+                "items": ref("Fault"),
+                "description": "Every field at fault, not only the first.",
+            },
+            **_FACTS,
+        },
+    }
+
+
+FAULT: Final[Schema] = {
+    "type": "object",
+    "description": "What is wrong with one field.",
+    "required": ["field", "code", "errorCode", "message"],
+    "properties": {
+        "field": {
+            "type": "string",
+            "description": "The field's name; `permissions.view` is a member of `permissions`.",
+        },
+        "code": {"type": "string", "enum": list(REASONS), "description": "What is wrong, as in `errorMessage`."},
+        "errorCode": {"type": "string", "description": "The code of it, as in `errorCode`."},
+        "message": {"type": "string", "description": "What is wrong, in a sentence."},
+    },
+}
+
+_FACTS: Final[Mapping[str, Schema]] = {
+    "missingOperation": {
+        "type": "string",
+        "description": "With NO_PERMISSION: the operation that the key was not granted.",
+    },
+    "allow": {"type": "string", "description": "With BAD_METHOD: the methods that the path answers."},
+    "retryAfter": {"type": "integer", "minimum": 0, "description": "With 429: how many seconds to wait."},
+    "limit": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "With RATE_LIMITED: how many requests a minute the key may send.",
+    },
+    "reset": {"type": "integer", "description": "With RATE_LIMITED: when the next minute begins, in Unix seconds."},
+    "children": {"type": "integer", "minimum": 1, "description": "With HAS_CHILDREN: how many children there are."},
+    "descendants": {
+        "type": "integer",
+        "minimum": 1,
+        "description": "With HAS_CHILDREN: how many nodes there are below it in all.",
+    },
+    "options": {
+        "type": "object",
+        "description": "With HAS_CHILDREN: what `deleteChildrenOrMove` may be.",
+        "properties": {"delete": {"type": "integer", "const": -1}, "move": {"type": "string"}},
+    },
+}

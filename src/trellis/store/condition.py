@@ -1,0 +1,126 @@
+"""In what condition a database is, and what is wrong with one that cannot be used, in words for its operator."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from enum import Enum
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+import psycopg
+import sqlalchemy as sa
+from alembic.script.revision import ResolutionError
+from alembic.util import CommandError
+
+from trellis.settings import Settings, SettingsError, variable
+from trellis.store.migrate import current, known, newest
+
+
+class Condition(Enum):
+    """How far a database is."""
+
+    MISSING = "missing"  # SQLite: there is no such file
+    EMPTY = "empty"
+    OLDER = "older"
+    READY = "ready"
+    FOREIGN = "foreign"  # it belongs to another program, or to a newer Trellis
+
+
+def file_of(settings: Settings) -> Path | None:
+    """Give the file of a SQLite database; None for PostgreSQL. Raises SettingsError for an address without sense."""
+    url = _url(settings)
+    return Path(url.database or "") if url.drivername.startswith("sqlite") else None
+
+
+def name_of(settings: Settings) -> str:
+    """Name the database for a person, without its password."""
+    if (file := file_of(settings)) is not None:
+        return str(file)
+    url = _url(settings)
+    where = url.host or dict(url.query).get("host") or "localhost"
+    return f"'{url.database or ''}' at {where}" + (f":{url.port}" if url.port else "")
+
+
+def condition(settings: Settings) -> Condition:
+    """Say how far a database is. Nothing is made or changed."""
+    file = file_of(settings)
+    if file is not None:
+        if not file.exists():
+            return Condition.MISSING
+        tables = _tables(file)
+        if not tables:
+            return Condition.EMPTY
+        if "alembic_version" not in tables:
+            return Condition.FOREIGN
+    step = current(settings)
+    if step is None:
+        return Condition.EMPTY
+    if step == newest():
+        return Condition.READY
+    return Condition.OLDER if known(step) else Condition.FOREIGN
+
+
+def explain(settings: Settings, error: BaseException) -> str | None:
+    """Say in a sentence what an error of the database means; None for one that is not about the database."""
+    for cause in _causes(error):
+        if isinstance(cause, sqlite3.Error):
+            return _about_sqlite(str(file_of(settings)), cause)
+        if isinstance(cause, psycopg.Error):
+            return f"PostgreSQL cannot use the database {name_of(settings)}: {_first_line(cause)}"
+        if isinstance(cause, OSError) and not isinstance(cause, BrokenPipeError):
+            return f"The database {name_of(settings)} cannot be used: {cause.strerror or cause}."
+        if isinstance(cause, CommandError | ResolutionError):
+            return f"The database {name_of(settings)} cannot be brought up to date: {_first_line(cause)}"
+    return None
+
+
+def _url(settings: Settings) -> sa.URL:
+    try:
+        return sa.make_url(settings.database_url)
+    except (sa.exc.ArgumentError, ValueError):
+        described = Settings.model_fields["database_url"].description
+        raise SettingsError(f"{variable('database_url')} cannot be read as an address. {described}") from None
+
+
+def _tables(file: Path) -> set[str]:
+    # Not through the engine: it would switch another program's file to write-ahead logging.
+    with closing(sqlite3.connect(f"file:{quote(str(file.absolute()))}?mode=rw", uri=True)) as connection:
+        return {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    at: BaseException | None = error
+    for _ in range(10):
+        if at is None:
+            return
+        yield at
+        if isinstance(at, sa.exc.DBAPIError) and at.orig is not None:
+            yield at.orig
+        at = at.__cause__
+
+
+_ABOUT_SQLITE: Final = (
+    ("unable to open", "cannot be opened. Look whether its folder is there, and who may read and write it."),
+    ("readonly", "cannot be written to. Look who may write the file and its folder."),
+    ("not a database", "is not a SQLite database."),
+    ("malformed", "is damaged. Restore a backup."),
+    ("no such table", "is not one of Trellis, or not complete. `trellis migrate` brings an older one up to date."),
+    ("no such column", "is not one of Trellis, or not complete. `trellis migrate` brings an older one up to date."),
+    ("already exists", "holds tables of another program. Give Trellis a file of its own."),
+    ("locked", "is held by another program for longer than TRELLIS_BUSY_TIMEOUT. Try again."),
+    ("full", "cannot grow: the disk is full."),
+)
+
+
+def _about_sqlite(file: str, error: sqlite3.Error) -> str:
+    text = str(error)
+    for part, meaning in _ABOUT_SQLITE:
+        if part in text:
+            return f"The database {file} {meaning}"
+    return f"The database {file} cannot be used: {text}."
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__

@@ -132,7 +132,7 @@ def _create(kind: NodeKind, act: Act) -> Outcome:
     _refuse((*given.faults, *place.faults, *faults, *wrong_groups))
     _digest_secrets(kind, given, fields, {})
     new = Node(
-        id=nodes.next_number(act.tx, kind.name),
+        id=nodes.next_number(act.tx, kind.name, more=1),
         parent_id=place.parent_id,
         position=0,
         name=given.get("name"),

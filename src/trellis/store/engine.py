@@ -150,6 +150,7 @@ class Store:
         if not self.in_place:
             if tx.raw.closed:
                 tx.connection.invalidate()
+                self.engine.dispose()  # what took this connection took those in the pool too
             tx.connection.close()
 
     def _open(self) -> Transaction:
@@ -191,6 +192,8 @@ class Store:
             try:
                 if tx is None:
                     tx = self._open()
+                    if tx.sqlite:
+                        tx.raw.execute("PRAGMA busy_timeout=0")  # `_begin` does the waiting
                 self._commit_together(tx, batch)
             except BaseException as error:  # noqa: BLE001  # whatever it was, those who wait must hear of it
                 log.warning("A commit failed: %s", error)
@@ -261,10 +264,11 @@ class Store:
         tx.raw.execute("RELEASE SAVEPOINT job")
         return True
 
-    @staticmethod
-    def _discard(tx: Transaction | None) -> None:
+    def _discard(self, tx: Transaction | None) -> None:
         if tx is not None:
             with suppress(Exception):
+                if getattr(tx.raw, "closed", False):
+                    self.engine.dispose()
                 tx.connection.invalidate()
                 tx.connection.close()
 

@@ -7,7 +7,7 @@ from tests.conftest import Fresh
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
-from trellis.core.keys import Bearer, Keyring
+from trellis.core.keyring import Bearer, Keyring
 from trellis.core.operation import Call
 from trellis.core.secret import new_secret, parse_secret
 from trellis.errors import Refused

@@ -132,3 +132,10 @@ def test_what_is_kept_of_an_affix_stays_as_it_is(prefix: str, suffix: str) -> No
 def test_a_name_is_shown_as_it_is_whatever_stands_around_it(name: str, prefix: str, suffix: str) -> None:
     html = formatted(f"({name})", prefix, suffix)
     assert f"({name})" in Seen(html.replace("\r", "&#13;")).words
+
+
+def test_an_affix_that_is_too_long_once_it_is_sanitised_is_refused(run: Run) -> None:
+    with pytest.raises(Refused) as refused:
+        run("groups.create", name="Ampersands", prefix="&" * 1000)
+    assert [fault.field for fault in refused.value.faults] == ["prefix"]
+    assert "5,000 characters" in refused.value.detail

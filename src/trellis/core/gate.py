@@ -17,7 +17,8 @@ from trellis.core.operation import DRY_RUN, Access, Act, Call, Catalogue, Operat
 from trellis.core.values import Given, moment
 from trellis.errors import Refused
 from trellis.store import journal
-from trellis.store.engine import Store, Transaction, Undo
+from trellis.store.engine import Store
+from trellis.store.transaction import Transaction, Undo
 
 _KEPT: Final = timedelta(hours=24)  # how long the answer of an idempotent create is kept
 

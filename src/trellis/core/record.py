@@ -9,8 +9,8 @@ from typing import Any
 from trellis.core.kind import NodeKind
 from trellis.core.tree import path_of
 from trellis.store import nodes
-from trellis.store.engine import Transaction
 from trellis.store.nodes import Node
+from trellis.store.transaction import Transaction
 
 
 def records(tx: Transaction, kind: NodeKind, found: Iterable[Node], community_url: str) -> list[dict[str, Any]]:

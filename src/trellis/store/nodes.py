@@ -9,8 +9,8 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.clauses import Among, Holds, Member, Mentions
-from trellis.store.engine import Row, Statement, Transaction
 from trellis.store.tables import counters, nodes
+from trellis.store.transaction import Row, Statement, Transaction
 
 _c = nodes.c
 _COLUMNS = (_c.id, _c.parent_id, _c.position, _c.name, _c.fields, _c.permissions, _c.created_at, _c.updated_at)

@@ -26,7 +26,7 @@ _TEMPLATES: Final = Path(__file__).parent / "templates"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of the menu. `icon` is a name from templates/icons.html."""
+    """One line of the menu. `icon` is a name from templates/macros.html."""
 
     section: str
     title: str

@@ -26,6 +26,7 @@ app.command("run")(operations.run)
 app.command("routes")(operations.routes)
 app.command("check")(database.check)
 app.command("backup")(database.backup_database)
+app.command("openapi")(operations.openapi)
 
 
 def _version(wanted: bool) -> None:

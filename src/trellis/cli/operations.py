@@ -1,4 +1,4 @@
-"""The commands about operations: run any of them, list their routes."""
+"""The commands about operations: run any of them, list their routes, print the OpenAPI document."""
 
 import re
 from collections.abc import Iterable
@@ -19,6 +19,7 @@ from trellis.kinds import KINDS
 from trellis.rest.bodies import from_query
 from trellis.rest.http import Route
 from trellis.rest.http import routes as routes_of
+from trellis.rest.openapi import document
 from trellis.settings import Settings
 
 _PARAMETER: Final = re.compile(r"(.+?)(:=|=)(.*)", re.DOTALL)
@@ -116,3 +117,10 @@ def _row(route: Route) -> dict[str, Any]:
         "access": operation.access.value,
         "summary": operation.summary,
     }
+
+
+def openapi() -> None:
+    """Print the OpenAPI document of the REST API as JSON. TRELLIS_PUBLIC_URL says under which address it is served."""
+    base_url = Settings.load().public_url
+    catalogue = catalogue_of(KINDS)
+    show_json(document(catalogue) if base_url is None else document(catalogue, base_url), plain=True)

@@ -36,7 +36,8 @@ class NodeKind:
 
     `tree`: its nodes may have children. `ordered`: its position is told and can be chosen. `barren` says of which stored
     fields a node must not have children. `prepare` settles the complete fields of a node before it is kept, `rules` judge
-    them. `built_in` are the ids that cannot be deleted. `audience`: its nodes are whom permissions are given to.
+    them; `refuses` are messages of refusals that only its fields and rules have. `built_in` are the ids that cannot be deleted.
+    `audience`: its nodes are whom permissions are given to.
     """
 
     name: str
@@ -55,6 +56,7 @@ class NodeKind:
     derived: tuple[Derived, ...] = ()
     prepare: Callable[[Values], Values] = lambda fields: fields
     rules: tuple[Rule, ...] = ()
+    refuses: tuple[str, ...] = ()
     barren: Callable[[Values], bool] = lambda _: False
     built_in: frozenset[int] = frozenset()
     audience: bool = False

@@ -68,11 +68,10 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
 
 
 def _faults_of(kind: NodeKind) -> tuple[str, ...]:
-    own = ("NO_REDIRECT_URL", "INVALID_TYPE") if kind.rules else ()
     place = ("INVALID_PARENT",) if kind.tree else ()
     order = ("INVALID_POSITION",) if kind.ordered else ()
     groups = ("INVALID_GROUP",) if kind.options or kind.group_fields else ()
-    return ("NO_TITLE", *own, *place, *order, *groups)
+    return ("NO_TITLE", *kind.refuses, *place, *order, *groups)
 
 
 def _coded(kind: NodeKind, verb: Verb, messages: Iterable[str]) -> tuple[tuple[str, str], ...]:
@@ -132,7 +131,7 @@ def _create(kind: NodeKind, act: Act) -> Outcome:
     _refuse((*given.faults, *place.faults, *faults, *wrong_groups))
     _digest_secrets(kind, given, fields, {})
     new = Node(
-        id=nodes.next_number(act.tx, kind.name),
+        id=nodes.next_number(act.tx, kind.name, more=1),
         parent_id=place.parent_id,
         position=0,
         name=given.get("name"),

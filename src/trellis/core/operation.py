@@ -11,7 +11,7 @@ from trellis.core.actor import Actor
 from trellis.core.kind import NodeKind, Verb
 from trellis.core.values import Boolean, Field, Form, Given
 from trellis.errors import Refused
-from trellis.store.engine import Transaction
+from trellis.store.transaction import Transaction
 
 
 class Access(Enum):
@@ -98,8 +98,8 @@ class Operation:
     `name` is the key of grants, events, the OpenAPI operationId, the reference and the command line: `forums.create`.
     `path` and `also` are where it is served over REST, if it is, without the id; `verb` says how. `fields` are what it takes,
     `run` does it inside a transaction; `snapshot` is false for a reading operation of a single statement. `refusals` are the
-    messages that it may refuse with beside those that every operation shares: pairs of message and code. `kind` is None for the few that are not about nodes; these
-    say in `answers` what their answer holds, if REST serves them.
+    messages that it may refuse with beside those that every operation shares: pairs of message and code. `kind` is None for
+    the few that are not about nodes; these say in `answers` what their answer holds, if REST serves them.
     """
 
     name: str

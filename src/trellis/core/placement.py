@@ -7,8 +7,8 @@ from trellis.core.kind import NodeKind
 from trellis.core.values import Given
 from trellis.errors import Fault
 from trellis.store import nodes
-from trellis.store.engine import Transaction
 from trellis.store.nodes import Node
+from trellis.store.transaction import Transaction
 
 _PLACES = ("position", "before", "after")
 

@@ -9,8 +9,8 @@ from typing import Any
 from trellis.core.kind import NodeKind
 from trellis.core.tree import path_of
 from trellis.store import nodes
-from trellis.store.engine import Transaction
 from trellis.store.nodes import Node
+from trellis.store.transaction import Transaction
 
 
 def records(tx: Transaction, kind: NodeKind, found: Iterable[Node], community_url: str) -> list[dict[str, Any]]:
@@ -41,8 +41,7 @@ def written(kind: NodeKind, node: Node, above: str, community_url: str) -> dict[
         record["position"] = node.position
     if kind.tree:
         record["path"] = above + name
-    for member in kind.readable:
-        record[member] = fields.get(member)
+    record |= zip(kind.readable, map(fields.get, kind.readable), strict=True)
     for derived in kind.derived:
         record[derived.name] = derived.compute(name, fields)
     if kind.options:  # SQLite gives them in the order in which they were written, PostgreSQL does not

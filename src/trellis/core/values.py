@@ -24,6 +24,7 @@ EVERYONE: Final = "*"
 # C0 and C1 controls, DEL, the Unicode line and paragraph separators, and surrogates, which UTF-8 cannot carry.
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _CONTROLS_BUT_LINES = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+_MARKUP = re.compile("[<>&\u00a0]")  # what HTML writes otherwise than plain text does
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,20}\Z", re.ASCII)
 
 
@@ -95,10 +96,15 @@ class Html:
     widget: str = "textarea"
 
     def parse(self, raw: Any) -> str:
-        cleaned = nh3.clean(Text(self.longest, lines=True).parse(raw))
+        text = Text(self.longest, lines=True).parse(raw)
+        if not _MARKUP.search(text):
+            return text
+        cleaned = nh3.clean(text)
         # Entities may have stood for control characters, and what fell away may have left spaces at the ends: what is
         # kept must read the same when it is sent back.
-        value = nh3.clean(_CONTROLS_BUT_LINES.sub("", cleaned)).strip()
+        value = _CONTROLS_BUT_LINES.sub("", cleaned).strip()
+        if value != cleaned:
+            value = nh3.clean(value).strip()
         if len(value) > self.longest:
             raise Invalid(f"is {len(value):,} characters of HTML once it is escaped; at most {self.longest:,} are allowed.")
         return value
@@ -326,7 +332,7 @@ class ParentId:
     def schema(self) -> dict[str, Any]:
         if self.filter:
             return {"anyOf": [{"type": "string", "const": "root"}, {"type": "integer", "minimum": 1, "maximum": MAX_ID}]}
-        return {"type": ["integer", "null"], "minimum": -1, "maximum": MAX_ID}
+        return {"type": ["integer", "null"], "minimum": 1, "maximum": MAX_ID}
 
 
 @dataclass(frozen=True, slots=True)

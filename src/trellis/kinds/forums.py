@@ -80,5 +80,6 @@ FORUMS: Final = NodeKind(
         "attachments": "Download attachments.",
     },
     rules=(_redirect_needs_url,),
+    refuses=("NO_REDIRECT_URL", "INVALID_TYPE"),
     barren=lambda fields: fields["type"] == "redirect",
 )

@@ -1,12 +1,15 @@
 """Member groups: whom permissions are given to. Guests, Members and Administrators are built in."""
 
+from collections.abc import Iterator
 from html import escape
 from html.parser import HTMLParser
 from typing import Final
 
 from trellis.core.kind import Derived, NodeKind, Values
 from trellis.core.values import Boolean, Field, Text, inline_html
+from trellis.errors import Fault
 
+_LONGEST: Final = 1000  # characters of an affix
 _NAME = "\N{OBJECT REPLACEMENT CHARACTER}"  # stands for the name while the affixes are sanitised as one piece
 
 
@@ -27,6 +30,13 @@ def _sanitised(fields: Values) -> Values:
     return {**fields, "prefix": prefix.strip(), "suffix": suffix.strip()}
 
 
+def _affixes_fit(fields: Values) -> Iterator[Fault]:
+    for affix in ("prefix", "suffix"):
+        if (length := len(fields[affix])) > _LONGEST:
+            detail = f"{affix} is {length:,} characters of HTML once it is sanitised; at most {_LONGEST:,} are allowed."
+            yield Fault(affix, "INVALID_VALUE", detail)
+
+
 def _in_text(html: str) -> bool:
     texts: list[str] = []
     parser = HTMLParser()
@@ -44,15 +54,16 @@ GROUPS: Final = NodeKind(
     path="/core/groups",
     doc="Members are sorted into groups, and permissions are given to groups. Made and changed in the administration panel only.",
     code="C358",
-    codes={"delete": "1C358/2"},
+    codes={"delete": "1C358/2", "NO_TITLE": "1C358/4"},
     over_rest=("list", "get", "delete"),
     ordered=False,
     fields=(
-        Field("prefix", Text(1000), "HTML before the name where it is shown; sanitised.", default="", example="<b>"),
-        Field("suffix", Text(1000), "HTML after it; sanitised.", default="", example="</b>"),
+        Field("prefix", Text(_LONGEST), "HTML before the name where it is shown; sanitised.", default="", example="<b>"),
+        Field("suffix", Text(_LONGEST), "HTML after it; sanitised.", default="", example="</b>"),
         Field("builtIn", Boolean(), "Whether it is built in and cannot be deleted.", default=False, read_only=True),
     ),
     prepare=_sanitised,
+    rules=(_affixes_fit,),
     derived=(Derived("formattedName", Text(3000), "Prefix, name and suffix as HTML, the name escaped.", _formatted),),
     built_in=frozenset({2, 3, 4}),
     audience=True,

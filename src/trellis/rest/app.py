@@ -13,7 +13,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
 from trellis.core.gate import Answer, Gate
-from trellis.core.keys import Bearer, Keyring
+from trellis.core.keyring import Bearer, Keyring
 from trellis.core.operation import Call, Operation
 from trellis.core.secret import redacted
 from trellis.core.values import MAX_ID, invalid_id, shown
@@ -25,8 +25,8 @@ from trellis.rest.identify import presented_key
 from trellis.rest.limits import Allowance, Throttle
 from trellis.rest.log import Bookkeeper
 from trellis.settings import Settings
-from trellis.store.engine import Transaction
 from trellis.store.journal import Request
+from trellis.store.transaction import Transaction
 
 log = logging.getLogger(__name__)
 

@@ -93,18 +93,33 @@ def _pairs(text: bytes, what: str) -> Pairs:
         raise malformed(f"The {what} has more than {_MOST_PARAMETERS} parameters.") from None
 
 
+class _Parts(MultiPartParser):
+    """Starlette's parser, which does not say by itself whether the closing boundary has come."""
+
+    ended = False
+
+    def on_end(self) -> None:
+        self.ended = True
+
+
 async def _multipart(content_type: bytes, body: bytes) -> list[tuple[str, str]]:
     async def stream() -> AsyncGenerator[bytes, None]:
         yield body
 
     headers = Headers(raw=[(b"content-type", content_type)])
-    parser = MultiPartParser(headers, stream(), max_files=0, max_fields=_MOST_PARAMETERS, max_part_size=len(body))
+    parser = _Parts(headers, stream(), max_files=0, max_fields=_MOST_PARAMETERS, max_part_size=len(body))
     try:
         form = await parser.parse()
+        if b"charset=" not in content_type.lower():
+            body.decode()  # the parser would take what is not UTF-8 for Latin-1
     except MultiPartException as error:
         raise malformed(f"The multipart body cannot be read: {error.message}") from None
+    except UnicodeError:
+        raise malformed("The body is not valid UTF-8.") from None
     except (ValueError, KeyError, LookupError):
         raise malformed("The multipart body cannot be read.") from None
+    if not parser.ended:
+        raise malformed("The multipart body ends before its closing boundary.")
     return [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
 
 

@@ -8,11 +8,11 @@ from datetime import timedelta
 from typing import Final
 
 from trellis.core.gate import Gate
-from trellis.core.keys import Keyring
+from trellis.core.keyring import Keyring
 from trellis.settings import Settings
 from trellis.store import journal, keys
-from trellis.store.engine import Transaction
 from trellis.store.journal import Request
+from trellis.store.transaction import Transaction
 
 log = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.clauses import Among
-from trellis.store.engine import Row, Statement, Transaction
 from trellis.store.nodes import place
 from trellis.store.tables import counters, events, keys, nodes
+from trellis.store.transaction import Row, Statement, Transaction
 
 _BATCH: Final = 2000
 _c = nodes.c

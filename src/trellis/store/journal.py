@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.engine import Statement, Transaction
 from trellis.store.nodes import next_number
 from trellis.store.tables import answers, events, requests
+from trellis.store.transaction import Statement, Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,9 @@ def answer_of(tx: Transaction, key: int, token: str) -> tuple[str, Any, str] | N
 def keep_answer(tx: Transaction, key: int, token: str, fingerprint: str, answer: Any, at: str) -> None:
     """Keep an answer, in place of an older one."""
     tx.connection.execute(sa.delete(answers).where(answers.c.key_id == key, answers.c.token == token))
-    tx.connection.execute(sa.insert(answers).values(key_id=key, token=token, fingerprint=fingerprint, answer=answer, at=at))
+    tx.connection.execute(
+        sa.insert(answers).values(key_id=key, token=token, fingerprint=fingerprint, answer=tx.encoded(answer), at=at)
+    )
 
 
 # --- the request log ----------------------------------------------------------------------------------------------

@@ -9,8 +9,8 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.clauses import Among, Holds, Member, Mentions
-from trellis.store.engine import Row, Statement, Transaction
 from trellis.store.tables import counters, nodes
+from trellis.store.transaction import Row, Statement, Transaction
 
 _c = nodes.c
 _COLUMNS = (_c.id, _c.parent_id, _c.position, _c.name, _c.fields, _c.permissions, _c.created_at, _c.updated_at)
@@ -212,8 +212,8 @@ def adopt(tx: Transaction, kind: str, parent: int, to: int, when: str) -> None:
 
 _NEXT = Statement(
     sa.text(
-        "INSERT INTO counters (name, last, total) VALUES (:name, 1, 0) "
-        "ON CONFLICT (name) DO UPDATE SET last = counters.last + 1 RETURNING last"
+        "INSERT INTO counters (name, last, total) VALUES (:name, 1, :more) "
+        "ON CONFLICT (name) DO UPDATE SET last = counters.last + 1, total = counters.total + :more RETURNING last"
     )
 )
 _COUNT_MORE = Statement(
@@ -221,16 +221,19 @@ _COUNT_MORE = Statement(
 )
 
 
-def next_number(tx: Transaction, sequence: str) -> int:
-    """Take the next number of a sequence. It is given back if the transaction does not commit, and never used twice."""
-    return int(tx.rows(_NEXT, name=sequence)[0][0])
+def next_number(tx: Transaction, sequence: str, more: int = 0) -> int:
+    """Take the next number of a sequence, and count `more` in its total.
+
+    The number is given back if the transaction does not commit, and never used twice.
+    """
+    return int(tx.rows(_NEXT, name=sequence, more=more)[0][0])
 
 
 _INSERT = Statement(sa.insert(nodes).values({column.name: bindparam(column.name) for column in nodes.columns}))
 
 
 def insert(tx: Transaction, kind: str, node: Node) -> None:
-    """Write a new node."""
+    """Write a new node, under an id that `next_number` gave and counted."""
     tx.change(
         _INSERT,
         kind=kind,
@@ -244,7 +247,6 @@ def insert(tx: Transaction, kind: str, node: Node) -> None:
         created_at=node.created_at,
         updated_at=node.updated_at,
     )
-    tx.change(_COUNT_MORE, name=kind, more=1)
 
 
 _UPDATE = Statement(

@@ -87,7 +87,7 @@ answers = sa.Table(
     sa.Column("key_id", NUMBER, primary_key=True, autoincrement=False),
     sa.Column("token", PLAIN, primary_key=True),
     sa.Column("fingerprint", PLAIN, nullable=False),
-    sa.Column("answer", JSON, nullable=False),
+    sa.Column("answer", sa.Text, nullable=False),  # JSON, as text: JSONB would forget the order of its members
     sa.Column("at", PLAIN, nullable=False),
     sa.Index("idempotent_answers_by_time", "at"),
 )

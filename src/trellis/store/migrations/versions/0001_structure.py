@@ -84,7 +84,7 @@ def upgrade() -> None:
         sa.Column("key_id", _NUMBER, primary_key=True, autoincrement=False),
         sa.Column("token", _PLAIN, primary_key=True),
         sa.Column("fingerprint", _PLAIN, nullable=False),
-        sa.Column("answer", _JSON, nullable=False),
+        sa.Column("answer", sa.Text, nullable=False),
         sa.Column("at", _PLAIN, nullable=False),
     )
     op.create_index("idempotent_answers_by_time", "idempotent_answers", ["at"])

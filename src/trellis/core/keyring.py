@@ -1,0 +1,104 @@
+"""The judgement of a key that is presented with a request."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import blake2b
+from ipaddress import IPv6Address, ip_address, ip_network
+from typing import Final
+
+from trellis.core.actor import Actor
+from trellis.core.secret import parse_secret
+from trellis.errors import Refused
+from trellis.store import keys
+from trellis.store.keys import Key
+from trellis.store.transaction import Transaction
+
+_MEMORY: Final = 10_000  # keys that a process remembers
+
+
+@dataclass(frozen=True, slots=True)
+class Bearer:
+    """Whoever presented a good key. `public` is the key's public part; `rate_limit` None is the service's own."""
+
+    actor: Actor
+    public: str
+    rate_limit: int | None
+    log_requests: bool
+    key: Key
+
+
+class Keyring:
+    """Judges presented keys against the database, on every request.
+
+    Where the database tells its data version, what was proved under the same version is not proved again. It is remembered
+    under a keyed digest of the presented text, so that no secret stands in memory and no comparison tells anything by its time.
+    """
+
+    def __init__(self) -> None:
+        self._proved: dict[bytes, Bearer] = {}
+        self._version: int | None = None
+        self._salt = os.urandom(16)
+        self._used: dict[int, str] = {}
+        self._pending: dict[int, str] = {}
+
+    def judge(self, tx: Transaction, presented: str, address: str, now: str, version: int | None = None) -> Bearer:
+        """Give the bearer of a key. `version` is the data version that holds now, None where the database has none.
+
+        Raises Refused: INVALID_API_KEY for one that is unknown, malformed, expired or revoked (not saying which), and
+        IP_ADDRESS_NOT_ALLOWED for a good one that may not be used from this address.
+        """
+        if version is None or version != self._version:
+            self._proved.clear()
+            self._version = version
+        mark = blake2b(presented.encode("utf-8", "surrogatepass"), key=self._salt, digest_size=16).digest()
+        bearer = self._proved.get(mark) or self._prove(tx, presented, now, mark)
+        key = bearer.key
+        if key.revoked_at or (key.expires_at and key.expires_at <= now):
+            raise _invalid()
+        if key.addresses and not _allowed(address, key.addresses):
+            raise Refused(
+                "IP_ADDRESS_NOT_ALLOWED",
+                f"This key may not be used from {address}. Use it from an address on its list, or have this one added to it.",
+            )
+        if self._used.get(key.id) != (minute := now[:16]):
+            self._used[key.id] = minute
+            self._pending[key.id] = now
+        return bearer
+
+    def _prove(self, tx: Transaction, presented: str, now: str, mark: bytes) -> Bearer:
+        """Compare a presented key with what is kept of it."""
+        secret = parse_secret(presented)
+        key = keys.by_public(tx, secret.public) if secret else None
+        if secret is None or key is None:
+            raise _invalid()
+        current = secret.matches(key.digest)
+        old = not current and key.old_digest and key.old_until and key.old_until > now and secret.matches(key.old_digest)
+        if not current and not old:
+            raise _invalid()
+        bearer = Bearer(Actor("key", key.id, key.name, frozenset(key.grants)), key.public, key.rate_limit, key.log_requests, key)
+        if current and self._version is not None and len(self._proved) < _MEMORY:  # an old secret ends without any commit
+            self._proved[mark] = bearer
+        return bearer
+
+    def take_uses(self) -> list[tuple[int, str]]:
+        """Give the last uses that are not yet recorded, as pairs of key id and moment, and forget them."""
+        pending, self._pending = self._pending, {}
+        return list(pending.items())
+
+
+def _invalid() -> Refused:
+    return Refused(
+        "INVALID_API_KEY",
+        "The key is not known, or no longer good. Check that it was copied whole (trl_…, 51 characters) and ask an administrator.",
+    )
+
+
+def _allowed(address: str, networks: Iterable[str]) -> bool:
+    try:
+        caller = ip_address(address)
+    except ValueError:
+        return False
+    if isinstance(caller, IPv6Address) and caller.ipv4_mapped:
+        caller = caller.ipv4_mapped
+    return any(caller in ip_network(network) for network in networks)

@@ -1,0 +1,66 @@
+"""The command line as its user has it: called by name, with settings from the environment, in a folder of its own."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import orjson
+import pytest
+from typer.testing import CliRunner, Result
+
+from trellis.cli.app import app
+from trellis.settings import PREFIX, Settings
+
+Environment = Callable[..., None]
+
+
+class Trellis(Protocol):
+    """Runs the command line: `trellis("keys", "list")`. An error that it should have explained is raised."""
+
+    def __call__(self, *arguments: object) -> Result: ...
+
+
+class TrellisJson(Protocol):
+    """Runs the command line, which must succeed, with --json; gives what it printed, read."""
+
+    def __call__(self, *arguments: object) -> Any: ...
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Environment:
+    """Stand in a folder without a .env file; give a function that sets settings by their names."""
+    folder = tmp_path / "somewhere"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+
+    def environment(**settings: str) -> None:
+        for name, value in settings.items():
+            monkeypatch.setenv(PREFIX + name.upper(), value)
+
+    return environment
+
+
+@pytest.fixture
+def cli(nowhere: Environment) -> Trellis:
+    """Give the command line, with no settings."""
+    runner = CliRunner()
+    return lambda *arguments: runner.invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+
+
+@pytest.fixture
+def trellis(cli: Trellis, nowhere: Environment, settings: Settings) -> Trellis:
+    """Give the command line over a new, migrated database."""
+    nowhere(database_url=settings.database_url, community_url=settings.community_url)
+    return cli
+
+
+@pytest.fixture
+def trellis_json(trellis: Trellis) -> TrellisJson:
+    """Give the command line over a new, migrated database, as a program uses it."""
+
+    def run(*arguments: object) -> Any:
+        result = trellis(*arguments, "--json")
+        assert result.exit_code == 0, result.output
+        return orjson.loads(result.stdout)
+
+    return run

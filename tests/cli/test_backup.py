@@ -1,0 +1,116 @@
+"""`trellis backup`."""
+
+import sqlite3
+import stat
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.cast import Cast
+from tests.cli.conftest import Environment, Trellis
+from trellis.compose import compose
+from trellis.core.actor import TERMINAL
+from trellis.core.operation import Call
+from trellis.settings import Settings
+from trellis.store.backup import backup
+
+sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+
+
+@sqlite
+def test_a_copy_is_a_whole_database_that_only_its_owner_reads(cast: Cast, trellis: Trellis, nowhere: Environment) -> None:
+    result = trellis("backup", "copy.db")
+
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("Copied ")
+    assert stat.S_IMODE(Path("copy.db").stat().st_mode) == 0o600
+    assert sorted(path.name for path in Path.cwd().iterdir()) == ["copy.db"]
+    nowhere(database_url="sqlite:///copy.db")
+    assert trellis("check").exit_code == 0
+    assert '"name": "Betas"' in trellis("run", "forums.get", f"id={cast.betas}").stdout
+
+
+@sqlite
+def test_nothing_is_overwritten(trellis: Trellis) -> None:
+    Path("copy.db").write_text("precious")
+
+    result = trellis("backup", "copy.db")
+
+    assert result.exit_code == 1
+    assert result.stderr == "copy.db is there already. Nothing was overwritten: give another name.\n"
+    assert Path("copy.db").read_text() == "precious"
+
+
+@sqlite
+def test_a_copy_that_cannot_be_written_is_a_sentence(trellis: Trellis) -> None:
+    result = trellis("backup", "nowhere/copy.db")
+
+    assert result.exit_code == 1
+    assert result.stderr == "nowhere/copy.db cannot be written: No such file or directory.\n"
+
+
+@sqlite
+def test_a_copy_made_during_writes_is_consistent(settings: Settings, trellis: Trellis, nowhere: Environment) -> None:
+    gate = compose(settings)
+    stop = threading.Event()
+
+    def write() -> None:
+        at = 0
+        while not stop.is_set():
+            gate.run(Call("forums.create", TERMINAL, {"name": f"Forum {at}", "description": "x" * 2000, "position": 0}))
+            at += 1
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        results = [trellis("backup", f"copy{number}.db") for number in range(5)]
+    finally:
+        stop.set()
+        writer.join()
+        gate.store.close()
+
+    assert [result.exit_code for result in results] == [0] * 5
+    for number in range(5):
+        nowhere(database_url=f"sqlite:///copy{number}.db")
+        assert trellis("check").exit_code == 0
+
+
+def test_writes_during_a_copy_do_not_begin_it_anew(tmp_path: Path) -> None:
+    source, copy = tmp_path / "source.db", tmp_path / "copy.db"
+    with closing(sqlite3.connect(source)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("CREATE TABLE pages (body BLOB)")
+        connection.executemany("INSERT INTO pages VALUES (zeroblob(4000))", [()] * 9000)
+        connection.commit()
+        told: list[int] = []
+
+        def write_between(done: int, _total: int) -> None:
+            told.append(done)
+            connection.execute("INSERT INTO pages VALUES (zeroblob(4000))")
+            connection.commit()
+
+        backup(source, copy, write_between)
+
+    assert len(told) >= 4
+    assert told == sorted(told)
+    with closing(sqlite3.connect(copy)) as connection:
+        assert connection.execute("SELECT count(*) FROM pages").fetchone() == (9000,)
+
+
+def test_a_copy_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("Dear diary, " * 100)
+
+    with pytest.raises(sqlite3.DatabaseError):
+        backup(tmp_path / "notes.txt", tmp_path / "copy.db")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["notes.txt"]
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_postgresql_has_a_tool_of_its_own(trellis: Trellis) -> None:
+    result = trellis("backup", "copy.db")
+
+    assert result.exit_code == 2
+    assert "pg_dump" in result.stderr
+    assert not Path("copy.db").exists()

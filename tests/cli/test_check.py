@@ -1,0 +1,221 @@
+"""`trellis check` and its `--repair`: each fault that can be planted is found, and mended where that is safe."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.cast import GUESTS, Cast, Clock, Events, Run
+from tests.cli.conftest import Trellis, TrellisJson
+from tests.cli.faults import FAULTS, Fault
+from trellis.compose import compose
+from trellis.core.actor import TERMINAL
+from trellis.core.kind import NodeKind
+from trellis.core.operation import Call
+from trellis.core.values import Boolean, Field
+from trellis.kinds import KINDS
+from trellis.settings import Settings
+
+Plant = Callable[..., None]
+
+
+@pytest.fixture
+def plant(settings: Settings) -> Plant:
+    """Change rows behind Trellis's back, past every constraint; `{news}` in the SQL is what is given as `news`."""
+
+    def run(*templates: str, **ids: int) -> None:
+        statements = [template.format(**ids) if ids else template for template in templates]
+        if settings.database_url.startswith("sqlite"):
+            with closing(sqlite3.connect(settings.database_url.removeprefix("sqlite:///"))) as file:
+                for statement in ("PRAGMA foreign_keys=OFF", *statements):
+                    file.execute(statement)
+                file.commit()
+        else:
+            with psycopg.connect(settings.database_url) as server:
+                for statement in ("SET session_replication_role = replica", *statements):
+                    server.execute(statement.encode())
+
+    return run
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name.replace(" ", "-"))
+def test_a_fault_is_found_and_mended(fault: Fault, cast: Cast, plant: Plant, trellis: Trellis, run: Run, events: Events) -> None:
+    plant(*fault.sql.split("; "), **vars(cast))
+
+    found = run("check.list")["problems"]
+    assert trellis("check").exit_code == 1
+
+    expected = None if fault.id is None else {**vars(cast), "guests": GUESTS}[fault.id]
+    assert [(p["resource"], p["id"], p["problem"], p["repairable"]) for p in found] == [
+        (fault.resource, expected, fault.problem, fault.repairable)
+    ]
+    assert found[0]["detail"].startswith(fault.detail)
+
+    if fault.problem == "gap":
+        assert trellis("check", "--repair").exit_code == 1
+        return
+    before = events()
+    repaired = trellis("check", "--repair")
+    after = events()
+    if not fault.repairable:
+        assert repaired.exit_code == 1
+        assert after == before
+        return
+    assert repaired.exit_code == 0, repaired.output
+    assert run("check.list")["count"] == 0
+    assert [event["operation"] for event in after[len(before) :]] == ["check.repair"]
+    event = after[-1]
+    assert event["before"]["problems"][0] == found[0]
+    if expected is not None and fault.problem != "order":
+        assert {"resource": fault.resource, "id": expected, "how": "repaired"} in event["touched"]
+
+
+def test_a_sound_community_is_told_so(cast: Cast, trellis: Trellis, trellis_json: TrellisJson) -> None:
+    result = trellis("check")
+
+    assert result.exit_code == 0
+    assert result.stdout == "Checked 18 rows: nothing is wrong.\n"
+    assert trellis_json("check") == {
+        "checked": {"groups": 5, "forums": 7, "blogs": 1, "calendars": 2, "categories": 3},
+        "count": 0,
+        "repairable": 0,
+        "problems": [],
+    }
+
+
+def test_repairing_a_sound_community_leaves_no_event(cast: Cast, trellis_json: TrellisJson, events: Events) -> None:
+    before = events()
+
+    assert trellis_json("check", "--repair")["repairs"] == []
+    assert events() == before
+
+
+def test_many_faults_at_once(cast: Cast, plant: Plant, trellis: Trellis, trellis_json: TrellisJson, run: Run, clock: Clock) -> None:
+    plant(
+        "UPDATE nodes SET parent_id = {betas} WHERE kind = 'forums' AND id = {news}",
+        "UPDATE nodes SET parent_id = 404 WHERE kind = 'forums' AND id = {help}",
+        "UPDATE nodes SET parent_id = {wiki} WHERE kind = 'forums' AND id = {staff}",
+        "UPDATE nodes SET parent_id = 405 WHERE kind = 'categories' AND id = {skins}",
+        "UPDATE counters SET total = 0",
+        "UPDATE nodes SET name_key = '' WHERE kind = 'groups'",
+        **vars(cast),
+    )
+
+    shown = trellis("check")
+    repaired = trellis_json("check", "--repair")
+
+    assert shown.exit_code == 1
+    assert "`trellis check --repair` mends" in shown.stdout
+    assert repaired["count"] == 0
+    assert len(repaired["repairs"]) >= 15
+    top = [forum["id"] for forum in run("forums.list", parentId="root", sortBy="position")["results"]]
+    assert top == [cast.wiki, cast.staff, cast.help, cast.news]
+    assert run("forums.get", cast.betas)["path"] == "News > Releases > Betas"
+    assert run("categories.get", cast.dark_skins)["path"] == "Skins > Dark skins"
+
+
+def test_a_password_in_plain_text_is_told_but_not_shown(cast: Cast, plant: Plant, trellis: Trellis) -> None:
+    plant(
+        'UPDATE nodes SET fields = \'{{"description": "", "type": "discussions", "password": "hunter2", "theme": null, '
+        '"sitemapPriority": null, "minContent": 0, "canSeeOthers": true, "redirectUrl": null}}\' '
+        "WHERE kind = 'forums' AND id = {help}",
+        help=cast.help,
+    )
+
+    result = trellis("check", "--repair")
+
+    assert result.exit_code == 1
+    assert "password is not kept as a digest: set it anew" in result.stdout
+    assert "hunter2" not in result.output
+
+
+def test_a_redirect_without_an_address_is_left_to_a_person(cast: Cast, run: Run, plant: Plant, trellis: Trellis) -> None:
+    plant(
+        'UPDATE nodes SET fields = \'{{"description": "", "type": "redirect", "password": null, "theme": null, '
+        '"sitemapPriority": null, "minContent": 0, "canSeeOthers": true, "redirectUrl": "javascript:alert(1)"}}\' '
+        "WHERE kind = 'forums' AND id = {wiki}",
+        wiki=cast.wiki,
+    )
+
+    found = run("check.list")["problems"]
+
+    assert [(p["problem"], p["repairable"]) for p in found] == [("field", True), ("rule", False)]
+    assert trellis("check", "--repair").exit_code == 1
+    assert run("forums.get", cast.wiki)["redirectUrl"] is None
+
+
+def test_a_grant_of_an_operation_that_is_gone(trellis_json: TrellisJson, trellis: Trellis, plant: Plant) -> None:
+    trellis("keys", "create", "Plugin", "--grant", "forums.get")
+    trellis("keys", "create", "Old", "--grant", "forums.get")
+    trellis("keys", "revoke", "2")
+    plant('UPDATE api_keys SET grants = \'["forums.get", "galleries.get"]\'')
+
+    found = trellis("check", "--json")
+
+    assert found.exit_code == 1
+    assert '"detail": "it was granted operations that are gone: galleries.get"' in found.stdout
+    assert trellis_json("check", "--repair")["count"] == 0
+    assert trellis_json("keys", "show", "1")["grants"] == ["forums.get"]
+
+
+def test_only_so_many_problems_are_listed_and_all_are_counted(cast: Cast, plant: Plant, run: Run) -> None:
+    plant("UPDATE nodes SET name_key = '?'")
+
+    found = run("check.list", limit=3)
+
+    assert len(found["problems"]) == 3
+    assert found["count"] == found["repairable"] == 18
+
+
+def test_a_dry_repair_keeps_nothing(cast: Cast, plant: Plant, run: Run, events: Events) -> None:
+    plant("UPDATE nodes SET name_key = '?' WHERE kind = 'forums' AND id = {news}", news=cast.news)
+    before = events()
+
+    assert run("check.repair", dryRun=True)["repaired"] == 1
+    assert run("check.list")["count"] == 1
+    assert events() == before
+
+
+def test_a_field_that_is_new_to_its_kind_is_given_its_default(cast: Cast, settings: Settings) -> None:
+    calendars = next(kind for kind in KINDS if kind.name == "calendars")
+    grown = NodeKind(**{**vars_of(calendars), "fields": (*calendars.fields, Field("weekly", Boolean(), "New.", default=True))})
+    gate = compose(settings, [grown if kind is calendars else kind for kind in KINDS])
+    try:
+        found = gate.run(Call("check.list", TERMINAL)).value
+        assert [p["detail"] for p in found["problems"]] == ["weekly is missing; its default is True"] * 2
+        gate.run(Call("check.repair", TERMINAL))
+        assert gate.run(Call("calendars.get", TERMINAL, {}, cast.meetups)).value["weekly"] is True
+    finally:
+        gate.store.close()
+
+
+def vars_of(kind: NodeKind) -> dict[str, Any]:
+    return {name: getattr(kind, name) for name in NodeKind.__dataclass_fields__}
+
+
+def test_progress_is_told(cast: Cast, settings: Settings) -> None:
+    told: list[tuple[int, int]] = []
+    gate = compose(settings)
+    try:
+        gate.run(Call("check.list", TERMINAL, progress=lambda done, total: told.append((done, total))))
+    finally:
+        gate.store.close()
+
+    assert told[-1] == (18, 18)
+    assert told == sorted(told)
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # PostgreSQL's JSON columns hold nothing else
+def test_fields_that_cannot_even_be_read(cast: Cast, plant: Plant, trellis: Trellis, run: Run) -> None:
+    plant(
+        "UPDATE nodes SET fields = '{{\"color\": ', permissions = '' WHERE kind = 'calendars' AND id = {meetups}",
+        meetups=cast.meetups,
+    )
+
+    assert trellis("check").exit_code == 1
+    assert trellis("check", "--repair").exit_code == 0
+    mended = run("calendars.get", cast.meetups)
+    assert (mended["name"], mended["color"], mended["permissions"]["view"]) == ("Meetups", "#3B82F6", [])

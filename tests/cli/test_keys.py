@@ -1,0 +1,130 @@
+"""`trellis keys`."""
+
+import re
+
+import pytest
+
+from tests.cli.conftest import Trellis, TrellisJson
+
+FORM = re.compile(r"trl_[0-9A-Za-z]{8}_[0-9A-Za-z]{38}")
+
+
+def test_create_shows_the_key_once_and_alone_on_its_line(trellis: Trellis) -> None:
+    result = trellis("keys", "create", "Calendar sync", "--grant", "calendars.*", "--expires", "90d")
+
+    assert result.exit_code == 0
+    key, told, may = result.stdout.splitlines()
+    assert FORM.fullmatch(key)
+    assert told == "This is key 1, 'Calendar sync'. Keep it now: it is not shown again."
+    assert may == ("It may run: calendars.create, calendars.delete, calendars.get, calendars.list, calendars.update")
+    assert result.stderr == ""
+    assert key not in trellis("keys", "show", "1").output + trellis("keys", "list").output
+
+
+def test_create_as_json_takes_every_setting(trellis_json: TrellisJson) -> None:
+    key = trellis_json(
+        "keys", "create", "Plugin", "--grant", "forums.create", "--grant", "calendars.*", "--ip", "192.0.2.0/24",
+        "--ip", "2001:db8::1", "--rate-limit", "60", "--no-log", "--expires", "2030-01-01T00:00:00Z",
+    )  # fmt: skip
+
+    assert list(key)[:2] == ["id", "key"]
+    assert FORM.fullmatch(key["key"])
+    assert key["grants"] == [
+        "calendars.create", "calendars.delete", "calendars.get", "calendars.list", "calendars.update", "forums.create",
+    ]  # fmt: skip
+    assert key["addresses"] == ["192.0.2.0/24", "2001:db8::1/128"]
+    assert key["rateLimit"] == 60
+    assert key["logRequests"] is False
+    assert key["expiresAt"] == "2030-01-01T00:00:00.000Z"
+
+
+def test_a_star_grants_everything_a_key_can_be_granted(trellis_json: TrellisJson) -> None:
+    assert len(trellis_json("keys", "create", "All", "--grant", "*")["grants"]) == 19
+
+
+def test_a_key_without_grants_comes_with_a_warning(trellis: Trellis) -> None:
+    for json in ((), ("--json",)):
+        result = trellis("keys", "create", "Plugin", *json)
+        assert result.exit_code == 0
+        assert result.stderr.startswith("This key may do nothing yet. Grant it operations: trellis keys grant ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--grant", "forum.create"), "Did you mean forums.create?"),
+        (("--grant", "keys.create"), "no operation that a key can be granted matches 'keys.create'"),
+        (("--expires", "soon"), "expires must be a span such as 90d"),
+        (("--ip", "localhost"), "addresses must be addresses or networks"),
+    ],
+)
+def test_create_refuses_what_is_wrong(trellis: Trellis, arguments: tuple[str, ...], expected: str) -> None:
+    result = trellis("keys", "create", "Plugin", *arguments)
+
+    assert result.exit_code == 1
+    assert expected in result.stderr
+    assert result.stdout == ""
+    assert trellis("keys", "list", "--json").stdout == "[]\n"
+
+
+def test_list_shows_every_key(trellis: Trellis, trellis_json: TrellisJson) -> None:
+    assert "There are no keys yet." in trellis("keys", "list").stdout
+    trellis("keys", "create", "Plugin", "--grant", "forums.*")
+    trellis("keys", "create", "Board [old]")
+    trellis("keys", "revoke", "2", "--reason", "Nobody needs it.")
+
+    shown = trellis("keys", "list").stdout
+    listed = trellis_json("keys", "list")
+
+    assert re.search(r"1 +Plugin +trl_\w{8} +active +5 operations", shown)
+    assert re.search(r"2 +Board \[old\] +trl_\w{8} +revoked +nothing", shown)
+    assert [key["state"] for key in listed] == ["active", "revoked"]
+    assert not any("digest" in name or name == "key" for key in listed for name in key)
+
+
+def test_show_tells_everything_but_the_secret(trellis: Trellis, trellis_json: TrellisJson) -> None:
+    made = trellis_json("keys", "create", "Plugin", "--grant", "forums.get")
+
+    assert trellis_json("keys", "show", made["id"]) == {name: made[name] for name in made if name != "key"}
+    assert "May run:             forums.get" in trellis("keys", "show", made["id"]).stdout
+    assert trellis("keys", "show", "99").stderr == "INVALID_ID: There is no key with the id 99.\n"
+
+
+def test_grant_and_ungrant(trellis: Trellis, trellis_json: TrellisJson) -> None:
+    trellis("keys", "create", "Plugin")
+
+    granted = trellis_json("keys", "grant", "1", "forums.get", "*.list")
+    ungranted = trellis_json("keys", "ungrant", "1", "*.list")
+    again = trellis("keys", "ungrant", "1", "calendars.list")
+
+    assert granted["grants"] == ["calendars.list", "categories.list", "forums.get", "forums.list", "groups.list"]
+    assert ungranted["grants"] == ["forums.get"]
+    assert again.exit_code == 0
+    assert again.stderr == "That made no difference: nothing was changed.\n"
+
+
+def test_rotate_shows_a_new_secret_of_the_same_key(trellis_json: TrellisJson) -> None:
+    made = trellis_json("keys", "create", "Plugin", "--grant", "forums.get")
+    rotated = trellis_json("keys", "rotate", made["id"], "--overlap-days", "2")
+
+    assert rotated["key"] != made["key"]
+    assert rotated["key"].startswith(made["public"])
+    assert rotated["oldSecretUntil"] is not None
+
+
+def test_revoke_ends_a_key_for_good(trellis: Trellis, trellis_json: TrellisJson) -> None:
+    trellis("keys", "create", "Plugin", "--grant", "forums.get")
+
+    revoked = trellis_json("keys", "revoke", "1", "--reason", "Found in a public repository.")
+    event = trellis_json("run", "events.list", "order=newest", "limit=1")["results"][0]
+
+    assert revoked["state"] == "revoked"
+    assert revoked["revokedBecause"] == event["reason"] == "Found in a public repository."
+    refused = trellis("keys", "rotate", "1")
+    assert refused.exit_code == 1
+    assert refused.stderr.startswith("KEY_REVOKED: The key 'Plugin' was revoked at ")
+
+
+@pytest.mark.parametrize("arguments", [("show", "x"), ("rotate", "1", "--overlap-days", "x"), ("grant", "1")])
+def test_what_cannot_be_read_is_a_usage_error(trellis: Trellis, arguments: tuple[str, ...]) -> None:
+    assert trellis("keys", *arguments).exit_code == 2

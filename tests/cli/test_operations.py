@@ -1,0 +1,160 @@
+"""`trellis run` and `trellis routes`."""
+
+import orjson
+import pytest
+
+from tests.cast import Events, Run
+from tests.cli.conftest import Environment, Trellis, TrellisJson
+from trellis.compose import catalogue_of
+from trellis.core.actor import Actor
+from trellis.core.gate import Gate
+from trellis.core.operation import Call
+from trellis.kinds import KINDS
+
+
+def test_run_prints_the_record_as_json(trellis: Trellis) -> None:
+    result = trellis("run", "forums.create", "name=News", "minContent=3")
+
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    record = orjson.loads(result.stdout)
+    assert (record["id"], record["name"], record["minContent"]) == (1, "News", 3)
+
+
+def test_run_leaves_the_event_that_a_key_would_leave(trellis: Trellis, gate: Gate, run: Run, events: Events) -> None:
+    key = Actor("key", 1, "Plugin")
+    gate.run(Call("forums.create", key, {"name": "News"}, request_id="r-1", reason="Spring"))
+    trellis("run", "forums.create", "name=News", "--reason", "Spring")
+
+    of_key, of_terminal = events()
+    assert of_terminal["actor"] == {"type": "terminal", "id": None, "name": "terminal"}
+    assert len(of_terminal["requestId"]) == 32
+    own = {"seq", "at", "actor", "requestId", "resourceId", "after"}
+    assert {n: v for n, v in of_key.items() if n not in own} == {n: v for n, v in of_terminal.items() if n not in own}
+    own = {"id", "url", "position", "createdAt", "updatedAt"}
+    of_key, of_terminal = of_key["after"], of_terminal["after"]
+    assert {n: v for n, v in of_key.items() if n not in own} == {n: v for n, v in of_terminal.items() if n not in own}
+
+
+def test_brackets_and_json_values(trellis_json: TrellisJson) -> None:
+    record = trellis_json(
+        "run", "forums.create", "name=News", "permissions[view]=*", "permissions[read][]=3", "permissions[read][]=4",
+        "permissions[add]:=[4]", "theme:=null", "canSeeOthers:=false", "description=a=b:=c",
+    )  # fmt: skip
+
+    assert record["permissions"] == {"view": "*", "read": [3, 4], "add": [4], "reply": [], "attachments": []}
+    assert record["canSeeOthers"] is False
+    assert record["description"] == "a=b:=c"
+    whole = trellis_json("run", "forums.update", "id=1", 'permissions:={"view": [3], "reply": "*"}')
+    assert (whole["permissions"]["view"], whole["permissions"]["reply"]) == ([3], "*")
+
+
+def test_an_id_is_the_target_of_operations_that_have_one(trellis: Trellis, trellis_json: TrellisJson) -> None:
+    trellis("run", "calendars.create", "name=Meetups")
+
+    assert trellis_json("run", "calendars.update", "id=1", "name=Trips")["name"] == "Trips"
+    assert trellis_json("run", "calendars.get", "id=1")["name"] == "Trips"
+    assert trellis_json("run", "calendars.list", "ids=1")["totalResults"] == 1
+    assert trellis("run", "calendars.delete", "id=1").stdout == "null\n"
+    assert trellis("run", "calendars.get", "id=1").exit_code == 1
+
+
+def test_a_dry_run_prints_the_plan_and_keeps_nothing(trellis: Trellis, trellis_json: TrellisJson) -> None:
+    trellis("run", "forums.create", "name=News")
+
+    plan = trellis_json("run", "forums.delete", "id=1", "dryRun=1")
+
+    assert plan["deleted"] == {"count": 1, "ids": [1]}
+    assert trellis("run", "forums.get", "id=1").exit_code == 0
+
+
+def test_groups_and_blogs_are_made_this_way(trellis_json: TrellisJson) -> None:
+    assert trellis_json("run", "groups.create", "name=Moderators", "prefix=<b>", "suffix=</b>")["id"] == 5
+    assert trellis_json("run", "blogs.create", "name=Notebook", "groups:=[5]")["groups"] == [5]
+
+
+def test_a_refusal_names_every_field_on_stderr(trellis: Trellis, events: Events) -> None:
+    result = trellis("run", "calendars.create", "color=blue", "approveEvents=perhaps", "colour=red")
+
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    lines = result.stderr.splitlines()
+    assert lines[0] == "NO_TITLE: A name is needed."
+    assert lines[1].startswith("  name is needed: ")
+    assert lines[2] == "  color must be a colour as #RRGGBB, such as #3B82F6, not 'blue'."
+    assert lines[3] == "  approveEvents must be true or false (or 1 or 0), not 'perhaps'."
+    assert lines[4] == "  colour: There is no parameter 'colour'. Did you mean color?"
+    assert events() == []
+
+
+def test_children_that_are_in_the_way(trellis: Trellis) -> None:
+    trellis("run", "forums.create", "name=News")
+    trellis("run", "forums.create", "name=Releases", "parentId=1")
+
+    result = trellis("run", "forums.delete", "id=1")
+
+    assert result.exit_code == 1
+    assert result.stderr.startswith("HAS_CHILDREN: 'News' has 1 child. Send deleteChildrenOrMove=-1")
+    assert trellis("run", "forums.delete", "id=1", "deleteChildrenOrMove=-1").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "expected"),
+    [
+        (("forum.create",), 1, "There is no operation 'forum.create'. Did you mean forums.create?"),
+        (("dance",), 1, "There is no operation 'dance'. `trellis routes` lists them."),
+        (("forums.get",), 2, "forums.get is about one record: give its id as a whole number, such as id=5."),
+        (("forums.get", "id=first"), 2, "give its id as a whole number"),
+        (("forums.create", "News"), 2, "'News' is not a parameter. Write name=value, or name:=JSON."),
+        (("forums.create", "name=A", "theme:=[1"), 2, "The value of theme is not JSON"),
+        (("forums.create", "name=A", "name=B"), 1, "'name' is sent more than once"),
+        (("forums.create", "name=A\udcff"), 2, "is not valid UTF-8"),
+        (("forums.create", "na\udcffme=A"), 2, "is not valid UTF-8"),
+    ],
+)  # fmt: skip
+def test_what_is_typed_wrongly(trellis: Trellis, arguments: tuple[str, ...], code: int, expected: str) -> None:
+    result = trellis("run", *arguments)
+
+    assert result.exit_code == code
+    assert expected in result.stderr
+    assert result.stdout == ""
+
+
+def test_every_operation_of_the_catalogue_can_be_run(trellis: Trellis) -> None:
+    names = list(catalogue_of(KINDS))
+    assert len(names) >= 34
+    for name in names:
+        result = trellis("run", name, "id=1", "nonsense=1")
+        assert result.exit_code == 1, name
+        assert "There is no parameter" in result.stderr or "There is no " in result.stderr, name
+
+
+def test_routes_lists_the_nineteen_and_hello(cli: Trellis) -> None:
+    shown, listed = cli("routes").stdout, orjson.loads(cli("routes", "--json").stdout)
+
+    assert len(listed) == 20
+    assert listed[0] == {
+        "operation": "core.hello",
+        "method": "GET",
+        "path": "/core/hello",
+        "also": [],
+        "access": "any key",
+        "summary": "Say hello",
+    }
+    assert sum(row["access"] == "granted" for row in listed) == 19
+    for row in listed:
+        line = next(line for line in shown.splitlines() if line.strip().startswith(row["operation"] + " "))
+        assert row["method"] in line
+        assert all(path in line for path in (row["path"], *row["also"]))
+
+
+def test_openapi_prints_the_document_for_the_address_it_is_served_under(cli: Trellis, nowhere: Environment) -> None:
+    plain = orjson.loads(cli("openapi").stdout)
+    nowhere(public_url="https://api.example/")
+    public = orjson.loads(cli("openapi").stdout)
+
+    assert plain["openapi"].startswith("3.1")
+    assert plain["servers"] == [{"url": "http://localhost:8000/api"}]
+    assert public["servers"] == [{"url": "https://api.example/api"}]
+    operations = {operation["operationId"] for path in plain["paths"].values() for operation in path.values()}
+    assert len(operations) == 20

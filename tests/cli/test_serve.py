@@ -1,0 +1,197 @@
+"""`trellis serve`: what it says before it serves, and how it ends."""
+
+import os
+import re
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.cli.conftest import Environment, Trellis, TrellisJson
+from trellis.settings import PREFIX, Settings
+
+CURL = re.compile(r"  curl -H 'Authorization: Bearer (trl_\w+)' '(http://127\.0\.0\.1:\d+/api/forums/forums\?perPage=3)'")
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Settings, int]]:
+    """Stop short of serving: what would have been served, with how many workers."""
+    runs: list[tuple[Settings, int]] = []
+    monkeypatch.setattr("trellis.cli.serve._run", lambda settings, _listener, workers: runs.append((settings, workers)))
+    return runs
+
+
+def test_without_demo_it_tells_two_addresses(trellis: Trellis, served: list[tuple[Settings, int]]) -> None:
+    result = trellis("serve", "--port", "0", "--workers", "3")
+
+    assert result.exit_code == 0
+    base, reference = result.stdout.splitlines()
+    assert re.fullmatch(r"Base URL:   http://127\.0\.0\.1:\d+/api", base)
+    assert reference == base.replace("Base URL: ", "Reference:") + "/docs"
+    assert [workers for _, workers in served] == [3]
+
+
+def test_a_sqlite_database_is_made_first(cli: Trellis, nowhere: Environment, served: list[tuple[Settings, int]]) -> None:
+    nowhere(database_url="sqlite:///lantern.db")
+
+    result = cli("serve", "--port", "0")
+
+    assert result.exit_code == 0
+    assert result.stderr == "Made a new database: lantern.db\n"
+    assert len(served) == 1
+    assert cli("migrate").stdout.startswith("Nothing to do")
+
+
+def test_demo_loads_the_sample_once_and_prints_a_fresh_key_each_time(
+    trellis: Trellis, trellis_json: TrellisJson, served: list[tuple[Settings, int]]
+) -> None:
+    first = trellis("serve", "--port", "0", "--demo")
+    assert trellis("run", "forums.delete", "id=2").exit_code == 0
+    second = trellis("serve", "--port", "0", "--demo")
+
+    assert len(served) == 2
+    shown = [found[1] for result in (first, second) if (found := CURL.search(result.stdout))]
+    assert len(set(shown)) == 2
+    assert f"Demo key:   {shown[0]}\n" in first.stdout
+    (key,) = trellis_json("keys", "list")
+    assert (key["name"], len(key["grants"])) == ("Demo", 19)
+    assert key["oldSecretUntil"] is not None
+    assert trellis_json("run", "forums.list")["totalResults"] == 54
+
+
+def test_a_demo_key_that_was_revoked_stays_revoked(
+    trellis: Trellis, trellis_json: TrellisJson, served: list[tuple[Settings, int]]
+) -> None:
+    trellis("serve", "--port", "0", "--demo")
+    trellis("keys", "revoke", "1")
+    trellis("serve", "--port", "0", "--demo")
+
+    assert [key["state"] for key in trellis_json("keys", "list")] == ["revoked", "active"]
+    assert len(served) == 2
+
+
+def test_a_demo_key_gets_back_what_was_taken_from_it(
+    trellis: Trellis, trellis_json: TrellisJson, served: list[tuple[Settings, int]]
+) -> None:
+    trellis("serve", "--port", "0", "--demo")
+    trellis("keys", "ungrant", "1", "forums.*")
+    trellis("serve", "--port", "0", "--demo")
+
+    assert len(trellis_json("keys", "show", "1")["grants"]) == 19
+    assert len(served) == 2
+
+
+def test_a_port_in_use_is_a_sentence(trellis: Trellis, trellis_json: TrellisJson, served: list[tuple[Settings, int]]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        result = trellis("serve", "--port", port, "--demo")
+
+    assert result.exit_code == 1
+    assert result.stderr == (
+        f"Port {port} on 127.0.0.1 is in use by another program. Stop that one, or choose another with --port.\n"
+    )
+    assert result.stdout == ""
+    assert served == []
+    assert trellis_json("keys", "list") == []
+
+
+def test_an_address_that_is_not_of_this_machine_is_a_sentence(trellis: Trellis) -> None:
+    result = trellis("serve", "--host", "192.0.2.1", "--port", "0")
+
+    assert result.exit_code == 1
+    assert result.stderr.startswith("The service cannot listen on 192.0.2.1, port 0: ")
+
+
+@pytest.mark.parametrize("arguments", [("--port", "70000"), ("--workers", "0"), ("--port", "http")])
+def test_what_cannot_be_meant_is_a_usage_error(trellis: Trellis, arguments: tuple[str, ...]) -> None:
+    assert trellis("serve", *arguments).exit_code == 2
+
+
+# --- the running service ------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def service(settings: Settings, folder: Path, *arguments: str) -> Iterator[tuple["subprocess.Popen[str]", httpx.Client]]:
+    """Serve in a process of its own; give it, and a client with the demo key."""
+    environment = os.environ | {PREFIX + "DATABASE_URL": settings.database_url}
+    with (folder / "errors.txt").open("w") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "trellis", "serve", "--demo", "--port", "0", *arguments],
+            stdout=subprocess.PIPE, stderr=errors, text=True, cwd=folder, env=environment,
+        )  # fmt: skip
+        try:
+            assert process.stdout is not None
+            told = _until_curl(process)
+            found = CURL.search(told)
+            assert found, (told, (folder / "errors.txt").read_text())
+            with httpx.Client(
+                base_url=found[2].partition("/forums/")[0], headers={"Authorization": f"Bearer {found[1]}"}, timeout=30
+            ) as client:
+                yield process, client
+        finally:
+            process.kill()
+            process.wait()
+            assert process.stdout is not None
+            process.stdout.close()
+
+
+def _until_curl(process: "subprocess.Popen[str]") -> str:
+    assert process.stdout is not None
+    lines: list[str] = []
+    for line in process.stdout:
+        lines.append(line)
+        if "curl" in line:
+            break
+    return "".join(lines)
+
+
+def in_background(work: Callable[[], Any]) -> Callable[[], Any]:
+    """Start some work; give a function that waits for its result."""
+    results: list[Any] = []
+    thread = threading.Thread(target=lambda: results.append(work()))
+    thread.start()
+
+    def wait() -> Any:
+        thread.join(30)
+        return results[0]
+
+    return wait
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_sigterm_lets_a_request_in_flight_finish(settings: Settings, tmp_path: Path) -> None:
+    with service(settings, tmp_path) as (process, client):
+        assert client.get("/forums/forums?perPage=3").status_code == 200  # at once: who comes early waits
+        with closing(sqlite3.connect(settings.database_url.removeprefix("sqlite:///"), isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            answer = in_background(lambda: client.post("/forums/forums", json={"name": "Last words"}))
+            time.sleep(0.5)
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.5)
+            assert process.poll() is None
+            other.execute("ROLLBACK")
+        assert answer().status_code == 201
+        assert process.wait(30) == 0
+        with closing(sqlite3.connect(settings.database_url.removeprefix("sqlite:///"))) as file:
+            assert file.execute("SELECT count(*) FROM nodes WHERE name = 'Last words'").fetchone() == (1,)
+    assert (tmp_path / "errors.txt").read_text() == ""
+
+
+def test_several_workers_serve_one_community(settings: Settings, tmp_path: Path) -> None:
+    with service(settings, tmp_path, "--workers", "2") as (process, client):
+        for _ in range(5):
+            assert client.post("/forums/forums", json={"name": "News"}).status_code == 201
+        assert client.get("/forums/forums?search=news").json()["totalResults"] == 5
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    assert (tmp_path / "errors.txt").read_text() == ""

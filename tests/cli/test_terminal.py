@@ -1,0 +1,225 @@
+"""What every command does alike: settings that are wrong, databases that cannot be used, refusals."""
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Environment, Trellis
+from trellis.cli.terminal import progress_of, refusal
+from trellis.errors import Fault, Refused, refuse_faults
+from trellis.settings import Settings
+
+COMMANDS = (
+    ("serve", "--port", "0"),
+    ("migrate",),
+    ("demo",),
+    ("keys", "create", "Plugin"),
+    ("keys", "list"),
+    ("keys", "show", "1"),
+    ("keys", "grant", "1", "forums.get"),
+    ("keys", "ungrant", "1", "forums.get"),
+    ("keys", "rotate", "1"),
+    ("keys", "revoke", "1"),
+    ("run", "forums.list"),
+    ("check",),
+    ("backup", "copy.db"),
+)
+WITHOUT_DATABASE = (("routes",), ("openapi",))
+
+
+def of(command: tuple[str, ...]) -> str:
+    return "-".join(command)
+
+
+@pytest.mark.parametrize("command", COMMANDS + WITHOUT_DATABASE, ids=of)
+def test_a_setting_that_does_not_exist_stops_every_command(cli: Trellis, nowhere: Environment, command: tuple[str, ...]) -> None:
+    nowhere(database_ulr="sqlite:///x.db")
+
+    result = cli(*command)
+
+    assert result.exit_code == 2
+    assert result.stderr == "TRELLIS_DATABASE_ULR is not a setting of Trellis. Did you mean TRELLIS_DATABASE_URL?\n"
+    assert result.stdout == ""
+
+
+def test_a_setting_that_is_malformed_is_named(cli: Trellis, nowhere: Environment) -> None:
+    nowhere(rate_limit="many")
+
+    result = cli("keys", "list")
+
+    assert result.exit_code == 2
+    assert "TRELLIS_RATE_LIMIT is set to 'many', which is not allowed" in result.stderr
+
+
+def test_settings_are_read_from_a_dotenv_file(cli: Trellis) -> None:
+    Path(".env").write_text("TRELLIS_DATABASE_URL=sqlite:///elsewhere.db\n")
+
+    assert cli("migrate").exit_code == 0
+    assert Path("elsewhere.db").exists()
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=of)
+def test_an_address_without_sense_is_refused_and_its_password_not_shown(
+    cli: Trellis, nowhere: Environment, command: tuple[str, ...]
+) -> None:
+    nowhere(database_url="postgresql://mira:hunter2@db.example:port/trellis")
+
+    result = cli(*command)
+
+    assert result.exit_code == 2
+    assert result.stderr.startswith("TRELLIS_DATABASE_URL cannot be read as an address.")
+    assert "hunter2" not in result.output
+
+
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command[0] != "backup"], ids=of)
+def test_no_database_server_is_a_sentence(cli: Trellis, nowhere: Environment, command: tuple[str, ...]) -> None:
+    nowhere(database_url="postgresql://mira:hunter2@127.0.0.1:9/lantern")
+
+    result = cli(*command)
+
+    assert result.exit_code == 1
+    assert "PostgreSQL cannot use the database 'lantern' at 127.0.0.1:9" in result.stderr
+    assert "refused" in result.stderr
+    assert "hunter2" not in result.output
+
+
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command[0] != "backup"], ids=of)
+def test_a_file_that_is_no_database_is_a_sentence(cli: Trellis, nowhere: Environment, command: tuple[str, ...]) -> None:
+    Path("notes.txt").write_text("Dear diary, " * 100)
+    nowhere(database_url="sqlite:///notes.txt")
+
+    result = cli(*command)
+
+    assert result.exit_code == 1
+    assert result.stderr == "The database notes.txt is not a SQLite database.\n"
+    assert Path("notes.txt").read_text() == "Dear diary, " * 100
+
+
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command[0] != "backup"], ids=of)
+def test_a_database_of_another_program_is_left_alone(cli: Trellis, nowhere: Environment, command: tuple[str, ...]) -> None:
+    with closing(sqlite3.connect("places.db")) as connection:
+        connection.execute("CREATE TABLE bookmarks (title TEXT)")
+    before = Path("places.db").read_bytes()
+    nowhere(database_url="sqlite:///places.db")
+
+    result = cli(*command)
+
+    assert result.exit_code == 1
+    assert "places.db belongs to another program, or to a newer Trellis. It was left alone." in result.stderr
+    assert Path("places.db").read_bytes() == before
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("command", [("migrate",), ("keys", "list"), ("serve", "--port", "0")], ids=of)
+def test_a_database_of_a_newer_release_is_left_alone(
+    cli: Trellis, nowhere: Environment, settings: Settings, command: tuple[str, ...]
+) -> None:
+    shutil.copy(settings.database_url.removeprefix("sqlite:///"), "newer.db")
+    with closing(sqlite3.connect("newer.db")) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        connection.commit()
+    nowhere(database_url="sqlite:///newer.db")
+
+    result = cli(*command)
+
+    assert result.exit_code == 1
+    assert "or to a newer Trellis" in result.stderr
+
+
+def test_a_folder_that_cannot_be_made_is_a_sentence(cli: Trellis, nowhere: Environment) -> None:
+    Path("taken").write_text("a file, not a folder")
+    nowhere(database_url="sqlite:///taken/trellis.db")
+
+    result = cli("migrate")
+
+    assert result.exit_code == 1
+    assert result.stderr.startswith("The database taken/trellis.db cannot be used: ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_damaged_database_is_a_sentence(cli: Trellis, nowhere: Environment) -> None:
+    nowhere(database_url="sqlite:///trellis.db")
+    assert cli("demo").exit_code == 0
+    with Path("trellis.db").open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * 65536)
+
+    for command in (("keys", "list"), ("run", "forums.list"), ("run", "forums.create", "name=News")):
+        result = cli(*command)
+        assert result.exit_code == 1, command
+        assert "is damaged. Restore a backup." in result.stderr
+
+
+def test_a_database_of_an_older_release_asks_for_migrate(trellis: Trellis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trellis.store.condition.newest", lambda: "0002")
+
+    result = trellis("keys", "list")
+
+    assert result.exit_code == 1
+    assert result.stderr.endswith("is from an older release. Run: trellis migrate\n")
+
+
+def test_the_first_command_makes_a_sqlite_database_and_says_so(cli: Trellis, nowhere: Environment) -> None:
+    nowhere(database_url="sqlite:///new/lantern.db")
+
+    result = cli("run", "forums.list", "--json")
+
+    assert result.exit_code == 0
+    assert result.stderr == "Made a new database: new/lantern.db\n"
+    assert '"totalResults": 0' in result.stdout
+
+
+@pytest.mark.parametrize("command", [("check",), ("backup", "copy.db")], ids=of)
+def test_check_and_backup_do_not_make_a_database(cli: Trellis, nowhere: Environment, command: tuple[str, ...]) -> None:
+    nowhere(database_url="sqlite:///lantern.db")
+
+    result = cli(*command)
+
+    assert result.exit_code == 1
+    assert result.stderr == "There is no database lantern.db. To make one, run: trellis migrate\n"
+    assert list(Path.cwd().iterdir()) == []
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_an_empty_postgresql_database_asks_for_migrate(cli: Trellis, nowhere: Environment, empty: Settings) -> None:
+    nowhere(database_url=empty.database_url)
+
+    for command in (("keys", "list"), ("demo",), ("serve", "--port", "0")):
+        result = cli(*command)
+        assert result.exit_code == 1
+        assert result.stderr.endswith("is empty. Run: trellis migrate\n")
+
+
+def test_a_refusal_names_each_field_on_a_line_of_its_own() -> None:
+    faults = (
+        Fault("color", "INVALID_VALUE", "color must be a colour as #RRGGBB."),
+        Fault("colour", "UNKNOWN_PARAMETER", "There is no parameter 'colour'."),
+    )
+
+    assert refusal(refuse_faults(faults)).splitlines() == [
+        "INVALID_VALUE: A value is not allowed.",
+        "  color must be a colour as #RRGGBB.",
+        "  colour: There is no parameter 'colour'.",
+    ]
+    assert refusal(Refused("CANNOT_DELETE", "Guests is built in.")) == "CANNOT_DELETE: Guests is built in."
+
+
+def test_the_version_and_the_help(cli: Trellis) -> None:
+    assert cli("--version").stdout.startswith("trellis 0")
+    for command in ((), ("keys",), ("run",), ("serve",), ("keys", "create")):
+        assert "Usage: " in cli(*command, "--help").stdout
+
+
+def test_progress_is_told_in_lines_where_there_is_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("trellis.cli.terminal._PATIENCE", 0.0)
+
+    with progress_of("Checking") as progress:
+        progress(2000, 1_000_000)
+        progress(4000, 1_000_000)  # too soon for another word
+
+    assert capsys.readouterr() == ("", "Checking: 2,000 of 1,000,000\n")

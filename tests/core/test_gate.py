@@ -1,0 +1,187 @@
+"""The gate: who may pass, and that the same wish twice under one idempotency key is done once."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.cast import COMMUNITY_URL, Clock, Events, MakeKey, Run
+from trellis import __version__
+from trellis.compose import compose
+from trellis.core.actor import TERMINAL, Actor
+from trellis.core.gate import Answer, Gate
+from trellis.core.operation import Access, Call
+from trellis.errors import Refused
+from trellis.settings import Settings
+
+PLUGIN = Actor("key", 7, "Plugin", frozenset({"forums.create", "calendars.create"}))
+
+
+def create(name: str = "News", token: str | None = "t-1", fingerprint: str = "f-1", actor: Actor = PLUGIN, **raw: Any) -> Call:
+    return Call("forums.create", actor, {"name": name, **raw}, token=token, fingerprint=fingerprint)
+
+
+@pytest.fixture
+def second(gate: Gate, settings: Settings, clock: Clock) -> Iterator[Gate]:
+    """Another process on the same database."""
+    second = compose(settings, clock=clock)
+    yield second
+    second.store.close()
+
+
+# --- who may pass -------------------------------------------------------------------------------------------------
+
+
+def test_an_operation_that_was_not_granted_is_refused_by_name(gate: Gate, events: Events) -> None:
+    with pytest.raises(Refused) as refused:
+        gate.run(Call("forums.delete", PLUGIN, {}, 1))
+    assert refused.value.message == "NO_PERMISSION"
+    assert refused.value.facts == {"missingOperation": "forums.delete"}
+    assert "trellis keys grant 7 forums.delete" in refused.value.detail
+    assert events() == []
+
+
+def test_the_grant_is_judged_before_what_was_sent(gate: Gate) -> None:
+    with pytest.raises(Refused, match=r"^NO_PERMISSION"):
+        gate.run(Call("forums.update", PLUGIN, {"nonsense": 1}, 999))
+
+
+def test_a_key_with_every_grant_cannot_do_what_is_inside(gate: Gate) -> None:
+    everything = Actor("key", 7, "Plugin", gate.world.grantable)
+    inside = [name for name, operation in gate.catalogue.items() if operation.access is Access.INSIDE]
+    assert {"groups.create", "groups.update", "blogs.create", "keys.create", "events.list"} <= set(inside)
+    for name in inside:
+        with pytest.raises(Refused, match=r"^NO_PERMISSION"):
+            gate.run(Call(name, everything, {}, 1))
+
+
+def test_there_are_nineteen_operations_to_grant(gate: Gate) -> None:
+    assert len(gate.catalogue.grantable) == len(gate.world.grantable) == 19
+
+
+def test_an_unknown_operation_is_refused(gate: Gate) -> None:
+    with pytest.raises(Refused, match=r"^UNKNOWN_OPERATION: There is no operation 'forums.burn'"):
+        gate.run(Call("forums.burn", TERMINAL))
+
+
+def test_any_key_may_say_hello_and_learns_what_it_may_do(gate: Gate, key: MakeKey) -> None:
+    key(["forums.list", "blogs.delete"], name="Plugin", expires="1d")
+    hello = gate.run(Call("core.hello", Actor("key", 1, "Plugin", frozenset({"forums.list", "blogs.delete"})))).value
+    assert hello == {
+        "communityName": "The Lantern",
+        "communityUrl": COMMUNITY_URL,
+        "version": __version__,
+        "key": {"name": "Plugin", "expiresAt": "2026-02-01T09:30:00.000Z", "operations": ["blogs.delete", "forums.list"]},
+    }
+    assert gate.run(Call("core.hello", Actor("key", 9, "Nobody", frozenset()))).value["key"]["operations"] == []
+
+
+def test_the_terminal_may_do_everything(gate: Gate) -> None:
+    assert all(TERMINAL.may(name) for name in gate.catalogue)
+    assert len(gate.run(Call("core.hello", TERMINAL)).value["key"]["operations"]) == 19
+
+
+# --- the same wish twice ------------------------------------------------------------------------------------------
+
+
+def test_the_same_wish_again_is_answered_from_the_first(gate: Gate, run: Run, events: Events) -> None:
+    first, again = gate.run(create()), gate.run(create())
+    assert (first.replayed, again.replayed) == (False, True)
+    assert again.value == first.value
+    assert again.event is None
+    assert run("forums.list")["totalResults"] == 1
+    assert len(events()) == 1
+
+
+def test_the_first_answer_is_given_even_when_the_record_has_changed_or_is_gone(gate: Gate, run: Run) -> None:
+    first = gate.run(create())
+    run("forums.update", first.value["id"], name="Bulletin")
+    assert gate.run(create()).value == first.value
+    run("forums.delete", first.value["id"])
+    assert gate.run(create()).value == first.value
+
+
+def test_another_wish_under_the_same_key_is_refused(gate: Gate, run: Run) -> None:
+    gate.run(create())
+    with pytest.raises(Refused, match=r"^IDEMPOTENCY_KEY_REUSED"):
+        gate.run(create("Olds", fingerprint="f-2"))
+    assert run("forums.list")["totalResults"] == 1
+
+
+def test_other_keys_and_other_actors_are_other_wishes(gate: Gate, run: Run) -> None:
+    other = Actor("key", 8, "Other", PLUGIN.grants)
+    made = [gate.run(create()), gate.run(create(token="t-2")), gate.run(create(actor=other)), gate.run(create(token=None))]
+    assert [answer.value["id"] for answer in made] == [1, 2, 3, 4]
+
+
+def test_a_wish_is_remembered_by_another_process_and_after_a_restart(
+    gate: Gate, second: Gate, settings: Settings, clock: Clock
+) -> None:
+    first = gate.run(create())
+    assert second.run(create()) == Answer(first.value, replayed=True)
+    with pytest.raises(Refused, match=r"^IDEMPOTENCY_KEY_REUSED"):
+        second.run(create(fingerprint="f-2"))
+    gate.store.close()
+    restarted = compose(settings, clock=clock)
+    assert restarted.run(create()).replayed
+    restarted.store.close()
+
+
+def test_a_wish_is_remembered_for_24_hours(gate: Gate, clock: Clock) -> None:
+    first = gate.run(create())
+    clock.move(hours=24)
+    assert gate.run(create()).value["id"] == first.value["id"]
+    clock.move(milliseconds=1)
+    again = gate.run(create("Olds", fingerprint="f-2"))
+    assert (again.replayed, again.value["id"]) == (False, 2)
+    assert gate.run(create("Olds", fingerprint="f-2")).value == again.value
+
+
+def test_a_refusal_is_not_remembered(gate: Gate) -> None:
+    with pytest.raises(Refused, match=r"^INVALID_PARENT"):
+        gate.run(create(parentId=9))
+    answer = gate.run(create(fingerprint="f-2"))
+    assert not answer.replayed
+
+
+def test_a_dry_run_is_neither_remembered_nor_answered_from_memory(gate: Gate) -> None:
+    assert gate.run(create(dryRun=True)).dry
+    first = gate.run(create())
+    assert not first.replayed
+    dry = gate.run(create(dryRun=True))
+    assert (dry.dry, dry.replayed, dry.value["id"]) == (True, False, 2)
+
+
+def test_a_wish_whose_first_is_still_running_is_refused(gate: Gate) -> None:
+    hold = threading.Event()
+    blocking = gate.store.write(lambda _: hold.wait(20))
+    first = gate.submit(create())
+    with pytest.raises(Refused, match=r"^IDEMPOTENCY_KEY_IN_USE"):
+        gate.submit(create())
+    other = gate.submit(create(token="t-2"))
+    hold.set()
+    blocking.result(20)
+    assert [first.result(20).value["id"], other.result(20).value["id"]] == [1, 2]
+    assert gate.run(create()).replayed
+
+
+def test_an_answer_that_has_arrived_can_be_asked_for_again_at_once(gate: Gate) -> None:
+    for number in range(60):
+        call = create(token=f"t-{number}")
+        assert gate.run(call).value == gate.run(call).value
+
+
+def test_a_wish_that_failed_can_be_tried_again_at_once(gate: Gate) -> None:
+    for _ in range(30):
+        with pytest.raises(Refused, match=r"^INVALID_PARENT"):
+            gate.run(create(parentId=9))
+
+
+def test_two_processes_with_one_wish_do_it_once(gate: Gate, second: Gate, run: Run) -> None:
+    for number in range(10):
+        futures = [door.submit(create(token=f"t-{number}")) for door in (gate, second)]
+        answers = [future.result(20) for future in futures]
+        assert sorted(answer.replayed for answer in answers) == [False, True]
+        assert answers[0].value == answers[1].value
+    assert run("forums.list")["totalResults"] == 10

@@ -1,0 +1,132 @@
+"""Every kind that this community holds: its declaration agrees with itself and with the contract."""
+
+from collections import Counter
+
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types of its own
+
+from tests.cast import Run
+from trellis.core.kind import VERBS, NodeKind
+from trellis.core.values import read
+from trellis.kinds import KINDS
+
+each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+
+
+def test_there_are_the_five_of_the_contract() -> None:
+    served = {kind.name: (kind.path, kind.also, kind.over_rest) for kind in KINDS}
+    assert served == {
+        "groups": ("/core/groups", (), ("list", "get", "delete")),
+        "forums": ("/forums/forums", (), VERBS),
+        "blogs": ("/blog/blogs", (), ("delete",)),
+        "calendars": ("/calendar/calendar", ("/calendar/calendars",), VERBS),
+        "categories": ("/downloads/category", ("/downloads/categories",), VERBS),
+    }
+    assert sum(len(kind.over_rest) for kind in KINDS) == 19
+
+
+def test_no_two_kinds_share_a_code_or_a_path() -> None:
+    codes = Counter(kind.code for kind in KINDS)
+    paths = Counter(path for kind in KINDS for path in (kind.path, *kind.also))
+    assert max(codes.values()) == max(paths.values()) == 1
+
+
+def test_permissions_are_given_to_one_kind() -> None:
+    assert [kind.name for kind in KINDS if kind.audience] == ["groups"]
+
+
+@each_kind
+def test_no_two_fields_share_a_name_or_an_alias(kind: NodeKind) -> None:
+    taken = Counter(name for field in kind.accepted for name in (field.name, *field.also))
+    assert [name for name, times in taken.items() if times > 1] == []
+
+
+@each_kind
+def test_every_field_and_option_is_explained_in_a_sentence(kind: NodeKind) -> None:
+    docs = {field.name: field.doc for field in (*kind.accepted, *kind.answered)} | dict(kind.options) | {kind.name: kind.doc}
+    assert [name for name, doc in docs.items() if not (doc[:1].isupper() and doc.endswith((".", ").")))] == []
+
+
+@each_kind
+def test_names_are_in_one_spelling(kind: NodeKind) -> None:
+    names = [*(field.name for field in kind.accepted), *kind.options]
+    assert [name for name in names if not (name.isalnum() and name[0].islower())] == []
+
+
+@each_kind
+def test_every_default_is_a_value_that_its_own_type_keeps(kind: NodeKind) -> None:
+    for field in kind.fields:
+        if field.default is not None:
+            assert field.type.parse(field.default) == field.default, field.name
+            assert Draft202012Validator(field.type.schema()).is_valid(field.default), field.name
+
+
+@each_kind
+def test_every_example_is_taken(kind: NodeKind) -> None:
+    examples = {field.name: field.example for field in kind.accepted if field.example is not None and not field.read_only}
+    given = read(kind.accepted, examples)
+    assert given.faults == ()
+    assert set(given.values) == set(examples)
+
+
+@each_kind
+def test_a_node_of_nothing_but_a_name_is_as_declared(kind: NodeKind, run: Run) -> None:
+    made = run(f"{kind.name}.create", name="Plain")
+    assert list(made) == [field.name for field in kind.answered]
+    assert {name: made[name] for name in kind.readable} == {f.name: f.default for f in kind.fields if not f.write_only}
+    assert made.get("permissions", {}) == {option: [] for option in kind.options}
+
+
+@each_kind
+def test_an_answer_agrees_with_the_schemas_of_its_members(kind: NodeKind, run: Run) -> None:
+    made = run(
+        f"{kind.name}.create",
+        **{f.name: f.example for f in kind.accepted if f.example is not None and f.name != "parentId"},
+    )
+    for field in kind.answered:
+        Draft202012Validator(field.schema()).validate(made[field.name])
+
+
+@each_kind
+def test_what_get_answers_can_be_sent_back_and_changes_nothing(kind: NodeKind, run: Run) -> None:
+    made = run(f"{kind.name}.create", name="Round trip")
+    got = run(f"{kind.name}.get", made["id"])
+    assert run(f"{kind.name}.update", made["id"], **got) == got == made
+    assert len(run("events.list")["results"]) == 1
+
+
+ALIASES = {
+    "groups": {"title": "name"},
+    "forums": {
+        "title": "name",
+        "parent": "parentId",
+        "sitemap_priority": "sitemapPriority",
+        "min_content": "minContent",
+        "can_see_others": "canSeeOthers",
+        "redirect_url": "redirectUrl",
+    },
+    "blogs": {"title": "name"},
+    "calendars": {
+        "title": "name",
+        "approve_events": "approveEvents",
+        "allow_comments": "allowComments",
+        "approve_comments": "approveComments",
+        "allow_reviews": "allowReviews",
+        "approve_reviews": "approveReviews",
+    },
+    "categories": {
+        "title": "name",
+        "parent": "parentId",
+        "moderation_edits": "moderationEdits",
+        "allowss": "allowScreenshots",
+        "reqss": "requireScreenshots",
+        "comments_moderation": "commentsModeration",
+        "reviews_mod": "reviewsModeration",
+        "reviews_download": "reviewsDownload",
+    },
+}
+
+
+@each_kind
+def test_the_older_names_of_the_contract_are_accepted(kind: NodeKind) -> None:
+    assert {alias: field.name for field in kind.accepted for alias in field.also} == ALIASES[kind.name]

@@ -1,0 +1,305 @@
+"""The database's door: one writer whose waiting writes share a commit, snapshots for readers, and an answer in every trouble."""
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from trellis.errors import Refused
+from trellis.settings import Settings
+from trellis.store.engine import Store
+from trellis.store.nodes import next_number
+from trellis.store.transaction import Transaction, Undo
+from trellis.store.writer import _WRITE_LOCK
+
+
+@pytest.fixture
+def store(settings: Settings) -> Iterator[Store]:
+    store = Store(settings)
+    yield store
+    store.close()
+
+
+def take(tx: Transaction) -> int:
+    """A small write: take the next ticket."""
+    return next_number(tx, "tickets")
+
+
+def taken(store: Store) -> int:
+    """How many tickets a reader sees taken."""
+    with store.reading() as tx:
+        return in_view(tx)
+
+
+def in_view(tx: Transaction) -> int:
+    rows = tx.raw.execute("SELECT last FROM counters WHERE name = 'tickets'").fetchall()
+    return int(rows[0][0]) if rows else 0
+
+
+@contextmanager
+def held_up(store: Store) -> Iterator[None]:
+    """Keep the writer busy, so that what is handed in meanwhile waits together."""
+    go = threading.Event()
+    first = store.write(lambda _: go.wait(30))
+    yield
+    go.set()
+    first.result(30)
+
+
+@contextmanager
+def neighbour(settings: Settings) -> Iterator[tuple[Callable[[], Any], Callable[[], Any]]]:
+    """Another program that takes the write lock of the database, and lets it go."""
+    if settings.database_url.startswith("sqlite"):
+        lite = sqlite3.connect(settings.database_url.removeprefix("sqlite:///"), isolation_level=None, check_same_thread=False)
+        yield lambda: lite.execute("BEGIN IMMEDIATE"), lambda: lite.execute("ROLLBACK")
+        lite.close()
+    else:
+        with psycopg.connect(settings.database_url, autocommit=True) as pg:
+            yield (
+                lambda: pg.execute(f"SELECT pg_advisory_lock({_WRITE_LOCK})"),
+                lambda: pg.execute("SELECT pg_advisory_unlock_all()"),
+            )
+
+
+# --- writing ------------------------------------------------------------------------------------------------------
+
+
+def test_a_write_gives_its_result_and_is_seen_by_readers(store: Store) -> None:
+    assert store.write(take).result(30) == 1
+    assert taken(store) == 1
+
+
+def test_a_failing_write_among_many_leaves_the_others(store: Store) -> None:
+    def fail(tx: Transaction) -> int:
+        take(tx)
+        raise LookupError("not this one")
+
+    with held_up(store):
+        futures = [store.write(fail if turn in {0, 3, 7} else take) for turn in range(10)]
+    for turn, future in enumerate(futures):
+        if turn in {0, 3, 7}:
+            with pytest.raises(LookupError, match="not this one"):
+                future.result(30)
+        else:
+            assert future.result(30) > 0
+    assert taken(store) == 7
+
+
+def test_a_write_that_breaks_a_rule_of_the_database_leaves_the_others(store: Store) -> None:
+    def orphan(tx: Transaction) -> None:
+        take(tx)
+        tx.raw.execute(
+            "INSERT INTO nodes (kind, id, parent_id, position, name, name_key, fields, permissions, created_at, updated_at)"
+            " VALUES ('forums', 1, 99, 0, 'X', 'x', '{}', '{}', '', '')"
+        )
+
+    with held_up(store):
+        before, broken, after = store.write(take), store.write(orphan), store.write(take)
+    assert (before.result(30), after.result(30)) == (1, 2)
+    assert type(broken.exception(30)).__name__ in {"IntegrityError", "ForeignKeyViolation"}
+
+
+def test_writes_that_wait_together_share_a_commit_and_are_acknowledged_only_after_it(store: Store) -> None:
+    seen: list[tuple[bool, int, int]] = []
+
+    def second(tx: Transaction) -> None:
+        seen.append((first.done(), in_view(tx), taken(store)))
+
+    with held_up(store):
+        first = store.write(take)
+        last = store.write(second)
+    last.result(30)
+    assert seen == [(False, 1, 0)], "the second sees the first's write in the same transaction, which nobody else sees yet"
+    assert first.done()
+
+
+def test_a_write_that_undoes_itself_gives_its_value_and_leaves_nothing(store: Store) -> None:
+    def try_on(tx: Transaction) -> int:
+        raise Undo(take(tx))
+
+    with held_up(store):
+        tried, real = store.write(try_on), store.write(take)
+    assert (tried.result(30), real.result(30)) == (1, 1)
+    assert taken(store) == 1
+
+
+def test_a_cancelled_write_is_not_done_and_stops_nobody(store: Store) -> None:
+    with held_up(store):
+        futures = [store.write(take) for _ in range(5)]
+        assert futures[0].cancel()
+        assert futures[3].cancel()
+    assert [future.result(30) for turn, future in enumerate(futures) if turn not in {0, 3}] == [1, 2, 3]
+    assert store.write(take).result(30) == 4
+
+
+def test_even_a_write_that_wants_to_end_the_program_does_not_end_the_writer(store: Store) -> None:
+    def leave(_: Transaction) -> None:
+        raise SystemExit(3)
+
+    with pytest.raises(SystemExit):
+        store.write(leave).result(30)
+    assert store.write(take).result(30) == 1
+
+
+def test_closing_finishes_the_writes_that_wait(settings: Settings) -> None:
+    store = Store(settings)
+    with held_up(store):
+        futures = [store.write(take) for _ in range(200)]
+    store.close()
+    assert [future.result(0) for future in futures] == list(range(1, 201))
+    assert taken(store) == 200  # it opens again when it is used again
+    store.close()
+
+
+def test_a_store_that_was_never_used_can_be_closed(settings: Settings) -> None:
+    Store(settings).close()
+
+
+def test_two_stores_on_one_database_take_turns(settings: Settings) -> None:
+    stores = [Store(settings), Store(settings)]
+    futures: list[Future[int]] = [store.write(take) for _ in range(100) for store in stores]
+    assert sorted(future.result(30) for future in futures) == list(range(1, 201))
+    for store in stores:
+        assert taken(store) == 200
+        store.close()
+
+
+# --- reading ------------------------------------------------------------------------------------------------------
+
+
+def test_a_reader_sees_the_database_as_it_was_when_it_began(store: Store) -> None:
+    store.write(take).result(30)
+    with store.reading() as tx:
+        assert in_view(tx) == 1
+        store.write(take).result(30)
+        assert in_view(tx) == 1
+    assert taken(store) == 2
+
+
+def test_readers_do_not_wait_for_a_write(store: Store, settings: Settings) -> None:
+    with neighbour(settings) as (lock, unlock):
+        lock()
+        assert taken(store) == 0
+        unlock()
+
+
+def test_a_reader_cannot_write(store: Store) -> None:
+    with pytest.raises(Exception, match=r"BUSY|read-only"), store.reading() as tx:
+        tx.raw.execute("DELETE FROM nodes")
+    assert taken(store) == 0
+
+
+def test_what_goes_wrong_while_reading_reaches_the_reader_and_harms_no_later_one(store: Store) -> None:
+    def stumble() -> None:
+        with store.reading() as tx:
+            in_view(tx)
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        stumble()
+    assert taken(store) == 0
+
+
+def test_many_threads_read_at_once(store: Store) -> None:
+    store.write(take).result(30)
+    seen: list[int] = []
+    threads = [threading.Thread(target=lambda: seen.extend(taken(store) for _ in range(20))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert seen == [1] * 160
+
+
+# --- trouble ------------------------------------------------------------------------------------------------------
+
+
+def test_a_write_that_waits_too_long_for_another_program_is_told_that_the_database_is_busy(settings: Settings) -> None:
+    store = Store(settings.model_copy(update={"busy_timeout": 1}))
+    store.write(take).result(30)
+    with neighbour(settings) as (lock, unlock):
+        lock()
+        began = time.monotonic()
+        with pytest.raises(Refused, match=r"^BUSY: The database is busy or cannot be reached"):
+            store.write(take).result(30)
+        assert 0.9 < time.monotonic() - began < 6
+        unlock()
+        assert store.write(take).result(30) == 2
+    store.close()
+
+
+def test_a_write_gets_its_turn_beside_a_neighbour_that_hardly_ever_lets_go(settings: Settings) -> None:
+    store, done, waits = Store(settings), threading.Event(), []
+    with neighbour(settings) as (lock, unlock):
+
+        def hog() -> None:
+            while not done.is_set():
+                lock()
+                time.sleep(0.02)
+                unlock()
+                time.sleep(0.001)
+
+        thread = threading.Thread(target=hog)
+        thread.start()
+        for _ in range(25):
+            began = time.monotonic()
+            store.write(take).result(30)
+            waits.append(time.monotonic() - began)
+            time.sleep(0.007)
+        done.set()
+        thread.join(30)
+    store.close()
+    assert max(waits) < 1, "a lock that is free once in 21 ms can be had in a second"
+
+
+def test_a_database_that_cannot_be_reached_is_said_to_be_busy(engine: str, settings: Settings, tmp_path: Path) -> None:
+    nowhere = f"sqlite:///{tmp_path}" if engine == "sqlite" else f"postgresql://nobody@/nothing?host={tmp_path}"
+    store = Store(settings.model_copy(update={"database_url": nowhere}))
+    with pytest.raises(Refused, match=r"^BUSY"), store.reading():
+        pass
+    with pytest.raises(Refused, match=r"^BUSY"):
+        store.write(take).result(30)
+    store.close()
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("first", [taken, lambda store: store.write(take).result(30)], ids=["reading", "writing"])
+def test_lost_connections_are_replaced(store: Store, settings: Settings, first: Callable[[Store], int]) -> None:
+    store.write(take).result(30)
+    assert taken(store) == 1
+    with psycopg.connect(settings.database_url, autocommit=True) as other:
+        other.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+    with pytest.raises(Refused, match=r"^BUSY"):
+        first(store)
+    assert taken(store) == 1
+    with suppress(Refused):  # the writer's own connection may have been lost unnoticed
+        store.write(take).result(30)
+    now = taken(store)
+    assert store.write(take).result(30) == now + 1
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_sqlite_keeps_its_promises_on_every_connection(store: Store) -> None:
+    def promises(tx: Transaction) -> list[Any]:
+        return [tx.raw.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous", "foreign_keys")]
+
+    with store.reading() as tx:
+        assert promises(tx) == ["wal", 2, 1]
+    assert store.write(promises).result(30) == ["wal", 2, 1]
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_the_folder_of_a_new_database_is_made(settings: Settings, tmp_path: Path) -> None:
+    store = Store(settings.model_copy(update={"database_url": f"sqlite:///{tmp_path}/a/b/c.db"}))
+    with store.reading() as tx:
+        assert tx.raw.execute("SELECT 1").fetchone() == (1,)
+    store.close()

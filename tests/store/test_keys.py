@@ -1,0 +1,94 @@
+"""The rows of API keys."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from trellis.settings import Settings
+from trellis.store import keys
+from trellis.store.engine import Store
+from trellis.store.keys import Key
+
+PLUGIN = Key(
+    id=1,
+    public="AAAAAAAA",
+    name="Plugin",
+    digest="d1",
+    old_digest=None,
+    old_until=None,
+    grants=["forums.list"],
+    expires_at=None,
+    addresses=[],
+    rate_limit=None,
+    log_requests=True,
+    created_at="2026-01-01",
+    updated_at="2026-01-01",
+    revoked_at=None,
+    revoked_because=None,
+    last_used_at=None,
+)
+SYNC = replace(
+    PLUGIN,
+    id=2,
+    public="aaaaaaaa",
+    name="Sync",
+    old_digest="d0",
+    old_until="2026-02-01",
+    grants=[],
+    expires_at="2026-03-01",
+    addresses=["192.0.2.0/24", "::1/128"],
+    rate_limit=0,
+    log_requests=False,
+    revoked_at="2026-01-05",
+    revoked_because="Lost.",
+)
+
+
+@pytest.fixture
+def store(settings: Settings) -> Iterator[Store]:
+    store = Store(settings)
+    store.write(lambda tx: keys.insert(tx, PLUGIN)).result(30)
+    store.write(lambda tx: keys.insert(tx, SYNC)).result(30)
+    yield store
+    store.close()
+
+
+@pytest.mark.parametrize("key", [PLUGIN, SYNC], ids=["plain", "with everything"])
+def test_a_key_is_read_back_as_it_was_written_whichever_way_it_is_asked_for(store: Store, key: Key) -> None:
+    with store.reading() as tx:
+        assert keys.find(tx, key.id) == keys.by_public(tx, key.public) == key
+        assert keys.named(tx, key.name) == [key]
+
+
+def test_a_public_part_is_found_letter_for_letter(store: Store) -> None:
+    with store.reading() as tx:
+        assert keys.by_public(tx, "aAaAaAaA") is None
+        assert keys.find(tx, 9) is None
+        assert keys.named(tx, "plugin") == []
+
+
+def test_two_keys_cannot_share_a_public_part(store: Store) -> None:
+    with pytest.raises(Exception, match=r"(?i)unique"):
+        store.write(lambda tx: keys.insert(tx, replace(PLUGIN, id=3))).result(30)
+
+
+def test_keys_come_in_pages_by_id(store: Store) -> None:
+    with store.reading() as tx:
+        assert keys.page(tx, 10, 0) == (2, [PLUGIN, SYNC])
+        assert keys.page(tx, 1, 1) == (2, [SYNC])
+
+
+def test_a_change_leaves_the_last_use_and_the_other_keys(store: Store) -> None:
+    store.write(lambda tx: keys.touch(tx, [(1, "2026-01-02")])).result(30)
+    store.write(lambda tx: keys.update(tx, replace(PLUGIN, name="New", grants=["blogs.delete"], last_used_at="1999"))).result(30)
+    with store.reading() as tx:
+        assert keys.find(tx, 1) == replace(PLUGIN, name="New", grants=["blogs.delete"], last_used_at="2026-01-02")
+        assert keys.find(tx, 2) == SYNC
+
+
+def test_a_last_use_only_moves_forward(store: Store) -> None:
+    store.write(lambda tx: keys.touch(tx, [(1, "2026-01-03"), (1, "2026-01-02"), (9, "2026-01-03")])).result(30)
+    with store.reading() as tx:
+        assert keys.find(tx, 1) == replace(PLUGIN, last_used_at="2026-01-03")
+        assert keys.find(tx, 2) == SYNC

@@ -1,0 +1,111 @@
+"""Migrations: they make the tables as the code knows them, once, all or nothing, however many ask at the same time."""
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+
+from trellis.settings import Settings
+from trellis.store import nodes
+from trellis.store.engine import Store, engine_of
+from trellis.store.migrate import current, known, migrate, newest
+from trellis.store.tables import METADATA
+
+
+def tables(settings: Settings) -> set[str]:
+    engine = engine_of(settings)
+    with engine.connect() as connection:
+        found = set(sa.inspect(connection).get_table_names())
+    engine.dispose()
+    return found
+
+
+def test_a_new_database_is_brought_to_the_newest_step(empty: Settings) -> None:
+    ran: list[str] = []
+    assert current(empty) is None
+    assert migrate(empty, ran.append) == len(ran) > 0
+    assert current(empty) == ran[-1] == newest()
+
+
+def test_a_second_time_there_is_nothing_to_do(settings: Settings) -> None:
+    ran: list[str] = []
+    assert migrate(settings, ran.append) == 0
+    assert ran == []
+
+
+def test_the_migrations_make_the_tables_that_the_code_knows(settings: Settings) -> None:
+    engine = engine_of(settings)
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
+        assert compare_metadata(context, METADATA) == []
+        assert {key["name"] for key in sa.inspect(connection).get_foreign_keys("nodes")} == {"nodes_parent"}
+    engine.dispose()
+    assert tables(settings) == {table.name for table in METADATA.sorted_tables} | {"alembic_version"}
+
+
+def test_every_community_begins_with_three_groups_and_nothing_else(settings: Settings) -> None:
+    store = Store(settings)
+    with store.reading() as tx:
+        groups = nodes.every(tx, "groups")
+        total, _ = nodes.page(tx, "groups", nodes.Query({}))
+        others = [nodes.every(tx, kind) for kind in ("forums", "blogs", "calendars", "categories")]
+    assert [(group.id, group.position, group.name) for group in groups] == [
+        (2, 0, "Guests"),
+        (3, 1, "Members"),
+        (4, 2, "Administrators"),
+    ]
+    assert (total, others) == (3, [[]] * 4)
+    assert store.write(lambda tx: nodes.next_number(tx, "groups")).result(30) == 5
+    store.close()
+
+
+def test_a_step_that_fails_leaves_nothing_behind(empty: Settings) -> None:
+    def fail(step: str) -> None:
+        raise LookupError(step)
+
+    with pytest.raises(LookupError):
+        migrate(empty, fail)
+    assert tables(empty) == set()
+    assert current(empty) is None
+    assert migrate(empty) > 0
+
+
+def test_programs_that_migrate_at_the_same_time_do_it_once(empty: Settings) -> None:
+    program = """if True:
+        import sys
+        from trellis.settings import Settings
+        from trellis.store.migrate import migrate
+
+        settings = Settings.load({"TRELLIS_DATABASE_URL": sys.argv[1]}, None)
+        sys.stdin.readline()
+        print(migrate(settings))
+    """
+    started: list[subprocess.Popen[Any]] = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, empty.database_url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(3)
+    ]
+    for process in started:
+        assert process.stdin is not None
+        process.stdin.write("now\n")
+        process.stdin.flush()
+    ran = [int(process.communicate(timeout=60)[0]) for process in started]
+    assert [process.returncode for process in started] == [0, 0, 0]
+    assert sorted(ran)[:2] == [0, 0]
+    assert sum(ran) > 0
+
+
+def test_a_step_of_a_newer_version_is_not_known() -> None:
+    assert known(newest())
+    assert not known("9999")
+
+
+def test_a_database_that_cannot_be_reached_is_no_success(engine: str, empty: Settings, tmp_path: Any) -> None:
+    nowhere = f"sqlite:///{tmp_path}" if engine == "sqlite" else f"postgresql://nobody@/nothing?host={tmp_path}"
+    with pytest.raises(sa.exc.OperationalError):
+        migrate(empty.model_copy(update={"database_url": nowhere}))

@@ -1,0 +1,210 @@
+"""The rows of nodes, function by function, on a small tree."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from trellis.settings import Settings
+from trellis.store import nodes
+from trellis.store.engine import Store
+from trellis.store.nodes import Node, Query
+from trellis.store.transaction import Transaction
+
+# id → (parent, place). 1 and 6 stand at the top; 2, 3 under 1; 4, 5 under 2.
+TREE: dict[int, tuple[int | None, int]] = {1: (None, 0), 2: (1, 0), 3: (1, 1), 4: (2, 0), 5: (2, 1), 6: (None, 1)}
+NAMES = {1: "One", 2: "Two", 3: "Three", 4: "Four", 5: "five", 6: "Six"}
+BIG = 2**63 - 1
+
+
+def node(id: int, parent: int | None, place: int, **values: Any) -> Node:
+    made = Node(
+        id, parent, place, NAMES.get(id, f"N{id}"), {"minContent": 3}, {"view": "*", "add": [3, 4]}, f"2026-01-0{id % 9}", "2026-02"
+    )
+    return replace(made, **values)
+
+
+@pytest.fixture
+def store(settings: Settings) -> Iterator[Store]:
+    store = Store(settings)
+
+    def plant(tx: Transaction) -> None:
+        for parent, place in TREE.values():
+            nodes.insert(tx, "forums", node(nodes.next_number(tx, "forums", more=1), parent, place))
+        nodes.insert(tx, "blogs", node(nodes.next_number(tx, "blogs", more=1), None, 0, name="A blog", permissions={}))
+
+    store.write(plant).result(30)
+    yield store
+    store.close()
+
+
+def read(store: Store, look: Callable[[Transaction], Any]) -> Any:
+    with store.reading() as tx:
+        return look(tx)
+
+
+def write(store: Store, change: Callable[[Transaction], Any]) -> Any:
+    return store.write(change).result(30)
+
+
+def places(store: Store) -> dict[int, tuple[int | None, int]]:
+    return {found.id: (found.parent_id, found.position) for found in read(store, lambda tx: nodes.every(tx, "forums"))}
+
+
+def test_a_node_is_found_by_kind_and_id_as_it_was_written(store: Store) -> None:
+    assert read(store, lambda tx: nodes.find(tx, "forums", 4)) == node(4, 2, 0)
+    assert read(store, lambda tx: nodes.find(tx, "forums", 7)) is None
+    assert read(store, lambda tx: nodes.find(tx, "calendars", 4)) is None
+    assert read(store, lambda tx: nodes.find(tx, "forums", BIG)) is None
+
+
+def test_a_node_is_found_with_the_names_above_it(store: Store) -> None:
+    def paths(tx: Transaction) -> list[str | None]:
+        found = [nodes.find_with_path(tx, "forums", id) for id in (4, 2, 1, 7)]
+        return [one[1] if one else None for one in found]
+
+    assert read(store, paths) == ["One > Two > ", "One > ", "", None]
+
+
+def test_existing_ids_are_told_from_others(store: Store) -> None:
+    assert read(store, lambda tx: nodes.existing(tx, "forums", [3, 3, 6, 7, BIG])) == {3, 6}
+    assert read(store, lambda tx: nodes.existing(tx, "forums", [])) == set()
+
+
+def test_lines_lead_to_the_top(store: Store) -> None:
+    assert read(store, lambda tx: nodes.lines(tx, "forums", [4, 3])) == {
+        4: (2, "Four"),
+        2: (1, "Two"),
+        1: (None, "One"),
+        3: (1, "Three"),
+    }
+    assert read(store, lambda tx: nodes.lines(tx, "forums", [])) == {}
+    assert read(store, lambda tx: nodes.lines(tx, "forums", [7])) == {}
+
+
+def test_descendants_come_nearest_first_and_children_in_their_order(store: Store) -> None:
+    assert read(store, lambda tx: nodes.descendants(tx, "forums", 1)) == [2, 3, 4, 5]
+    assert read(store, lambda tx: nodes.descendants(tx, "forums", 6)) == []
+    assert read(store, lambda tx: nodes.children(tx, "forums", 2)) == [4, 5]
+    write(store, lambda tx: nodes.place(tx, "forums", 4, 2, 9))
+    assert read(store, lambda tx: nodes.children(tx, "forums", 2)) == [5, 4]
+
+
+@pytest.mark.parametrize(
+    ("root", "number", "left"), [(1, 5, {6}), (2, 3, {1, 3, 6}), (6, 1, {1, 2, 3, 4, 5}), (7, 0, {1, 2, 3, 4, 5, 6})]
+)
+def test_a_subtree_is_deleted_counted_and_of_one_kind_only(store: Store, root: int, number: int, left: set[int]) -> None:
+    assert write(store, lambda tx: nodes.delete_subtree(tx, "forums", root)) == number
+    assert set(places(store)) == left
+    assert read(store, lambda tx: nodes.page(tx, "forums", Query({})))[0] == len(left)
+    assert read(store, lambda tx: nodes.find(tx, "blogs", 1)) is not None
+
+
+@pytest.mark.parametrize(("parent", "count"), [(None, 2), (1, 2), (2, 2), (3, 0), (7, 0)])
+def test_children_are_counted(store: Store, parent: int | None, count: int) -> None:
+    assert read(store, lambda tx: nodes.count_children(tx, "forums", parent)) == count
+
+
+@pytest.mark.parametrize(
+    ("parent", "child", "place"), [(None, 6, 1), (1, 3, 1), (1, 6, None), (None, 3, None), (2, 5, 1), (1, 7, None)]
+)
+def test_a_place_is_told_among_the_children_of_one_parent(store: Store, parent: int | None, child: int, place: int | None) -> None:
+    assert read(store, lambda tx: nodes.place_of(tx, "forums", parent, child)) == place
+
+
+@pytest.mark.parametrize("parent", [None, 1])
+def test_a_shift_moves_those_in_its_reach_only(store: Store, parent: int | None) -> None:
+    write(store, lambda tx: nodes.shift(tx, "forums", parent, 1, 5, 10))
+    moved = {id: (p, place + 10 if p == parent and place >= 1 else place) for id, (p, place) in TREE.items()}
+    assert places(store) == moved
+    write(store, lambda tx: nodes.shift(tx, "forums", parent, 5, 4, 10))
+    assert places(store) == moved
+
+
+def test_a_node_is_placed_anywhere(store: Store) -> None:
+    write(store, lambda tx: nodes.place(tx, "forums", 2, 6, 0))
+    write(store, lambda tx: nodes.place(tx, "forums", 3, None, 2))
+    assert places(store) == TREE | {2: (6, 0), 3: (None, 2)}
+
+
+def test_adopted_children_stand_behind_the_others_in_their_order(store: Store) -> None:
+    write(store, lambda tx: nodes.adopt(tx, "forums", 2, 1, "2026-03"))
+    assert places(store) == TREE | {4: (1, 2), 5: (1, 3)}
+    changed = {found.id for found in read(store, lambda tx: nodes.every(tx, "forums")) if found.updated_at == "2026-03"}
+    assert changed == {4, 5}
+
+
+def test_numbers_count_up_in_each_sequence_and_come_back_when_a_write_fails(store: Store) -> None:
+    def fail(tx: Transaction) -> None:
+        nodes.next_number(tx, "tickets")
+        raise LookupError
+
+    assert write(store, lambda tx: [nodes.next_number(tx, name) for name in ("tickets", "others", "tickets")]) == [1, 1, 2]
+    with pytest.raises(LookupError):
+        write(store, fail)
+    assert write(store, lambda tx: nodes.next_number(tx, "tickets")) == 3
+
+
+def test_an_update_leaves_the_place_and_the_time_of_making(store: Store) -> None:
+    new = node(4, None, 99, name="Fòur", fields={"a": [1, {"b": None}]}, permissions={}, created_at="x", updated_at="2026-04")
+    write(store, lambda tx: nodes.update(tx, "forums", new))
+    found = read(store, lambda tx: nodes.find(tx, "forums", 4))
+    assert found == replace(new, parent_id=2, position=0, created_at=node(4, 2, 0).created_at)
+    assert read(store, lambda tx: nodes.page(tx, "forums", Query({"search": "fòu"})))[0] == 1
+
+
+def test_a_parent_must_exist_and_a_node_with_children_cannot_vanish(store: Store) -> None:
+    with pytest.raises(Exception, match=r"(?i)foreign key"):
+        write(store, lambda tx: nodes.insert(tx, "forums", node(7, 99, 0)))
+    with pytest.raises(Exception, match=r"(?i)foreign key"):
+        write(store, lambda tx: nodes.insert(tx, "blogs", node(7, 6, 0)))
+    with pytest.raises(Exception, match=r"(?i)unique|duplicate"):
+        write(store, lambda tx: nodes.insert(tx, "forums", node(6, None, 9)))
+    assert places(store) == TREE
+
+
+@pytest.mark.parametrize(
+    ("group", "found"), [(4, [("blogs", 1), ("forums", 2)]), (77, [("forums", 3)]), (3, [("forums", 3)]), (44, [])]
+)
+def test_nodes_that_mention_a_number_are_found(store: Store, group: int, found: list[tuple[str, int]]) -> None:
+    def mention(tx: Transaction) -> None:
+        for id, (parent, place) in TREE.items():
+            nodes.update(tx, "forums", node(id, parent, place, permissions={"view": "4", "add": []}, fields={"note": "4 44"}))
+        nodes.update(tx, "forums", node(2, 1, 0, permissions={"view": "*", "add": [2, 4]}, fields={}))
+        nodes.update(tx, "forums", node(3, 1, 1, permissions={"view": [77], "add": [4000]}, fields={"minContent": 3}))
+        nodes.update(tx, "blogs", node(1, None, 0, permissions={}, fields={"groups": [4]}))
+
+    write(store, mention)
+    assert read(store, lambda tx: [(kind, one.id) for kind, one in nodes.mentioning(tx, group)]) == found
+
+
+@pytest.mark.parametrize(
+    ("filters", "ids"),
+    [
+        ({}, [1, 2, 3, 4, 5, 6]),
+        ({"ids": [6, 2, 99]}, [2, 6]),
+        ({"ids": []}, []),
+        ({"parent": 1}, [2, 3]),
+        ({"parent": 99}, []),
+        ({"top": True}, [1, 6]),
+        ({"search": "o"}, [1, 2, 4]),
+        ({"search": "ive", "parent": 2}, [5]),
+        ({"updatedSince": "2026-02"}, [1, 2, 3, 4, 5, 6]),
+        ({"updatedSince": "2026-03"}, []),
+        ({"top": True, "ids": [2, 6]}, [6]),
+    ],
+)
+def test_a_page_is_filtered_and_counted(store: Store, filters: dict[str, Any], ids: list[int]) -> None:
+    total, found = read(store, lambda tx: nodes.page(tx, "forums", Query(filters)))
+    assert (total, [one.id for one in found]) == (len(ids), ids)
+    total, found = read(store, lambda tx: nodes.page(tx, "forums", Query(filters, descending=True, limit=2, offset=1)))
+    assert (total, [one.id for one in found]) == (len(ids), ids[::-1][1:3])
+
+
+def test_a_page_of_a_kind_that_was_never_used_is_empty(store: Store) -> None:
+    assert read(store, lambda tx: nodes.page(tx, "calendars", Query({}))) == (0, [])
+
+
+def test_names_are_folded_for_sorting_and_searching() -> None:
+    assert nodes.name_key("STRASSE") == nodes.name_key("Straße")

@@ -1,0 +1,117 @@
+"""The README and the docs do not lie: their tables are those of the code, and their examples run as printed."""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from json import JSONDecoder
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.service import Service
+from trellis.compose import catalogue_of
+from trellis.core.kind import VERBS
+from trellis.core.operation import Access
+from trellis.kinds import KINDS
+from trellis.settings import Settings, variable
+
+ROOT: Final = Path(__file__).parent.parent
+README: Final = (ROOT / "README.md").read_text()
+GUIDE: Final = (ROOT / "docs" / "guide.md").read_text()
+_BLOCK: Final = re.compile(r"```sh\n(.*?)```", re.DOTALL)
+
+
+def between(text: str, name: str) -> str:
+    """Give what stands between two comments."""
+    return text.partition(f"<!-- {name}: start -->\n")[2].partition(f"<!-- {name}: end -->")[0]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, str]]:
+    """Serve the sample community as `make serve` does; give the service and its demo key."""
+    folder = tmp_path_factory.mktemp("demo")
+    settings = Settings.load({"TRELLIS_DATABASE_URL": f"sqlite:///{folder}/trellis.db"}, None)
+    with Service(settings, folder, options=("--demo",)) as service:
+        found = re.search(r"Demo key: +(\S+)", service.output)
+        assert found is not None
+        yield service, found[1]
+
+
+def run(lines: str, service: Service, key: str, folder: Path) -> str:
+    """Run lines of shell as printed, with the port and the key of this service."""
+    if not shutil.which("curl") or not shutil.which("bash"):
+        pytest.skip("the examples are for bash and curl, and this machine lacks one of them")
+    script = lines.replace("127.0.0.1:8000", f"127.0.0.1:{service.port}").replace("trl_…", key)
+    start = f'set -euo pipefail\npython3() {{ {sys.executable} "$@"; }}\n'
+    done = subprocess.run(["bash", "-c", start + script], cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def answers(text: str) -> list[Any]:
+    """Take apart JSON documents that stand one behind another."""
+    decoder, at, found = JSONDecoder(), 0, []
+    while at < len(text):
+        document, at = decoder.raw_decode(text, at)
+        at += len(text[at:]) - len(text[at:].lstrip())
+        found.append(document)
+    return found
+
+
+def test_the_first_session_of_the_readme_runs_as_printed(demo: tuple[Service, str], tmp_path: Path) -> None:
+    service, key = demo
+    script = "".join(_BLOCK.findall(between(README, "session")))
+    hello, three, top, made, changed, moved, plan, gone, wrong = answers(run(script, service, key, tmp_path))
+    assert len(hello["key"]["operations"]) == 19
+    assert len(three["results"]) == 3
+    assert [forum["position"] for forum in top["results"]] == list(range(top["totalResults"]))
+    assert made["name"] == "Garden diaries"
+    assert changed["description"] == "<p>A year in your garden.</p>"
+    assert moved["position"] == 0
+    assert plan["deleted"]["ids"] == [made["id"]]
+    assert gone is None
+    assert {fault["field"] for fault in wrong["errors"]} == {"name", "nmae", "type", "parentId"}
+
+
+def test_the_examples_of_the_guide_run_as_printed(demo: tuple[Service, str], tmp_path: Path) -> None:
+    service, key = demo
+    start = f"API={service.address}/api\nKEY={key}\n"
+    ran = _BLOCK.findall("".join(re.findall(r"<!-- run -->\n(```sh\n.*?```)", GUIDE, re.DOTALL)))
+    assert len(ran) == GUIDE.count("```sh")
+    json, form, announced, children, plan, wrong = answers(run(start + "".join(ran), service, key, tmp_path))
+    for answer in (json, form, announced):
+        assert (answer["name"], answer["permissions"]["add"]) == ("News", [3, 4])
+    assert children["errorMessage"] == "HAS_CHILDREN"
+    assert plan["deleted"]["count"] == 1 + children["descendants"]
+    assert wrong["errorMessage"] == "NO_TITLE"
+
+
+def test_the_settings_of_the_readme_are_those_of_the_code() -> None:
+    told = {tuple(row) for row in re.findall(r"^\| `(\w+)` \| (.*?) \| (.*) \|$", between(README, "settings"), re.MULTILINE)}
+    assert told == {(variable(name), _default(field.default), field.description) for name, field in Settings.model_fields.items()}
+
+
+def _default(value: object) -> str:
+    if value is None or value == ():
+        return "–"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def test_the_operations_of_the_readme_are_those_of_the_catalogue() -> None:
+    told = re.findall(r"`(\w+\.\w+)`", between(README, "operations"))
+    granted = [o.name for o in catalogue_of(KINDS).values() if o.access is Access.GRANTED]
+    assert sorted(told) == sorted(granted)
+    assert len(told) == 19
+    assert all(name.partition(".")[2] in VERBS for name in told)
+
+
+@pytest.mark.parametrize(
+    "page", sorted(path.relative_to(ROOT) for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]), ids=str
+)
+def test_every_link_between_the_pages_leads_somewhere(page: Path) -> None:
+    text = (ROOT / page).read_text()
+    for target in re.findall(r"\]\((?!https?:|mailto:)([^)#]+)", text):
+        assert (ROOT / page).parent.joinpath(target).exists(), f"{page} links to {target}"

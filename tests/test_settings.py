@@ -1,0 +1,146 @@
+"""The settings: where they come from, and that a wrong one stops the start with a sentence that names it."""
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from trellis.settings import PREFIX, Settings, SettingsError, variable
+
+
+def load(**given: str) -> Settings:
+    return Settings.load({PREFIX + name: value for name, value in given.items()}, None)
+
+
+def test_nothing_needs_to_be_set() -> None:
+    settings = load()
+    assert settings.database_url == "sqlite:///trellis.db"
+    assert (settings.rate_limit, settings.bad_key_limit, settings.key_in_url) == (6000, 30, False)
+    assert (settings.keep_successes, settings.keep_failures, settings.body_limit) == (7, 30, 1_048_576)
+
+
+def test_variables_become_values_of_their_types() -> None:
+    settings = load(
+        DATABASE_URL="postgresql://trellis@localhost/trellis",
+        RATE_LIMIT="0",
+        KEY_IN_URL="true",
+        COMMUNITY_URL="https://lantern.example/community/",
+        TRUSTED_PROXIES="127.0.0.1, 10.0.0.0/8,",
+        CORS_ORIGINS="*",
+    )
+    assert settings.database_url == "postgresql://trellis@localhost/trellis"
+    assert settings.rate_limit == 0
+    assert settings.key_in_url is True
+    assert settings.community_url == "https://lantern.example/community"
+    assert settings.trusted_proxies == ("127.0.0.1", "10.0.0.0/8")
+    assert settings.cors_origins == ("*",)
+
+
+def test_variables_of_others_are_none_of_our_business() -> None:
+    assert Settings.load({"PATH": "/bin", "RATE_LIMIT": "7"}, None).rate_limit == 6000
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("RATELIMIT", "TRELLIS_RATE_LIMIT"),
+        ("DATABASE_URI", "TRELLIS_DATABASE_URL"),
+        ("KEEP_SUCCESS", "TRELLIS_KEEP_SUCCESSES"),
+    ],
+)
+def test_an_unknown_setting_is_named_with_the_nearest_name(name: str, near: str) -> None:
+    with pytest.raises(SettingsError, match=f"^TRELLIS_{name} is not a setting of Trellis. Did you mean {near}\\?$"):
+        load(**{name: "7"})
+
+
+def test_an_unknown_setting_like_no_other_points_to_the_list() -> None:
+    with pytest.raises(SettingsError, match=r"^TRELLIS_XYZZY is not a setting of Trellis. The README lists the settings.$"):
+        load(XYZZY="1")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("RATE_LIMIT", "many"),
+        ("RATE_LIMIT", "-1"),
+        ("BAD_KEY_LIMIT", "0"),
+        ("BODY_LIMIT", "12"),
+        ("KEEP_FAILURES", "3651"),
+        ("BUSY_TIMEOUT", "0"),
+        ("DATABASE_POOL", "201"),
+        ("KEY_IN_URL", "perhaps"),
+        ("COMMUNITY_NAME", ""),
+        ("COMMUNITY_URL", "lantern.example"),
+        ("COMMUNITY_URL", "https://lantern.example/a b"),
+        ("PUBLIC_URL", "ftp://lantern.example"),
+        ("TRUSTED_PROXIES", "127.0.0.1,gateway"),
+    ],
+)
+def test_a_malformed_setting_is_named_with_what_was_given_and_what_it_is_for(name: str, value: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        load(**{name: value})
+    sentence = str(refused.value)
+    assert sentence.startswith(f"TRELLIS_{name} is set to ")
+    assert value in sentence
+    assert str(Settings.model_fields[name.lower()].description) in sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DATABASE_URL", "mysql://trellis:hunter2@localhost/trellis"),
+        ("DATABASE_URL", "sqlite:///"),
+        ("DATABASE_URL", ""),
+        ("RATE_LIMIT_STORAGE", "memcached://:hunter2@localhost"),
+    ],
+)
+def test_a_setting_that_may_hold_a_password_is_named_but_not_shown(name: str, value: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        load(**{name: value})
+    assert str(refused.value).startswith(f"TRELLIS_{name} is set, which is not allowed: ")
+    assert "hunter2" not in str(refused.value)
+    assert refused.value.__suppress_context__  # nor in the traceback
+
+
+def test_settings_do_not_change_once_they_are_read() -> None:
+    settings = load()
+    with pytest.raises(ValidationError, match="frozen"):
+        settings.rate_limit = 1  # type: ignore[misc]  # that is the point
+
+
+def test_the_file_is_read_and_the_environment_wins(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("TRELLIS_RATE_LIMIT=10\nTRELLIS_COMMUNITY_NAME='The Lantern'\nOTHER=1\n")
+    settings = Settings.load({"TRELLIS_RATE_LIMIT": "20"}, str(tmp_path / ".env"))
+    assert settings.rate_limit == 20
+    assert settings.community_name == "The Lantern"
+
+
+def test_a_mistake_in_the_file_is_named_too(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("TRELLIS_RATE_LIMITT=10\n")
+    with pytest.raises(SettingsError, match="TRELLIS_RATE_LIMITT is not a setting"):
+        Settings.load({}, str(tmp_path / ".env"))
+
+
+def test_a_file_that_is_not_there_says_nothing(tmp_path: Path) -> None:
+    assert Settings.load({}, str(tmp_path / ".env")) == load()
+
+
+def test_the_process_and_its_folder_are_looked_at_when_nothing_else_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".env").write_text("TRELLIS_RATE_LIMIT=10\nTRELLIS_BAD_KEY_LIMIT=11\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TRELLIS_BAD_KEY_LIMIT", "12")
+    settings = Settings.load()
+    assert (settings.rate_limit, settings.bad_key_limit) == (10, 12)
+
+
+def test_every_setting_says_in_a_sentence_what_it_is_for() -> None:
+    described = {name: field.description or "" for name, field in Settings.model_fields.items()}
+    assert [name for name, text in described.items() if not re.fullmatch(r"[A-Z].*\.", text)] == []
+    assert len(described) == 15
+
+
+def test_a_setting_is_named_as_its_variable() -> None:
+    assert variable("rate_limit") == "TRELLIS_RATE_LIMIT"

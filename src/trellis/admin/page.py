@@ -43,7 +43,7 @@ from trellis.core.gate import Answer
 from trellis.core.operation import Call
 from trellis.core.values import MAX_ID
 from trellis.errors import Refused
-from trellis.store.engine import Transaction
+from trellis.store.transaction import Transaction
 
 T = TypeVar("T")
 

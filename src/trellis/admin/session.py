@@ -23,8 +23,8 @@ from trellis.core.actor import Actor
 from trellis.core.values import moment
 from trellis.store import admins, sessions
 from trellis.store.admins import Administrator
-from trellis.store.engine import Transaction
 from trellis.store.sessions import Attempts, Session
+from trellis.store.transaction import Transaction
 
 IDLE: Final = timedelta(hours=8)
 LIFE: Final = timedelta(days=7)

@@ -4,8 +4,8 @@ from dataclasses import asdict, dataclass, fields
 
 import sqlalchemy as sa
 
-from trellis.store.engine import Transaction
 from trellis.store.tables import administrators, links
+from trellis.store.transaction import Transaction
 
 _c = administrators.c
 

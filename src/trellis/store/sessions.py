@@ -6,8 +6,8 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 from sqlalchemy.dialects import postgresql, sqlite
 
-from trellis.store.engine import Statement, Transaction
 from trellis.store.tables import administrators, attempts, sessions
+from trellis.store.transaction import Statement, Transaction
 
 _c = sessions.c
 

@@ -108,7 +108,7 @@ class Panel:
                     headers.append((b"cache-control", b"no-store"))
             await send(message)
 
-        if len(scope["path"]) > 1 and scope["path"].endswith("/"):
+        if scope["type"] == "http" and scope["path"].endswith("/"):
             scope = {**scope, "path": scope["path"].rstrip("/"), "raw_path": None}
         await self.app(scope, receive, dressed)
 

@@ -36,10 +36,9 @@ class Entry:
 
 def menu(kinds: tuple[NodeKind, ...]) -> tuple[tuple[str, tuple[Entry, ...]], ...]:
     """Give the menu: headings with their entries. The kinds of nodes come from the catalogue."""
-    audience_last = sorted(kinds, key=lambda kind: (kind.audience, not kind.tree and not kind.ordered))
     nodes = tuple(
         Entry(kind.name, kind.title, f"{PREFIX}/{kind.name}", kind.name if kind.name in _DRAWN else "node")
-        for kind in audience_last
+        for kind in in_order(kinds)
     )
     return (
         ("", (Entry("overview", "Overview", PREFIX, "overview"),)),
@@ -60,6 +59,11 @@ def menu(kinds: tuple[NodeKind, ...]) -> tuple[tuple[str, tuple[Entry, ...]], ..
             ),
         ),
     )
+
+
+def in_order(kinds: tuple[NodeKind, ...]) -> list[NodeKind]:
+    """Put the kinds as the menu has them: the ordered ones first, the groups last."""
+    return sorted(kinds, key=lambda kind: (kind.audience, not kind.tree and not kind.ordered))
 
 
 _DRAWN: Final = frozenset({"forums", "calendars", "categories", "groups", "blogs"})
@@ -83,7 +87,7 @@ class View:
             community=community,
             version=__version__,
             prefix=PREFIX,
-            kinds={kind.name: kind for kind in kinds},
+            kinds={kind.name: kind for kind in in_order(kinds)},
         )
         self.environment.filters.update(time=time, ago=ago, number=number, plural=plural, query=query)
 

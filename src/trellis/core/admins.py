@@ -133,7 +133,7 @@ def _begin(act: Act) -> Outcome:
         raise Refused(
             "LINK_SPENT",
             "This link was used, or is older than an hour, or there is an administrator already. "
-            "Start `trellis serve` again for a new one, or run: trellis admins create",
+            "Start `trellis serve` again for a new one, or run: trellis admins create LOGIN",
         )
     outcome = _made(act)
     admins.spend_links(act.tx)

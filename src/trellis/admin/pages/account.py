@@ -61,6 +61,7 @@ async def set_password(visit: Visit) -> Response:
 
 async def end_session(visit: Visit) -> Response:
     """Sign out one of one's own sessions."""
+    visit.demand_fresh()
     me = visit.actor
     start = visit.request.path_params["start"]
     mine = [session for session in await visit.sessions.of_admin(me.id or 0) if session.digest[:16] == start]

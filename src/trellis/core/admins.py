@@ -128,8 +128,10 @@ def _found(act: Act) -> Administrator:
 
 
 def _begin(act: Act) -> Outcome:
-    link = act.given.get("link")
-    if admins.count(act.tx) or link is None or not admins.link_is_good(act.tx, digest_of(link), act.now):
+    given = required((LINK,), act.given)
+    given.demand()
+    link = given.get("link")
+    if admins.count(act.tx) or not admins.link_is_good(act.tx, digest_of(link), act.now):
         raise Refused(
             "LINK_SPENT",
             "This link was used, or is older than an hour, or there is an administrator already. "

@@ -194,6 +194,11 @@ class Visit:
         )
         return await self.house.perform(call, slow=slow)
 
+    async def rehearse(self, operation: str, raw: Mapping[str, Any] | None = None, target: int | None = None) -> Any:
+        """Give what a write would do, by a dry run: nothing of it is kept. Raises Refused."""
+        call = Call(operation, self.actor, {**(raw or {}), "dryRun": True}, target, request_id=self.request_id)
+        return (await self.house.perform(call)).value
+
     async def read(self, work: Callable[[Transaction], T]) -> T:
         """Read bookkeeping that no operation gives."""
         return await self.house.read(work)

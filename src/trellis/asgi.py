@@ -5,6 +5,8 @@ import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from trellis.admin.app import Panel
+from trellis.admin.page import PREFIX as PANEL
 from trellis.compose import compose
 from trellis.core.gate import Gate
 from trellis.errors import Refused
@@ -21,12 +23,15 @@ class Roof:
     def __init__(self, settings: Settings, gate: Gate | None = None) -> None:
         self.gate = gate or compose(settings)
         self.rest = Rest(self.gate, settings)
+        self.panel = Panel(self.gate, settings)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             path: str = scope["path"]
             if path.startswith(PREFIX + "/") or path == PREFIX:
                 await self.rest(scope, receive, send)
+            elif path.startswith(PANEL + "/") or path == PANEL:
+                await self.panel(scope, receive, send)
             else:
                 await self._elsewhere(path, send)
         elif scope["type"] == "lifespan":
@@ -40,7 +45,9 @@ class Roof:
         elif path == "/healthz":
             await self._health(send)
         else:
-            await _plain(send, 404, b"There is nothing here. The API is under /api, its reference at /api/docs.\n")
+            await _plain(
+                send, 404, b"There is nothing here. The API is under /api, its reference at /api/docs, the panel under /admin.\n"
+            )
 
     async def _health(self, send: Send) -> None:
         """Say whether this process can read its database: for a balancer or a supervisor."""

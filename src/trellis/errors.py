@@ -52,6 +52,9 @@ REASONS: Final = _closed_set(
     ("1T102/3", "IDEMPOTENCY_KEY_IN_USE", "The first request with this idempotency key is still running"),
     ("1T103/1", "RATE_LIMITED", "The key has used up its requests for now"),
     ("1T105/1", "KEY_REVOKED", "The key was revoked"),
+    ("1T106/1", "LOGIN_TAKEN", "Another administrator has this login"),
+    ("1T106/2", "LAST_ADMINISTRATOR", "This is the only administrator who can sign in"),
+    ("1T106/3", "LINK_SPENT", "The link cannot be used any more"),
     ("4T104/1", "BUSY", "The database is busy or cannot be reached"),
     ("4T104/2", "INTERNAL_ERROR", "Something went wrong on our side"),
 )

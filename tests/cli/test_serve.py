@@ -31,13 +31,15 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Settings, int]]:
     return runs
 
 
-def test_without_demo_it_tells_two_addresses(trellis: Trellis, served: list[tuple[Settings, int]]) -> None:
+def test_without_demo_it_tells_the_addresses_and_the_way_in(trellis: Trellis, served: list[tuple[Settings, int]]) -> None:
     result = trellis("serve", "--port", "0", "--workers", "3")
 
     assert result.exit_code == 0
-    base, reference = result.stdout.splitlines()
+    base, reference, panel, _, _, link = result.stdout.splitlines()
     assert re.fullmatch(r"Base URL:   http://127\.0\.0\.1:\d+/api", base)
     assert reference == base.replace("Base URL: ", "Reference:") + "/docs"
+    assert panel == base.replace("Base URL: ", "Panel:    ").removesuffix("/api") + "/admin"
+    assert re.fullmatch(r"  http://127\.0\.0\.1:\d+/admin/first-run/[\w-]{43}", link)
     assert [workers for _, workers in served] == [3]
 
 

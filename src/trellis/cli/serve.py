@@ -12,6 +12,7 @@ import typer
 import uvicorn
 from uvicorn.config import LOGGING_CONFIG
 
+from trellis.admin.first_run import demo_administrator, first_run_link
 from trellis.cli.demo import load_sample
 from trellis.cli.keys import every_key
 from trellis.cli.terminal import Failure, act, community, explaining, progress_of, say, show, unready
@@ -35,14 +36,15 @@ def serve(
         typer.Option("--demo", help="Load the sample community into an empty one, and print a key that may do everything."),
     ] = False,
 ) -> None:
-    """Serve the REST API and its reference. A SQLite database is made and brought up to date first."""
+    """Serve the REST API, its reference and the administration panel. A SQLite database is made and brought up to date first."""
     settings = Settings.load()
     with _bound(host, port) as listener:
         with explaining(settings):
             _bring_up_to_date(settings)
         key = _demonstrate(settings) if demo else None
         _listen(listener, host, port)
-        _announce(_address(host, listener.getsockname()[1]), key)
+        address = _address(host, listener.getsockname()[1])
+        _announce(address, key, _way_in(settings, address, demo=demo))
         _run(settings, listener, workers)
 
 
@@ -109,9 +111,25 @@ def _address(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _announce(address: str, key: str | None) -> None:
+def _way_in(settings: Settings, address: str, *, demo: bool) -> tuple[str, ...]:
+    """Say how the panel is entered: by the administrator of the demonstration, or by a one-time link on the first run."""
+    with community(settings) as gate:
+        made = demo_administrator(gate) if demo else None
+        link = first_run_link(gate, settings.public_url or address)
+    if made is not None:
+        login, password = made
+        return (f"Sign in as: {login}", f"Password:   {password}  (made up just now, and shown this once)")
+    if link is not None:
+        return ("", "There is no administrator yet. Make the first one here, within an hour:", f"  {link}")
+    return ()
+
+
+def _announce(address: str, key: str | None, way_in: tuple[str, ...]) -> None:
     show(f"Base URL:   {address}/api")
     show(f"Reference:  {address}/api/docs")
+    show(f"Panel:      {address}/admin")
+    for line in way_in:
+        show(line)
     if key is not None:
         show(f"Demo key:   {key}")
         show()

@@ -59,6 +59,9 @@ STATUS: Final[Mapping[str, int]] = {
     "IDEMPOTENCY_KEY_IN_USE": 409,
     "RATE_LIMITED": 429,
     "KEY_REVOKED": 409,
+    "LOGIN_TAKEN": 409,
+    "LAST_ADMINISTRATOR": 409,
+    "LINK_SPENT": 409,
     "BUSY": 503,
     "INTERNAL_ERROR": 500,
 }

@@ -41,6 +41,9 @@ WHEN: Final[Mapping[str, str]] = {
     "IDEMPOTENCY_KEY_IN_USE": "The first request with this `Idempotency-Key` is still running.",
     "RATE_LIMITED": "The key has used up its requests of this minute. `Retry-After` says how long to wait.",
     "KEY_REVOKED": "A revoked key cannot be changed. Only the panel and the terminal answer this.",
+    "LOGIN_TAKEN": "Another administrator has this login. Only the panel and the terminal answer this.",
+    "LAST_ADMINISTRATOR": "Nobody else could sign in to the panel. Only the panel and the terminal answer this.",
+    "LINK_SPENT": "The link to make the first administrator is used or too old. Only the panel answers this.",
     "BUSY": "The database did not take the request in time. Send it again after `Retry-After` seconds.",
     "INTERNAL_ERROR": "A mistake of ours. Tell the operator the `requestId`.",
 }

@@ -108,4 +108,54 @@ requests = sa.Table(
     sa.Column("error", PLAIN),
     sa.Index("requests_by_time", "at"),
     sa.Index("requests_by_key", "key_id", "at"),
+    sa.Index("requests_by_outcome", "at", "status"),
+)
+
+# --- the panel ----------------------------------------------------------------------------------------------------
+
+administrators = sa.Table(
+    "administrators",
+    METADATA,
+    sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("login", sa.Text, nullable=False),
+    sa.Column("login_key", PLAIN, nullable=False, unique=True),  # the case-folded login
+    sa.Column("digest", PLAIN, nullable=False),  # argon2id
+    sa.Column("created_at", PLAIN, nullable=False),
+    sa.Column("updated_at", PLAIN, nullable=False),
+    sa.Column("disabled_at", PLAIN),
+    sa.Column("last_seen_at", PLAIN),
+)
+
+sessions = sa.Table(
+    "sessions",
+    METADATA,
+    sa.Column("digest", PLAIN, primary_key=True),  # SHA-256 of the cookie, in hex
+    sa.Column("admin_id", NUMBER, sa.ForeignKey("administrators.id", name="sessions_admin"), nullable=False),
+    sa.Column("created_at", PLAIN, nullable=False),
+    sa.Column("seen_at", PLAIN, nullable=False),
+    sa.Column("expires_at", PLAIN, nullable=False),
+    sa.Column("confirmed_until", PLAIN),  # until when the password counts as entered just now
+    sa.Column("address", PLAIN, nullable=False),
+    sa.Column("agent", sa.Text, nullable=False),
+    sa.Index("sessions_by_admin", "admin_id"),
+)
+
+# Who tried to sign in: one row for an account, an address, or a browser that has signed in before.
+attempts = sa.Table(
+    "sign_in_attempts",
+    METADATA,
+    sa.Column("subject", PLAIN, primary_key=True),
+    sa.Column("failures", sa.Integer, nullable=False),
+    sa.Column("at", PLAIN, nullable=False),
+    sa.Column("wait_until", PLAIN, nullable=False),
+    sa.Index("sign_in_attempts_by_time", "at"),
+)
+
+# One-time links to make the first administrator.
+links = sa.Table(
+    "first_run_links",
+    METADATA,
+    sa.Column("digest", PLAIN, primary_key=True),  # SHA-256 of the link's secret, in hex
+    sa.Column("expires_at", PLAIN, nullable=False),
 )

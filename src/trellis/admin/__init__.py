@@ -1,0 +1,1 @@
+"""The panel door: pages for administrators, every act of theirs through the gate."""

@@ -1,0 +1,83 @@
+"""Charts of requests, worked out here and drawn as SVG by the template: stacked bars, one for each span of time."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+CLASSES: Final[Mapping[str, str]] = {"2xx": "Answered", "3xx": "Unchanged", "4xx": "Refused", "5xx": "Failed"}
+WIDTH: Final = 720
+HEIGHT: Final = 160
+_GAP: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One rectangle of a stack."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """What happened in one span: its bars, its label, and the words that stand for it."""
+
+    label: str
+    title: str
+    counts: Mapping[str, int]
+    bars: tuple[Bar, ...]
+    x: float
+    width: float
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A whole chart. `top` is the value at its upper edge."""
+
+    stacks: tuple[Stack, ...]
+    top: int
+    total: int
+    totals: Mapping[str, int]
+
+    @property
+    def seen(self) -> tuple[str, ...]:
+        """The classes that occur, in their order."""
+        return tuple(name for name in CLASSES if self.totals[name])
+
+
+def chart(spans: Sequence[Mapping[str, Any]], labels: Sequence[tuple[str, str]]) -> Chart:
+    """Lay out spans, each with a count for every class; `labels` are the short and the long label of each span."""
+    counts = [{name: int(span.get(name, 0)) for name in CLASSES} for span in spans]
+    top = _round_up(max((sum(one.values()) for one in counts), default=0))
+    width = WIDTH / max(1, len(counts))
+    stacks = tuple(
+        _stack(number * width, width - _GAP, one, label, top)
+        for number, (one, label) in enumerate(zip(counts, labels, strict=True))
+    )
+    totals = {name: sum(one[name] for one in counts) for name in CLASSES}
+    return Chart(stacks, top, sum(totals.values()), totals)
+
+
+def _stack(x: float, width: float, counts: Mapping[str, int], label: tuple[str, str], top: int) -> Stack:
+    bars: list[Bar] = []
+    y = float(HEIGHT)
+    for name, count in counts.items():
+        if count:
+            height = max(2.0, count / top * HEIGHT)
+            y -= height
+            bars.append(Bar(round(x, 2), round(y, 2), round(width, 2), round(height, 2), name))
+    return Stack(label[0], label[1], counts, tuple(bars), round(x, 2), round(width, 2), sum(counts.values()))
+
+
+def _round_up(value: int) -> int:
+    """Give a round number that is not below: 1, 2 or 5 times a power of ten."""
+    step = 1
+    while True:
+        for digit in (1, 2, 5):
+            if digit * step >= value:
+                return max(4, digit * step)
+        step *= 10

@@ -1,0 +1,229 @@
+"""Forms drawn from the declarations of the core: what is asked for, what was typed, and what is wrong with it.
+
+    form = Form(fields)                              # empty: the declared defaults
+    form = Form(fields, record)                      # filled in from a record
+    form = Form(fields, visit.form)                  # as it was typed
+    form.raw()                                       # what to hand to visit.perform
+    return visit.page(…, status=400, form=form.at_fault(refused))   # typed values kept, faults at their fields
+
+A template draws all of it with `{{ ui.form_fields(form) }}`, or one control at a time with `{{ ui.control(form["name"]) }}`; put
+`{{ ui.faults(form) }}` above. `choices` turns a field into a list to choose from (`{"parentId": (("", "Top level"), …)}`),
+`groups` are the groups that `groups` and `permissions` controls offer as pairs of id and name, `widgets` chooses another
+control (`{"addresses": "lines"}`), `labels` and `help` say other words. `raw` refuses names that are not on the form: call it
+where Refused is caught.
+
+Widgets: text, textarea, lines (one value a line), number, checkbox, select, radio, color, url, password, new-password,
+datetime-local (UTC), groups, permissions, hidden.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, Self
+
+from trellis.admin.page import CSRF, StaleForm, Submitted
+from trellis.core.values import EVERYONE, Choice, Field, shown
+from trellis.errors import Fault, Refused, refuse_faults
+
+_SECRET: Final = frozenset({"password", "new-password"})
+_MANY: Final = frozenset({"groups"})
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """One field as it is drawn. `value` is text (of checkboxes a bool); `chosen` what is ticked where there can be several."""
+
+    name: str
+    widget: str
+    label: str
+    help: str
+    required: bool
+    value: Any = ""
+    chosen: tuple[str, ...] = ()
+    choices: tuple[tuple[str, str], ...] = ()
+    options: tuple[tuple[str, str, tuple[str, ...]], ...] = ()  # of permissions: name, sentence, what is ticked
+    fault: str = ""
+    schema: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """The id of its element."""
+        return "field-" + self.name.replace(".", "-")
+
+    @property
+    def described_by(self) -> str:
+        """The ids of the texts that belong to it."""
+        return " ".join(f"{self.id}-{part}" for part, there in (("help", self.help), ("fault", self.fault)) if there)
+
+
+class Form:
+    """Some fields with their values and faults. See the module for how it is used."""
+
+    def __init__(  # noqa: PLR0913  # a form is declared in one place, word by word
+        self,
+        fields: Iterable[Field],
+        values: Mapping[str, Any] | None = None,
+        *,
+        choices: Mapping[str, Sequence[tuple[Any, str]]] | None = None,
+        groups: Sequence[tuple[int, str]] = (),
+        widgets: Mapping[str, str] | None = None,
+        labels: Mapping[str, str] | None = None,
+        help: Mapping[str, str] | None = None,  # noqa: A002  # the word of the panel
+        id: str = "form",
+    ) -> None:
+        self.fields = {f.name: f for f in fields if not f.read_only}
+        self.id = id
+        self.title = ""  # said above the faults
+        self.faults: tuple[Fault, ...] = ()
+        self._typed = values if isinstance(values, Submitted) else None
+        self._values = values
+        self._choices = {name: tuple((str(v), t) for v, t in pairs) for name, pairs in (choices or {}).items()}
+        self._groups = tuple((str(number), name) for number, name in groups)
+        self._widgets, self._labels, self._help = widgets or {}, labels or {}, help or {}
+
+    # --- what was typed -------------------------------------------------------------------------------------------
+
+    def raw(self) -> dict[str, Any]:
+        """Give what was typed as an operation takes it. Raises Refused for a name that is not on the form."""
+        typed = self._typed or Submitted()
+        raw: dict[str, Any] = {}
+        strange: list[Fault] = []
+        for name in typed:
+            head, _, option = name.partition(".")
+            if name == CSRF or name.startswith("_"):
+                continue
+            if option and head in self.fields and self.widget(head) == "permissions":
+                raw.setdefault(head, {})[option] = _who(typed.all(name))
+            elif name not in self.fields:
+                strange.append(Fault(name[:60], "UNKNOWN_PARAMETER", f"This form has no field {shown(name)}."))
+            elif self.widget(name) in _MANY:
+                raw[name] = _who(typed.all(name))
+            elif self.widget(name) == "lines":
+                raw[name] = [line.strip() for line in typed[name].splitlines() if line.strip()]
+            elif self.widget(name) in _SECRET and not typed[name] and not self.fields[name].required:
+                continue  # an empty password is one that was left as it is
+            else:
+                raw[name] = typed[name].replace("\r\n", "\n")
+        if strange:
+            raise refuse_faults(tuple(strange))
+        return raw
+
+    def at_fault(self, refused: Refused) -> Self:
+        """Put a refusal on the form: each fault at its field, the sentence above all of them."""
+        order = list(self.fields)
+        place = self.place
+        self.faults = tuple(sorted(refused.faults, key=lambda f: order.index(place(f)) if place(f) else len(order)))
+        self.title = "" if refused.faults else refused.detail
+        if isinstance(refused, StaleForm):
+            self.faults = ()
+        return self
+
+    def fail(self, name: str, detail: str) -> Self:
+        """Add a fault of the panel's own to a field."""
+        self.faults = (*self.faults, Fault(name, "INVALID_VALUE", detail))
+        return self
+
+    # --- what is drawn --------------------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[Control]:
+        return iter(self.controls.values())
+
+    def __getitem__(self, name: str) -> Control:
+        return self.controls[name]
+
+    def only(self, *names: str) -> tuple[Control, ...]:
+        """Give some controls, in this order."""
+        return tuple(self.controls[name] for name in names)
+
+    def widget(self, name: str) -> str:
+        """Say which control a field is asked for by."""
+        if name in self._widgets:
+            return self._widgets[name]
+        return "select" if name in self._choices else self.fields[name].type.widget
+
+    @cached_property
+    def controls(self) -> dict[str, Control]:
+        """All controls by name. Ask for them when nothing more is put on the form."""
+        return {name: self._control(f) for name, f in self.fields.items()}
+
+    def _control(self, f: Field) -> Control:
+        widget = self.widget(f.name)
+        choices = self._choices.get(f.name, ())
+        if not choices and isinstance(f.type, Choice):
+            choices = tuple((word, doc.rstrip(".")) for word, doc in f.type.words.items())
+        ticked = self._ticked(f) if widget in _MANY else ()
+        return Control(
+            name=f.name,
+            widget=widget,
+            label=self._label(f.name),
+            help=self._help.get(f.name, f.doc),
+            required=f.required,
+            value=self._text(f, widget),
+            chosen=ticked,
+            choices=choices or (self._groups if widget in _MANY | {"permissions"} else ()),
+            options=self._options(f) if widget == "permissions" else (),
+            fault=" ".join(self.sentence(fault) for fault in self.faults if self.place(fault) == f.name),
+            schema=f.type.schema(),
+        )
+
+    def _label(self, name: str) -> str:
+        return self._labels.get(name, self.fields[name].label)
+
+    def _text(self, f: Field, widget: str) -> Any:
+        """Give the value as it stands in the control."""
+        if widget in _SECRET:
+            return ""  # never sent back
+        if widget == "checkbox":
+            held = self._typed.get(f.name, "0") if self._typed is not None else self._held(f)
+            return held in (True, "1", "true")
+        if self._typed is not None:
+            return self._typed.get(f.name, "")
+        held = self._held(f)
+        if isinstance(held, list | tuple):
+            return ("\n" if widget == "lines" else ", ").join(str(one) for one in held)
+        if widget == "datetime-local" and held:
+            return str(held)[:16]
+        return "" if held is None else str(held)
+
+    def _held(self, f: Field) -> Any:
+        return f.default if self._values is None else self._values.get(f.name, f.default)
+
+    def _ticked(self, f: Field) -> tuple[str, ...]:
+        return self._typed.all(f.name) if self._typed is not None else _words(self._held(f))
+
+    def _options(self, f: Field) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+        docs: Mapping[str, str] = getattr(f.type, "options", {})
+        held = {} if self._typed is not None else self._held(f) or {}
+        return tuple(
+            (
+                option,
+                doc,
+                self._typed.all(f"{f.name}.{option}") if self._typed is not None else _words(held.get(option, ())),
+            )
+            for option, doc in docs.items()
+        )
+
+    # --- faults ---------------------------------------------------------------------------------------------------
+
+    def place(self, fault: Fault) -> str:
+        """Name the field of the form that a fault stands at; "" if it is not on the form."""
+        head = fault.field.partition(".")[0]
+        return next((name for name in (fault.field, head) if name in self.fields), "")
+
+    def sentence(self, fault: Fault) -> str:
+        """Write a fault for a person: the field by its label."""
+        name = self.place(fault)
+        if not name or not fault.detail.startswith(name):
+            return fault.detail
+        rest = fault.detail[len(name) :].lstrip(":").strip()
+        label = self._label(name)
+        return f"{label} {rest}" if fault.detail[len(name) : len(name) + 1] == " " else f"{label}: {rest}"
+
+
+def _who(values: Sequence[str]) -> str | list[str]:
+    """Read the ticks of a row of groups: everybody, or some of them. An empty value only says that the row was there."""
+    return EVERYONE if EVERYONE in values else [value for value in values if value]
+
+
+def _words(held: Any) -> tuple[str, ...]:
+    return (EVERYONE,) if held == EVERYONE else tuple(str(one) for one in held or ())

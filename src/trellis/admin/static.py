@@ -1,0 +1,39 @@
+"""The panel's own style sheet and scripts, under addresses that change with their content, to be kept for a year."""
+
+import hashlib
+from pathlib import Path
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+_FOLDER: Final = Path(__file__).parent / "static"
+_TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+
+
+class Static:
+    """All files, in memory. One digest of all of them stands in the path, so that modules import each other by plain names."""
+
+    def __init__(self, base: str) -> None:
+        self._files = {file.name: file.read_bytes() for file in sorted(_FOLDER.iterdir()) if file.suffix in _TYPES}
+        digest = hashlib.sha256()
+        for name, content in self._files.items():
+            digest.update(name.encode() + b"\0" + content)
+        self._digest = digest.hexdigest()[:12]
+        self._base = base
+
+    def address(self, name: str) -> str:
+        """Give the address of a file; a name that is not there is a mistake of ours."""
+        if name not in self._files:
+            raise LookupError(name)
+        return f"{self._base}/{self._digest}/{name}"
+
+    async def serve(self, request: Request) -> Response:
+        """Answer with a file. An address from before an upgrade gets the file as it is now, and is not kept."""
+        name = request.path_params["name"]
+        content = self._files.get(name)
+        if content is None:
+            return Response("There is no such file.\n", 404, media_type="text/plain")
+        kind = _TYPES[Path(name).suffix]
+        kept = "public, max-age=31536000, immutable" if request.path_params["digest"] == self._digest else "no-store"
+        return Response(content, headers={"cache-control": kept}, media_type=kind)

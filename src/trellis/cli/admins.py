@@ -1,0 +1,105 @@
+"""The commands about administrators of the panel."""
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from trellis.cli.terminal import MISUSED, Door, Failure, Json, act, community, say, show, show_json, show_table
+from trellis.core.admins import new_password
+from trellis.core.gate import Gate
+from trellis.settings import Settings
+
+app = typer.Typer(
+    cls=Door, help="Add, list and disable administrators of the panel, and reset their passwords.", no_args_is_help=True
+)
+
+Login = Annotated[str, typer.Argument(metavar="LOGIN", help="What is typed to sign in.", show_default=False)]
+FromStdin = Annotated[
+    bool, typer.Option("--password-stdin", help="Read the password from standard input. Without: one is made up and shown, once.")
+]
+
+
+@app.command()
+def create(
+    login: Login,
+    name: Annotated[str | None, typer.Option(help="The name that events show. Without: the login.")] = None,
+    password_stdin: FromStdin = False,
+    json: Json = False,
+) -> None:
+    """Add an administrator. Without --password-stdin a password is made up and shown, this once."""
+    password = _password(password_stdin)
+    with community(Settings.load()) as gate:
+        made = act(gate, "admins.create", {"name": name or login, "login": login, "password": password}).value
+    _tell(made, None if password_stdin else password, json, f"{made['name']} can sign in to the panel now.")
+
+
+@app.command("list")
+def list_admins(json: Json = False) -> None:
+    """List all administrators, disabled ones too."""
+    with community(Settings.load()) as gate:
+        found = _all(gate)
+    if json:
+        show_json(found, plain=True)
+    elif found:
+        rows = ((a["id"], a["name"], a["login"], "disabled" if a["disabledAt"] else "active", a["lastSeenAt"]) for a in found)
+        show_table(("Id", "Name", "Login", "State", "Last seen"), rows)
+    else:
+        show("There is no administrator yet. Add one: trellis admins create LOGIN")
+
+
+@app.command("reset-password")
+def reset_password(login: Login, password_stdin: FromStdin = False, json: Json = False) -> None:
+    """Give an administrator a new password, and sign them out everywhere."""
+    password = _password(password_stdin)
+    with community(Settings.load()) as gate:
+        changed = act(gate, "admins.set_password", {"password": password}, _id_of(gate, login)).value
+    _tell(changed, None if password_stdin else password, json, f"{changed['name']} was signed out everywhere.")
+
+
+@app.command()
+def disable(login: Login, json: Json = False) -> None:
+    """Sign an administrator out everywhere, and let them in no more."""
+    with community(Settings.load()) as gate:
+        changed = act(gate, "admins.disable", target=_id_of(gate, login)).value
+    _tell(changed, None, json, f"{changed['name']} cannot sign in any more.")
+
+
+@app.command()
+def enable(login: Login, json: Json = False) -> None:
+    """Let a disabled administrator sign in again."""
+    with community(Settings.load()) as gate:
+        changed = act(gate, "admins.enable", target=_id_of(gate, login)).value
+    _tell(changed, None, json, f"{changed['name']} can sign in again.")
+
+
+def _all(gate: Gate) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = act(gate, "admins.list", {"perPage": 1000}).value["results"]
+    return found
+
+
+def _id_of(gate: Gate, login: str) -> int:
+    wanted = login.strip().casefold()
+    for admin in _all(gate):
+        if admin["login"].casefold() == wanted:
+            return int(admin["id"])
+    raise Failure(f"There is no administrator with the login '{login}'. `trellis admins list` tells them.")
+
+
+def _password(from_stdin: bool) -> str:
+    if not from_stdin:
+        return new_password()
+    if not (password := sys.stdin.readline().rstrip("\r\n")):
+        raise Failure("No password came on standard input.", MISUSED)
+    return password
+
+
+def _tell(admin: dict[str, Any], password: str | None, json: bool, sentence: str) -> None:
+    if json:
+        show_json(admin | ({"password": password} if password else {}), plain=True)
+        return
+    if password:
+        show(f"Login:     {admin['login']}")
+        show(f"Password:  {password}")
+        say("Keep the password now: it is not shown again.")
+    show(sentence)

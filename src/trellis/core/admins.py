@@ -1,0 +1,242 @@
+"""Administrators: the operations that make, change and disable them. No event ever holds a password or its digest."""
+
+import hashlib
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from trellis.core.events import differing
+from trellis.core.operation import Act, Operation, Outcome
+from trellis.core.page import PAGING, PER_PAGE, page_of
+from trellis.core.values import Field, Invalid, Text, invalid_id, moment, required
+from trellis.errors import Fault, Refused, refuse_faults
+from trellis.store import admins, sessions
+from trellis.store.admins import Administrator
+from trellis.store.nodes import next_number
+
+SHORTEST: Final = 12  # characters of a password
+LONGEST: Final = 255
+_LINK_LIVES: Final = timedelta(hours=1)
+# RFC 9106's low-memory profile (64 MiB, 3 passes, about 50 ms): the door waits for it in a thread, the writer never does.
+_HASHER: Final = PasswordHasher()
+_NOBODY: Final = _HASHER.hash(secrets.token_hex())  # verified where there is no such login, so that both take as long
+
+
+@dataclass(frozen=True, slots=True)
+class NewPassword:
+    """A password that is being set. What is kept of it, and all that an operation gets to see, is its argon2id digest.
+
+    Judging one takes about 50 ms and 64 MiB: a door with an event loop does it in a thread.
+    """
+
+    widget: str = "new-password"
+
+    def parse(self, raw: Any) -> str:
+        if not isinstance(raw, str) or not SHORTEST <= len(raw) <= LONGEST:
+            raise Invalid(f"must have {SHORTEST} to {LONGEST} characters.")
+        if len(set(raw)) < 4:
+            raise Invalid("is too simple: use at least four different characters.")
+        return _HASHER.hash(raw.encode("utf-8", "surrogatepass"))
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "minLength": SHORTEST, "maxLength": LONGEST, "format": "password"}
+
+
+NAME: Final = Field("name", Text(100, 1), "The name that events and other administrators show.", required=True, example="Mira Holm")
+LOGIN: Final = Field(
+    "login",
+    Text(255, 1),
+    "What is typed to sign in: an e-mail address or any word.",
+    required=True,
+    example="mira@example.com",
+)
+PASSWORD: Final = Field(
+    "password", NewPassword(), f"At least {SHORTEST} characters. A few words in a row are easy to keep in mind.", required=True
+)
+LINK: Final = Field("link", Text(100), "The secret of a one-time link.", required=True, write_only=True)
+
+
+def operations() -> tuple[Operation, ...]:
+    """Give the operations on administrators. All are for the panel and the terminal."""
+    return (
+        Operation("admins.list", "List administrators", "All administrators, disabled ones too.", _list, PAGING),
+        Operation("admins.get", "Get an administrator", "One administrator by their id.", _get, has_target=True),
+        Operation("admins.create", "Add an administrator", "Adds an administrator.", _made, (NAME, LOGIN, PASSWORD), writes=True),
+        Operation(
+            "admins.begin",
+            "Make the first administrator",
+            "Makes the first administrator by a one-time link, which is used up by it.",
+            _begin,
+            (NAME, LOGIN, PASSWORD, LINK),
+            writes=True,
+        ),
+        _changing("admins.update", "Change an administrator", "Changes an administrator's name or login.", _update, NAME, LOGIN),
+        _changing(
+            "admins.set_password",
+            "Set a password",
+            "Sets an administrator's password, and ends all their sessions.",
+            _set_password,
+            PASSWORD,
+        ),
+        _changing("admins.disable", "Disable an administrator", "Ends their sessions; they cannot sign in any more.", _disable),
+        _changing("admins.enable", "Enable an administrator", "Lets a disabled administrator sign in again.", _enable),
+    )
+
+
+def _changing(name: str, summary: str, doc: str, run: Callable[[Act], Outcome], *fields: Field) -> Operation:
+    return Operation(name, summary, doc, run, fields, writes=True, has_target=True)
+
+
+def written(admin: Administrator) -> dict[str, Any]:
+    """Write an administrator for a reader: everything but the password's digest."""
+    return {
+        "id": admin.id,
+        "name": admin.name,
+        "login": admin.login,
+        "disabledAt": admin.disabled_at,
+        "lastSeenAt": admin.last_seen_at,
+        "createdAt": admin.created_at,
+        "updatedAt": admin.updated_at,
+    }
+
+
+# --- the operations -----------------------------------------------------------------------------------------------
+
+
+def _list(act: Act) -> Outcome:
+    act.given.demand()
+    page, per_page = act.given.get("page", 1), act.given.get("perPage", PER_PAGE)
+    total, found = admins.page(act.tx, per_page, (page - 1) * per_page)
+    return Outcome(page_of([written(admin) for admin in found], total, page, per_page))
+
+
+def _get(act: Act) -> Outcome:
+    act.given.demand()
+    return Outcome(written(_found(act)))
+
+
+def _found(act: Act) -> Administrator:
+    admin = admins.find(act.tx, act.call.target or 0)
+    if admin is None:
+        raise invalid_id("administrator", act.call.target, "1T106/4")
+    return admin
+
+
+def _begin(act: Act) -> Outcome:
+    given = required((LINK,), act.given)
+    given.demand()
+    link = given.get("link")
+    if admins.count(act.tx) or not admins.link_is_good(act.tx, digest_of(link), act.now):
+        raise Refused(
+            "LINK_SPENT",
+            "This link was used, or is older than an hour, or there is an administrator already. "
+            "Start `trellis serve` again for a new one, or run: trellis admins create LOGIN",
+        )
+    outcome = _made(act)
+    admins.spend_links(act.tx)
+    return outcome
+
+
+def _made(act: Act) -> Outcome:
+    given = required((NAME, LOGIN, PASSWORD), act.given)
+    faults = given.faults + _taken(act, given.get("login"), 0)
+    if faults:
+        raise refuse_faults(faults)
+    admin = Administrator(
+        id=next_number(act.tx, "admins"),
+        name=given.get("name"),
+        login=given.get("login"),
+        digest=given.get("password"),
+        created_at=act.now,
+        updated_at=act.now,
+        disabled_at=None,
+        last_seen_at=None,
+    )
+    admins.insert(act.tx, admin)
+    after = written(admin)
+    return Outcome(after, admin.id, after=after)
+
+
+def _taken(act: Act, login: str | None, own: int) -> tuple[Fault, ...]:
+    other = admins.by_login(act.tx, login) if login else None
+    if other is None or other.id == own:
+        return ()
+    return (Fault("login", "LOGIN_TAKEN", f"login {other.login} belongs to {other.name} already. Choose another."),)
+
+
+def _update(act: Act) -> Outcome:
+    old = _found(act)
+    given = act.given
+    faults = given.faults + _taken(act, given.get("login"), old.id)
+    if faults:
+        raise refuse_faults(faults)
+    return _changed(act, old, replace(old, name=given.get("name", old.name), login=given.get("login", old.login)))
+
+
+def _set_password(act: Act) -> Outcome:
+    old = _found(act)
+    given = required((PASSWORD,), act.given)
+    given.demand()
+    sessions.end_of_admin(act.tx, old.id)
+    return _changed(act, old, replace(old, digest=given.get("password")), also=("password",))
+
+
+def _disable(act: Act) -> Outcome:
+    old = _found(act)
+    act.given.demand()
+    if old.disabled_at is None and not admins.others_enabled(act.tx, old.id):
+        raise Refused(
+            "LAST_ADMINISTRATOR",
+            f"{old.name} is the only administrator who can sign in. Add or enable another one first.",
+        )
+    sessions.end_of_admin(act.tx, old.id)
+    return _changed(act, old, replace(old, disabled_at=old.disabled_at or act.now))
+
+
+def _enable(act: Act) -> Outcome:
+    old = _found(act)
+    act.given.demand()
+    return _changed(act, old, replace(old, disabled_at=None))
+
+
+def _changed(act: Act, old: Administrator, new: Administrator, also: tuple[str, ...] = ()) -> Outcome:
+    before, after = written(old), written(new)
+    changed = differing(before, after) + also
+    if not changed:
+        return Outcome(before, happened=False)
+    admins.update(act.tx, replace(new, updated_at=act.now))
+    after["updatedAt"] = act.now
+    return Outcome(after, old.id, before, after, changed)
+
+
+# --- passwords and links ------------------------------------------------------------------------------------------
+
+
+def password_matches(digest: str | None, password: str) -> bool:
+    """Compare a password with a kept digest, or with none in the same time. Takes about 50 ms and 64 MiB."""
+    try:
+        _HASHER.verify(digest or _NOBODY, password.encode("utf-8", "surrogatepass"))
+    except (VerificationError, InvalidHashError):
+        return False
+    return digest is not None
+
+
+def digest_of(token: str) -> str:
+    """Give the SHA-256 of a random token in hex: what is kept of cookies and links."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def link_expiry(now: str) -> str:
+    """Say until when a one-time link made now is good."""
+    return moment(datetime.fromisoformat(now) + _LINK_LIVES)
+
+
+def new_password() -> str:
+    """Make up a password: 20 letters and digits that are hard to mistake, in groups of five."""
+    letters = "abcdefghjkmnpqrstuvwxyz23456789"
+    return "-".join("".join(secrets.choice(letters) for _ in range(5)) for _ in range(4))

@@ -1,0 +1,95 @@
+"""A real Chromium for the panel's tests: opening pages in both themes and widths, signing in, and asking axe what is wrong."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+Theme = Literal["light", "dark"]
+WIDTHS: Final = (1280, 360)
+THEMES: Final[tuple[Theme, ...]] = ("light", "dark")
+
+_NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
+_ARGUMENTS: Final = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+_AXE: Final = Path(__file__).parent.parent / "clients" / "node_modules" / "axe-core" / "axe.min.js"
+_RULES: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+
+def chromium_path() -> str | None:
+    """Find a browser, if there is one."""
+    return next((path for name in _NAMES if (path := shutil.which(name))), None)
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Start a browser; skip the test where there is none."""
+    path = chromium_path()
+    if path is None:
+        pytest.skip("There is no Chromium here; see `make browser`.")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(_ARGUMENTS))
+        yield browser
+        browser.close()
+
+
+def opened(
+    browser: Browser, address: str, *, width: int = 1280, theme: Theme = "light", scripts: bool = True, state: Any = None
+) -> BrowserContext:
+    """Open a window on a service. `state` is the `storage_state()` of another one: the same session."""
+    context = browser.new_context(
+        base_url=address,
+        viewport={"width": width, "height": 900},
+        color_scheme=theme,
+        java_script_enabled=scripts,
+        reduced_motion="reduce",
+        storage_state=state,
+    )
+    context.set_default_timeout(10_000)
+    return context
+
+
+def sign_in(page: Page, login: str, password: str) -> None:
+    """Sign in by the form."""
+    page.goto("/admin/sign-in")
+    page.get_by_label("Login").fill(login)
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("heading", name="Overview").wait_for()
+
+
+def confirm(page: Page, password: str) -> None:
+    """Enter the password again, where the panel asks for it."""
+    if "/confirm-password" in page.url:
+        page.get_by_label("Password of").fill(password)
+        page.get_by_role("button", name="Go on").click()
+
+
+def violations(page: Page) -> list[str]:
+    """Ask axe for everything on a page that somebody could not see, read or use."""
+    if not _AXE.exists():
+        pytest.skip("axe-core is not installed: run npm ci in tests/clients.")
+    page.evaluate(_AXE.read_text())
+    found: dict[str, Any] = page.evaluate(
+        "rules => axe.run(document, {runOnly: {type: 'tag', values: rules}, resultTypes: ['violations']})", _RULES
+    )
+    return [
+        f"{violation['id']}: {violation['help']} – " + "; ".join(node["html"][:160] for node in violation["nodes"][:3])
+        for violation in found["violations"]
+    ]
+
+
+def overflow(page: Page) -> int:
+    """Give by how many pixels the page is wider than its window: it should be none."""
+    return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))

@@ -1,0 +1,119 @@
+"""The fixtures of the panel's tests: a browser without a screen or scripts for the quick ones, Chromium for the others."""
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from html import unescape
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import pytest
+from argon2 import PasswordHasher
+from playwright.sync_api import Browser
+from starlette.testclient import TestClient
+
+from tests.admin.browser import chromium
+from tests.cast import Run
+from tests.service import Service
+from trellis.admin.app import Panel
+from trellis.core import admins
+from trellis.core.gate import Gate
+from trellis.settings import Settings
+
+PASSWORD: Final = "correct horse battery"
+LOGIN: Final = "mira@example.com"
+
+
+@dataclass
+class Visitor:
+    """Somebody in front of the panel: a client that keeps cookies, and reads the token of each page it has seen."""
+
+    client: TestClient
+    csrf: str = ""
+
+    def get(self, path: str, **how: Any) -> Any:
+        """Open a page; paths are without /admin. Redirects are told, not followed."""
+        return self._seen(self.client.get("/admin" + path, follow_redirects=False, **how))
+
+    def post(self, path: str, values: Any = None, *, csrf: str | None = None, **how: Any) -> Any:
+        """Send a form with the token of the page seen last, or with another one; "" sends none."""
+        token = self.csrf if csrf is None else csrf
+        sent = dict(values or {}) | ({"csrf": token} if token else {})
+        return self._seen(self.client.post("/admin" + path, data=sent, follow_redirects=False, **how))
+
+    def _seen(self, response: Any) -> Any:
+        if found := re.search(r'name="csrf" value="([0-9a-f]{64})"', response.text):
+            self.csrf = found[1]
+        return response
+
+    def sign_in(self, login: str = LOGIN, password: str = PASSWORD) -> Any:
+        """Sign in by the form."""
+        self.get("/sign-in")
+        response = self.post("/sign-in", {"login": login, "password": password})
+        if response.status_code == 303:
+            self.get("/account")
+        return response
+
+
+def words(response: Any) -> str:
+    """Give the words of a page."""
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", response.text)))
+
+
+class MakeVisitor(Protocol):
+    """Puts somebody in front of the panel: `visitor(address="192.0.2.1", https=True, public_url=…)`."""
+
+    def __call__(self, *, address: str = "192.0.2.7", https: bool = False, **changes: Any) -> Visitor: ...
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quick_digests() -> Iterator[None]:
+    """Keep passwords by a digest that is made quickly; the real one is slow on purpose."""
+    quick = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(admins, "_HASHER", quick)
+        patch.setattr(admins, "_NOBODY", quick.hash("nobody"))
+        yield
+
+
+@pytest.fixture
+def visitor(gate: Gate, settings: Settings) -> Iterator[MakeVisitor]:
+    """Somebody who has not signed in."""
+    with ExitStack() as opened:
+
+        def make(*, address: str = "192.0.2.7", https: bool = False, **changes: Any) -> Visitor:
+            panel: Any = Panel(gate, settings.model_copy(update=changes))
+            scheme = "https" if https else "http"
+            client = TestClient(panel, f"{scheme}://panel.example", client=(address, 50000), raise_server_exceptions=True)
+            return Visitor(opened.enter_context(client))
+
+        yield make
+
+
+@pytest.fixture
+def mira(run: Run) -> int:
+    """An administrator, Mira Holm; gives her id."""
+    return int(run("admins.create", name="Mira Holm", login=LOGIN, password=PASSWORD)["id"])
+
+
+@pytest.fixture
+def admin(visitor: MakeVisitor, mira: int) -> Visitor:
+    """Mira, signed in."""
+    signed_in = visitor()
+    assert signed_in.sign_in().status_code == 303
+    return signed_in
+
+
+@pytest.fixture
+def service(settings: Settings, tmp_path: Path) -> Iterator[Service]:
+    """The service in a process of its own, over this test's database."""
+    with Service(settings, tmp_path) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def chrome() -> Iterator[Browser]:
+    """A real browser."""
+    with chromium() as browser:
+        yield browser

@@ -1,0 +1,174 @@
+"""What the door sees to before and after every page."""
+
+import re
+
+import pytest
+
+from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, Visitor, words
+from tests.cast import Clock, Events, Run
+from trellis.admin.app import STATUS
+from trellis.admin.page import Page
+from trellis.admin.pages import pages_of
+from trellis.errors import REASONS
+from trellis.kinds import KINDS
+
+_HEADERS = ("content-security-policy", "referrer-policy", "x-content-type-options", "x-frame-options", "cache-control")
+
+
+def _path(page: Page) -> str:
+    return re.sub(r"\{\w+(:int)?\}", "1", page.path)
+
+
+PAGES = pages_of(KINDS)
+_CLOSED = [page for page in PAGES if not page.open]
+_WRITES = [page for page in PAGES if page.method == "POST"]
+
+
+def test_no_page_answers_without_a_session(visitor: MakeVisitor, mira: int, events: Events) -> None:
+    before = events()
+    somebody = visitor()
+    somebody.get("/sign-in")
+    for page in _CLOSED:
+        if page.method == "GET":
+            response = somebody.get(_path(page))
+            assert response.status_code == 303, page
+            assert response.headers["location"].startswith("/admin/sign-in"), page
+        else:
+            response = somebody.post(_path(page))
+            assert response.status_code == 401, page
+            assert "Sign in" in words(response), page
+    assert events() == before
+    assert len(_CLOSED) >= 15
+
+
+@pytest.mark.parametrize("csrf", ["", "0" * 64], ids=["none", "another's"])
+def test_no_write_without_the_sessions_token(admin: Visitor, mira: int, events: Events, csrf: str) -> None:
+    before = events()
+    values = {"login": LOGIN, "password": "a good new password", "name": "X", "currentPassword": PASSWORD}
+    for page in _WRITES:
+        response = admin.post(_path(page), values, csrf=csrf)
+        assert response.status_code in {400, 403, 404, 409}, page
+        assert events() == before, page
+        assert admin.get("/account").status_code == 200, page  # the session has not ended either
+    assert len(_WRITES) >= 10
+
+
+def test_no_write_from_another_site(admin: Visitor, events: Events) -> None:
+    before = events()
+    for page in _WRITES:
+        for headers in ({"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "same-site"}, {"origin": "https://evil.example"}):
+            assert admin.post(_path(page), headers=headers).status_code == 403, page
+    assert events() == before
+
+
+def test_every_answer_has_the_headers(admin: Visitor, visitor: MakeVisitor) -> None:
+    static = re.search(r'/admin(/static/[^"]+\.css)', admin.get("").text)
+    assert static is not None
+    answers = [admin.get(_path(page)) for page in PAGES if page.method == "GET"]
+    answers += [admin.get("/nowhere"), admin.get("/sign-out"), visitor().get(""), admin.post("/sign-out", csrf="")]
+    for answer in (*answers, admin.get(static[1])):
+        for name in _HEADERS:
+            assert name in answer.headers, (answer.url, name)
+        policy = answer.headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+    assert {answer.headers["cache-control"] for answer in answers} == {"no-store"}
+    assert "immutable" in admin.get(static[1]).headers["cache-control"]
+
+
+def test_no_page_has_inline_scripts_or_styles(admin: Visitor) -> None:
+    for page in PAGES:
+        if page.method == "GET":
+            text = admin.get(_path(page)).text
+            assert not re.search(r"<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)", text), page.path
+
+
+def test_a_stale_form_is_shown_again_with_what_was_typed(admin: Visitor, mira: int, events: Events) -> None:
+    before = events()
+    response = admin.post(f"/administrators/{mira}", {"name": "Mira Holm-Berg", "login": LOGIN}, csrf="0" * 64)
+    assert response.status_code == 400
+    assert 'value="Mira Holm-Berg"' in response.text
+    assert "open for so long" in words(response)
+    assert events() == before
+    again = admin.post(f"/administrators/{mira}", {"name": "Mira Holm-Berg", "login": LOGIN})
+    assert again.status_code == 303
+    assert len(events()) == len(before) + 1
+
+
+def test_an_ended_session_loses_no_typed_text(admin: Visitor, mira: int, clock: Clock, run: Run) -> None:
+    clock.move(hours=9)
+    typed = "Mira\nHolm & <b>co</b>"
+    lost = admin.post(f"/administrators/{mira}", {"name": typed, "login": LOGIN, "password": "never carried"})
+    assert lost.status_code == 401
+    assert "never carried" not in lost.text
+    carried = {
+        "login": LOGIN,
+        "password": PASSWORD,
+        "next": f"/admin/administrators/{mira}",
+        "replay": "1",
+        "carried-name": ["name", "login"],
+        "carried-value": [typed, LOGIN],
+    }
+    back = admin.post("/sign-in", carried)
+    assert back.status_code == 200
+    assert f'action="/admin/administrators/{mira}"' in back.text
+    assert "Mira\nHolm &amp; &lt;b&gt;co&lt;/b&gt;</textarea>" in back.text
+    shown = admin.post(f"/administrators/{mira}", {"name": "Mira of old", "login": LOGIN}, csrf="")
+    assert 'value="Mira of old"' in shown.text
+    assert run("admins.get", mira)["name"] == "Mira Holm"
+
+
+def test_a_form_larger_than_a_mebibyte_is_refused_in_the_layout(admin: Visitor, mira: int, events: Events) -> None:
+    before = events()
+    response = admin.post(f"/administrators/{mira}", {"name": "x" * 5_000_000})
+    assert response.status_code == 413
+    assert "1 MiB" in words(response)
+    assert events() == before
+
+
+def test_a_field_that_is_not_on_the_form_is_refused(admin: Visitor, mira: int, events: Events) -> None:
+    before = events()
+    response = admin.post(f"/administrators/{mira}", {"name": "M", "login": LOGIN, "disabledAt": "now"})
+    assert response.status_code == 400
+    assert "no field 'disabledAt'" in words(response)
+    assert events() == before
+
+
+def test_another_content_type_is_refused(admin: Visitor, mira: int) -> None:
+    response = admin.client.post(f"/admin/administrators/{mira}", json={"name": "M"}, follow_redirects=False)
+    assert response.status_code == 415
+
+
+@pytest.mark.parametrize(("path", "status"), [("/nowhere", 404), ("/administrators/999", 404), (f"/administrators/{10**30}", 404)])
+def test_what_is_not_there_is_said_in_the_layout(admin: Visitor, path: str, status: int) -> None:
+    response = admin.get(path)
+    assert response.status_code == status
+    assert "Go to the overview" in words(response)
+    assert "Administrators" in words(response)
+
+
+def test_a_wrong_method_is_405(admin: Visitor) -> None:
+    assert admin.get("/sign-out").status_code == 405
+
+
+def test_a_script_is_answered_in_json(admin: Visitor, visitor: MakeVisitor, mira: int) -> None:
+    accept = {"accept": "application/json"}
+    assert visitor().get("/account", headers=accept).json()["message"] == "NO_SESSION"
+    assert admin.get("/administrators/999", headers=accept).json()["message"] == "INVALID_ID"
+    stale = admin.post(f"/administrators/{mira}/enable", csrf="", headers=accept)
+    assert (stale.status_code, stale.json()["message"]) == (409, "PRECONDITION_FAILED")
+
+
+def test_the_token_may_come_in_a_header(admin: Visitor, mira: int) -> None:
+    headers = {"x-csrf-token": admin.csrf}
+    assert admin.post(f"/administrators/{mira}", {"name": "M", "login": LOGIN}, csrf="", headers=headers).status_code == 303
+
+
+def test_every_refusal_has_a_status_of_its_own_or_is_a_bad_request() -> None:
+    assert STATUS.keys() <= REASONS.keys()
+
+
+def test_a_script_in_a_name_does_not_run(admin: Visitor, run: Run) -> None:
+    run("admins.create", name="<script>alert(1)</script>", login="x", password=PASSWORD)
+    for path in ("", "/administrators", "/administrators/2"):
+        assert "<script>alert" not in admin.get(path).text

@@ -1,0 +1,82 @@
+"""The way in and one's own account in a real Chromium, with scripts and without; and what axe finds on these pages."""
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.admin.browser import THEMES, WIDTHS, Theme, confirm, opened, overflow, sign_in, violations
+from tests.admin.conftest import LOGIN, PASSWORD
+from tests.service import Service
+
+pytestmark = pytest.mark.browser
+
+_PAGES = ("", "/administrators", "/administrators/new", "/administrators/1", "/account", "/check", "/nowhere", "/confirm-password")
+
+
+def _begin(page: Page, service: Service) -> None:
+    """Make the first administrator by the link that the service has printed."""
+    link = re.search(r"http://\S+/admin/first-run/\S+", service.output)
+    assert link is not None
+    page.goto(link[0])
+    page.get_by_label("Name").fill("Mira Holm")
+    page.get_by_label("Login").fill(LOGIN)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Make the administrator").click()
+    expect(page.get_by_role("status")).to_contain_text("Welcome, Mira Holm")
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_first_run_account_and_sign_in(chrome: Browser, service: Service, scripts: bool) -> None:
+    context = opened(chrome, service.address, scripts=scripts)
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    _begin(page, service)
+    page.get_by_role("link", name="Administrators").click()
+    page.get_by_role("link", name="Add an administrator").click()
+    confirm(page, PASSWORD)
+    page.get_by_label("Name").fill("Ada")
+    page.get_by_label("Login").fill(LOGIN)
+    page.get_by_label("Password").fill("ada's own password")
+    page.get_by_role("button", name="Add").click()
+    expect(page.get_by_role("alert")).to_contain_text("belongs to Mira Holm")
+    expect(page.get_by_label("Name")).to_have_value("Ada")
+    page.get_by_label("Login").fill("ada")
+    page.get_by_label("Password").fill("ada's own password")
+    page.get_by_role("button", name="Add").click()
+    expect(page.get_by_role("status")).to_contain_text("Ada can sign in now")
+    page.get_by_role("link", name="Mira Holm").last.click()
+    page.goto("/admin/account")
+    page.get_by_label("Current password").fill(PASSWORD)
+    page.get_by_label("New password").fill("a better long password")
+    page.get_by_role("button", name="Change password").click()
+    expect(page.get_by_role("status")).to_contain_text("Your password is changed")
+    page.get_by_role("button", name="Sign out").click()
+    sign_in(page, LOGIN, "a better long password")
+    context.close()
+    assert [text for text in said if "Failed to load resource" not in text] == []
+
+
+def test_axe_finds_nothing(chrome: Browser, service: Service) -> None:
+    first = opened(chrome, service.address)
+    page = first.new_page()
+    _begin(page, service)
+    state = first.storage_state()
+    found: dict[tuple[str, int, Theme], object] = {}
+    for width in WIDTHS:
+        for theme in THEMES:
+            context = opened(chrome, service.address, width=width, theme=theme, state=state)
+            page = context.new_page()
+            for path in _PAGES:
+                page.goto(f"/admin{path}")
+                if (wrong := violations(page)) or overflow(page):
+                    found[path, width, theme] = wrong or f"{overflow(page)} px too wide"
+            context.close()
+            stranger = opened(chrome, service.address, width=width, theme=theme).new_page()
+            stranger.goto("/admin/sign-in")
+            if wrong := violations(stranger):
+                found["/sign-in", width, theme] = wrong
+            stranger.context.close()
+    first.close()
+    assert found == {}

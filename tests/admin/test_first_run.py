@@ -1,0 +1,77 @@
+"""The first run: a one-time link, the first administrator, and nobody else by it."""
+
+import pytest
+
+from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, words
+from tests.cast import Clock, Events
+from trellis.admin.first_run import demo_administrator, first_run_link
+from trellis.core.gate import Gate
+
+_TYPED = {"name": "Mira Holm", "login": LOGIN, "password": PASSWORD}
+
+
+@pytest.fixture
+def link(gate: Gate) -> str:
+    made = first_run_link(gate, "http://panel.example/")
+    assert made is not None
+    return made.removeprefix("http://panel.example/admin")
+
+
+def test_the_link_makes_the_first_administrator_and_signs_them_in(visitor: MakeVisitor, link: str, events: Events) -> None:
+    somebody = visitor()
+    assert "first administrator" in words(somebody.get(link))
+    assert somebody.post(link, _TYPED).headers["location"] == "/admin"
+    assert "Welcome, Mira Holm" in words(somebody.get(""))
+    (event,) = events()
+    assert (event["operation"], event["actor"]["name"]) == ("admins.begin", "one-time link")
+    assert "password" not in event["after"]
+
+
+def test_the_link_is_good_once(visitor: MakeVisitor, link: str, events: Events) -> None:
+    first, second = visitor(), visitor()
+    first.get(link)
+    second.get(link)
+    first.post(link, _TYPED)
+    assert second.post(link, _TYPED | {"login": "other"}).status_code == 409
+    assert second.get(link).status_code == 404
+    assert len(events()) == 1
+
+
+def test_the_link_is_good_for_an_hour(visitor: MakeVisitor, link: str, clock: Clock, events: Events) -> None:
+    somebody = visitor()
+    somebody.get(link)
+    clock.move(hours=1)
+    assert somebody.post(link, _TYPED).status_code == 409
+    assert somebody.get(link).status_code == 404
+    assert events() == []
+
+
+def test_faults_stand_at_their_fields_and_the_link_stays_good(visitor: MakeVisitor, link: str) -> None:
+    somebody = visitor()
+    somebody.get(link)
+    response = somebody.post(link, {"name": "", "login": LOGIN, "password": "short"})
+    assert response.status_code == 400
+    assert f'value="{LOGIN}"' in response.text
+    assert "short" not in response.text
+    assert 'href="#field-name"' in response.text
+    assert "Password must have 12 to 255 characters" in words(response)
+    assert somebody.post(link, _TYPED).status_code == 303
+
+
+def test_a_made_up_link_is_refused(visitor: MakeVisitor) -> None:
+    assert visitor().get("/first-run/guess").status_code == 404
+
+
+def test_without_an_administrator_signing_in_says_how_to_begin(visitor: MakeVisitor) -> None:
+    assert "trellis admins create" in words(visitor().get("/sign-in"))
+
+
+def test_there_is_no_link_once_there_is_somebody(gate: Gate, mira: int) -> None:
+    assert first_run_link(gate, "http://panel.example") is None
+    assert demo_administrator(gate) is None
+
+
+def test_a_demonstration_makes_up_a_password(gate: Gate, visitor: MakeVisitor) -> None:
+    made = demo_administrator(gate)
+    assert made is not None
+    assert visitor().sign_in(*made).status_code == 303

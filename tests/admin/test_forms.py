@@ -1,0 +1,105 @@
+"""Forms drawn from declarations: what was typed, what is handed on, and where faults stand."""
+
+import pytest
+
+from tests.admin.conftest import Visitor
+from trellis.admin.forms import Form
+from trellis.admin.page import Submitted
+from trellis.core.values import Boolean, Choice, Field, Groups, Integer, Password, Permissions, Text, Words
+from trellis.errors import Fault, Refused, refuse_faults
+from trellis.kinds import KINDS
+
+_OPTIONS = {"view": "See it.", "add": "Add to it."}
+_FIELDS = (
+    Field("name", Text(20, 1), "Its name.", required=True),
+    Field("minContent", Integer(), "How many.", default=3),
+    Field("open", Boolean(), "Whether.", default=True),
+    Field("type", Choice({"one": "The one.", "two": "The other."}), "Which.", default="two"),
+    Field("groups", Groups(), "Who.", default="*"),
+    Field("permissions", Permissions(_OPTIONS), "Who may."),
+    Field("secret", Password(), "Hush."),
+    Field("addresses", Words(), "From where."),
+    Field("id", Integer(), "Its id.", read_only=True),
+)
+
+
+def _typed(*pairs: tuple[str, str]) -> Form:
+    return Form(_FIELDS, Submitted(pairs), widgets={"addresses": "lines"}, groups=((2, "Guests"), (3, "Members")))
+
+
+def test_an_empty_form_shows_the_defaults() -> None:
+    form = Form(_FIELDS)
+    assert [form[name].value for name in ("name", "minContent", "open", "type")] == ["", "3", True, "two"]
+    assert form["groups"].chosen == ("*",)
+    assert "id" not in form.controls
+
+
+def test_what_was_typed_is_handed_on_as_operations_take_it() -> None:
+    form = _typed(
+        ("csrf", "x"),
+        ("name", "A\r\nB"),
+        ("open", "0"),
+        ("open", "1"),
+        ("groups", ""),
+        ("groups", "2"),
+        ("groups", "3"),
+        ("permissions.view", "*"),
+        ("permissions.view", ""),
+        ("permissions.add", ""),
+        ("addresses", "192.0.2.1\n\n 192.0.2.2 "),
+    )
+    assert form.raw() == {
+        "name": "A\nB",
+        "open": "1",
+        "groups": ["2", "3"],
+        "permissions": {"view": "*", "add": []},
+        "addresses": ["192.0.2.1", "192.0.2.2"],
+    }
+
+
+def test_an_unticked_box_is_false() -> None:
+    assert _typed(("open", "0")).raw() == {"open": "0"}
+    assert _typed(("open", "0"))["open"].value is False
+
+
+def test_an_empty_password_leaves_it_as_it_is_and_none_is_sent_back() -> None:
+    assert _typed(("secret", "")).raw() == {}
+    assert _typed(("secret", "hush")).raw() == {"secret": "hush"}
+    assert _typed(("secret", "hush"))["secret"].value == ""
+
+
+@pytest.mark.parametrize("name", ["id", "strange", "permissions.view.x", "name.x"])
+def test_what_is_not_on_the_form_is_refused(name: str) -> None:
+    if name == "permissions.view.x":
+        assert _typed((name, "1")).raw() == {"permissions": {"view.x": ["1"]}}  # the type refuses it by name
+        return
+    with pytest.raises(Refused, match="no field"):
+        _typed((name, "1")).raw()
+
+
+def test_faults_stand_at_their_fields_by_their_labels() -> None:
+    refused = refuse_faults(
+        (
+            Fault("minContent", "INVALID_VALUE", "minContent must be a whole number."),
+            Fault("permissions.view", "INVALID_GROUP", "permissions.view names groups that do not exist: 9."),
+            Fault("elsewhere", "INVALID_VALUE", "elsewhere is wrong."),
+        )
+    )
+    form = _typed(("minContent", "many")).at_fault(refused)
+    assert form["minContent"].fault == "Min content must be a whole number."
+    assert form["minContent"].value == "many"
+    assert "9" in form["permissions"].fault
+    assert [form.place(fault) for fault in form.faults] == ["minContent", "permissions", ""]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.name))
+def test_every_kind_can_be_drawn(admin: Visitor, kind: object) -> None:
+    accepted = kind.accepted  # type: ignore[attr-defined]  # the parameter is a kind
+    environment = admin.client.app.view.environment  # type: ignore[attr-defined]  # the panel
+    template = environment.from_string(
+        '{% import "macros.html" as ui with context %}{{ ui.faults(form) }}{{ ui.form_fields(form) }}'
+    )
+    text = template.render(form=Form(accepted, groups=((2, "Guests"),)), csrf="", title="")
+    for field in accepted:
+        if not field.read_only:
+            assert f'name="{field.name}' in text

@@ -40,7 +40,7 @@ def test_first_run_account_and_sign_in(chrome: Browser, service: Service, script
     page.get_by_label("Login").fill(LOGIN)
     page.get_by_label("Password").fill("ada's own password")
     page.get_by_role("button", name="Add").click()
-    expect(page.get_by_role("alert")).to_contain_text("Mira Holm has the login")
+    expect(page.get_by_role("alert")).to_contain_text("belongs to Mira Holm")
     expect(page.get_by_label("Name")).to_have_value("Ada")
     page.get_by_label("Login").fill("ada")
     page.get_by_label("Password").fill("ada's own password")

@@ -110,7 +110,9 @@ class Form:
 
     def at_fault(self, refused: Refused) -> Self:
         """Put a refusal on the form: each fault at its field, the sentence above all of them."""
-        self.faults = refused.faults
+        order = list(self.fields)
+        place = self.place
+        self.faults = tuple(sorted(refused.faults, key=lambda f: order.index(place(f)) if place(f) else len(order)))
         self.title = "" if refused.faults else refused.detail
         if isinstance(refused, StaleForm):
             self.faults = ()

@@ -180,15 +180,19 @@ class Visit:
         reason: str | None = None,
         expected: tuple[str, ...] = (),
         actor: Actor | None = None,
+        slow: bool = False,
     ) -> Answer:
-        """Run an operation as this administrator. Raises Refused, and StaleForm for a write by a stale form."""
+        """Run an operation as this administrator. Raises Refused, and StaleForm for a write by a stale form.
+
+        A read that may take more than some 10 ms is `slow`: it does not hold up the other requests of this process.
+        """
         given = raw or {}
         if self.house.gate.catalogue.find(operation).writes:
             self.demand_fresh()
         call = Call(
             operation, actor or self.actor, given, target, expected=expected, request_id=self.request_id, reason=reason or None
         )
-        return await self.house.perform(call)
+        return await self.house.perform(call, slow=slow)
 
     async def read(self, work: Callable[[Transaction], T]) -> T:
         """Read bookkeeping that no operation gives."""

@@ -166,7 +166,7 @@ def _taken(act: Act, login: str | None, own: int) -> tuple[Fault, ...]:
     other = admins.by_login(act.tx, login) if login else None
     if other is None or other.id == own:
         return ()
-    return (Fault("login", "LOGIN_TAKEN", f"login: {other.name} has the login {other.login} already. Choose another."),)
+    return (Fault("login", "LOGIN_TAKEN", f"login {other.login} belongs to {other.name} already. Choose another."),)
 
 
 def _update(act: Act) -> Outcome:

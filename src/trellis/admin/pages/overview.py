@@ -1,6 +1,5 @@
 """The overview: what there is, what is asked of the API, what happened last, and what wants looking at."""
 
-import asyncio
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
@@ -9,7 +8,6 @@ from starlette.responses import Response
 
 from trellis.admin.chart import chart
 from trellis.admin.page import Page, Visit
-from trellis.core.operation import Call
 
 _FEW: Final = 8
 _SHOWN: Final = 100
@@ -17,7 +15,7 @@ _SHOWN: Final = 100
 
 async def show(visit: Visit) -> Response:
     """Show everything at once."""
-    found: Mapping[str, Any] = (await visit.perform("overview.get")).value
+    found: Mapping[str, Any] = (await visit.perform("overview.get", slow=True)).value
     events = await visit.perform("events.list", {"order": "newest", "limit": _FEW})
     hours = [datetime.fromisoformat(hour["at"]) for hour in found["hours"]]
     labels = [(f"{hour:%H}", f"{hour.day} {hour:%b, %H}:00 UTC") for hour in hours]
@@ -32,8 +30,7 @@ async def show(visit: Visit) -> Response:
 
 async def check(visit: Visit) -> Response:
     """Look at every row, in a thread, and say what is wrong."""
-    gate, call = visit.house.gate, Call("check.list", visit.actor, {"limit": _SHOWN}, request_id=visit.request_id)
-    answer = await asyncio.to_thread(gate.run, call)
+    answer = await visit.perform("check.list", {"limit": _SHOWN}, slow=True)
     return visit.page("check.html", title="Check", found=answer.value, rows=sum(answer.value["checked"].values()))
 
 

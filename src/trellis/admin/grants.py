@@ -113,6 +113,8 @@ class Grid:
             return "Everything"
         if held == self.reading:
             return "Read everything"
+        if whole := next((row for row in self.rows if held == self.ticks[f"row:{row.resource}"]), None):
+            return f"Everything about {whole.title.lower()}"
         if len(held) == 1:
             return next(box.summary for box in self.boxes if box.name in held)
         return f"{len(held)} of {len(self.names)} operations"

@@ -1,9 +1,9 @@
 """What can be settled about an API key: the fields of the operations on keys, and the types that only they have."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from ipaddress import IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, Final
 
 from trellis.core.page import PAGING
@@ -62,6 +62,16 @@ class Networks:
 
     def schema(self) -> dict[str, Any]:
         return {"type": "array", "items": {"type": "string"}, "maxItems": 100}
+
+
+def within(networks: Iterable[str], others: Iterable[str]) -> bool:
+    """Say whether each of some networks, and at least one, lies in one of the others."""
+    inner, outer = [ip_network(one) for one in networks], [ip_network(one) for one in others]
+    return bool(inner) and all(any(_lies_in(one, other) for other in outer) for one in inner)
+
+
+def _lies_in(one: IPv4Network | IPv6Network, other: IPv4Network | IPv6Network) -> bool:
+    return one.version == other.version and int(other[0]) <= int(one[0]) and int(one[-1]) <= int(other[-1])
 
 
 _GRANTS: Final = Words()

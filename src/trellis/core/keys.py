@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from trellis.core.events import differing
-from trellis.core.key_fields import CHANGES, FILTERS, OVERLAP, REASON, SETTINGS
+from trellis.core.key_fields import CHANGES, FILTERS, OVERLAP, REASON, SETTINGS, within
 from trellis.core.operation import Act, Operation, Outcome
 from trellis.core.page import PER_PAGE, page_of
 from trellis.core.secret import Secret, new_secret
@@ -94,6 +94,14 @@ def state_of(key: Key, now: str) -> str:
 def version(key: Mapping[str, Any]) -> str:
     """Give the version of a written key: the same until one of its settings is changed. Being used makes no difference."""
     return version_of(encode([key[field.name if field.name != "expires" else "expiresAt"] for field in SETTINGS]))
+
+
+def widened(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Say whether a change of a written key lets it do more, for longer, from elsewhere, or without a trace."""
+    more = not set(after["grants"]) <= set(before["grants"])
+    longer = before["expiresAt"] is not None and (after["expiresAt"] is None or after["expiresAt"] > before["expiresAt"])
+    elsewhere = bool(before["addresses"]) and not within(after["addresses"], before["addresses"])
+    return more or longer or elsewhere or (before["logRequests"] and not after["logRequests"])
 
 
 # --- the operations -----------------------------------------------------------------------------------------------

@@ -11,8 +11,8 @@ from trellis.store.journal import Event
 from trellis.store.tables import events
 from trellis.store.transaction import Transaction
 
-PATIENCE: Final = 0.05  # seconds
-_STRETCH: Final = 10_000  # events; they are numbered without gaps
+PATIENCE: Final = 0.03  # seconds
+_STRETCH: Final = 2_000  # events; they are numbered without gaps
 _COLUMNS: Final = tuple(events.c[name] for name in Event.__slots__)
 _c = events.c
 

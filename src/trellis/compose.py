@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from trellis import __version__
-from trellis.core import admins, check, events, keys, nodes, overview
+from trellis.core import admins, audit, check, events, keys, may, nodes, overview, requests
 from trellis.core.gate import Gate
 from trellis.core.hello import HELLO
 from trellis.core.kind import NodeKind
@@ -21,8 +21,11 @@ def catalogue_of(kinds: Sequence[NodeKind]) -> Catalogue:
             HELLO,
             *(o for kind in kinds for o in nodes.operations(kind)),
             *keys.operations(),
+            *may.operations(),
             *admins.operations(),
             *events.operations(),
+            *audit.operations(),
+            *requests.operations(),
             *check.operations(),
             *overview.operations(),
         )

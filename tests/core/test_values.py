@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types of its own
 
-from trellis.core.keys import Expiry, Networks
+from trellis.core.key_fields import Expiry, Networks
 from trellis.core.values import (
     MAX_ID,
     Anything,

@@ -11,8 +11,8 @@ from tests.cast import MakeKey, Run
 from tests.witness import Witness
 from trellis.compose import catalogue_of
 from trellis.core.operation import Operation
+from trellis.core.route import Route, routes
 from trellis.kinds import KINDS
-from trellis.rest.http import Route, routes
 
 CATALOGUE: Final = catalogue_of(KINDS)
 NAMES: Final = frozenset(operation.name for operation in CATALOGUE.grantable)

@@ -11,9 +11,9 @@ from tests.cast import Run
 from trellis.core.kind import NodeKind
 from trellis.core.nodes import operations
 from trellis.core.operation import Catalogue
+from trellis.core.route import routes
 from trellis.core.values import Boolean, Choice, Field
 from trellis.rest.examples import given_of
-from trellis.rest.http import routes
 
 Json = dict[str, Any]
 

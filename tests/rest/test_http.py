@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trellis.compose import catalogue_of
+from trellis.core.route import VERBS, routes
 from trellis.errors import REASONS, Fault, Refused, refuse_faults
 from trellis.kinds import KINDS
-from trellis.rest.http import STATUS, VERBS, problem, routes
+from trellis.rest.http import STATUS, problem
 
 CONTRACT = {
     ("NO_API_KEY", "2S290/6"): 401,

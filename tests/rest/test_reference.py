@@ -14,10 +14,11 @@ from tests.rest.paper import GALLERIES
 from trellis.compose import catalogue_of
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Access
+from trellis.core.route import routes
 from trellis.errors import REASONS
 from trellis.kinds import KINDS
 from trellis.rest import reference
-from trellis.rest.http import STATUS, routes
+from trellis.rest.http import STATUS
 from trellis.rest.reference import POLICY, Reference
 from trellis.rest.refusals import WHEN
 from trellis.settings import Settings

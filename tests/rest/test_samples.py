@@ -18,8 +18,8 @@ from tests.cast import MakeKey, Run
 from tests.rest.paper import promises, set_the_scene
 from tests.service import Service
 from trellis.core.gate import Gate
+from trellis.core.route import routes
 from trellis.rest.examples import answer_of
-from trellis.rest.http import routes
 from trellis.rest.openapi import document
 from trellis.rest.samples import KEY, LANGUAGES, coloured, samples_of
 

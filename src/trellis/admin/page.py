@@ -29,6 +29,7 @@ import base64
 import binascii
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, Final, Protocol, TypeVar
 from urllib.parse import parse_qsl
 
@@ -95,6 +96,11 @@ class Submitted(Mapping[str, str]):
     def all(self, name: str) -> tuple[str, ...]:
         """Give every value that was sent under a name."""
         return tuple(value for sent, value in self.pairs if sent == name)
+
+    def digest(self, path: str) -> str:
+        """Give a digest of a form sent to a path: the same for the same values."""
+        sent = sorted(pair for pair in self.pairs if pair[0] != CSRF)
+        return blake2b(orjson.dumps([path, sent]), digest_size=16).hexdigest()
 
     def carried(self) -> tuple[tuple[str, str], ...]:
         """Give what may be carried through another page: everything but tokens and passwords, if it is not too much."""
@@ -198,6 +204,17 @@ class Visit:
         """Give what a write would do, by a dry run: nothing of it is kept. Raises Refused."""
         call = Call(operation, self.actor, {**(raw or {}), "dryRun": True}, target, request_id=self.request_id)
         return (await self.house.perform(call)).value
+
+    async def perform_once(self, token: str, operation: str, raw: Mapping[str, Any], target: int | None = None) -> Answer:
+        """Run a write that a form shall not cause twice. `token` was made for the form and came with it.
+
+        The same form sent again gets the first answer, `replayed` and without secrets. Raises Refused like `perform`, and
+        IDEMPOTENCY_KEY_REUSED for a form that has been sent before with other values.
+        """
+        self.demand_fresh()
+        once, fingerprint = f"panel/{token[:200]}", self.form.digest(self.path)
+        call = Call(operation, self.actor, raw, target, request_id=self.request_id, token=once, fingerprint=fingerprint)
+        return await self.house.perform(call)
 
     async def read(self, work: Callable[[Transaction], T]) -> T:
         """Read bookkeeping that no operation gives."""

@@ -13,12 +13,12 @@ import typer
 from trellis.cli.terminal import MISUSED, Failure, Json, act, community, show_json, show_table
 from trellis.compose import catalogue_of
 from trellis.core.operation import Catalogue, Operation
+from trellis.core.route import Route
+from trellis.core.route import routes as routes_of
 from trellis.core.values import whole_number
 from trellis.errors import Refused
 from trellis.kinds import KINDS
 from trellis.rest.bodies import from_query
-from trellis.rest.http import Route
-from trellis.rest.http import routes as routes_of
 from trellis.rest.openapi import document
 from trellis.settings import Settings
 

@@ -108,11 +108,16 @@ class Gate:
         return future
 
     def _write(self, operation: Operation, call: Call, given: Given, tx: Transaction) -> Answer:
+        return self._written(operation, call, given, tx)[0]
+
+    def _written(self, operation: Operation, call: Call, given: Given, tx: Transaction) -> tuple[Answer, Any]:
+        """Write; give the answer, and what may be kept of it: never a secret that is shown once."""
         now = self.now()
         outcome = operation.run(Act(call, given, tx, now, self.world))
+        kept = outcome.result if outcome.plan is None else outcome.plan
         if given.get(DRY_RUN.name):
-            raise Undo(Answer(outcome.result if outcome.plan is None else outcome.plan, dry=True))
-        return Answer(outcome.result, event=self._record(operation, call, outcome, tx, now))
+            raise Undo(Answer(kept, dry=True))
+        return Answer(outcome.result, event=self._record(operation, call, outcome, tx, now)), kept
 
     def _record(self, operation: Operation, call: Call, outcome: Outcome, tx: Transaction, now: str) -> int | None:
         return journal.append(tx, event_of(operation, call, outcome, now)) if outcome.happened else None
@@ -127,6 +132,6 @@ class Gate:
                     "This Idempotency-Key came with another request within the last 24 hours. Use a new key for a new request.",
                 )
             return Answer(kept[1], replayed=True)
-        answer = self._write(operation, call, given, tx)
-        journal.keep_answer(tx, key, token, call.fingerprint, answer.value, self.now())
+        answer, value = self._written(operation, call, given, tx)
+        journal.keep_answer(tx, key, token, call.fingerprint, value, self.now())
         return answer

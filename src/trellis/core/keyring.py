@@ -58,7 +58,7 @@ class Keyring:
         key = bearer.key
         if key.revoked_at or (key.expires_at and key.expires_at <= now):
             raise _invalid()
-        if key.addresses and not _allowed(address, key.addresses):
+        if key.addresses and not allowed(address, key.addresses):
             raise Refused(
                 "IP_ADDRESS_NOT_ALLOWED",
                 f"This key may not be used from {address}. Use it from an address on its list, or have this one added to it.",
@@ -101,7 +101,8 @@ def _invalid() -> Refused:
     )
 
 
-def _allowed(address: str, networks: Iterable[str]) -> bool:
+def allowed(address: str, networks: Iterable[str]) -> bool:
+    """Say whether an address is in one of some networks."""
     try:
         caller = ip_address(address)
     except ValueError:

@@ -1,138 +1,44 @@
 """API keys: the operations that make, change, rotate and revoke them, and the judgement of one that is presented."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from ipaddress import IPv6Network, ip_network
 from typing import Any, Final
 
 from trellis.core.events import differing
+from trellis.core.key_fields import CHANGES, FILTERS, OVERLAP, REASON, SETTINGS, within
 from trellis.core.operation import Act, Operation, Outcome
-from trellis.core.page import PAGING, PER_PAGE, page_of
+from trellis.core.page import PER_PAGE, page_of
 from trellis.core.secret import Secret, new_secret
 from trellis.core.values import (
-    Boolean,
-    Field,
     Given,
-    Integer,
-    Invalid,
-    Moment,
-    Text,
-    Words,
-    elements,
     invalid_id,
     moment,
     required,
-    shown,
 )
+from trellis.core.version import encode, version_of
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.store import keys
 from trellis.store.keys import Key
 from trellis.store.nodes import next_number
 
 _NAME_OF_SEQUENCE: Final = "keys"
-_MOST_OVERLAP: Final = 7
-
-
-@dataclass(frozen=True, slots=True)
-class Expiry:
-    """When a key ends: a moment, a span from now such as 90d or 12h, or null for never."""
-
-    widget: str = "text"
-
-    def parse(self, raw: Any) -> str | timedelta | None:
-        if raw in (None, "", "never"):
-            return None
-        text = raw.strip() if isinstance(raw, str) else ""
-        if text[-1:] in _SPANS and text[:-1].isdecimal() and len(text) <= 6 and 0 < int(text[:-1]) <= 36_500:
-            return timedelta(**{_SPANS[text[-1]]: int(text[:-1])})
-        try:
-            return Moment().parse(raw)
-        except Invalid:
-            raise Invalid(
-                f"must be a span such as 90d or 12h, a moment in ISO 8601, or null for never, not {shown(raw)}."
-            ) from None
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": ["string", "null"], "examples": ["90d", "2026-12-31T00:00:00Z"]}
-
-
-_SPANS: Final[Mapping[str, str]] = {"d": "days", "h": "hours"}
-
-
-@dataclass(frozen=True, slots=True)
-class Networks:
-    """A list of addresses and CIDR networks; an empty list is every address."""
-
-    widget: str = "text"
-
-    def parse(self, raw: Any) -> list[str]:
-        parts = elements(raw if raw is not None else [])
-        if parts is None or len(parts) > 100:
-            raise Invalid(f"must be at most 100 addresses or networks such as 192.0.2.0/24, not {shown(raw)}.")
-        return sorted({self._network(part) for part in parts})
-
-    @staticmethod
-    def _network(part: Any) -> str:
-        try:
-            network = ip_network(str(part).strip(), strict=False)
-        except ValueError:
-            raise Invalid(f"must be addresses or networks such as 192.0.2.0/24, not {shown(part)}.") from None
-        if isinstance(network, IPv6Network) and network.prefixlen >= 96 and (mapped := network.network_address.ipv4_mapped):
-            return f"{mapped}/{network.prefixlen - 96}"  # callers are compared by their IPv4 address
-        return str(network)
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": "array", "items": {"type": "string"}, "maxItems": 100}
-
-
-_GRANTS: Final = Words()
-_SETTINGS: Final = (
-    Field("name", Text(100, 1), "What the key is for; shown in lists and logs.", example="Calendar sync"),
-    Field(
-        "grants",
-        _GRANTS,
-        "The operations that it may run; `forums.*`, `*.list` and `*` stand for all that match now.",
-        default=(),
-    ),
-    Field("expires", Expiry(), "When it ends: 90d, 12h, a moment, or null for never."),
-    Field(
-        "addresses",
-        Networks(),
-        "From where it may be used: addresses or CIDR networks; none is everywhere.",
-        default=(),
-    ),
-    Field(
-        "rateLimit",
-        Integer(0, 10_000_000, nullable=True),
-        "Requests per minute; null is the service's limit, 0 is none.",
-    ),
-    Field("logRequests", Boolean(), "Whether its requests are written to the request log.", default=True),
-)
-_CHANGES: Final = (
-    Field("grant", _GRANTS, "Operations to add to the granted ones.", write_only=True),
-    Field("ungrant", _GRANTS, "Operations to take from the granted ones.", write_only=True),
-)
-_OVERLAP: Final = Field(
-    "overlapDays", Integer(0, _MOST_OVERLAP), "For how many days the old secret lives on beside the new one.", default=0
-)
-_REASON: Final = Field("reason", Text(500), "Why it is revoked; shown in the list.")
 
 
 def operations() -> tuple[Operation, ...]:
     """Give the operations on keys. All are for the panel and the terminal."""
     return (
-        Operation("keys.list", "List keys", "All keys, revoked ones too; never a secret.", _list, PAGING),
+        Operation("keys.list", "List keys", "All keys, revoked ones too; never a secret.", _list, FILTERS),
         Operation("keys.get", "Get a key", "One key by its id; never its secret.", _get, has_target=True),
-        Operation("keys.create", "Make a key", "Makes a key and shows it, once.", _create, _SETTINGS, writes=True),
+        Operation("keys.create", "Make a key", "Makes a key and shows it, once.", _create, SETTINGS, writes=True),
         Operation(
             "keys.update",
             "Change a key",
             "Changes a key's name, grants or limits.",
             _update,
-            _SETTINGS + _CHANGES,
+            SETTINGS + CHANGES,
             writes=True,
             has_target=True,
         ),
@@ -141,7 +47,7 @@ def operations() -> tuple[Operation, ...]:
             "Rotate a key",
             "Makes a new secret and shows it, once.",
             _rotate,
-            (_OVERLAP,),
+            (OVERLAP,),
             writes=True,
             has_target=True,
         ),
@@ -150,7 +56,7 @@ def operations() -> tuple[Operation, ...]:
             "Revoke a key",
             "Ends a key for good. It stays in the list and the log.",
             _revoke,
-            (_REASON,),
+            (REASON,),
             writes=True,
             has_target=True,
         ),
@@ -185,30 +91,47 @@ def state_of(key: Key, now: str) -> str:
     return "expired" if key.expires_at and key.expires_at <= now else "active"
 
 
+def version(key: Mapping[str, Any]) -> str:
+    """Give the version of a written key: the same until one of its settings is changed. Being used makes no difference."""
+    return version_of(encode([key[field.name if field.name != "expires" else "expiresAt"] for field in SETTINGS]))
+
+
+def widened(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Say whether a change of a written key lets it do more, for longer, from elsewhere, or without a trace."""
+    more = not set(after["grants"]) <= set(before["grants"])
+    longer = before["expiresAt"] is not None and (after["expiresAt"] is None or after["expiresAt"] > before["expiresAt"])
+    elsewhere = bool(before["addresses"]) and not within(after["addresses"], before["addresses"])
+    return more or longer or elsewhere or (before["logRequests"] and not after["logRequests"])
+
+
 # --- the operations -----------------------------------------------------------------------------------------------
 
 
 def _list(act: Act) -> Outcome:
     act.given.demand()
     page, per_page = act.given.get("page", 1), act.given.get("perPage", PER_PAGE)
-    total, found = keys.page(act.tx, per_page, (page - 1) * per_page)
-    return Outcome(page_of([written(key, act.now) for key in found], total, page, per_page))
+    filters = {name: act.given.get(name) for name in ("search", "state", "operation") if act.given.get(name)}
+    newest = act.given.get("order") == "newest"
+    total, listed = keys.page(act.tx, per_page, (page - 1) * per_page, filters, now=act.now, newest_first=newest)
+    return Outcome(page_of([written(key, act.now) for key in listed], total, page, per_page))
 
 
 def _get(act: Act) -> Outcome:
     act.given.demand()
-    return Outcome(written(_found(act), act.now))
+    return Outcome(written(found(act), act.now))
 
 
-def _found(act: Act) -> Key:
-    key = keys.find(act.tx, act.call.target or 0)
+def found(act: Act, number: int | None = None) -> Key:
+    """Give the key that a call is about, or another one. Raises Refused (INVALID_ID)."""
+    number = act.call.target if number is None else number
+    key = keys.find(act.tx, number or 0)
     if key is None:
-        raise invalid_id("key", act.call.target, "1T105/2")
+        raise invalid_id("key", number, "1T105/2")
     return key
 
 
 def _living(act: Act) -> Key:
-    key = _found(act)
+    key = found(act)
     if key.revoked_at:
         raise Refused("KEY_REVOKED", f"The key '{key.name}' was revoked at {key.revoked_at}. Make a new one.")
     return key
@@ -235,7 +158,7 @@ _BLANK: Final = Key(
 
 
 def _create(act: Act) -> Outcome:
-    given = required((replace(_SETTINGS[0], required=True),), act.given)
+    given = required((replace(SETTINGS[0], required=True),), act.given)
     settings, faults = _settled(act, given, _BLANK)
     if given.faults or faults:
         raise refuse_faults(given.faults + faults)
@@ -249,6 +172,8 @@ def _create(act: Act) -> Outcome:
 
 def _update(act: Act) -> Outcome:
     old = _living(act)
+    if act.call.expected and version(written(old, act.now)) not in act.call.expected:
+        raise Refused("PRECONDITION_FAILED", "Somebody has changed this key since you read it. Look at it again, and decide anew.")
     new, faults = _settled(act, act.given, old)
     if act.given.faults or faults:
         raise refuse_faults(act.given.faults + faults)

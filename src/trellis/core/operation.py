@@ -69,7 +69,8 @@ class Outcome(NamedTuple):
     """What an operation did. `result` goes back to the caller; the rest is for the event log.
 
     `happened` is false where nothing changed: then nothing is recorded. `changed` names the members in which an update made
-    a difference, write-only ones included. `plan` is what a dry run answers, where that is not the result.
+    a difference, write-only ones included. `plan` is what a dry run answers and what
+    is kept for an Idempotency-Key, where that is not the result: a secret is in neither.
     """
 
     result: Any

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from difflib import get_close_matches
+from ipaddress import ip_address
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
@@ -292,6 +293,24 @@ class Moment:
 def moment(when: datetime) -> str:
     """Write a moment as it is kept and sent: `2026-01-31T09:30:00.000Z`, always 24 characters."""
     return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@dataclass(frozen=True, slots=True)
+class IpAddress:
+    """An address of the network, IPv4 or IPv6; "" and null are none."""
+
+    widget: str = "text"
+
+    def parse(self, raw: Any) -> str | None:
+        if raw in (None, ""):
+            return None
+        try:
+            return str(ip_address(str(raw).strip()))
+        except ValueError:
+            raise Invalid(f"must be an address such as 192.0.2.7 or 2001:db8::1, not {shown(raw)}.") from None
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": ["string", "null"], "examples": ["192.0.2.7"]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,10 @@ from typing import Any, Final
 import orjson
 
 from trellis.core.operation import Operation
+from trellis.core.route import Route
 from trellis.errors import Refused
 from trellis.rest.examples import answer_of, plan_of
-from trellis.rest.http import STATUS, Route, problem
+from trellis.rest.http import STATUS, problem
 from trellis.rest.refusals import SHARED, WHEN, refusals_of
 from trellis.rest.schemas import Schema, component, ref
 

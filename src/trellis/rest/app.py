@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, urlencode
 from trellis.core.gate import Answer, Gate
 from trellis.core.keyring import Bearer, Keyring
 from trellis.core.operation import Access, Call, Operation
+from trellis.core.route import Route, routes
 from trellis.core.secret import redacted
 from trellis.core.values import MAX_ID, invalid_id, shown
 from trellis.core.version import encode, version_of
@@ -27,7 +28,7 @@ from trellis.rest.headers import (
     request_id,
     request_ids,
 )
-from trellis.rest.http import Route, problem, routes
+from trellis.rest.http import problem
 from trellis.rest.identify import presented_key
 from trellis.rest.limits import Allowance, Throttle
 from trellis.rest.log import Bookkeeper

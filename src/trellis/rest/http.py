@@ -1,31 +1,10 @@
-"""The one table between operations and HTTP: verb → method, path and status; refusal → status."""
+"""The one table between refusals and HTTP: refusal → status. Where operations are served stands in core/route.py."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
-from trellis.core.operation import Catalogue, Operation
 from trellis.core.version import encode
 from trellis.errors import Refused
-
-
-@dataclass(frozen=True, slots=True)
-class Spelling:
-    """How a verb is spelt in HTTP: its method, whether an id stands behind the path, and the status of success."""
-
-    method: str
-    with_id: bool
-    status: int
-
-
-VERBS: Final[Mapping[str, Spelling]] = {
-    "look": Spelling("GET", with_id=False, status=200),
-    "list": Spelling("GET", with_id=False, status=200),
-    "get": Spelling("GET", with_id=True, status=200),
-    "create": Spelling("POST", with_id=False, status=201),
-    "update": Spelling("POST", with_id=True, status=200),
-    "delete": Spelling("DELETE", with_id=True, status=200),
-}
 
 STATUS: Final[Mapping[str, int]] = {
     "NO_API_KEY": 401,
@@ -65,29 +44,6 @@ STATUS: Final[Mapping[str, int]] = {
     "BUSY": 503,
     "INTERNAL_ERROR": 500,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """Where an operation is served: method and path, `{id}` standing for the id; `also` are other paths to the same."""
-
-    operation: Operation
-    method: str
-    path: str
-    also: tuple[str, ...]
-    status: int
-
-
-def routes(catalogue: Catalogue) -> list[Route]:
-    """Give the route of every operation that REST serves, in the order of the catalogue."""
-    found: list[Route] = []
-    for operation in catalogue.values():
-        if operation.path is not None and operation.verb is not None:
-            spelling = VERBS[operation.verb]
-            tail = "/{id}" if spelling.with_id else ""
-            also = tuple(path + tail for path in operation.also)
-            found.append(Route(operation, spelling.method, operation.path + tail, also, spelling.status))
-    return found
 
 
 def problem(refused: Refused, base_url: str, request_id: str) -> tuple[int, bytes]:

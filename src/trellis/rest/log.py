@@ -20,6 +20,7 @@ _MOST: Final = 20_000  # requests that wait in memory; the oldest fall away when
 _EVERY: Final = 1.0  # seconds between batches
 _BATCH: Final = 2_000
 _PURGE_EVERY: Final = 600.0  # seconds
+_KEEP_USES: Final = 400  # days for which it is known what a key has used
 
 
 class Bookkeeper:
@@ -79,12 +80,12 @@ class Bookkeeper:
     async def purge(self) -> None:
         """Delete what is older than it is kept, a batch at a time, so that writes come between."""
         ago = self._gate.ago
-        successes, failures, answers = (
-            ago(timedelta(days=n)) for n in (self._settings.keep_successes, self._settings.keep_failures, 1)
+        successes, failures, answers, uses = (
+            ago(timedelta(days=n)) for n in (self._settings.keep_successes, self._settings.keep_failures, 1, _KEEP_USES)
         )
 
         def purge(tx: Transaction) -> int:
-            return journal.purge(tx, successes_before=successes, failures_before=failures, answers_before=answers)
+            return journal.purge(tx, successes_before=successes, failures_before=failures, answers_before=answers, uses_before=uses)
 
         try:
             while await asyncio.wrap_future(self._gate.store.write(purge)):  # noqa: ASYNC110  # a rest between batches, not a wait

@@ -5,10 +5,10 @@ from typing import Any, Final
 from trellis import __version__
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Access, Catalogue, Operation
+from trellis.core.route import Route, routes
 from trellis.core.values import MAX_ID, Permissions
 from trellis.rest.answers import HEADERS, answer_name, responses, shared_examples, shared_responses
 from trellis.rest.examples import given_of, id_of
-from trellis.rest.http import Route, routes
 from trellis.rest.schemas import DELETION_PLAN, FAULT, component, of_kind, parameter, problem_schema, ref
 
 Json = dict[str, Any]

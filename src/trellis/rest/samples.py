@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
 
+from trellis.core.route import Route
 from trellis.rest.examples import given_of, id_of
-from trellis.rest.http import Route
 from trellis.rest.openapi import takes_body
 
 LANGUAGES: Final[Mapping[str, str]] = {"curl": "curl", "python": "Python", "javascript": "JavaScript"}

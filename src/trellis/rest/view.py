@@ -10,11 +10,12 @@ from markupsafe import Markup, escape
 
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Access, Catalogue, Operation
+from trellis.core.route import Route, routes
 from trellis.core.values import Choice, Field, Permissions
 from trellis.errors import REASONS
 from trellis.rest.answers import STATUS_TEXT
 from trellis.rest.examples import answer_of, given_of, id_of, plan_of
-from trellis.rest.http import STATUS, Route, routes
+from trellis.rest.http import STATUS
 from trellis.rest.openapi import OWN_TAG, headers_taken, takes_body
 from trellis.rest.refusals import SHARED, WHEN, refusals_of
 from trellis.rest.samples import LANGUAGES, coloured, pretty, samples_of

@@ -100,3 +100,23 @@ def _plain(name: str) -> str:
     if not name.isidentifier() or not name.isascii():
         raise ValueError(f"not the name of a field: {name!r}")
     return name
+
+
+class Beside(ColumnElement[Any]):
+    """A column that no index is to be looked up by: SQLite, which keeps no statistics here, would take any one."""
+
+    inherit_cache = False
+
+    def __init__(self, column: ColumnElement[Any]) -> None:
+        self.column = column
+        self.type = column.type
+
+
+@compiles(Beside, "sqlite")
+def _beside_sqlite(element: Beside, compiler: Any, **kw: Any) -> str:
+    return f"+{compiler.process(element.column, **kw)}"
+
+
+@compiles(Beside, "postgresql")
+def _beside_postgresql(element: Beside, compiler: Any, **kw: Any) -> str:
+    return str(compiler.process(element.column, **kw))

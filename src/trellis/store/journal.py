@@ -1,6 +1,6 @@
 """What happened: the event log, the request log, and the answers kept for idempotency keys."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.nodes import next_number
-from trellis.store.tables import answers, events, requests
+from trellis.store.tables import answers, events, key_uses, requests
 from trellis.store.transaction import Statement, Transaction
 
 
@@ -101,25 +101,44 @@ class Request(NamedTuple):
 
 _COLUMNS = ", ".join(Request._fields)
 _NUMBERS = {"key_id", "status", "duration"}
+_ROWS = {True: "json_each(:batch)", False: "jsonb_array_elements(%(batch)s::jsonb)"}
 
 
-def _batched(values: Iterable[str], rows: str) -> str:
+def _member(name: str, *, sqlite: bool) -> str:
+    """Write a member of one request of a batch."""
+    number = Request._fields.index(name)
+    if sqlite:
+        return f"json_extract(value, '$[{number}]')"
+    return f"(value ->> {number})::{'bigint' if name in _NUMBERS else 'text'}"
+
+
+def _batched(*, sqlite: bool) -> str:
     """Write one statement for a whole batch: row by row, writer and event loop would take turns with the interpreter's lock."""
-    return f"INSERT INTO requests ({_COLUMNS}) SELECT {', '.join(values)} FROM {rows}"  # noqa: S608  # names of columns, no values
+    values = ", ".join(_member(name, sqlite=sqlite) for name in Request._fields)
+    return f"INSERT INTO requests ({_COLUMNS}) SELECT {values} FROM {_ROWS[sqlite]}"  # noqa: S608  # names of columns, no values
 
 
-_LOG = {
-    True: _batched((f"json_extract(value, '$[{n}]')" for n in range(len(Request._fields))), "json_each(:batch)"),
-    False: _batched(
-        (f"(value ->> {n})::{'bigint' if name in _NUMBERS else 'text'}" for n, name in enumerate(Request._fields)),
-        "jsonb_array_elements(%(batch)s::jsonb)",
-    ),
-}
+def _counted(*, sqlite: bool) -> str:
+    """Write the statement that adds a batch to what keys have used by day."""
+    key, at, operation, status = (_member(name, sqlite=sqlite) for name in ("key_id", "at", "operation", "status"))
+    latest = "max" if sqlite else "greatest"
+    return (
+        "INSERT INTO key_uses (key_id, day, operation, status, times, last_at) "  # noqa: S608  # names of columns, no values
+        f"SELECT {key}, substr({at}, 1, 10), coalesce({operation}, ''), {status}, count(*), max({at}) "
+        f"FROM {_ROWS[sqlite]} WHERE {key} IS NOT NULL GROUP BY 1, 2, 3, 4 "
+        "ON CONFLICT (key_id, day, operation, status) DO UPDATE SET times = key_uses.times + excluded.times, "
+        f"last_at = {latest}(key_uses.last_at, excluded.last_at)"
+    )
+
+
+_LOG = {sqlite: (_batched(sqlite=sqlite), _counted(sqlite=sqlite)) for sqlite in (True, False)}
 
 
 def log_requests(tx: Transaction, batch: Sequence[Request]) -> None:
-    """Write answered requests."""
-    tx.raw.execute(_LOG[tx.sqlite], {"batch": tx.encoded([tuple(request) for request in batch])})
+    """Write answered requests, and count them."""
+    encoded = {"batch": tx.encoded([tuple(request) for request in batch])}
+    for statement in _LOG[tx.sqlite]:
+        tx.raw.execute(statement, encoded)
 
 
 def request_page(tx: Transaction, limit: int = 100) -> list[Request]:
@@ -128,7 +147,9 @@ def request_page(tx: Transaction, limit: int = 100) -> list[Request]:
     return [Request(*row) for row in tx.connection.execute(sa.select(*columns).order_by(requests.c.id.desc()).limit(limit))]
 
 
-def purge(tx: Transaction, *, successes_before: str, failures_before: str, answers_before: str, most: int = 5000) -> int:
+def purge(
+    tx: Transaction, *, successes_before: str, failures_before: str, answers_before: str, uses_before: str = "", most: int = 5000
+) -> int:
     """Delete what is older than it is kept, at most `most` requests at a time; give the number of rows deleted."""
     old = sa.or_(
         sa.and_(requests.c.status < 400, requests.c.at < successes_before),
@@ -136,4 +157,5 @@ def purge(tx: Transaction, *, successes_before: str, failures_before: str, answe
     )
     stale = sa.select(requests.c.id).where(requests.c.at < max(successes_before, failures_before), old).limit(most)
     gone = tx.connection.execute(sa.delete(requests).where(requests.c.id.in_(stale))).rowcount
+    gone += tx.connection.execute(sa.delete(key_uses).where(key_uses.c.day < uses_before[:10])).rowcount
     return gone + tx.connection.execute(sa.delete(answers).where(answers.c.at < answers_before)).rowcount

@@ -1,6 +1,6 @@
 """The rows of API keys."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -61,11 +61,33 @@ def named(tx: Transaction, name: str) -> list[Key]:
     return [Key(*row) for row in tx.connection.execute(sa.select(*_COLUMNS).where(_c.name == name).order_by(_c.id))]
 
 
-def page(tx: Transaction, limit: int, offset: int) -> tuple[int, list[Key]]:
-    """Read a page of keys, revoked ones too, and how many there are."""
-    total = tx.connection.execute(sa.select(sa.func.count()).select_from(keys)).scalar_one()
-    rows = tx.connection.execute(sa.select(*_COLUMNS).order_by(_c.id).limit(limit).offset(offset))
+def page(
+    tx: Transaction, limit: int, offset: int, filters: Mapping[str, Any] | None = None, *, now: str = "", newest_first: bool = False
+) -> tuple[int, list[Key]]:
+    """Read a page of keys, revoked ones too, and how many there are.
+
+    `filters` may hold search (a part of the name or of the public part), state, and operation (one that was granted);
+    states hold at `now`.
+    """
+    conditions = _conditions(filters or {}, now)
+    total = tx.connection.execute(sa.select(sa.func.count()).select_from(keys).where(*conditions)).scalar_one()
+    order = _c.id.desc() if newest_first else _c.id
+    rows = tx.connection.execute(sa.select(*_COLUMNS).where(*conditions).order_by(order).limit(limit).offset(offset))
     return total, [Key(*row) for row in rows]
+
+
+def _conditions(filters: Mapping[str, Any], now: str) -> list[sa.ColumnElement[bool]]:
+    found: list[sa.ColumnElement[bool]] = []
+    if search := filters.get("search"):
+        public = str(search).removeprefix("trl_").partition("_")[0]
+        found.append(sa.or_(_c.name.icontains(search, autoescape=True), _c.public.contains(public or search, autoescape=True)))
+    if state := filters.get("state"):
+        ended = _c.expires_at <= now
+        living = {"expired": ended, "active": sa.or_(_c.expires_at.is_(None), sa.not_(ended))}
+        found.append(_c.revoked_at.is_not(None) if state == "revoked" else sa.and_(_c.revoked_at.is_(None), living[state]))
+    if operation := filters.get("operation"):
+        found.append(sa.cast(_c.grants, sa.Text).contains(f'"{operation}"', autoescape=True))
+    return found
 
 
 def insert(tx: Transaction, key: Key) -> None:

@@ -106,9 +106,24 @@ requests = sa.Table(
     sa.Column("duration", sa.Integer, nullable=False),  # microseconds
     sa.Column("request_id", PLAIN, nullable=False),
     sa.Column("error", PLAIN),
-    sa.Index("requests_by_time", "at"),
     sa.Index("requests_by_key", "key_id", "at"),
+    sa.Index("requests_by_operation", "operation", "at"),
+    sa.Index("requests_by_address", "address", "at"),
+    sa.Index("requests_by_status", "status", "at"),
     sa.Index("requests_by_outcome", "at", "status"),
+)
+
+# How often a key ran an operation on a day (UTC), by status: kept for longer than the requests themselves.
+key_uses = sa.Table(
+    "key_uses",
+    METADATA,
+    sa.Column("key_id", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("day", PLAIN, primary_key=True),
+    sa.Column("operation", PLAIN, primary_key=True),  # "" for a path that no operation has
+    sa.Column("status", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("times", NUMBER, nullable=False),
+    sa.Column("last_at", PLAIN, nullable=False),
+    sa.Index("key_uses_by_day", "day"),
 )
 
 # --- the panel ----------------------------------------------------------------------------------------------------

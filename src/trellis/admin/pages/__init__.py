@@ -3,13 +3,17 @@
 from typing import Final
 
 from trellis.admin.page import Page
-from trellis.admin.pages import account, administrators, entrance, first_run, nodes, overview
+from trellis.admin.pages import account, administrators, entrance, events, first_run, key, keys, nodes, overview, requests
 from trellis.core.kind import NodeKind
 
 PAGES: Final[tuple[Page, ...]] = (
     *first_run.PAGES,
     *entrance.PAGES,
     *overview.PAGES,
+    *keys.PAGES,
+    *key.PAGES,
+    *requests.PAGES,
+    *events.PAGES,
     *administrators.PAGES,
     *account.PAGES,
 )

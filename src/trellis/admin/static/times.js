@@ -1,5 +1,6 @@
 // Shows moments in the reader's own time zone; the page has them in UTC.
 const shape = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const seconds = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
 
 export function times(root) {
@@ -7,6 +8,6 @@ export function times(root) {
     const at = new Date(time.dateTime);
     if (Number.isNaN(at.getTime())) continue;
     time.title = exact.format(at);
-    if ("time" in time.dataset) time.textContent = shape.format(at);
+    if ("time" in time.dataset) time.textContent = (time.dataset.time === "seconds" ? seconds : shape).format(at);
   }
 }

@@ -1,0 +1,47 @@
+// The grid of grants and the page that shows a key. Both work without this: the buttons then send the form.
+for (const grid of document.querySelectorAll("[data-grants]")) {
+  const boxes = [...grid.querySelectorAll("input[name=grants][type=checkbox]")];
+  const count = grid.querySelector("[data-grants-count]");
+  const tell = () => {
+    count.textContent = `${boxes.filter((box) => box.checked).length} of ${grid.dataset.all} operations ticked`;
+  };
+  const meant = {
+    all: () => boxes,
+    read: () => boxes.filter((box) => "reads" in box.dataset),
+    none: () => [],
+    row: (name) => boxes.filter((box) => box.dataset.row === name),
+    column: (name) => boxes.filter((box) => box.dataset.column === name),
+  };
+  for (const button of grid.querySelectorAll("[data-tick]")) {
+    button.addEventListener("click", (event) => {
+      event.preventDefault();
+      const [what, name] = button.dataset.tick.split(":");
+      const chosen = meant[what](name);
+      if (name === undefined) boxes.forEach((box) => (box.checked = chosen.includes(box)));
+      else {
+        const full = chosen.every((box) => box.checked);
+        chosen.forEach((box) => (box.checked = !full));
+      }
+      tell();
+    });
+  }
+  grid.addEventListener("change", tell);
+  tell(); // the browser may have kept the ticks of an earlier visit
+}
+
+// A date of one's own is asked for only when it is wanted.
+const ends = document.getElementById("field-expires");
+const until = document.querySelector(".until");
+if (ends && until) {
+  const follow = () => (until.hidden = ends.value !== "date");
+  ends.addEventListener("change", follow);
+  follow();
+}
+
+// A key that was shown is gone when the page is left, even if the browser keeps the page for the back button.
+addEventListener("pagehide", () => {
+  for (const part of document.querySelectorAll("[data-once]")) {
+    part.querySelectorAll(".notice, .field").forEach((one) => one.remove());
+    part.querySelector("[data-gone]").hidden = false;
+  }
+});

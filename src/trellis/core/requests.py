@@ -1,0 +1,186 @@
+"""The request log as administrators read it: searched, one request with the event that it made, and what a key has used."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from trellis.core.keys import found
+from trellis.core.operation import Act, Operation, Outcome
+from trellis.core.values import Choice, Field, Integer, Invalid, IpAddress, Moment, Text, invalid_id, moment, required, shown
+from trellis.store import audit, requests
+from trellis.store.keys import Key
+from trellis.store.requests import Logged, Place
+
+DAYS: Final = 30
+CLASSES: Final = ("2xx", "3xx", "4xx", "5xx")
+METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+_BEFORE: Final = timedelta(minutes=1)  # a write may wait for as long before it is answered and logged
+_AFTER: Final = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A status of HTTP such as 404, or a class of them such as 4xx."""
+
+    widget: str = "text"
+
+    def parse(self, raw: Any) -> str | None:
+        text = str(raw if raw is not None else "").strip().lower()
+        if not text:
+            return None
+        if text in CLASSES or (text.isdecimal() and text.isascii() and 100 <= int(text[:4]) <= 599):
+            return text
+        raise Invalid(f"must be a status such as 404, or 2xx, 3xx, 4xx or 5xx, not {shown(raw)}.")
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": ["string", "null"], "examples": ["404", "4xx"]}
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """A place in the log, as a list tells it in `next`."""
+
+    widget: str = "hidden"
+
+    def parse(self, raw: Any) -> Place | None:
+        if raw in (None, ""):
+            return None
+        at, _, number = str(raw).rpartition("_")
+        if not number.isdecimal() or not number.isascii() or len(number) > 18:
+            raise Invalid(f"must be the `next` of an earlier list, not {shown(raw)}.")
+        return Moment().parse(at) or "", int(number)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": ["string", "null"]}
+
+
+FILTERS: Final = (
+    Field("key", Integer(0, nullable=True), "Only requests with the key of this id; 0 is requests without a good key."),
+    Field("operation", Text(100), "Only requests for this operation."),
+    Field("method", Choice({name: f"Only {name}." for name in METHODS}), "Only requests with this method."),
+    Field("status", Status(), "Only requests with this status, or this class of them: 404, 4xx."),
+    Field("path", Text(200), "Only requests whose path holds this text."),
+    Field("address", IpAddress(), "Only requests from this address."),
+    Field("from", Moment(nullable=True), "Only requests at or after this moment."),
+    Field("to", Moment(nullable=True), "Only requests before this moment."),
+    Field("slower", Integer(0, 3_600_000, nullable=True), "Only requests that took at least as many milliseconds."),
+)
+_PAGE: Final = (
+    Field("limit", Integer(1, 500), "How many at most.", default=50),
+    Field("before", Cursor(), "Where to go on: the `next` of the list before."),
+)
+
+
+_KEY: Final = Field("key", Integer(1), "The key's id.", required=True)
+
+
+def operations() -> tuple[Operation, ...]:
+    """Give the operations of the request log. All are for the panel and the terminal."""
+    return (
+        Operation(
+            "requests.list",
+            "Search the request log",
+            "Requests to the API, the newest first. A search that would take long ends early and says from where to go on.",
+            _list,
+            FILTERS + _PAGE,
+        ),
+        Operation("requests.get", "Get a logged request", "One request, and the event that it left.", _get, has_target=True),
+        Operation(
+            "requests.summary",
+            "Sum up a key's requests",
+            "What a key has done by day and by operation, and what it was granted and has not used for 30 days.",
+            _summary,
+            (_KEY,),
+        ),
+    )
+
+
+_SAME: Final = ("operation", "method", "path", "address")
+
+
+def _list(act: Act) -> Outcome:
+    given = act.given
+    given.demand()
+    filters: dict[str, Any] = {name: given.get(name) for name in _SAME if given.get(name)}
+    if given.get("key") is not None:
+        filters["key_id"] = given.get("key")
+    if status := given.get("status"):
+        filters |= {"kind": int(status[0])} if status.endswith("xx") else {"status": int(status)}
+    if given.get("slower"):
+        filters["slower"] = given.get("slower") * 1000
+    filters |= {ours: given.get(name) for name, ours in (("from", "since"), ("to", "until")) if given.get(name)}
+    result = requests.search(act.tx, filters, given.get("limit", 50), given.get("before"))
+    return Outcome(
+        {
+            "results": [written(one) for one in result.found],
+            "next": f"{result.next[0]}_{result.next[1]}" if result.next else None,
+            "searchedTo": result.next[0] if result.next and not result.patient else None,
+            "about": requests.estimate(act.tx),
+        }
+    )
+
+
+def written(logged: Logged) -> dict[str, Any]:
+    """Write a request for a reader; the duration in milliseconds."""
+    request = logged.request
+    return {
+        "id": logged.id,
+        "at": request.at,
+        "method": request.method,
+        "path": request.path,
+        "operation": request.operation,
+        "keyId": request.key_id,
+        "address": request.address,
+        "status": request.status,
+        "duration": request.duration / 1000,
+        "requestId": request.request_id,
+        "error": request.error,
+    }
+
+
+def _get(act: Act) -> Outcome:
+    act.given.demand()
+    logged = requests.find(act.tx, act.call.target or 0)
+    if logged is None:
+        raise invalid_id("request", act.call.target, "1T107/1")
+    request, event = logged.request, None
+    if request.operation is not None and request.status < 400:
+        at = datetime.fromisoformat(request.at)
+        since, until = moment(at - _BEFORE), moment(at + _AFTER)
+        event = audit.of_request(act.tx, request.operation, request.request_id, since, until)
+    return Outcome(written(logged) | {"event": event})
+
+
+# --- what a key has used ------------------------------------------------------------------------------------------
+
+
+def _summary(act: Act) -> Outcome:
+    required((_KEY,), act.given).demand()
+    key = found(act, act.given.get("key"))
+    today = datetime.fromisoformat(act.now).replace(hour=0, minute=0, second=0, microsecond=0)
+    days = [moment(today - timedelta(days=back)) for back in reversed(range(DAYS))]
+    counted = requests.uses_by_day(act.tx, key.id, days[0])
+    used = requests.uses(act.tx, key.id)
+    return Outcome(
+        {
+            "days": [{"at": day, **{name: counted.get((day[:10], int(name[0])), 0) for name in CLASSES}} for day in days],
+            "operations": [
+                {"operation": u.operation, "times": u.times, "lastAt": u.last_at, "refused": u.refused, "refusedAt": u.refused_at}
+                for u in used
+            ],
+            "unused": _unused(act, key, used),
+        }
+    )
+
+
+def _unused(act: Act, key: Key, used: Sequence[requests.Use]) -> list[str] | None:
+    """Name what the key has held for 30 days without using it; None where its requests were not logged all the time."""
+    since = moment(datetime.fromisoformat(act.now) - timedelta(days=DAYS))
+    held, logged = set(key.grants), key.log_requests
+    for event in audit.search(act.tx, {"resource": "keys", "resource_id": key.id, "since": since}, 500).found:
+        before = event.before or {"grants": [], "logRequests": True}
+        held &= set(before["grants"])
+        logged = logged and before["logRequests"]
+    recently = {use.operation for use in used if use.last_at and use.last_at >= since}
+    return sorted(held - recently) if logged else None

@@ -1,0 +1,35 @@
+"""The request log is searched by operation, address and status, and what keys use is counted by day."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0005"
+down_revision = "0002"
+branch_labels = None
+depends_on = None
+
+_PLAIN = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+_NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+
+def upgrade() -> None:
+    """Make an index for each thing that the log is searched by, and count what keys have used as far as it is known."""
+    op.create_index("requests_by_operation", "requests", ["operation", "at"])
+    op.create_index("requests_by_address", "requests", ["address", "at"])
+    op.create_index("requests_by_status", "requests", ["status", "at"])
+    op.drop_index("requests_by_time", "requests")  # requests_by_outcome begins with the time too
+    op.create_table(
+        "key_uses",
+        sa.Column("key_id", _NUMBER, primary_key=True, autoincrement=False),
+        sa.Column("day", _PLAIN, primary_key=True),
+        sa.Column("operation", _PLAIN, primary_key=True),
+        sa.Column("status", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("times", _NUMBER, nullable=False),
+        sa.Column("last_at", _PLAIN, nullable=False),
+    )
+    op.create_index("key_uses_by_day", "key_uses", ["day"])
+    op.execute(
+        "INSERT INTO key_uses (key_id, day, operation, status, times, last_at) "
+        "SELECT key_id, substr(at, 1, 10), coalesce(operation, ''), status, count(*), max(at) "
+        "FROM requests WHERE key_id IS NOT NULL GROUP BY 1, 2, 3, 4"
+    )

@@ -17,6 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from trellis import __version__
+from trellis.admin.outline import colour, marks
 from trellis.admin.page import PREFIX, Visit
 from trellis.admin.static import Static
 from trellis.core.kind import NodeKind
@@ -87,6 +88,8 @@ class View:
             community=community,
             version=__version__,
             prefix=PREFIX,
+            marks=marks,
+            colour=colour,
             kinds={kind.name: kind for kind in in_order(kinds)},
         )
         self.environment.filters.update(time=time, ago=ago, number=number, plural=plural, query=query)

@@ -3,13 +3,35 @@
 import re
 
 import pytest
+from starlette.testclient import TestClient
 
-from tests.admin.conftest import Visitor, words
+from tests.admin.conftest import MakeVisitor, Visitor, words
 from tests.admin.drawn import form
 from tests.cast import Cast, Events, Run
+from trellis.admin.app import Panel
+from trellis.compose import compose
+from trellis.core.kind import NodeKind
 from trellis.core.operation import Catalogue
+from trellis.core.values import Field, Groups, Moment, Text
 from trellis.kinds import KINDS
+from trellis.settings import Settings
 
+SHELVES = NodeKind(
+    name="shelves",
+    singular="shelf",
+    title="Shelves",
+    application="Library",
+    path="/library/shelves",
+    doc="Where books stand.",
+    code="Z999",
+    tree=True,
+    fields=(
+        Field("label", Text(20, 1), "What is written on it.", required=True),
+        Field("opened", Moment(nullable=True), "Since when."),
+        Field("readers", Groups(), "Who may read there.", default="*"),
+    ),
+    options={"browse": "Look at the books."},
+)
 SCRIPT = "<script>alert(1)</script>"
 
 
@@ -147,3 +169,24 @@ def test_every_operation_of_every_kind_can_be_reached(admin: Visitor, cast: Cast
         assert f"/admin/events?resource={kind.name}&amp;resourceId={one}" in shown.text
     assert reached == {name for name, operation in catalogue.items() if operation.kind is not None}
     assert len(reached) == 5 * len(KINDS) == 25
+
+
+def test_a_new_kind_needs_no_page(settings: Settings, mira: int, visitor: MakeVisitor) -> None:
+    gate = compose(settings, (*KINDS, SHELVES))
+    with TestClient(Panel(gate, settings), "http://panel.example", client=("192.0.2.7", 50000)) as client:
+        admin = Visitor(client)
+        assert admin.sign_in().status_code == 303
+        assert "Make the first shelf" in words(admin.get("/shelves"))
+        new = form(admin.get("/shelves/new"), "/new")
+        refused = admin.post("/shelves/new", new.filled(name="A"))
+        assert (refused.status_code, "Label" in words(refused)) == (400, True)
+        assert admin.post("/shelves/new", new.filled(name="A", label="Novels")).status_code == 303
+        assert _names(admin.get("/shelves").text) == ["A"]
+        one = form(admin.get("/shelves/1"), "/1")
+        assert one["label"] == "Novels"
+        assert admin.post("/shelves/1", one.filled(("permissions.browse", "3"), label="Plays")).status_code == 303
+        assert _names(admin.get("/shelves/level").text) == ["A"]
+        assert "browse" in words(admin.get("/groups/3/access?kind=shelves&option=browse")).lower()
+        gone = form(admin.get("/shelves/1/delete"), "/delete")
+        assert admin.post("/shelves/1/delete", gone.filled(_do="delete")).status_code == 303
+    gate.store.close()

@@ -17,7 +17,7 @@ from trellis.errors import Refused
 from trellis.store import nodes
 
 _FATE: Final = "deleteChildrenOrMove"
-_NAMED: Final = 12  # of those that go or move, the first are named
+_NAMED: Final = 8  # of those that go or move, the first are named
 _TAKEN: Final = frozenset({"fate", "to"})
 _CHANGED: Final = "What would go has changed since this page was made. Look again: this is how it is now."
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from trellis.admin.forms import Form
@@ -61,6 +61,13 @@ class NodeForm:
         if raw.get("position") == "":
             del raw["position"]
         return raw
+
+    def at_fault(self, refused: Refused) -> None:
+        """Put a refusal on the form, each fault at its field."""
+        self.form.at_fault(refused)
+        for fault in self.form.faults:
+            if (name := self.form.place(fault)) in self.pickers:
+                self.pickers[name] = replace(self.pickers[name], fault=self.form.sentence(fault))
 
     def without(self, name: str) -> bool:
         """Say whether a secret shall be taken away."""
@@ -164,7 +171,7 @@ async def blank(visit: Visit, kind: NodeKind, typed: Submitted | None = None) ->
             visit,
             kind,
             "parentId",
-            made.form["parentId"].value,
+            str(values.get("parentId") or "") if typed is None else typed.get("parentId", ""),
             nothing="The top level",
             label="Under",
             help=f"The {kind.singular} that it stands under.",

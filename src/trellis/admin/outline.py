@@ -8,29 +8,29 @@ from urllib.parse import urlencode
 from trellis.admin.page import Visit
 from trellis.admin.versions import own
 from trellis.core.kind import NodeKind
-from trellis.core.values import MAX_ID
+from trellis.core.values import MAX_ID, Boolean, Color, Field
 from trellis.store import outline
 
 PER_LEVEL: Final = 100
 _MOST_OPEN: Final = 40
+_MOST_ROWS: Final = 400  # on one page, beside its first level; what would come after them leads to a page of its own too
 _DEEPEST: Final = 8  # levels below each other on one page; further down a node leads to a page of its own
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One node in its level. `count` is the number of its children; `level` holds them if it is open."""
+    """One node in its level. `count` is the number of its children; `level` holds them if it is open.
+
+    `toggle` is the address that opens or closes it; where it `leads_away`, its children are shown on a page of their own.
+    """
 
     record: Mapping[str, Any]
     count: int
     barren: bool
     version: str
     toggle: str
+    leads_away: bool
     level: "Level | None" = None
-
-    @property
-    def leads_away(self) -> bool:
-        """Whether its children are shown on a page of their own."""
-        return "under=" in self.toggle and "open=" not in self.toggle
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,30 +77,61 @@ def _listed(ids: frozenset[int]) -> str:
 
 async def level(visit: Visit, kind: NodeKind, wish: Wish, depth: int = 0) -> Level:
     """Read one page of a level, and the levels of those of its nodes that are open."""
-    return await _level(visit, kind, wish, wish.under, wish.page, depth)
+    return await _Reading(visit, kind, wish).level(wish.under, wish.page, depth)
 
 
-async def _level(visit: Visit, kind: NodeKind, wish: Wish, parent: int | None, page: int, depth: int) -> Level:
-    asked: dict[str, Any] = {"sortBy": "position", "perPage": PER_LEVEL, "page": page}
-    if kind.tree:
-        asked["parentId"] = "root" if parent is None else parent
-    found = (await visit.perform(kind.operation("list"), asked)).value
-    counts = await _counts(visit, kind, [record["id"] for record in found["results"]])
-    rows = []
-    for record in found["results"]:
+class _Reading:
+    """The reading of one page of the tree."""
+
+    def __init__(self, visit: Visit, kind: NodeKind, wish: Wish) -> None:
+        self._visit, self._kind, self._wish = visit, kind, wish
+        self._room = _MOST_ROWS
+
+    async def level(self, parent: int | None, page: int, depth: int) -> Level:
+        kind = self._kind
+        asked: dict[str, Any] = {"sortBy": "position", "perPage": PER_LEVEL, "page": page}
+        if kind.tree:
+            asked["parentId"] = "root" if parent is None else parent
+        found = (await self._visit.perform(kind.operation("list"), asked)).value
+        counts = await _counts(self._visit, kind, [record["id"] for record in found["results"]])
+        rows = [await self._row(record, counts.get(record["id"], 0), depth) for record in found["results"]]
+        left = max(0, found["totalResults"] - page * PER_LEVEL)
+        return Level(parent, tuple(rows), found["totalResults"], page, found["totalPages"], left)
+
+    async def _row(self, record: Mapping[str, Any], count: int, depth: int) -> Row:
         number = record["id"]
-        deeper = depth + 1 < _DEEPEST
+        wanted = bool(count) and number in self._wish.open
+        here = depth + 1 < _DEEPEST and not (wanted and self._room <= 0)
         below = None
-        if deeper and number in wish.open and counts.get(number):
-            below = await _level(visit, kind, wish, number, 1, depth + 1)
-        toggle = wish.address(kind, toggle=number) if deeper else Wish(number).address(kind)
-        rows.append(Row(record, counts.get(number, 0), kind.barren(record), own(record), toggle, below))
-    left = max(0, found["totalResults"] - page * PER_LEVEL)
-    return Level(parent, tuple(rows), found["totalResults"], page, found["totalPages"], left)
+        if here and wanted:
+            self._room -= min(count, PER_LEVEL)
+            below = await self.level(number, 1, depth + 1)
+        toggle = self._wish.address(self._kind, toggle=number) if here else Wish(number).address(self._kind)
+        return Row(record, count, self._kind.barren(record), own(record), toggle, leads_away=not here, level=below)
 
 
 async def _counts(visit: Visit, kind: NodeKind, ids: list[int]) -> dict[int, int]:
     return await visit.read(lambda tx: outline.child_counts(tx, kind.name, ids)) if kind.tree else {}
+
+
+def _telling(kind: NodeKind) -> tuple[tuple[Field, ...], tuple[Field, ...], Field | None]:
+    """Choose the fields that are told beside a name: choices that lists filter by, what is so by itself, and the colour."""
+    chosen = tuple(f for f in kind.fields if f.listed)
+    so = tuple(f for f in kind.answered if f.read_only and isinstance(f.type, Boolean))
+    return chosen, so, next((f for f in kind.fields if isinstance(f.type, Color)), None)
+
+
+def marks(kind: NodeKind, record: Mapping[str, Any]) -> list[str]:
+    """Give the few words that stand beside a node's name."""
+    chosen, so, _ = _telling(kind)
+    words = [str(record[f.name]).capitalize() for f in chosen if record[f.name] != f.default]
+    return words + [f.label for f in so if record[f.name] is True]
+
+
+def colour(kind: NodeKind, record: Mapping[str, Any]) -> str:
+    """Give a node's colour, or ""."""
+    field = _telling(kind)[2]
+    return "" if field is None else record[field.name] or ""
 
 
 async def shown_at(visit: Visit, kind: NodeKind, record: Mapping[str, Any]) -> str:

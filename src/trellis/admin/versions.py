@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import orjson
+
 from trellis.admin.page import Visit
 from trellis.core.gate import Answer
 from trellis.core.kind import NodeKind
@@ -25,12 +27,17 @@ def whole(record: Mapping[str, Any]) -> str:
 
 def own(record: Mapping[str, Any]) -> str:
     """Give the version of what is a node's own: a shift among its siblings or another name above it makes no new one."""
-    return version_of(encode({name: value for name, value in record.items() if name not in _OTHERS}))
+    return _version(record, _OTHERS)
 
 
 def content(record: Mapping[str, Any]) -> str:
     """Give the version of what a node's form shows: moving it makes no new one."""
-    return version_of(encode({name: value for name, value in record.items() if name not in _PLACE}))
+    return _version(record, _PLACE)
+
+
+def _version(record: Mapping[str, Any], without: frozenset[str]) -> str:
+    kept = {name: value for name, value in record.items() if name not in without}
+    return version_of(orjson.dumps(kept, option=orjson.OPT_SORT_KEYS))  # PostgreSQL gives what an event keeps in its own order
 
 
 class Conflict(Exception):

@@ -29,7 +29,7 @@ async def create(kind: NodeKind, visit: Visit) -> Response:
     try:
         record = (await visit.perform(kind.operation("create"), made.raw())).value
     except Refused as refused:
-        made.form.at_fault(refused)
+        made.at_fault(refused)
         return _new(kind, visit, made, 400)
     said = f"{record['name']} is there now."
     if kind.options and not any(record["permissions"].values()):
@@ -91,7 +91,7 @@ async def update(kind: NodeKind, visit: Visit) -> Response:
     except Refused as refused:
         if refused.message == "INVALID_ID":
             return await gone(kind, visit)
-        made.form.at_fault(refused)
+        made.at_fault(refused)
         return await _shown(kind, visit, record, made, 400)
     return visit.redirect(f"/{kind.name}/{number}", "Saved." if answer.event else "Nothing was changed.")
 

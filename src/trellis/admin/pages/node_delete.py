@@ -8,16 +8,16 @@ from starlette.responses import Response
 
 from trellis.admin.node_form import DO
 from trellis.admin.outline import shown_at
-from trellis.admin.page import CSRF, Visit
+from trellis.admin.page import CSRF, StaleForm, Visit
 from trellis.admin.picking import Picker, pick
-from trellis.admin.versions import own
+from trellis.admin.versions import own, whole
 from trellis.core.kind import NodeKind
 from trellis.core.version import encode, version_of
 from trellis.errors import Refused
 from trellis.store import nodes
 
 _FATE: Final = "deleteChildrenOrMove"
-_NAMED: Final = 12  # of those that go or move, the first are named
+_NAMED: Final = 8  # of those that go or move, the first are named
 _TAKEN: Final = frozenset({"fate", "to"})
 _CHANGED: Final = "What would go has changed since this page was made. Look again: this is how it is now."
 
@@ -48,6 +48,8 @@ async def ask(kind: NodeKind, visit: Visit) -> Response:
 
 
 def _over(kind: NodeKind, visit: Visit) -> Response:
+    if visit.stale:
+        raise StaleForm
     return visit.redirect(f"/{kind.name}", f"This {kind.singular} has been deleted already.", "note")
 
 
@@ -132,10 +134,12 @@ async def _deleted(kind: NodeKind, visit: Visit, record: Mapping[str, Any], plan
     form = visit.form
     raw = {} if not plan.children_count else {_FATE: -1 if form.get("fate") == "delete" else form.get("to", "")}
     try:
-        await visit.perform(kind.operation("delete"), raw, record["id"])
+        await visit.perform(kind.operation("delete"), raw, record["id"], expected=(whole(record),))
     except Refused as refused:
         if refused.message == "INVALID_ID":
             raise
+        if refused.message == "PRECONDITION_FAILED" and not visit.stale:
+            return await _asked(kind, visit, record, 409, _CHANGED)
         fault = next((fault.detail for fault in refused.faults if fault.field == _FATE), "")
         return await _asked(kind, visit, record, 400, refused.detail, fault)
     said = _done(kind, record, plan, moved=form.get("fate") == "move")

@@ -110,9 +110,6 @@ async def _total(kind: NodeKind, visit: Visit) -> int:
 def _columns(kind: NodeKind) -> tuple[Field, ...]:
     """Choose the fields that stand in a list: the first few that can be told in a word or two."""
     short = (Boolean, Choice, Color, Groups)
-    fits = [
-        f
-        for f in kind.fields
-        if not f.write_only and (isinstance(f.type, short) or (isinstance(f.type, Text) and not f.type.lines))
-    ]
+    told = [f for f in kind.fields if not (f.write_only or f.read_only)]
+    fits = [f for f in told if isinstance(f.type, short) or (isinstance(f.type, Text) and not f.type.lines)]
     return tuple(fits[:_COLUMNS])

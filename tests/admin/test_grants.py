@@ -1,0 +1,80 @@
+"""The grid of grants: from the catalogue alone, ticked by row, column and preset, and said in words."""
+
+from typing import Any
+
+import pytest
+
+from tests.test_compose import SHELVES
+from trellis.admin.grants import COLUMNS, Grid
+from trellis.compose import catalogue_of
+from trellis.core.operation import Access, Catalogue, Operation
+from trellis.kinds import KINDS
+
+GRID = Grid(catalogue_of(KINDS))
+
+
+def test_every_operation_that_can_be_granted_has_one_box() -> None:
+    names = [box.name for box in GRID.boxes]
+    assert sorted(names) == sorted(operation.name for operation in catalogue_of(KINDS).grantable)
+    assert len(names) == len(set(names)) == 19
+
+
+def test_a_box_stands_only_where_there_is_an_endpoint() -> None:
+    there = {row.resource: [box is not None for box in row.boxes] for row in GRID.rows}
+    assert there["forums"] == [True] * len(COLUMNS)
+    assert there["groups"] == [True, True, False, False, True]
+    assert there["blogs"] == [False, False, False, False, True]
+
+
+def test_a_box_tells_method_path_and_reference() -> None:
+    box = GRID.box("forums.update")
+    assert box is not None
+    assert (box.method, box.path, box.reference) == ("POST", "/forums/forums/{id}", "/api/docs#forums.update")
+    assert GRID.box("forums.lost") is None
+
+
+def test_a_new_kind_and_an_operation_beside_the_nodes_are_in_it() -> None:
+    def nothing(_: Any) -> Any:
+        raise NotImplementedError
+
+    feed = Operation("events.feed", "Read events", "All.", nothing, access=Access.GRANTED, verb="look", path="/core/events")
+    grid = Grid(Catalogue([*catalogue_of((*KINDS, SHELVES)).values(), feed]))
+    assert {row.resource for row in grid.rows} >= {"shelves", "forums"}
+    assert [(box.name, box.method, box.path, box.reads) for box in grid.others] == [("events.feed", "GET", "/core/events", True)]
+    assert len(grid.boxes) == 25
+
+
+@pytest.mark.parametrize(
+    ("button", "before", "after"),
+    [
+        ("all", [], 19),
+        ("none", ["forums.list", "blogs.delete"], 0),
+        ("read", ["blogs.delete"], 8),
+        ("row:blogs", ["forums.list"], 2),
+        ("row:blogs", ["forums.list", "blogs.delete"], 1),
+        ("row:forums", ["forums.list"], 5),
+        ("column:delete", [], 5),
+        ("column:create", ["forums.create"], 3),
+        ("column:create", ["forums.create", "calendars.create", "categories.create"], 0),
+        ("row:lost", ["forums.list"], 1),
+        ("", ["forums.list", "made.up"], 1),
+    ],
+)
+def test_a_button_ticks_or_clears(button: str, before: list[str], after: int) -> None:
+    assert len(GRID.ticked(button, before)) == after
+
+
+@pytest.mark.parametrize(
+    ("grants", "words"),
+    [
+        ([], "Nothing yet"),
+        (["made.up"], "Nothing yet"),
+        (["forums.create"], "Create a forum"),
+        (["forums.create", "forums.list", "blogs.delete"], "3 of 19 operations"),
+        (sorted(GRID.reading), "Read everything"),
+        ([f"forums.{verb}" for verb in COLUMNS], "Everything about forums"),
+        (sorted(GRID.names), "Everything"),
+    ],
+)
+def test_grants_are_said_in_words(grants: list[str], words: str) -> None:
+    assert GRID.words(grants) == words

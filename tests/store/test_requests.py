@@ -1,0 +1,144 @@
+"""The request log as it is searched: every filter alone and together, page by page, and never for long."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from random import Random
+from typing import Any
+
+import pytest
+
+from trellis.settings import Settings
+from trellis.store import journal, requests
+from trellis.store.engine import Store
+from trellis.store.journal import Request
+
+Write = Callable[[Sequence[Request]], None]
+
+
+@pytest.fixture
+def store(settings: Settings) -> Iterator[Store]:
+    store = Store(settings)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def write(store: Store) -> Write:
+    return lambda batch: store.write(lambda tx: journal.log_requests(tx, batch)).result(30)
+
+
+def request(number: int, **values: Any) -> Request:
+    """Make a request; a second lies between one and the next."""
+    at = f"2026-01-31T{number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02}.000Z"
+    made = Request(at, "GET", "/api/forums/forums", "forums.list", 1, "192.0.2.7", 200, 500, f"r-{number}", None)
+    return made._replace(**values)
+
+
+FILTERS: dict[str, tuple[Any, Callable[[Request], bool]]] = {
+    "key_id": (2, lambda r: r.key_id == 2),
+    "operation": ("forums.get", lambda r: r.operation == "forums.get"),
+    "address": ("192.0.2.1", lambda r: r.address == "192.0.2.1"),
+    "status": (404, lambda r: r.status == 404),
+    "method": ("POST", lambda r: r.method == "POST"),
+    "path": ("/7%_'", lambda r: "/7%_'" in r.path),
+    "kind": (4, lambda r: 400 <= r.status < 500),
+    "slower": (900, lambda r: r.duration >= 900),
+    "since": ("2026-01-31T00:01:00.000Z", lambda r: r.at >= "2026-01-31T00:01:00.000Z"),
+    "until": ("2026-01-31T00:03:20.000Z", lambda r: r.at < "2026-01-31T00:03:20.000Z"),
+}
+
+
+def _some() -> list[Request]:
+    dice = Random(3)  # noqa: S311  # not for secrets
+    return [
+        request(
+            number // 3,  # some at the same moment
+            method=dice.choice(("GET", "POST")),
+            path=dice.choice(("/api/forums/forums", "/api/forums/forums/7%_'")),
+            operation=dice.choice(("forums.list", "forums.get", None)),
+            key_id=dice.choice((1, 2, None)),
+            address=dice.choice(("192.0.2.1", "192.0.2.2")),
+            status=dice.choice((200, 304, 403, 404, 500)),
+            duration=dice.choice((100, 900, 1200)),
+            request_id=f"r-{number}",
+        )
+        for number in range(900)
+    ]
+
+
+@pytest.mark.parametrize("stretch", [20, 5000], ids=["many stretches", "one stretch"])
+def test_every_pair_of_filters_finds_what_passes_both(store: Store, write: Write, monkeypatch: Any, stretch: int) -> None:
+    monkeypatch.setattr(requests, "_STRETCH", stretch)
+    everything = _some()
+    write(everything)
+    visited = 0
+    for names in [(), *((name,) for name in FILTERS), *combinations(FILTERS, 2)]:
+        filters = {name: FILTERS[name][0] for name in names}
+        passing = [r for r in everything[::-1] if all(FILTERS[name][1](r) for name in names)]
+        with store.reading() as tx:
+            found = requests.search(tx, filters, 1000, patience=60)
+        assert [one.request for one in found.found] == passing, names
+        assert (found.next, found.patient) == (None, True)
+        visited += 1
+    assert visited == 56
+
+
+@pytest.mark.parametrize("filters", [{}, {"key_id": 2}, {"kind": 4}, {"slower": 900}, {"path": "7%", "status": 404}])
+@pytest.mark.parametrize("patience", [60.0, 0.0], ids=["patient", "impatient"])
+def test_pages_follow_on_each_other_without_a_gap(
+    store: Store, write: Write, monkeypatch: Any, filters: dict[str, Any], patience: float
+) -> None:
+    monkeypatch.setattr(requests, "_STRETCH", 50)
+    write(_some())
+    with store.reading() as tx:
+        whole = [one.id for one in requests.search(tx, filters, 1000, patience=60).found]
+        pages, place = list[int](), None
+        for _ in range(200):
+            result = requests.search(tx, filters, 7, place, patience)
+            pages += [one.id for one in result.found]
+            place = result.next
+            if place is None:
+                break
+    assert pages == whole
+    assert len(whole) > 50
+
+
+def test_requests_without_a_key_are_found_by_0(store: Store, write: Write) -> None:
+    write([request(1), request(2, key_id=None, status=401)])
+    with store.reading() as tx:
+        assert [one.request.request_id for one in requests.search(tx, {"key_id": 0}, 10).found] == ["r-2"]
+
+
+def test_the_size_of_the_log_is_estimated(store: Store, write: Write) -> None:
+    with store.reading() as tx:
+        assert requests.estimate(tx) == 0
+    write([request(number) for number in range(5)])
+    with store.reading() as tx:
+        assert requests.estimate(tx) == 5
+
+
+# --- what keys use ------------------------------------------------------------------------------------------------
+
+
+def test_uses_are_counted_by_day_operation_and_status(store: Store, write: Write) -> None:
+    write([request(1), request(2), request(3, status=403, operation="forums.delete"), request(4, key_id=None)])
+    write([request(5, status=404), request(6, operation=None, status=404), request(7, key_id=2)])
+    with store.reading() as tx:
+        assert requests.uses_by_day(tx, 1, "2026-01-31") == {("2026-01-31", 2): 2, ("2026-01-31", 4): 3}
+        used = {use.operation: use for use in requests.uses(tx, 1)}
+        assert requests.uses_by_day(tx, 1, "2026-02-01") == {}
+    assert set(used) == {"forums.list", "forums.delete"}
+    assert used["forums.list"][1:] == (3, request(5).at, 0, None)
+    assert used["forums.delete"][1:] == (0, None, 1, request(3).at)
+
+
+def test_uses_outlive_the_requests_until_they_are_purged(store: Store, write: Write) -> None:
+    write([request(1)])
+    late = {"successes_before": "2027", "failures_before": "2027", "answers_before": "2027"}
+    store.write(lambda tx: journal.purge(tx, **late, uses_before="2026-01-31T00:00:00.000Z")).result(30)
+    with store.reading() as tx:
+        assert requests.search(tx, {}, 10).found == []
+        assert len(requests.uses(tx, 1)) == 1
+    assert store.write(lambda tx: journal.purge(tx, **late, uses_before="2026-02-01T00:00:00.000Z")).result(30) == 1
+    with store.reading() as tx:
+        assert requests.uses(tx, 1) == []

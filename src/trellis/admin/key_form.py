@@ -56,7 +56,7 @@ class KeyForm(Form):
     @property
     def chosen(self) -> tuple[str, ...]:
         """The operations that are ticked."""
-        return self["grants"].chosen
+        return tuple(name for name in self["grants"].chosen if name in self.grid.names)
 
     def settings(self) -> dict[str, Any]:
         """Give what was typed as the operations on keys take it. Raises Refused."""

@@ -1,0 +1,122 @@
+"""The event log in the panel: who did what, when and why, and what was changed by it."""
+
+import re
+
+import pytest
+
+from tests.admin.conftest import Visitor, words
+from tests.cast import ADMINISTRATORS, MEMBERS, Cast, Clock, Events, Run
+from trellis.core.actor import Actor
+from trellis.core.gate import Gate
+from trellis.core.operation import Call
+
+
+def _seqs(text: str) -> list[int]:
+    return [int(seq) for seq in re.findall(r'href="/admin/events/(\d+)" data-dialog', text)]
+
+
+def test_events_are_listed_with_who_what_when_and_why(admin: Visitor, gate: Gate, run: Run) -> None:
+    run("keys.create", name="Importer", grants=["forums.*"])
+    key = Actor("key", 1, "Importer", frozenset({"forums.create"}))
+    made = gate.run(Call("forums.create", key, {"name": "News"}, reason="Nightly import")).value
+    run("forums.update", made["id"], name="Olds")
+    page = words(admin.get("/events"))
+    assert re.search(r"2026-01-31 09:30:00 UTC Importer made forum News Nightly import", page)
+    assert "The terminal changed forum Olds name" in page
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("actor=admin", [5]),
+        ("actor=admin:1", [5]),
+        ("actor=key", [4]),
+        ("actor=key:1", [4]),
+        ("actor=key:2", []),
+        ("actor=terminal", [3, 2, 1]),
+        ("operation=forums.create", [4, 3]),
+        ("resource=forums", [5, 4, 3]),
+        ("resource=forums&resourceId=2", [4]),
+        ("requestId=the-id", [4]),
+        ("from=2026-01-31T10:00", [5]),
+        ("to=2026-01-31T10:00", [4, 3, 2, 1]),
+        ("from=2026-01-31T09:00&to=2026-01-31T10:00&actor=key", [4]),
+        ("actor=&operation=&resource=", [5, 4, 3, 2, 1]),
+    ],
+)
+def test_each_filter_stands_in_the_address(
+    admin: Visitor, gate: Gate, run: Run, clock: Clock, query: str, found: list[int]
+) -> None:
+    run("keys.create", name="Importer", grants=["forums.*"])
+    run("forums.create", name="By hand")
+    key = Actor("key", 1, "Importer", frozenset({"forums.create"}))
+    gate.run(Call("forums.create", key, {"name": "News"}, request_id="the-id"))
+    clock.move(hours=1)
+    gate.run(Call("forums.update", Actor("admin", 1, "Mira Holm"), {"name": "Older"}, 1))
+    page = admin.get(f"/events?{query}")
+    assert page.status_code == 200
+    assert _seqs(page.text) == found
+    if not found:
+        assert "No event matches" in words(page)
+
+
+@pytest.mark.parametrize("query", ["actor=nobody", "actor=key:x", "resourceId=x", "from=soon", "before=0", "colour=red"])
+def test_filters_that_make_no_sense_are_said_and_nothing_breaks(admin: Visitor, query: str) -> None:
+    page = admin.get(f"/events?{query}")
+    assert page.status_code == 400
+    assert 'role="alert"' in page.text
+
+
+def test_pages_lead_to_older_ones_and_keep_the_filters(admin: Visitor, run: Run) -> None:
+    for number in range(60):
+        run("blogs.create", name=f"Blog {number}")
+        run("calendars.create", name=f"Calendar {number}")
+    first = admin.get("/events?resource=blogs")
+    assert len(_seqs(first.text)) == 50
+    older = re.search(r'rel="next" href="/admin(/events[^"]+)"', first.text)
+    assert older is not None
+    second = admin.get(older[1].replace("&amp;", "&"))
+    assert len(_seqs(second.text)) == 10
+    assert 'rel="next"' not in second.text
+    assert set(_seqs(first.text)).isdisjoint(_seqs(second.text))
+
+
+def test_an_event_shows_what_was_changed(admin: Visitor, cast: Cast, run: Run, events: Events) -> None:
+    run("forums.update", cast.help, name="Aid", permissions={"view": [MEMBERS, ADMINISTRATORS]}, minContent=3)
+    page = words(admin.get(f"/events/{events()[-1]['seq']}"))
+    assert "The terminal changed forum Aid" in page
+    assert "Name removed: Help added: Aid" in page
+    assert "View removed: every group added: Members added: Administrators" in page
+    assert "Min content removed: 0 added: 3" in page
+    assert "Description" not in page
+    assert f'href="/admin/forums/{cast.help}"' in admin.get(f"/events/{events()[-1]['seq']}").text
+
+
+def test_what_went_with_a_delete_is_listed(admin: Visitor, cast: Cast, run: Run, events: Events) -> None:
+    run("forums.delete", cast.news, deleteChildrenOrMove=-1)
+    page = words(admin.get(f"/events/{events()[-1]['seq']}"))
+    assert "What it was" in page
+    assert "3 records" in page
+    assert f"Deleted: forums {cast.releases}" in page
+    assert "Go to the record" not in page
+
+
+def test_a_password_is_only_said_to_have_changed(admin: Visitor, run: Run, cast: Cast, events: Events) -> None:
+    run("forums.update", cast.help, password="open sesame")
+    page = words(admin.get(f"/events/{events()[-1]['seq']}"))
+    assert "Password changed; its value is not kept" in page
+    assert "sesame" not in page
+
+
+def test_hostile_text_never_runs(admin: Visitor, gate: Gate, run: Run, events: Events) -> None:
+    hostile = "<script>alert(1)</script>\"'"
+    run("forums.create", name=hostile)
+    key = Actor("key", 1, hostile, frozenset({"forums.update"}))
+    gate.run(Call("forums.update", key, {"name": hostile + "2"}, 1, request_id="x", reason=hostile))
+    for path in ("/events", "/events/2", "/events/3", "/events?requestId=%3Cscript%3Ealert"):
+        assert "<script>alert" not in admin.get(path).text, path
+    assert len(events()) == 3
+
+
+def test_an_event_that_is_not_there_is_said_to_be_so(admin: Visitor) -> None:
+    assert admin.get("/events/99").status_code == 404

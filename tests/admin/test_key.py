@@ -1,0 +1,296 @@
+"""One key: its page, changing it, conflicts, rotating, taking grants away, revoking."""
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.admin.conftest import Visitor, words
+from tests.admin.test_keys import _form, _key_in
+from tests.cast import Clock, Events, MakeKey, Run
+from trellis.core.gate import Gate
+from trellis.core.keyring import Keyring
+from trellis.core.values import moment
+from trellis.errors import Refused
+from trellis.store import journal
+from trellis.store.journal import Request
+
+
+def _asked(gate: Gate, clock: Clock, operation: str, *, status: int = 200, key: int = 1, times: int = 1) -> None:
+    """Write requests to the log."""
+    one = Request(moment(clock.at), "GET", "/api/x", operation, key, "192.0.2.7", status, 500, "r", None)
+    gate.store.write(lambda tx: journal.log_requests(tx, [one] * times)).result(30)
+
+
+def _edit(admin: Visitor, **values: Any) -> dict[str, Any]:
+    return _form(admin, "/keys/1/edit", **({"name": "Plugin", "expires": "keep", "grants": ["", "forums.list"]} | values))
+
+
+def test_a_key_shows_its_requests_grants_and_settings(admin: Visitor, key: MakeKey, gate: Gate, clock: Clock) -> None:
+    key(["forums.list", "forums.get"], addresses=["192.0.2.0/24"], rateLimit=60)
+    _asked(gate, clock, "forums.list", times=3)
+    _asked(gate, clock, "forums.delete", status=403, times=2)
+    page = words(admin.get("/keys/1"))
+    assert "5 requests" in page
+    assert "Answered 3 Unchanged 0 Refused 2 Failed 0" in page
+    assert "31 Jan 2026 3 0 2 0" in page, "the table says the same"
+    assert "List forums GET / forums/ forums just now" in page
+    assert "Get a forum GET / forums/ forums/ {id} not used yet" in page
+    assert "Asked for, and not granted forums.delete 2 times" in page
+    assert "192.0.2.0/24" in page
+    assert "All its requests" in page
+
+
+def test_what_was_held_for_30_days_without_use_can_be_taken_away(
+    admin: Visitor, key: MakeKey, gate: Gate, clock: Clock, events: Events
+) -> None:
+    key(["forums.list", "forums.get", "blogs.delete"])
+    _asked(gate, clock, "forums.get")
+    clock.move(days=20)
+    _asked(gate, clock, "forums.list")
+    clock.move(days=11)
+    admin.sign_in()
+    clock.move(minutes=20)  # taking away asks for no password
+    page = admin.get("/keys/1")
+    assert "2 operations granted but not used in 30 days" in words(page)
+    unused = re.findall(r'name="operation" value="([^"]+)"', page.text)
+    assert unused == ["blogs.delete", "forums.get"]
+    before = events()
+    assert admin.post("/keys/1/ungrant", {"operation": unused}).status_code == 303
+    (event,) = events()[len(before) :]
+    assert (event["operation"], event["after"]["grants"], event["reason"]) == (
+        "keys.update",
+        ["forums.list"],
+        "Not used for 30 days",
+    )
+    assert "not used in 30 days" not in words(admin.get("/keys/1"))
+
+
+def test_what_was_granted_lately_is_not_called_unused(admin: Visitor, key: MakeKey, run: Run, clock: Clock) -> None:
+    key(["forums.list"])
+    clock.move(days=25)
+    run("keys.update", 1, grant=["forums.get"])
+    clock.move(days=6)
+    admin.sign_in()
+    assert "1 operation granted but not used" in words(admin.get("/keys/1"))
+
+
+def test_nothing_is_called_unused_where_requests_are_not_logged(admin: Visitor, key: MakeKey, run: Run, clock: Clock) -> None:
+    key(["forums.list"], logRequests=False)
+    clock.move(days=40)
+    admin.sign_in()
+    assert "nobody can say what it uses" in words(admin.get("/keys/1"))
+    run("keys.update", 1, logRequests=True)
+    assert "nobody can say what it uses" in words(admin.get("/keys/1"))
+
+
+def test_taking_away_takes_no_more_than_was_shown(admin: Visitor, key: MakeKey, run: Run, events: Events) -> None:
+    key(["forums.list", "forums.get"])
+    admin.get("/keys/1")
+    before = events()
+    assert admin.post("/keys/1/ungrant", {"operation": "forums.lost"}).status_code == 400
+    admin.post("/keys/1/ungrant", {})
+    assert events() == before
+    assert run("keys.get", 1)["grants"] == ["forums.get", "forums.list"]
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("operation=forums.list&address=192.0.2.7", "Yes: it was granted"),
+        ("operation=forums.list&address=198.51.100.1", "No: 198.51.100.1 is not among"),
+        ("operation=forums.create", "No: forums.create was not granted"),
+        ("operation=forums.list&when=end", "No: the key ends on"),
+        ("operation=core.hello&when=now", "Yes: every valid key may"),
+        ("operation=forums.list&address=home", "must be an address"),
+        ("operation=keys.create", "no key can be granted"),
+    ],
+)
+def test_may_this_key(admin: Visitor, key: MakeKey, events: Events, query: str, said: str) -> None:
+    key(["forums.list"], addresses=["192.0.2.0/24"], expires="30d")
+    before = events()
+    assert said in words(admin.get(f"/keys/1?{query}"))
+    assert events() == before
+
+
+# --- changing -----------------------------------------------------------------------------------------------------
+
+
+def test_a_key_is_changed(admin: Visitor, key: MakeKey, events: Events) -> None:
+    key(["forums.list"], expires="30d")
+    before = events()
+    assert admin.post("/keys/1/edit", _edit(admin, name="Renamed", grants=["", "forums.get"])).status_code == 303
+    (event,) = events()[len(before) :]
+    assert (event["operation"], set(event["changed"])) == ("keys.update", {"name", "grants"})
+    assert event["after"]["expiresAt"] == event["before"]["expiresAt"]
+
+
+def test_saving_without_a_change_records_nothing(admin: Visitor, key: MakeKey, events: Events) -> None:
+    key(["forums.list"], expires="30d", addresses=["192.0.2.0/24"], rateLimit=5)
+    before = events()
+    sent = _edit(admin, addresses="192.0.2.0/24", rateLimit="5")
+    assert admin.post("/keys/1/edit", sent).status_code == 303
+    assert "Nothing was changed" in words(admin.get("/keys/1"))
+    assert events() == before
+
+
+def test_all_grants_can_be_taken_away(admin: Visitor, key: MakeKey, run: Run) -> None:
+    key(["forums.list"])
+    assert admin.post("/keys/1/edit", _edit(admin, grants=[""])).status_code == 303
+    assert run("keys.get", 1)["grants"] == []
+
+
+@pytest.mark.parametrize(
+    ("values", "asks"),
+    [
+        ({"grants": ["", "forums.list"]}, False),
+        ({"grants": [""]}, False),
+        ({"name": "Other"}, False),
+        ({"expires": "30d"}, False),
+        ({"addresses": "192.0.2.7"}, False),
+        ({"grants": ["", "forums.list", "blogs.delete"]}, True),
+        ({"expires": "never"}, True),
+        ({"addresses": ""}, True),
+        ({"addresses": "192.0.2.0/24\n198.51.100.1"}, True),
+        ({"logRequests": "0"}, True),
+    ],
+)
+def test_the_password_is_asked_for_again_only_where_more_is_granted(
+    admin: Visitor, key: MakeKey, clock: Clock, events: Events, values: dict[str, Any], asks: bool
+) -> None:
+    key(["forums.list", "forums.get"], expires="60d", addresses=["192.0.2.0/24"])
+    clock.move(minutes=20)
+    sent = _edit(admin, **({"addresses": "192.0.2.0/24", "grants": ["", "forums.list", "forums.get"]} | values))
+    before = events()
+    answer = admin.post("/keys/1/edit", sent)
+    assert answer.status_code == (403 if asks else 303)
+    assert ("Enter your password" in words(answer)) == asks
+    assert (events() == before) == (asks or values == {"grants": ["", "forums.list", "forums.get"]})
+
+
+def test_two_administrators_do_not_overwrite_each_other(admin: Visitor, key: MakeKey, run: Run, events: Events) -> None:
+    key(["forums.list"])
+    sent = _edit(admin, name="Mine", grants=["", "forums.list", "forums.get"])
+    run("keys.update", 1, name="Theirs", grants=["forums.list", "blogs.delete"])
+    before = events()
+    conflict = admin.post("/keys/1/edit", sent)
+    assert conflict.status_code == 409
+    said = words(conflict)
+    assert "Somebody else has changed this key meanwhile" in said
+    assert "Name Theirs Mine" in said
+    assert "blogs.delete, forums.list forums.get, forums.list" in said
+    assert 'value="Mine"' in conflict.text
+    assert events() == before
+    version = re.search(r'name="_version" value="([^"]+)"', conflict.text)
+    assert version is not None
+    assert admin.post("/keys/1/edit", sent | {"_version": version[1]}).status_code == 303
+    assert run("keys.get", 1)["name"] == "Mine"
+
+
+def test_being_used_is_no_conflict(admin: Visitor, key: MakeKey, gate: Gate, run: Run) -> None:
+    key(["forums.list"])
+    sent = _edit(admin, name="Mine")
+    run("keys.rotate", 1)
+    assert admin.post("/keys/1/edit", sent).status_code == 303
+
+
+def test_faults_and_ticks_keep_the_version_that_was_read(admin: Visitor, key: MakeKey, run: Run) -> None:
+    key(["forums.list"])
+    sent = _edit(admin, _tick="all")
+    run("keys.update", 1, name="Theirs")
+    ticked = admin.post("/keys/1/edit", sent)
+    assert ticked.status_code == 200
+    assert f'name="_version" value="{sent["_version"]}"' in ticked.text
+    wrong = admin.post("/keys/1/edit", _edit(admin) | {"_version": sent["_version"], "rateLimit": "x"})
+    assert wrong.status_code in {400, 409}
+
+
+def test_a_form_without_a_version_changes_nothing(admin: Visitor, key: MakeKey, events: Events) -> None:
+    key(["forums.list"])
+    sent = _edit(admin, name="Mine")
+    del sent["_version"]
+    before = events()
+    assert admin.post("/keys/1/edit", sent).status_code == 409
+    assert events() == before
+
+
+# --- a new secret, and the end ------------------------------------------------------------------------------------
+
+
+def _judged(gate: Gate, text: str) -> bool:
+    with gate.store.reading() as tx:
+        try:
+            Keyring().judge(tx, text, "192.0.2.7", gate.now())
+        except Refused:
+            return False
+        return True
+
+
+@pytest.mark.parametrize("days", ["0", "7"])
+def test_a_key_is_rotated_and_the_new_one_shown_once(
+    admin: Visitor, key: MakeKey, gate: Gate, clock: Clock, events: Events, days: str
+) -> None:
+    old = key(["forums.list"])
+    sent = {"overlapDays": days, "_once": _form(admin, "/keys/1/rotate")["_once"]}
+    before = events()
+    rotated = admin.post("/keys/1/rotate", sent)
+    new = _key_in(rotated)
+    assert new is not None
+    assert new != old
+    assert (_judged(gate, new), _judged(gate, old)) == (True, days == "7")
+    (event,) = events()[len(before) :]
+    assert event["operation"] == "keys.rotate"
+    assert new not in repr(event)
+    again = admin.post("/keys/1/rotate", sent)
+    assert (_key_in(again), again.status_code) == (None, 200)
+    assert len(events()) == len(before) + 1
+    clock.move(days=8)
+    assert not _judged(gate, old)
+
+
+def test_rotating_asks_for_the_password(admin: Visitor, key: MakeKey, clock: Clock, events: Events) -> None:
+    key(["forums.list"])
+    clock.move(minutes=20)
+    before = events()
+    assert "confirm-password" in admin.get("/keys/1/rotate").headers["location"]
+    assert admin.post("/keys/1/rotate", {"overlapDays": "1", "_once": "x"}).status_code == 403
+    assert events() == before
+
+
+@pytest.mark.parametrize("days", ["8", "-1", "x"])
+def test_an_overlap_of_more_than_a_week_is_refused(admin: Visitor, key: MakeKey, events: Events, days: str) -> None:
+    key(["forums.list"])
+    before = events()
+    assert admin.post("/keys/1/rotate", {"overlapDays": days, "_once": "x"}).status_code == 400
+    assert events() == before
+
+
+def test_a_key_is_revoked_with_a_reason(admin: Visitor, key: MakeKey, gate: Gate, events: Events, clock: Clock) -> None:
+    text = key(["forums.list"])
+    clock.move(minutes=20)  # ending a key asks for no password
+    admin.get("/keys/1/revoke")
+    before = events()
+    assert admin.post("/keys/1/revoke", {"reason": "Leaked in a <b>post</b>"}).status_code == 303
+    (event,) = events()[len(before) :]
+    assert (event["operation"], event["reason"]) == ("keys.revoke", "Leaked in a <b>post</b>")
+    assert not _judged(gate, text)
+    page = admin.get("/keys/1")
+    assert "Leaked in a <b>post</b>" in words(page) or "Leaked in a post" not in words(page)
+    assert "<b>post</b>" not in page.text
+    assert "/keys/1/revoke" not in page.text
+    assert admin.get("/keys/1/edit").status_code == 303
+    for path, values in (("edit", _form(admin, "/keys/1")), ("rotate", {"overlapDays": "0"}), ("revoke", {"reason": ""})):
+        refused = admin.post(f"/keys/1/{path}", values)
+        assert refused.status_code in {400, 403, 409}, path
+    assert len(events()) == len(before) + 1
+
+
+def test_a_key_that_is_not_there_is_said_to_be_so(admin: Visitor, events: Events) -> None:
+    before = events()
+    for path in ("", "/edit", "/rotate", "/revoke"):
+        assert admin.get(f"/keys/9{path}").status_code == 404, path
+    for path in ("/edit", "/ungrant", "/revoke", "/rotate"):
+        assert admin.post(f"/keys/9{path}", {"operation": "forums.list"} if path == "/ungrant" else {}).status_code in {400, 404}, (
+            path
+        )
+    assert events() == before

@@ -1,0 +1,232 @@
+"""The list of keys, and making one: by the grid, once shown, never kept."""
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.admin.conftest import PASSWORD, MakeVisitor, Visitor, words
+from tests.cast import Clock, Events, MakeKey, Run
+from tests.witness import Witness
+from trellis.core.gate import Gate
+
+FORM = {"name": "Calendar sync", "expires": "90d", "until": "", "addresses": "", "rateLimit": "", "logRequests": "1"}
+HOSTILE = """<script>alert(1)</script>"'&amp;{{7*7}}"""
+
+
+def _key_in(response: Any) -> str | None:
+    found = re.search(r"trl_[0-9A-Za-z]{8}_[0-9A-Za-z]{38}", response.text)
+    return found[0] if found else None
+
+
+def _form(admin: Visitor, path: str = "/keys/new", **values: Any) -> dict[str, Any]:
+    """Open a form; give what it would send with some values typed in."""
+    page = admin.get(path)
+    hidden = dict(re.findall(r'<input type="hidden" name="(_\w+)" value="([^"]*)"', page.text))
+    return FORM | hidden | {"grants": ["", "forums.create"]} | values
+
+
+def test_without_keys_the_list_says_how_to_begin(admin: Visitor) -> None:
+    page = admin.get("/keys")
+    assert page.status_code == 200
+    assert "There are no keys yet" in words(page)
+    assert 'href="/admin/keys/new"' in page.text
+
+
+def test_the_list_tells_what_each_key_is(admin: Visitor, run: Run, key: MakeKey, clock: Clock) -> None:
+    key("*", name="Everything plugin")
+    key(["*.list", "*.get"], name="Backup", expires="1d")
+    key([], name="Idle")
+    key("forums.create", name="Old")
+    run("keys.revoke", 4, reason="Leaked")
+    clock.move(days=2)
+    admin.sign_in()
+    page = words(admin.get("/keys"))
+    for said in ("Everything plugin Active", "Backup Expired", "Read everything", "Nothing yet", "Old Revoked", "Create a forum"):
+        assert said in page
+    assert "Leaked" in page
+    assert _key_in(admin.get("/keys")) is None
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("search=back", ["Backup"]),
+        ("search=BACK", ["Backup"]),
+        ("search=%25", []),
+        ("state=active", ["Calendar", "Backup"]),
+        ("state=revoked", ["Old"]),
+        ("operation=forums.create", ["Old"]),
+        ("operation=forums.list&state=active", ["Backup"]),
+        ("search=&state=&operation=", ["Old", "Calendar", "Backup"]),
+        ("perPage=1&page=2", ["Calendar"]),
+    ],
+)
+def test_filters_stand_in_the_address(admin: Visitor, run: Run, key: MakeKey, query: str, names: list[str]) -> None:
+    for name, grants in (("Backup", ["*.list"]), ("Calendar", ["calendars.*"]), ("Old", ["forums.create"])):
+        key(grants, name=name)
+    run("keys.revoke", 3)
+    page = admin.get(f"/keys?{query}")
+    assert page.status_code == 200
+    assert re.findall(r'href="/admin/keys/\d+">(\w+)</a></th>', page.text) == names
+
+
+def test_the_public_part_finds_a_key(admin: Visitor, key: MakeKey) -> None:
+    key("*", name="Other")
+    text = key("*", name="This")
+    page = admin.get(f"/keys?search={text[:12]}")
+    assert re.findall(r'">(\w+)</a></th>', page.text) == ["This"]
+
+
+def test_filters_that_make_no_sense_are_said_at_their_fields(admin: Visitor, key: MakeKey) -> None:
+    key("*")
+    page = admin.get("/keys?state=lost&page=x&colour=red")
+    assert page.status_code == 400
+    assert "This form has no field 'colour'" in words(page)
+
+
+def test_the_grid_tells_every_endpoint_and_links_to_the_reference(admin: Visitor, gate: Gate) -> None:
+    page = admin.get("/keys/new").text
+    for operation in gate.catalogue.grantable:
+        assert f'name="grants" value="{operation.name}"' in page
+        assert f'href="/api/docs#{operation.name}"' in page
+    assert page.count('type="checkbox" name="grants"') == len(gate.catalogue.grantable) == 19
+    assert "POST" in page
+
+
+def test_a_key_is_made_and_shown_once(admin: Visitor, events: Events, run: Run, gate: Gate) -> None:
+    before = events()
+    sent = _form(admin, addresses="192.0.2.0/24\n2001:db8::1", rateLimit="60", grants=["", "forums.create", "forums.list"])
+    made = admin.post("/keys/new", sent)
+    assert made.status_code == 200
+    assert made.headers["cache-control"] == "no-store"
+    text = _key_in(made)
+    assert text is not None
+    assert f"curl -H &#39;Authorization: Bearer {text}&#39; http://panel.example/api/core/hello" in made.text.replace("'", "&#39;")
+    (event,) = events()[len(before) :]
+    assert (event["operation"], event["actor"]["name"]) == ("keys.create", "Mira Holm")
+    assert event["after"]["grants"] == ["forums.create", "forums.list"]
+    assert event["after"]["addresses"] == ["192.0.2.0/24", "2001:db8::1/128"]
+    assert (event["after"]["rateLimit"], event["after"]["expiresAt"]) == (60, "2026-05-01T09:30:00.000Z")
+    again = admin.post("/keys/new", sent)  # a reload
+    assert again.status_code == 200
+    assert "the key was shown already" in words(again)
+    assert _key_in(again) is None
+    assert len(events()) == len(before) + 1
+    rows = Witness(gate).rows()
+    assert text.rpartition("_")[2][:32] not in repr(rows)
+    assert run("keys.list")["totalResults"] == 1
+
+
+def test_a_form_that_has_made_a_key_makes_no_other_by_itself(admin: Visitor, run: Run) -> None:
+    sent = _form(admin)
+    admin.post("/keys/new", sent)
+    other = admin.post("/keys/new", sent | {"name": "Something else"})
+    assert other.status_code == 409
+    assert "has made a key already" in words(other)
+    assert 'value="Something else"' in other.text
+    once = re.search(r'name="_once" value="([^"]+)"', other.text)
+    assert once is not None
+    assert admin.post("/keys/new", sent | {"name": "Something else", "_once": once[1]}).status_code == 200
+    assert run("keys.list")["totalResults"] == 2
+
+
+def test_the_curl_line_has_the_public_address(visitor: MakeVisitor, mira: int) -> None:
+    admin = visitor(public_url="https://api.example")
+    admin.sign_in()
+    assert "https://api.example/api/core/hello" in admin.post("/keys/new", _form(admin)).text
+
+
+@pytest.mark.parametrize(
+    ("button", "ticked"), [("all", 19), ("none", 0), ("read", 8), ("row:calendars", 6), ("column:delete", 6), ("bad", 1)]
+)
+def test_the_buttons_of_the_grid_work_without_scripts(admin: Visitor, events: Events, button: str, ticked: int) -> None:
+    before = events()
+    page = admin.post("/keys/new", _form(admin, _tick=button, name=HOSTILE, addresses="typed\ntext"))
+    assert page.status_code == 200
+    assert len(re.findall(r'name="grants" value="[^"]+"[^>]* checked', page.text)) == ticked
+    assert f"{ticked} of 19 operations ticked" in words(page)
+    assert "typed\ntext</textarea>" in page.text
+    assert "<script>alert" not in page.text
+    assert events() == before
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"name": ""}, "Name"),
+        ({"name": "x" * 101}, "Name"),
+        ({"addresses": "home"}, "addresses or networks"),
+        ({"rateLimit": "-1"}, "Requests per minute must be a whole number"),
+        ({"expires": "date"}, "Own date is needed"),
+        ({"expires": "date", "until": "2020-01-01T00:00"}, "lies in the past"),
+        ({"expires": "soon"}, "Ends must be"),
+        ({"grants": ["", "forums.lost"]}, "no box of this form is called 'forums.lost'"),
+        ({"grants": ["*"]}, "no box of this form"),
+        ({"revokedAt": "now"}, "no field 'revokedAt'"),
+        ({"digest": "0" * 64}, "no field 'digest'"),
+        ({"name": HOSTILE, "rateLimit": HOSTILE}, "Requests per minute"),
+    ],
+)
+def test_faults_stand_at_their_fields_and_nothing_is_made(
+    admin: Visitor, events: Events, gate: Gate, values: dict[str, Any], said: str
+) -> None:
+    before = events()
+    page = admin.post("/keys/new", _form(admin, **values))
+    assert page.status_code == 400
+    assert said in words(page)
+    assert 'role="alert"' in page.text
+    assert "<script>alert" not in page.text
+    assert "{{7*7}}" in page.text or "name" not in values or "{{" not in values["name"]
+    assert events() == before
+    assert _key_in(page) is None
+
+
+def test_all_faults_are_said_at_once_and_what_was_typed_stays(admin: Visitor) -> None:
+    page = admin.post("/keys/new", _form(admin, name="", rateLimit="lots", addresses="home", grants=["", "blogs.delete"]))
+    assert "3 fields need another look" in words(page)
+    assert 'value="lots"' in page.text
+    assert "home</textarea>" in page.text
+    assert re.search(r'value="blogs.delete"[^>]* checked', page.text)
+
+
+def test_the_password_is_asked_for_again_before_a_key_is_made(admin: Visitor, clock: Clock, events: Events) -> None:
+    sent = _form(admin)
+    clock.move(minutes=16)
+    before = events()
+    opened = admin.get("/keys/new")
+    assert opened.headers["location"] == "/admin/confirm-password?next=/admin/keys/new"
+    admin.get("/confirm-password")
+    asked = admin.post("/keys/new", sent)
+    assert asked.status_code == 403
+    assert "Calendar sync" in asked.text
+    assert events() == before
+    carried = [(name, value) for name, given in sent.items() for value in (given if isinstance(given, list) else [given])]
+    confirmed = admin.post(
+        "/confirm-password",
+        {
+            "password": PASSWORD,
+            "next": "/admin/keys/new",
+            "replay": "1",
+            "carried-name": [name for name, _ in carried],
+            "carried-value": [value for _, value in carried],
+        },
+    )
+    assert 'action="/admin/keys/new"' in confirmed.text
+    assert _key_in(admin.post("/keys/new", sent)) is not None
+
+
+def test_a_stale_form_makes_nothing_and_keeps_the_ticks(admin: Visitor, events: Events) -> None:
+    before = events()
+    page = admin.post("/keys/new", _form(admin), csrf="0" * 64)
+    assert page.status_code == 400
+    assert "open for so long" in words(page)
+    assert re.search(r'value="forums.create"[^>]* checked', page.text)
+    assert events() == before
+
+
+def test_hostile_names_never_run(admin: Visitor, run: Run) -> None:
+    made = run("keys.create", name=HOSTILE, grants=["forums.list"])
+    run("keys.revoke", made["id"], reason=HOSTILE)
+    for path in ("/keys", "/keys/1", "/keys/1/edit", "/events", "/events/3", "/requests", "/events?actor=key:1"):
+        assert "<script>alert" not in admin.get(path).text, path

@@ -1,0 +1,202 @@
+"""The API log in the panel: filters in the address, page after page, one request with its error and what it did."""
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.admin.conftest import Visitor, words
+from tests.cast import Clock, Events, Run
+from trellis.core.actor import Actor
+from trellis.core.gate import Gate
+from trellis.core.operation import Call
+from trellis.core.values import moment
+from trellis.store import journal
+from trellis.store.journal import Request
+
+Log = Callable[..., None]
+
+
+@pytest.fixture
+def log(gate: Gate, clock: Clock) -> Log:
+    """Write a request to the log: `log(2, status=404)`; the number says how many seconds ago."""
+
+    def write(ago: int = 0, /, **values: Any) -> None:
+        at = moment(clock.at - timedelta(seconds=ago))
+        one = Request(at, "GET", "/api/forums/forums", "forums.list", 1, "192.0.2.7", 200, 1500, f"r{ago}", None)._replace(**values)
+        gate.store.write(lambda tx: journal.log_requests(tx, [one])).result(30)
+
+    return write
+
+
+def _shown(page: Any) -> list[str]:
+    """Give the paths of the requests on a page."""
+    cells = re.findall(r'<td role="cell" class="what">(.*?)</td>', page.text)
+    return [re.sub(r"<[^>]+>", "", cell).partition(" ")[2] for cell in cells]
+
+
+def test_an_empty_log_says_how_to_begin(admin: Visitor) -> None:
+    page = admin.get("/requests")
+    assert page.status_code == 200
+    assert "Nobody has called yet" in words(page)
+
+
+def test_a_row_tells_everything_at_a_glance(admin: Visitor, log: Log, run: Run) -> None:
+    run("keys.create", name="Calendar sync")
+    log(0, status=404, method="DELETE", path="/api/forums/forums/3", duration=12_345_678)
+    log(1, key_id=None, status=401)
+    page = words(admin.get("/requests"))
+    assert re.search(r"2026-01-31 09:30:00 UTC 404 DELETE / ?api/ ?forums/ ?forums/ ?3 Calendar sync 192\.0\.2\.7 12\.3 s", page)
+    assert "No good key" in page
+    assert "about 2 in the log" in page
+
+
+@pytest.mark.parametrize(
+    ("query", "paths"),
+    [
+        ("key=2", ["/b"]),
+        ("key=0", ["/c"]),
+        ("operation=forums.create", ["/d"]),
+        ("method=POST", ["/d"]),
+        ("status=404", ["/e"]),
+        ("status=4xx", ["/c", "/e"]),
+        ("status=4XX&key=1", ["/e"]),
+        ("path=%2Fd", ["/d"]),
+        ("path=%25", []),
+        ("address=2001:DB8:0::7", ["/f"]),
+        ("from=2026-01-31T09:30", ["/a"]),
+        ("to=2026-01-31T09:29", ["/g"]),
+        ("from=2026-01-31T09:29:30.000Z&to=2026-01-31T09:30", ["/b", "/c", "/d", "/e", "/f"]),
+        ("slower=2000", ["/f"]),
+        ("key=&operation=&path=+", ["/a", "/b", "/c", "/d", "/e", "/f", "/g"]),
+        ("key=99", []),
+    ],
+)
+def test_each_filter_stands_in_the_address(admin: Visitor, log: Log, query: str, paths: list[str]) -> None:
+    log(0, path="/a")
+    log(1, path="/b", key_id=2)
+    log(2, path="/c", key_id=None, status=401)
+    log(3, path="/d", method="POST", operation="forums.create")
+    log(4, path="/e", status=404)
+    log(5, path="/f", address="2001:db8::7", duration=2_000_000)
+    log(120, path="/g")
+    page = admin.get(f"/requests?{query}")
+    assert page.status_code == 200
+    assert _shown(page) == paths
+    if not paths:
+        assert "No request matches" in words(page)
+        assert 'href="/admin/requests"' in page.text
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "key=x",
+        "status=lost",
+        "status=999",
+        "address=home",
+        "from=soon",
+        "slower=-1",
+        "before=x",
+        "before=1_2",
+        "colour=red",
+        "method=LOOK",
+    ],
+)
+def test_filters_that_make_no_sense_are_said_and_nothing_breaks(admin: Visitor, log: Log, query: str) -> None:
+    log()
+    page = admin.get(f"/requests?{query}")
+    assert page.status_code == 400
+    assert 'role="alert"' in page.text
+
+
+def test_pages_lead_to_older_ones_and_keep_the_filters(admin: Visitor, log: Log) -> None:
+    for number in range(120):
+        log(number // 2, path=f"/{number}", request_id=f"r{number}")
+    seen, path = list[str](), "/requests?key=1&path=%2F"
+    for _ in range(3):
+        page = admin.get(path)
+        seen += _shown(page)
+        older = re.search(r'rel="next" href="/admin(/requests[^"]+)"', page.text)
+        path = older[1].replace("&amp;", "&") if older else ""
+        assert not path or "key=1" in path
+    assert path == ""
+    assert len(seen) == len(set(seen)) == 120
+    end = admin.get("/requests?before=2020-01-01T00:00:00.000Z_1")
+    assert "This is the end of the log" in words(end)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("2S291/3", "The key lacks this operation NO_PERMISSION 2S291/3"),
+        ("1F363/1", "There is no such record INVALID_ID 1F363/1"),
+        ("1L364/2", "A name is needed NO_TITLE 1L364/2"),
+        ("4T104/2", "Something went wrong on our side INTERNAL_ERROR"),
+        ("0X000/0", "It was refused 0X000/0"),
+    ],
+)
+def test_a_request_opens_to_its_error(admin: Visitor, log: Log, code: str, said: str) -> None:
+    log(0, status=403, error=code, request_id="the-id")
+    page = words(admin.get("/requests/1"))
+    assert said in page
+    assert "Request id the-id" in page
+
+
+def test_a_request_leads_to_the_event_that_it_made_and_back(admin: Visitor, log: Log, gate: Gate, run: Run, events: Events) -> None:
+    run("keys.create", name="Importer", grants=["forums.create"])
+    key = Actor("key", 1, "Importer", frozenset({"forums.create"}))
+    for request_id in ("other", "mine"):
+        gate.run(Call("forums.create", key, {"name": f"By {request_id}"}, request_id=request_id, reason="Import"))
+    log(0, operation="forums.create", method="POST", status=201, request_id="mine")
+    seq = events()[-1]["seq"]
+    assert f'href="/admin/events/{seq}"' in admin.get("/requests/1").text
+    assert 'href="/admin/requests/1"' in admin.get(f"/events/{seq}").text
+    assert "/admin/requests/1" not in admin.get(f"/events/{seq - 1}").text
+
+
+def test_a_refused_request_leads_to_no_event(admin: Visitor, log: Log, run: Run) -> None:
+    log(0, operation="forums.create", status=403)
+    assert "What it changed" not in words(admin.get("/requests/1"))
+
+
+def test_a_request_that_is_not_there_is_said_to_be_so(admin: Visitor) -> None:
+    assert admin.get("/requests/7").status_code == 404
+    assert admin.get(f"/requests/{10**17}").status_code == 404
+
+
+def test_hostile_paths_never_run(admin: Visitor, log: Log) -> None:
+    hostile = "/api/<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
+    log(0, path=hostile, operation=None, status=404, request_id="<b>id</b>"[:20], address="192.0.2.7", error="2S291/1")
+    for path in ("/requests", "/requests/1", "/requests?path=%3Cscript%3Ealert", '/requests?operation="><script>alert(1)'):
+        text = admin.get(path).text
+        assert "<script>alert" not in text, path
+        assert "<img" not in text, path
+
+
+def test_looking_changes_nothing(admin: Visitor, log: Log, events: Events) -> None:
+    log()
+    before = events()
+    for path in ("/requests", "/requests/1", "/requests?status=2xx", "/events", "/events/1"):
+        admin.get(path)
+        assert admin.post(path).status_code == 405, path
+    assert events() == before
+
+
+def test_an_impatient_search_says_how_far_it_looked(admin: Visitor, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trellis.store.requests._STRETCH", 10)
+    monkeypatch.setattr("trellis.store.requests.PATIENCE", 0.0)
+    for number in range(40):
+        log(number, path="/there" if number == 39 else "/api/x")
+    monkeypatch.setattr("trellis.core.requests.requests.search.__defaults__", (None, 0.0))
+    page = admin.get("/requests?path=%2Fthere")
+    assert "Nothing found yet" in words(page)
+    assert "Looked back to 2026-01-31 09:29" in words(page)
+    for _ in range(5):
+        further = re.search(r'rel="next" href="/admin(/requests[^"]+)"', page.text)
+        if further is None:
+            break
+        page = admin.get(further[1].replace("&amp;", "&"))
+    assert _shown(page) == ["/there"]

@@ -10,7 +10,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-in
 	--custom-compile-command 'make lock'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev serve test lint types layers format lock snapshot browser clean
+.PHONY: help setup setup-dev serve test lint types layers format lock snapshot screenshots browser clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ snapshot: setup ## write docs/openapi.json
 	@mkdir -p docs
 	@$(BIN)/trellis openapi > docs/openapi.json.new
 	@mv docs/openapi.json.new docs/openapi.json
+
+screenshots: setup-dev browser ## take the screenshots of the README and the docs
+	@$(BIN)/python scripts/screenshots.py
 
 browser: ## see that the tests have a browser
 	@scripts/browser

@@ -94,10 +94,14 @@ class Rest:
         self._ids = _numbered()
         self._plain: dict[str, dict[str, Route]] = {}
         self._with_id: dict[str, dict[str, Route]] = {}
+        self._with_tail: dict[tuple[str, str], dict[str, Route]] = {}  # what stands before the id, and what behind it
         for route in routes(gate.catalogue):
             for path in (route.path, *route.also):
-                table = self._with_id if path.endswith("/{id}") else self._plain
-                table.setdefault(path.removesuffix("/{id}"), {})[route.method] = route
+                head, mark, tail = path.partition("/{id}")
+                if tail:
+                    self._with_tail.setdefault((head, tail), {})[route.method] = route
+                else:
+                    (self._with_id if mark else self._plain).setdefault(head, {})[route.method] = route
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter_ns()
@@ -135,11 +139,7 @@ class Rest:
         )
 
     async def _answer(self, exchange: Exchange) -> Reply:
-        table = self._plain.get(exchange.path)
-        target: str | None = None
-        if table is None:
-            head, _, target = exchange.path.rpartition("/")
-            table = self._with_id.get(head)
+        table, target = self._found(exchange.path)
         if exchange.method == "OPTIONS" and table is not None:
             return self._options(table)
         await self.throttle.admit_address(exchange.address)
@@ -158,10 +158,29 @@ class Rest:
                 facts={"allow": allowed},
             )
         exchange.operation = route.operation.name
-        self.gate.authorise(route.operation.name, bearer.actor)
-        number = self._target(route.operation, target) if target is not None else None
-        call = await self._call(exchange, route, bearer, number)
-        return self._reply(exchange, route, call, await self._perform(route.operation, call))
+        operation = self.gate.authorise(route.operation.name, bearer.actor)
+        number = self._target(operation, target) if target is not None else None
+        if operation.fork is not None:
+            operation = await self._followed(operation, bearer, number)
+            exchange.operation = operation.name
+        call = await self._call(exchange, operation, bearer, number)
+        return self._reply(exchange, route, call, await self._perform(operation, call))
+
+    def _found(self, path: str) -> tuple[dict[str, Route] | None, str | None]:
+        """Find what is served at a path: the routes by method, and the id in the path."""
+        if (table := self._plain.get(path)) is not None:
+            return table, None
+        head, _, last = path.rpartition("/")
+        if (table := self._with_id.get(head)) is not None:
+            return table, last
+        head, _, target = head.rpartition("/")
+        return self._with_tail.get((head, f"/{last}")), target
+
+    async def _followed(self, operation: Operation, bearer: Bearer, target: int | None) -> Operation:
+        """Give the operation that one leads to which is only an address."""
+        call = Call(operation.name, bearer.actor, target=target)
+        led = self.gate.follow(call) if self.gate.store.in_place else await asyncio.to_thread(self.gate.follow, call)
+        return self.gate.catalogue.find(led.operation)
 
     async def _identify(self, exchange: Exchange) -> Bearer:
         query: bytes = exchange.scope["query_string"]
@@ -198,15 +217,13 @@ class Rest:
     def _target(operation: Operation, text: str) -> int:
         if _ID.fullmatch(text) and int(text) <= MAX_ID:
             return int(text)
-        kind = operation.kind
-        code = kind.missing_code(operation.verb) if kind and operation.verb and operation.verb != "look" else ""
-        raise invalid_id(kind.singular if kind else "record", text, code)
+        one = operation.kind.singular if operation.kind else operation.resource.removesuffix("s")
+        raise invalid_id(one, text, operation.missing_code)
 
-    async def _call(self, exchange: Exchange, route: Route, bearer: Bearer, target: int | None) -> Call:
+    async def _call(self, exchange: Exchange, operation: Operation, bearer: Bearer, target: int | None) -> Call:
         raw = from_query(exchange.scope["query_string"])
         if self.settings.key_in_url:
             raw.pop("key", None)
-        operation = route.operation
         if not operation.writes:
             return Call(operation.name, bearer.actor, raw, target, request_id=exchange.request_id)
         headers = exchange.headers
@@ -264,6 +281,8 @@ class Rest:
         verb = route.operation.verb
         if verb == "list":
             reply.headers.append((b"link", self._links(exchange, route, answer.value).encode("latin-1")))
+        if verb == "feed" and answer.value["more"]:
+            reply.headers.append((b"link", self._next_link(exchange, route, answer.value["next"]).encode("latin-1")))
         if verb in {"get", "list", "create", "update"}:
             tag = version_of(body).encode()
             reply.headers.append((b"etag", b'"' + tag + b'"'))
@@ -288,6 +307,11 @@ class Rest:
         return ", ".join(
             f'<{base}?{urlencode([*kept, ("page", str(number))])}>; rel="{rel}"' for rel, number in numbers.items() if number >= 1
         )
+
+    def _next_link(self, exchange: Exchange, route: Route, cursor: int) -> str:
+        query = exchange.scope["query_string"].decode("latin-1")
+        kept = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name not in {"after", "key"}]
+        return f'<{self._base(exchange)}{PREFIX}{route.path}?{urlencode([*kept, ("after", str(cursor))])}>; rel="next"'
 
     def _base(self, exchange: Exchange) -> str:
         """Give the address under which the caller reaches this service."""

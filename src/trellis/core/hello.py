@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from trellis import __version__
 from trellis.core.answers import Members
 from trellis.core.operation import Access, Act, Operation, Outcome
 from trellis.core.values import Field, Moment, Text, Words
@@ -22,7 +23,7 @@ _ANSWERS = (
         "The community's address; every record's `url` begins with it.",
         example="https://community.example",
     ),
-    Field("version", Text(), "The version of this service.", example="1.0.0"),
+    Field("version", Text(), "The version of this service.", example=__version__),
     Field(
         "key",
         _KEY,

@@ -5,6 +5,8 @@ import re
 import pytest
 
 from tests.cli.conftest import Trellis, TrellisJson
+from trellis.compose import catalogue_of
+from trellis.kinds import KINDS
 
 FORM = re.compile(r"trl_[0-9A-Za-z]{8}_[0-9A-Za-z]{38}")
 
@@ -16,7 +18,9 @@ def test_create_shows_the_key_once_and_alone_on_its_line(trellis: Trellis) -> No
     key, told, may = result.stdout.splitlines()
     assert FORM.fullmatch(key)
     assert told == "This is key 1, 'Calendar sync'. Keep it now: it is not shown again."
-    assert may == ("It may run: calendars.create, calendars.delete, calendars.get, calendars.list, calendars.update")
+    assert may == (
+        "It may run: calendars.create, calendars.delete, calendars.get, calendars.list, calendars.restore, calendars.update"
+    )
     assert result.stderr == ""
     assert key not in trellis("keys", "show", "1").output + trellis("keys", "list").output
 
@@ -39,7 +43,7 @@ def test_create_as_json_takes_every_setting(trellis_json: TrellisJson) -> None:
 
 
 def test_a_star_grants_everything_a_key_can_be_granted(trellis_json: TrellisJson) -> None:
-    assert len(trellis_json("keys", "create", "All", "--grant", "*")["grants"]) == 19
+    assert len(trellis_json("keys", "create", "All", "--grant", "*")["grants"]) == len(catalogue_of(KINDS).grantable)
 
 
 def test_a_key_without_grants_comes_with_a_warning(trellis: Trellis) -> None:

@@ -1,11 +1,13 @@
 """The web roof: the REST application beside the panel, and what starts and stops with the process."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from trellis.compose import compose
 from trellis.core.gate import Gate
+from trellis.errors import Refused
 from trellis.rest.app import PREFIX, Receive, Rest, Scope, Send
 from trellis.settings import Settings
 from trellis.store.migrate import current, newest
@@ -43,11 +45,18 @@ class Roof:
     async def _health(self, send: Send) -> None:
         """Say whether this process can read its database: for a balancer or a supervisor."""
         try:
-            with self.gate.store.reading():
-                await _plain(send, 200, b"ok\n")
-        except Exception:
-            log.exception("The database cannot be read.")
+            if self.gate.store.in_place:
+                self._look()
+            else:
+                await asyncio.to_thread(self._look)
+        except Refused:
             await _plain(send, 503, b"the database cannot be read\n")
+        else:
+            await _plain(send, 200, b"ok\n")
+
+    def _look(self) -> None:
+        with self.gate.store.reading():
+            pass
 
     async def _live(self, receive: Receive, send: Send) -> None:
         while True:
@@ -57,7 +66,7 @@ class Roof:
                 await send({"type": "lifespan.startup.complete"})
             else:
                 await self.rest.books.stop()
-                self.rest.throttle.close()
+                await self.rest.throttle.close()
                 self.gate.store.close()
                 await send({"type": "lifespan.shutdown.complete"})
                 return

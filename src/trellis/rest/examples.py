@@ -23,12 +23,19 @@ def id_of(kind: NodeKind) -> int:
 
 
 def given_of(operation: Operation) -> Values:
-    """Give what the example of an operation sends, as its body or, for one that only reads or deletes, in its query string."""
-    if operation.kind is None or operation.verb == "list":
-        return {field.name: _value(field) for field in operation.fields if field.required}
-    if operation.verb == "create":
+    """Give what the example of an operation sends: its body, or the query string of one that only reads or deletes."""
+    if operation.kind is not None and operation.verb == "create":
         return _new(operation.kind)
-    return _changes(operation.kind) if operation.verb == "update" else {}
+    if operation.kind is not None and operation.verb == "update":
+        return _changes(operation.kind)
+    if operation.writes:
+        return {}
+    shown = (field for field in operation.fields if field.required or _is_short(field.example))
+    return {field.name: _value(field) for field in shown}
+
+
+def _is_short(example: Any) -> bool:
+    return isinstance(example, str | int)
 
 
 def _new(kind: NodeKind) -> Values:

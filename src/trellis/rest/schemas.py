@@ -1,11 +1,13 @@
 """JSON Schemas of what comes and goes, made from the declarations: records, inputs, pages, plans and problems."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping
+from itertools import combinations
 from typing import Any, Final
 
 from trellis.core.kind import NodeKind
-from trellis.core.values import MAX_ID, Anything, Field, Permissions
+from trellis.core.values import MAX_ID, Anything, Field, ParentId, Permissions
 from trellis.errors import REASONS
 from trellis.rest.http import STATUS
 
@@ -58,6 +60,9 @@ def _input(kind: NodeKind, *, new: bool) -> Schema:
         "properties": {field.name: _property(field, kind, default=new) for field in fields},
         "additionalProperties": False,
     }
+    places = [field.name for field in kind.placement if not isinstance(field.type, ParentId)]
+    if places:
+        schema["not"] = {"anyOf": [{"required": list(pair)} for pair in combinations(places, 2)]}
     needed = [field.name for field in fields if field.required]
     return schema | ({"required": needed} if new and needed else {})
 
@@ -71,8 +76,9 @@ def _property(field: Field, kind: NodeKind, *, default: bool = False) -> Schema:
     if _is_permissions(field):
         return {"allOf": [ref(f"{component(kind)}Permissions")], "description": described(field)}
     schema = field.schema() | {"description": described(field)}
-    if default and field.default is not None and not field.required:
-        schema["default"] = field.default
+    if default and field.default not in (None, "") and not field.required:
+        # In words: generators take the keyword `default` to mean that the member is always sent.
+        schema["description"] += f" Without it: `{json.dumps(field.default)}`."
     if field.example is not None:
         schema["examples"] = [field.example]
     if field.read_only:
@@ -93,21 +99,25 @@ def described(field: Field) -> str:
 
 
 def parameter(field: Field) -> Schema:
-    """Give a field as a parameter of the query string, where nothing is null."""
+    """Give a field as a parameter of the query string, where nothing is null and a list is text with commas."""
     schema = dict(field.type.schema())
+    example = field.example
     if isinstance(kinds := schema.get("type"), list):
         left = [kind for kind in kinds if kind != "null"]
         schema["type"] = left[0] if len(left) == 1 else left
+    if schema.get("type") == "array":
+        # Not as an array with `explode: false`: generators pass over that, and send the name once for each element.
+        whole = schema.get("items", {}).get("type") == "integer"
+        schema = {"type": "string"} | ({"pattern": "^[1-9][0-9]*(,[1-9][0-9]*)*$"} if whole else {})
+        example = None if example is None else ",".join(map(str, example))
+    if isinstance(field.type, Anything):
+        schema = {"type": "string"}
     if field.default is not None:
         schema["default"] = field.default
     written: Schema = {"name": field.name, "in": "query", "description": described(field), "schema": schema}
     if isinstance(field.type, Anything):
-        written |= {"deprecated": True, "schema": {"type": "string"}}
-    if schema.get("type") == "array":
-        written |= {"style": "form", "explode": False}
-    if field.example is not None:
-        written["example"] = field.example
-    return written
+        written["deprecated"] = True
+    return written if example is None else written | {"example": example}
 
 
 _COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
@@ -135,7 +145,7 @@ DELETION_PLAN: Final[Schema] = {
     "description": "What a delete would do: the answer of a dry run. Long lists of ids are cut at 1,000; the counts are of all.",
     "required": ["dryRun", "deleted", "moved", "changed"],
     "properties": {
-        "dryRun": {"type": "boolean", "const": True, "description": "Nothing was changed."},
+        "dryRun": {"type": "boolean", "description": "Always true: nothing was changed."},
         "deleted": {
             "type": "object",
             "description": "What would be deleted: the record, and everything below it unless that is moved.",
@@ -237,7 +247,8 @@ _FACTS: Final[Mapping[str, Schema]] = {
     "options": {
         "type": "object",
         "description": "With HAS_CHILDREN: what `deleteChildrenOrMove` may be.",
-        "properties": {"delete": {"type": "integer", "const": -1}, "move": {"type": "string"}},
+        "required": ["delete", "move"],
+        "properties": {"delete": {"type": "integer", "maximum": -1}, "move": {"type": "string"}},
     },
     "undoneBy": {"type": "integer", "minimum": 1, "description": "With NOT_RESTORABLE: the event that undid it already."},
     "deletedBy": {"type": "integer", "minimum": 1, "description": "With CHANGED_SINCE: the event that deleted the record."},

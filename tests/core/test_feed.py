@@ -20,6 +20,7 @@ from trellis.kinds import KINDS
 from trellis.settings import Settings
 from trellis.store import journal, tables
 from trellis.store.engine import Store
+from trellis.store.nodes import next_number
 
 
 def seqs(answer: dict[str, Any]) -> list[int]:
@@ -253,7 +254,7 @@ def test_an_event_that_waits_for_its_commit_is_not_passed_over(settings: Setting
     reached, go = threading.Event(), threading.Event()
 
     def slow(tx: Any) -> int:
-        number = journal.next_number(tx, "events")
+        number = next_number(tx, "events")
         reached.set()
         go.wait(20)
         columns = {"at": "", "operation": "forums.create", "actor": {}, "resource": "forums", "changed": [], "touched": []}
@@ -263,7 +264,12 @@ def test_an_event_that_waits_for_its_commit_is_not_passed_over(settings: Setting
     first = other.write(slow)
     assert reached.wait(20)
     done = threading.Event()
-    second = threading.Thread(target=lambda: (run("forums.create", name="Second"), done.set()))
+
+    def create() -> None:
+        run("forums.create", name="Second")
+        done.set()
+
+    second = threading.Thread(target=create)
     second.start()
     assert not done.wait(0.3)
     assert run("events.list") == {"results": [], "next": 0, "more": False, "oldest": None}

@@ -185,11 +185,32 @@ _EVENT: Final = Several(
         Field("undoes", NodeId(nullable=True), "The event that this one took back."),
     )
 )
+_EXAMPLE: Final = {
+    "seq": 12,
+    "type": "forum.deleted",
+    "at": "2026-01-31T09:30:00.000Z",
+    "operation": "forums.delete",
+    "actor": {"type": "key", "id": 1, "name": "Plugin"},
+    "requestId": "8f14e45fceea167a5a36dedd",
+    "reason": None,
+    "resource": "forums",
+    "resourceId": 7,
+    "before": {"id": 7, "name": "Garden diaries"},
+    "after": None,
+    "changed": [],
+    "touched": [],
+    "undoes": None,
+}
 _ANSWERS: Final = (
-    Field("results", _EVENT, "The events, in their order.", example=[]),
-    Field("next", Integer(0, 2**53, nullable=True), "The cursor for the next request; null at the end of newest-first reading."),
+    Field("results", _EVENT, "The events, in their order.", example=[_EXAMPLE]),
+    Field(
+        "next",
+        Integer(0, 2**53, nullable=True),
+        "The cursor for the next request; null at the end of newest-first reading.",
+        example=12,
+    ),
     Field("more", Boolean(), "Whether there is more to read now.", example=False),
-    Field("oldest", NodeId(nullable=True), "The oldest event that is kept; null if none is."),
+    Field("oldest", NodeId(nullable=True), "The oldest event that is kept; null if none is.", example=1),
 )
 
 

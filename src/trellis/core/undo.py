@@ -49,11 +49,11 @@ def operation(kind: NodeKind) -> Operation:
 def fork(kinds: Sequence[NodeKind]) -> Operation:
     """Give the one address of them all, `POST /core/events/{id}/restore`: the event says which operation it leads to."""
     to = tuple(f"{kind.name}.{VERB}" for kind in kinds)
-    grants = ", ".join(f"`{name}`" for name in to[:-1]) + f" or `{to[-1]}`"
+    grants = ", ".join(f"`{name}`" for name in to)
     return Operation(
         name=f"events.{VERB}",
         summary="Undo an event",
-        doc=f"Takes back an event: {_DOC}\n\nThe grant that it needs is that of what the event is about: {grants}.",
+        doc=f"Takes back an event: {_DOC}\n\nThe grant that it needs is that of what the event is about, one of {grants}.",
         run=_led_astray,
         fields=(_TO,),
         writes=True,
@@ -160,10 +160,10 @@ def _counted(type_: Any, name: str) -> Members:
 
 _NONE: Final[dict[str, Any]] = {"count": 0, "ids": []}
 _ANSWERS: Final = (
-    Field("event", NodeId(), "The event that was taken back.", example=1),
+    Field("event", NodeId(), "The event that was taken back.", example=12),
     Field("operation", Text(), "Its operation.", example="forums.delete"),
-    Field("record", OrNull(Record()), "The record as it is now.", example={}),
-    Field("restored", _counted(Ids(), "ids"), "What came back, the record first.", example={"count": 1, "ids": [1]}),
+    Field("record", OrNull(Record()), "The record as it is now.", example={"id": 7, "name": "Garden diaries"}),
+    Field("restored", _counted(Ids(), "ids"), "What came back, the record first.", example={"count": 1, "ids": [7]}),
     Field("moved", _counted(Ids(), "ids"), "The children that its delete had moved and that came back under it.", example=_NONE),
     Field(
         "changed",

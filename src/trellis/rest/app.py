@@ -4,10 +4,9 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Final
-from urllib.parse import parse_qsl, urlencode
 
 from trellis.core.gate import Answer, Gate
 from trellis.core.keyring import Bearer, Keyring
@@ -29,8 +28,8 @@ from trellis.rest.headers import (
 )
 from trellis.rest.http import Route, problem, routes
 from trellis.rest.identify import presented_key
-from trellis.rest.links import links_of
 from trellis.rest.limits import Allowance, Throttle
+from trellis.rest.links import links_of
 from trellis.rest.log import Bookkeeper
 from trellis.rest.reference import Reference
 from trellis.settings import Settings

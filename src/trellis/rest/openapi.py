@@ -7,7 +7,7 @@ from trellis.core.kind import NodeKind
 from trellis.core.operation import Access, Catalogue, Operation
 from trellis.core.values import MAX_ID, Permissions
 from trellis.rest.answers import HEADERS, answer_name, responses, shared_examples, shared_responses
-from trellis.rest.examples import given_of, id_of
+from trellis.rest.examples import given_of, target_of
 from trellis.rest.http import Route, routes
 from trellis.rest.schemas import DELETION_PLAN, FAULT, component, of_kind, parameter, problem_schema, ref
 
@@ -92,6 +92,12 @@ def _schemas(kinds: list[NodeKind], own: list[Operation], base_url: str) -> Json
             "required": [field.name for field in operation.answers],
             "properties": {field.name: field.schema() for field in operation.answers},
         }
+        if takes_body(operation):
+            schemas[f"{answer_name(operation)}Input"] = {
+                "type": "object",
+                "properties": {field.name: field.schema() for field in operation.fields},
+                "additionalProperties": False,
+            }
     return schemas | {"DeletionPlan": DELETION_PLAN, "Problem": problem_schema(base_url), "Fault": FAULT}
 
 
@@ -126,14 +132,14 @@ def _described(route: Route) -> str:
         lines.append("Every valid key may do this.")
     if route.also:
         lines.append("Also served at " + " and ".join(f"`{path}`" for path in route.also) + ".")
-    if takes_body(operation):
+    if takes_body(operation) and operation.kind is not None:
         lines.append("Read-only members of the record are taken and passed over, so that what was read can be sent back as it is.")
     return "\n\n".join(lines)
 
 
 def takes_body(operation: Operation) -> bool:
     """Say whether what an operation takes is sent in a body."""
-    return operation.verb in {"create", "update"}
+    return operation.verb in {"create", "update", "restore"}
 
 
 def _parameters(operation: Operation) -> list[Json]:
@@ -155,7 +161,7 @@ def _id(operation: Operation) -> list[Json]:
             "required": True,
             "description": f"The {one}'s id.",
             "schema": schema,
-            "example": id_of(kind) if kind else 1,
+            "example": target_of(operation),
         }
     ]
 
@@ -169,14 +175,17 @@ def headers_taken(operation: Operation) -> tuple[str, ...]:
 
 def _body(operation: Operation) -> Json:
     kind = operation.kind
-    name = "" if kind is None else component(kind) + ("Input" if operation.verb == "create" else "Changes")
+    if kind is None:
+        name = f"{answer_name(operation)}Input"
+    else:
+        name = component(kind) + ("Input" if operation.verb == "create" else "Changes")
     examples = {"example": {"summary": operation.summary, "value": given_of(operation)}}
     nested = [field.name for field in operation.fields if isinstance(field.type, Permissions)]
     form: Json = {"schema": {"allOf": [ref(name), {"type": "object", "description": _FORM}]}, "examples": examples}
     if nested:
         form["encoding"] = {field: {"contentType": "application/json"} for field in nested}
     content = {"application/json": {"schema": ref(name), "examples": examples}, **dict.fromkeys(_FORMS, form)}
-    return {"required": True, "content": content}
+    return {"required": kind is not None, "content": content}
 
 
 _FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")

@@ -13,7 +13,7 @@ from trellis.core.operation import Access, Catalogue, Operation
 from trellis.core.values import Choice, Field, Permissions
 from trellis.errors import REASONS
 from trellis.rest.answers import STATUS_TEXT
-from trellis.rest.examples import answer_of, given_of, id_of, plan_of
+from trellis.rest.examples import answer_of, given_of, plan_of, target_of
 from trellis.rest.http import STATUS, Route, routes
 from trellis.rest.openapi import headers_taken, own_tag, takes_body
 from trellis.rest.refusals import SHARED, WHEN, refusals_of
@@ -60,7 +60,7 @@ class Entry:
     method: str
     path: str
     also: tuple[str, ...]
-    grant: str | None
+    grants: tuple[str, ...]
     status: int
     status_text: str
     id: int | None
@@ -131,7 +131,7 @@ def _entry(route: Route, base_url: str) -> Entry:
         method=route.method,
         path=route.path,
         also=route.also,
-        grant=operation.name if operation.access is Access.GRANTED else None,
+        grants=operation.fork.to if operation.fork else (operation.name,) if operation.access is Access.GRANTED else (),
         status=route.status,
         status_text=STATUS_TEXT[route.status],
         id=_id(operation),
@@ -151,7 +151,7 @@ def _entry(route: Route, base_url: str) -> Entry:
 def _id(operation: Operation) -> int | None:
     if not operation.has_target:
         return None
-    return id_of(operation.kind) if operation.kind else 1
+    return target_of(operation)
 
 
 def _row(field: Field, *, new: bool = True) -> Row:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from trellis import __version__
-from trellis.core import check, events, keys, nodes
+from trellis.core import check, events, keys, nodes, undo
 from trellis.core.gate import Gate
 from trellis.core.hello import HELLO
 from trellis.core.kind import NodeKind
@@ -19,9 +19,10 @@ def catalogue_of(kinds: Sequence[NodeKind]) -> Catalogue:
     return Catalogue(
         (
             HELLO,
-            *(o for kind in kinds for o in nodes.operations(kind)),
+            *(o for kind in kinds for o in (*nodes.operations(kind), undo.operation(kind))),
             *keys.operations(),
             *events.operations(),
+            undo.fork(kinds),
             *check.operations(),
         )
     )
@@ -36,5 +37,7 @@ def compose(settings: Settings, kinds: Sequence[NodeKind] = KINDS, clock: Callab
         version=__version__,
         kinds=tuple(kinds),
         grantable=frozenset(operation.name for operation in catalogue.grantable),
+        keep_events=settings.keep_events,
+        keep_snapshots=settings.keep_snapshots,
     )
     return Gate(Store(settings), catalogue, world, clock)

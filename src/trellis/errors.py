@@ -52,6 +52,10 @@ REASONS: Final = _closed_set(
     ("1T102/3", "IDEMPOTENCY_KEY_IN_USE", "The first request with this idempotency key is still running"),
     ("1T103/1", "RATE_LIMITED", "The key has used up its requests for now"),
     ("1T105/1", "KEY_REVOKED", "The key was revoked"),
+    ("1T106/1", "NOT_RESTORABLE", "This event cannot be undone"),
+    ("1T106/2", "CHANGED_SINCE", "The record was changed again since"),
+    ("1T106/3", "NO_LONGER_KEPT", "What this asks for is no longer kept"),
+    ("1T106/4", "PARENT_NEEDED", "The old parent cannot take it back"),
     ("4T104/1", "BUSY", "The database is busy or cannot be reached"),
     ("4T104/2", "INTERNAL_ERROR", "Something went wrong on our side"),
 )

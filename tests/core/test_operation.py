@@ -4,6 +4,7 @@ import pytest
 
 from trellis.compose import catalogue_of
 from trellis.core.actor import TERMINAL, Actor
+from trellis.core.kind import VERBS
 from trellis.core.operation import Access, Operation
 from trellis.errors import REASONS, Refused
 from trellis.kinds import KINDS
@@ -12,8 +13,12 @@ CATALOGUE = catalogue_of(KINDS)
 each_operation = pytest.mark.parametrize("operation", CATALOGUE.values(), ids=list(CATALOGUE))
 
 
-def test_the_nineteen_of_the_contract_can_be_granted() -> None:
-    assert [operation.name for operation in CATALOGUE.grantable] == [
+def test_the_nineteen_of_the_contract_can_be_granted_and_ours_beside_them() -> None:
+    contract = [operation.name for operation in CATALOGUE.grantable if operation.kind and operation.verb in VERBS]
+    ours = [operation.name for operation in CATALOGUE.grantable if operation.name not in contract]
+    assert len(contract) == 19
+    assert set(ours) >= {"events.list", *(f"{kind.name}.restore" for kind in KINDS)}
+    assert contract == [
         *("groups.list", "groups.get", "groups.delete"),
         *("forums.list", "forums.get", "forums.create", "forums.update", "forums.delete"),
         "blogs.delete",
@@ -62,9 +67,12 @@ def test_the_refusals_that_it_announces_are_in_the_closed_set(operation: Operati
     assert len({code for _, code in operation.refusals}) == len(operation.refusals)
 
 
-def test_no_two_operations_share_the_code_of_an_unknown_id() -> None:
-    codes = [code for operation in CATALOGUE.grantable for message, code in operation.refusals if message == "INVALID_ID"]
-    assert len(codes) == len(set(codes)) == 12
+def test_no_two_operations_that_are_served_share_the_code_of_an_unknown_id() -> None:
+    served = [operation for operation in CATALOGUE.values() if operation.path is not None]
+    codes = [operation.missing_code for operation in served if operation.has_target]
+    assert len(codes) == len(set(codes)) >= 13
+    assert "" not in codes
+    assert {operation.missing_code for operation in CATALOGUE.values() if operation.verb == "restore"} == {"1T106/5"}
     others = {reason.code for reason in REASONS.values()} - {REASONS["INVALID_ID"].code}
     assert not others & set(codes)
 

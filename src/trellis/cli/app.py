@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from trellis import __version__
-from trellis.cli import database, keys, operations, serve
+from trellis.cli import database, keys, operations, restore, serve
 from trellis.cli.terminal import Door, show
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app.command("migrate")(database.migrate_database)
 app.command("demo")(database.demo)
 app.add_typer(keys.app, name="keys")
 app.command("run")(operations.run)
+app.command("restore")(restore.restore)
 app.command("routes")(operations.routes)
 app.command("check")(database.check)
 app.command("backup")(database.backup_database)

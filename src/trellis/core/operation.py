@@ -19,6 +19,7 @@ class Access(Enum):
 
     GRANTED = "granted"  # a key that was granted it; one box in the panel
     ANY_KEY = "any key"  # every valid key
+    FORKED = "granted by resource"  # a key that was granted the operation that it leads to
     INSIDE = "inside"  # the panel and the terminal only
 
 
@@ -52,6 +53,8 @@ class World:
     version: str
     kinds: tuple[NodeKind, ...]
     grantable: frozenset[str]
+    keep_events: int = 90  # days
+    keep_snapshots: int = 30
 
 
 @dataclass(slots=True)
@@ -69,7 +72,8 @@ class Outcome(NamedTuple):
     """What an operation did. `result` goes back to the caller; the rest is for the event log.
 
     `happened` is false where nothing changed: then nothing is recorded. `changed` names the members in which an update made
-    a difference, write-only ones included. `plan` is what a dry run answers, where that is not the result.
+    a difference, write-only ones included. `plan` is what a dry run answers, where that is not the result. `undoes` is the
+    event that was taken back.
     """
 
     result: Any
@@ -80,6 +84,14 @@ class Outcome(NamedTuple):
     happened: bool = True
     touched: tuple[Mapping[str, Any], ...] = ()
     plan: Any = None
+    undoes: int | None = None
+
+
+class Fork(NamedTuple):
+    """Where an operation leads that is only an address: to one of the operations `to`, as `find` says for a record's id."""
+
+    to: tuple[str, ...]
+    find: Callable[[Transaction, int], str]
 
 
 DRY_RUN: Final = Field(
@@ -99,7 +111,8 @@ class Operation:
     `path` and `also` are where it is served over REST, if it is, without the id; `verb` says how. `fields` are what it takes,
     `run` does it inside a transaction; `snapshot` is false for a reading operation of a single statement. `refusals` are the
     messages that it may refuse with beside those that every operation shares: pairs of message and code. `kind` is None for
-    the few that are not about nodes; these say in `answers` what their answer holds, if REST serves them.
+    the few that are not about nodes; these say in `answers` what their answer holds, if REST serves them. An operation with a
+    `fork` is never run itself: the gate runs the one that it leads to, and judges the grant of that one.
     """
 
     name: str
@@ -111,13 +124,14 @@ class Operation:
     snapshot: bool = True
     has_target: bool = False
     access: Access = Access.INSIDE
-    verb: Verb | Literal["look"] | None = None
+    verb: Verb | Literal["look", "feed", "restore"] | None = None
     path: str | None = None
     also: tuple[str, ...] = ()
     kind: NodeKind | None = None
     refusals: tuple[tuple[str, str], ...] = ()
     recode: Callable[[str], str] = lambda _: ""
     answers: tuple[Field, ...] = ()
+    fork: Fork | None = None
 
     @cached_property
     def takes(self) -> tuple[Field, ...]:
@@ -128,6 +142,11 @@ class Operation:
     def form(self) -> Form:
         """The form that its requests are read by."""
         return Form(self.takes, self.recode)
+
+    @property
+    def missing_code(self) -> str:
+        """The code of 'no such record', or "" for one that is about no record."""
+        return dict(self.refusals).get("INVALID_ID", "")
 
     @property
     def resource(self) -> str:

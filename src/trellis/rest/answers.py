@@ -26,6 +26,7 @@ STATUS_TEXT: Final[Mapping[int, str]] = {  # Python's own words for them differ 
     404: "Not Found",
     405: "Method Not Allowed",
     409: "Conflict",
+    410: "Gone",
     412: "Precondition Failed",
     413: "Content Too Large",
     415: "Unsupported Media Type",
@@ -43,7 +44,10 @@ HEADERS: Final[Mapping[str, Json]] = {
         "schema": _STRING,
         "example": '"5d41402abc4b2a76b9719d91"',
     },
-    "Link": {"description": "The addresses of the `first`, `prev`, `next` and `last` page (RFC 8288).", "schema": _STRING},
+    "Link": {
+        "description": "The addresses of the `first`, `prev`, `next` and `last` page (RFC 8288); those that there are.",
+        "schema": _STRING,
+    },
     "Location": {"description": "The address of the new record.", "schema": {"type": "string", "format": "uri"}},
     "Dry-Run": {
         "description": "`true` on the answer of a dry run: nothing was kept.",
@@ -157,6 +161,8 @@ def answer_name(operation: Operation) -> str:
 
 _SUCCESS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "look": ("The answer.", ("ETag",)),
+    "feed": ("The events, and the cursor to go on with.", ("ETag", "Link")),
+    "restore": ("What came back, and what could not; of a dry run, what would.", ("Dry-Run",)),
     "list": ("One page.", ("ETag", "Link")),
     "get": ("The record.", ("ETag",)),
     "create": ("The new record.", ("ETag", "Location", "Idempotent-Replayed")),

@@ -14,12 +14,19 @@ from trellis.store.nodes import Node
 COMMUNITY: Final = "https://community.example"
 MOMENT: Final = "2026-01-31T09:30:00.000Z"
 
+EVENT: Final = 12  # the event in the examples
+
 Values = dict[str, Any]
 
 
 def id_of(kind: NodeKind) -> int:
     """Give the id in the examples of a kind: that of the first one that is not built in."""
     return max(kind.built_in, default=0) + 1
+
+
+def target_of(operation: Operation) -> int:
+    """Give the id in the path of an operation's example."""
+    return id_of(operation.kind) if operation.kind else EVENT
 
 
 def given_of(operation: Operation) -> Values:
@@ -95,6 +102,8 @@ def answer_of(operation: Operation) -> Any:
 
 def plan_of(operation: Operation) -> Any:
     """Give the answer to the example of a writing operation when it is run dry."""
+    if operation.verb == "restore":
+        return answer_of(operation) | {"dryRun": True}
     if operation.kind is None or operation.verb != "delete":
         return answer_of(operation)
     return {

@@ -250,4 +250,18 @@ _FACTS: Final[Mapping[str, Schema]] = {
         "required": ["delete", "move"],
         "properties": {"delete": {"type": "integer", "maximum": -1}, "move": {"type": "string"}},
     },
+    "undoneBy": {"type": "integer", "minimum": 1, "description": "With NOT_RESTORABLE: the event that undid it already."},
+    "deletedBy": {"type": "integer", "minimum": 1, "description": "With CHANGED_SINCE: the event that deleted the record."},
+    "differences": {
+        "type": "array",
+        "description": "With CHANGED_SINCE: how the record differs from what the event left; a password is only named.",
+        "items": {
+            "type": "object",
+            "required": ["field"],
+            "properties": {"field": {"type": "string"}, "then": {}, "now": {}},
+        },
+    },
+    "parentId": {"type": "integer", "minimum": 1, "description": "With PARENT_NEEDED: the parent that cannot take it back."},
+    "oldest": {"type": "integer", "minimum": 1, "description": "With NO_LONGER_KEPT: the oldest event that is kept."},
+    "newest": {"type": "integer", "minimum": 1, "description": "With NO_LONGER_KEPT: the newest event."},
 }

@@ -76,8 +76,31 @@ events = sa.Table(
     sa.Column("after", JSON),
     sa.Column("changed", JSON, nullable=False),  # the names of the members that differ, write-only ones included
     sa.Column("touched", JSON, nullable=False),  # what else was deleted, moved or changed: [{resource, id}, …]
+    sa.Column("undoes", NUMBER),  # the event that this one takes back
     sa.Index("events_by_record", "resource", "resource_id", "seq"),
     sa.Index("events_by_time", "at"),
+)
+_undoing = events.c.undoes.is_not(None)
+sa.Index("events_by_undone", events.c.undoes, sqlite_where=_undoing, postgresql_where=_undoing)
+
+# The rows that an event deleted or changed, as they were before it, digests of passwords included. No API shows them.
+snapshots = sa.Table(
+    "snapshots",
+    METADATA,
+    sa.Column("seq", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("kind", PLAIN, primary_key=True),
+    sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("how", PLAIN, nullable=False),  # what became of the row: deleted, moved or changed
+    sa.Column("parent_id", NUMBER),
+    sa.Column("position", NUMBER, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("name_key", PLAIN, nullable=False),
+    sa.Column("fields", JSON, nullable=False),
+    sa.Column("permissions", JSON, nullable=False),
+    sa.Column("created_at", PLAIN, nullable=False),
+    sa.Column("updated_at", PLAIN, nullable=False),
+    sa.Column("beside", JSON),  # its old neighbours, or where it was moved: what undo needs to find its place
+    sa.Index("snapshots_by_record", "kind", "id", "seq"),
 )
 
 # The answers of creates that carried an Idempotency-Key, kept for a day.

@@ -1,0 +1,28 @@
+"""Each operation that a key can be granted, with the route by which it is reached, and a target for it."""
+
+from dataclasses import replace
+
+from tests.cast import Run
+from trellis.core.operation import Catalogue, Operation
+from trellis.rest.http import Route, routes
+
+
+def ways(catalogue: Catalogue) -> list[Route]:
+    """Give a route for every operation that can be granted; those to which one address forks have that one's."""
+    found: list[Route] = []
+    for route in routes(catalogue):
+        names = route.operation.fork.to if route.operation.fork else (route.operation.name,)
+        found += [replace(route, operation=catalogue[name]) for name in names]
+    granted = {operation.name for operation in catalogue.grantable}
+    return [route for route in found if route.operation.name in granted]
+
+
+def target_of(operation: Operation, run: Run, name: str = "Twin") -> int | None:
+    """Make what an operation is about: a record of its kind, or, for one that undoes, the event that deleted one."""
+    if not operation.has_target or operation.kind is None:
+        return None
+    made = int(run(operation.kind.operation("create"), name=name)["id"])
+    if operation.verb != "restore":
+        return made
+    run(operation.kind.operation("delete"), made)
+    return int(run("events.list", order="newest", limit=1)["results"][0]["seq"])

@@ -4,11 +4,12 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from trellis import __version__
-from trellis.core import check, events, keys, nodes
+from trellis.core import check, deliveries, events, keys, nodes, webhooks
+from trellis.core.address import networks
 from trellis.core.gate import Gate
 from trellis.core.hello import HELLO
 from trellis.core.kind import NodeKind
-from trellis.core.operation import Catalogue, World
+from trellis.core.operation import Catalogue, Outgoing, World
 from trellis.kinds import KINDS
 from trellis.settings import Settings
 from trellis.store.engine import Store
@@ -22,6 +23,8 @@ def catalogue_of(kinds: Sequence[NodeKind]) -> Catalogue:
             *(o for kind in kinds for o in nodes.operations(kind)),
             *keys.operations(),
             *events.operations(),
+            *webhooks.operations(),
+            *deliveries.operations(),
             *check.operations(),
         )
     )
@@ -36,5 +39,6 @@ def compose(settings: Settings, kinds: Sequence[NodeKind] = KINDS, clock: Callab
         version=__version__,
         kinds=tuple(kinds),
         grantable=frozenset(operation.name for operation in catalogue.grantable),
+        outgoing=Outgoing(networks(settings.webhook_allow), settings.webhook_key),
     )
     return Gate(Store(settings), catalogue, world, clock)

@@ -52,6 +52,10 @@ REASONS: Final = _closed_set(
     ("1T102/3", "IDEMPOTENCY_KEY_IN_USE", "The first request with this idempotency key is still running"),
     ("1T103/1", "RATE_LIMITED", "The key has used up its requests for now"),
     ("1T105/1", "KEY_REVOKED", "The key was revoked"),
+    ("1T107/1", "ADDRESS_NOT_ALLOWED", "Webhooks may not go to that address"),
+    ("1T107/2", "UNKNOWN_EVENT", "There is no such event"),
+    ("1T107/3", "TOO_MANY_WEBHOOKS", "There are as many webhooks as there may be"),
+    ("1T107/9", "WEBHOOK_OFF", "The webhook is switched off"),
     ("4T104/1", "BUSY", "The database is busy or cannot be reached"),
     ("4T104/2", "INTERNAL_ERROR", "Something went wrong on our side"),
 )

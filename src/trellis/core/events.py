@@ -1,8 +1,9 @@
 """The event log: what an operation leaves behind, and the operation that reads it."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
+from trellis.core.kind import NodeKind
 from trellis.core.operation import Access, Act, Call, Operation, Outcome
 from trellis.core.values import Choice, Field, Integer, NodeId, Text
 from trellis.store import journal
@@ -25,7 +26,39 @@ def event_of(operation: Operation, call: Call, outcome: Outcome, now: str) -> Ev
         after=outcome.after,
         changed=outcome.changed,
         touched=outcome.touched,
+        idempotency_key=call.idempotency_key,
     )
+
+
+_PAST: Final[Mapping[str, str]] = {
+    "create": "created",
+    "update": "updated",
+    "delete": "deleted",
+    "restore": "restored",
+}
+_PLACE: Final = frozenset({"parentId", "position", "path"})
+
+
+def type_of(event: Event) -> str:
+    """Name what happened: `forum.created`, `category.moved`. An update that changed nothing but the place is a move."""
+    resource, _, verb = event.operation.partition(".")
+    moved = verb == "update" and event.changed and _PLACE.issuperset(event.changed)
+    return f"{noun_of(resource)}.{'moved' if moved else _PAST.get(verb, verb)}"
+
+
+def all_types(kinds: Iterable[NodeKind]) -> tuple[str, ...]:
+    """Give the names of everything that can happen to nodes of these kinds."""
+    return tuple(
+        f"{noun_of(kind.name)}.{past}"
+        for kind in kinds
+        for past in ("created", "updated", "moved", "deleted", "restored")
+        if past != "moved" or kind.tree or kind.ordered
+    )
+
+
+def noun_of(resource: str) -> str:
+    """Give the singular of a resource: `forums` → `forum`, `categories` → `category`."""
+    return resource[:-3] + "y" if resource.endswith("ies") else resource.removesuffix("s")
 
 
 def differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
@@ -65,6 +98,7 @@ def written(event: Event) -> dict[str, Any]:
         "operation": event.operation,
         "actor": event.actor,
         "requestId": event.request_id,
+        "idempotencyKey": event.idempotency_key,
         "reason": event.reason,
         "resource": event.resource,
         "resourceId": event.resource_id,

@@ -16,13 +16,12 @@ from trellis.core.placement import judge_place, settle
 from trellis.core.record import record, records, written
 from trellis.core.tree import leaving
 from trellis.core.values import EVERYONE, ChildrenFate, Field, Given, Password, invalid_id, required
-from trellis.core.version import encode, version_of
+from trellis.core.version import expect
 from trellis.errors import REASONS, Fault, Refused, refuse_faults
 from trellis.store import nodes
 from trellis.store.nodes import Node
 
 _SHOWN: Final = 1000  # ids that a plan lists; the counts are of all
-_ANY: Final = "*"
 # RFC 9106's low-memory profile would hold the one writer for 50 ms; this is OWASP's smallest: 19 MiB, 2 passes, 15 ms.
 _HASHER: Final = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
 
@@ -109,15 +108,6 @@ def _seen(kind: NodeKind, act: Act, node: Node) -> dict[str, Any]:
     return record(act.tx, kind, node, act.world.community_url)
 
 
-def _expect(act: Act, before: Mapping[str, Any]) -> None:
-    """Refuse a write that was meant for another version of the record."""
-    if act.call.expected and _ANY not in act.call.expected and version_of(encode(before)) not in act.call.expected:
-        raise Refused(
-            "PRECONDITION_FAILED",
-            "The record has changed since you read it: its ETag is not in If-Match. Get it again, and decide anew.",
-        )
-
-
 # --- creating and changing ----------------------------------------------------------------------------------------
 
 
@@ -149,7 +139,7 @@ def _create(kind: NodeKind, act: Act) -> Outcome:
 def _update(kind: NodeKind, act: Act) -> Outcome:
     old = _found(kind, act, "update")
     before = _seen(kind, act, old)
-    _expect(act, before)
+    expect(act.call.expected, before)
     given = act.given
     place = judge_place(act.tx, kind, given, old)
     fields, faults = _settled_fields(kind, given, old.fields)
@@ -283,7 +273,7 @@ def _delete_refusals(kind: NodeKind) -> tuple[str, ...]:
 def _delete(kind: NodeKind, act: Act) -> Outcome:
     node = _found(kind, act, "delete")
     before = _seen(kind, act, node)
-    _expect(act, before)
+    expect(act.call.expected, before)
     act.given.demand()
     if node.id in kind.built_in:
         raise Refused("CANNOT_DELETE", f"{node.name} is built in and cannot be deleted. Other {kind.title.lower()} can.")

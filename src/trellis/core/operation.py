@@ -1,13 +1,14 @@
 """An operation: one act on the community, under the one name that every door uses for it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
 from trellis.core.actor import Actor
+from trellis.core.address import Network
 from trellis.core.kind import NodeKind, Verb
 from trellis.core.values import Boolean, Field, Form, Given
 from trellis.errors import Refused
@@ -27,8 +28,8 @@ class Call(NamedTuple):  # like Outcome and Answer: a tuple, since a frozen data
 
     `target` is the id of the record that it is about, for those that have one. `raw` is what was sent, by name. `expected`
     are the versions one of which the record must have (If-Match), `("*",)` for any. `token` and `fingerprint` are an
-    Idempotency-Key and a digest of the request that it came with. `progress` is told by long operations how much is done,
-    and of how much.
+    Idempotency-Key and a digest of the request that it came with; `idempotency_key` is what its event tells of it.
+    `progress` is told by long operations how much is done, and of how much.
     """
 
     operation: str
@@ -40,7 +41,16 @@ class Call(NamedTuple):  # like Outcome and Answer: a tuple, since a frozen data
     reason: str | None = None
     token: str | None = None
     fingerprint: str = ""
+    idempotency_key: str | None = None
     progress: Callable[[int, int], None] = lambda _done, _all: None
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """What the operator has settled about webhooks: where they may go beside the open internet, and what signs them."""
+
+    allowed: tuple[Network, ...] = ()
+    key: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +62,7 @@ class World:
     version: str
     kinds: tuple[NodeKind, ...]
     grantable: frozenset[str]
+    outgoing: Outgoing = Outgoing()
 
 
 @dataclass(slots=True)
@@ -69,7 +80,8 @@ class Outcome(NamedTuple):
     """What an operation did. `result` goes back to the caller; the rest is for the event log.
 
     `happened` is false where nothing changed: then nothing is recorded. `changed` names the members in which an update made
-    a difference, write-only ones included. `plan` is what a dry run answers, where that is not the result.
+    a difference, write-only ones included. `plan` is what a dry run answers, where that is not the result; `replay` is
+    what an idempotency key is answered again, where that is not the result: for one that shows a secret.
     """
 
     result: Any
@@ -80,6 +92,7 @@ class Outcome(NamedTuple):
     happened: bool = True
     touched: tuple[Mapping[str, Any], ...] = ()
     plan: Any = None
+    replay: Any = None
 
 
 DRY_RUN: Final = Field(

@@ -213,7 +213,8 @@ class Rest:
         body = await self._body(exchange)
         sent = await from_body(headers.get(b"content-type", b""), body)
         raw |= sent
-        token = _token(headers.get(b"idempotency-key")) if operation.verb == "create" else None
+        sent_token = headers.get(b"idempotency-key") if operation.verb == "create" else None
+        token = _token(sent_token)
         return Call(
             operation.name,
             bearer.actor,
@@ -224,6 +225,7 @@ class Rest:
             reason=_reason(headers.get(b"x-audit-log-reason")),
             token=token,
             fingerprint=_fingerprint(operation.name, raw) if token else "",
+            idempotency_key=redacted(sent_token.decode("ascii")) if sent_token else None,
         )
 
     async def _body(self, exchange: Exchange) -> bytes:

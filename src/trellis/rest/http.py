@@ -59,6 +59,10 @@ STATUS: Final[Mapping[str, int]] = {
     "IDEMPOTENCY_KEY_IN_USE": 409,
     "RATE_LIMITED": 429,
     "KEY_REVOKED": 409,
+    "ADDRESS_NOT_ALLOWED": 400,
+    "UNKNOWN_EVENT": 400,
+    "TOO_MANY_WEBHOOKS": 409,
+    "WEBHOOK_OFF": 409,
     "BUSY": 503,
     "INTERNAL_ERROR": 500,
 }

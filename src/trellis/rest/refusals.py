@@ -41,6 +41,10 @@ WHEN: Final[Mapping[str, str]] = {
     "IDEMPOTENCY_KEY_IN_USE": "The first request with this `Idempotency-Key` is still running.",
     "RATE_LIMITED": "The key has used up its requests of this minute. `Retry-After` says how long to wait.",
     "KEY_REVOKED": "A revoked key cannot be changed. Only the panel and the terminal answer this.",
+    "ADDRESS_NOT_ALLOWED": "A webhook's address is private, local or otherwise not on the open internet, or cannot be one.",
+    "UNKNOWN_EVENT": "A webhook asks for an event that there is not. `detail` names the nearest one.",
+    "TOO_MANY_WEBHOOKS": "There are 100 webhooks already: delete one that is not needed.",
+    "WEBHOOK_OFF": "The webhook is switched off. Only the panel and the terminal answer this.",
     "BUSY": "The database did not take the request in time. Send it again after `Retry-After` seconds.",
     "INTERNAL_ERROR": "A mistake of ours. Tell the operator the `requestId`.",
 }
@@ -122,6 +126,9 @@ _DETAILS: Final[Mapping[str, str]] = {
     "IDEMPOTENCY_KEY_REUSED": "This Idempotency-Key came with another request within the last 24 hours.",
     "IDEMPOTENCY_KEY_IN_USE": "A request with this Idempotency-Key is still running. Wait for its answer, then send this one again.",
     "RATE_LIMITED": "This key may send 6000 requests a minute, and has. Wait 42 seconds.",
+    "ADDRESS_NOT_ALLOWED": "url leads to 10.0.0.5, which is not on the open internet.",
+    "UNKNOWN_EVENT": "events: there is no event 'forum.create'. Did you mean forum.created?",
+    "TOO_MANY_WEBHOOKS": "There are 100 webhooks already. Delete one that is not needed.",
     "BUSY": "Too much is waiting to be written. Try again in a moment.",
     "INTERNAL_ERROR": "The service made a mistake. Nothing of this request was kept as far as we know.",
 }
@@ -129,6 +136,8 @@ _FIELDS: Final[Mapping[str, str]] = {
     "NO_REDIRECT_URL": "redirectUrl",
     "INVALID_POSITION": "after",
     "INVALID_GROUP": "permissions.view",
+    "ADDRESS_NOT_ALLOWED": "url",
+    "UNKNOWN_EVENT": "events",
 }
 _FACTS: Final[Mapping[str, Mapping[str, Any]]] = {
     "HAS_CHILDREN": {"children": 2, "descendants": 5, "options": {"delete": -1, "move": "the id of another node"}},

@@ -1,5 +1,6 @@
 """The web roof: the REST application beside the panel, and what starts and stops with the process."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -9,6 +10,7 @@ from trellis.core.gate import Gate
 from trellis.rest.app import PREFIX, Receive, Rest, Scope, Send
 from trellis.settings import Settings
 from trellis.store.migrate import current, newest
+from trellis.webhooks.background import Background
 
 log = logging.getLogger(__name__)
 
@@ -19,6 +21,7 @@ class Roof:
     def __init__(self, settings: Settings, gate: Gate | None = None) -> None:
         self.gate = gate or compose(settings)
         self.rest = Rest(self.gate, settings)
+        self.outgoing = Background(self.gate) if settings.webhook_delivery else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -54,8 +57,12 @@ class Roof:
             message = await receive()
             if message["type"] == "lifespan.startup":
                 self.rest.books.start()
+                if self.outgoing is not None:
+                    self.outgoing.start()
                 await send({"type": "lifespan.startup.complete"})
             else:
+                if self.outgoing is not None:
+                    await asyncio.to_thread(self.outgoing.stop)
                 await self.rest.books.stop()
                 self.rest.throttle.close()
                 self.gate.store.close()

@@ -55,11 +55,16 @@ class Service:
         self.client.get(f"{self.address}/healthz").raise_for_status()
         return self
 
-    def __exit__(self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None) -> None:
+    def __exit__(self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None) -> None:
         self.client.close()
-        if self.running:
+        if self._process is None or not self.running:
+            return
+        try:
+            status = self.terminate()
+        finally:
             self.process.kill()
             self.process.wait(_PATIENCE)
+        assert kind is not None or status == 0, self.output
 
     def _told(self, pattern: str) -> str:
         deadline = time.monotonic() + _PATIENCE

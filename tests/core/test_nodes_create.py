@@ -51,7 +51,7 @@ def test_a_creation_leaves_one_event_with_the_record(run: Run, events: Events, c
 @pytest.mark.parametrize(
     ("kind", "code"),
     [
-        ("groups", "1C358/2"),
+        ("groups", "1C358/4"),
         ("forums", "1F363/2"),
         ("blogs", "1B366/2"),
         ("calendars", "1L364/2"),

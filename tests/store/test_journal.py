@@ -132,7 +132,8 @@ def test_purging_takes_so_many_at_a_time(store: Store) -> None:
 
 def test_purging_forgets_old_answers_and_no_events(store: Store) -> None:
     store.write(lambda tx: journal.append(tx, event(at="1999-01-01"))).result(30)
-    store.write(lambda tx: [journal.keep_answer(tx, 7, at, "f", None, at) for at in ("2026-01-29", "2026-01-30")]).result(30)
+    store.write(lambda tx: journal.keep_answer(tx, 7, "2026-01-29", "f", None, "2026-01-29")).result(30)
+    store.write(lambda tx: journal.keep_answer(tx, 7, "2026-01-30", "f", None, "2026-01-30")).result(30)
     assert purge(store) == 1
     with store.reading() as tx:
         assert journal.answer_of(tx, 7, "2026-01-29") is None

@@ -48,7 +48,8 @@ SYNC = replace(
 @pytest.fixture
 def store(settings: Settings) -> Iterator[Store]:
     store = Store(settings)
-    store.write(lambda tx: [keys.insert(tx, key) for key in (PLUGIN, SYNC)]).result(30)
+    store.write(lambda tx: keys.insert(tx, PLUGIN)).result(30)
+    store.write(lambda tx: keys.insert(tx, SYNC)).result(30)
     yield store
     store.close()
 

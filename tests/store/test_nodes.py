@@ -30,7 +30,7 @@ def store(settings: Settings) -> Iterator[Store]:
     store = Store(settings)
 
     def plant(tx: Transaction) -> None:
-        for id, (parent, place) in TREE.items():
+        for parent, place in TREE.values():
             nodes.insert(tx, "forums", node(nodes.next_number(tx, "forums", more=1), parent, place))
         nodes.insert(tx, "blogs", node(nodes.next_number(tx, "blogs", more=1), None, 0, name="A blog", permissions={}))
 

@@ -15,6 +15,7 @@ from uvicorn.config import LOGGING_CONFIG
 from trellis.cli.demo import load_sample
 from trellis.cli.keys import every_key
 from trellis.cli.terminal import Failure, act, community, explaining, progress_of, say, show, unready
+from trellis.cli.wire import JoiningProtocol
 from trellis.core.gate import Gate
 from trellis.settings import Settings
 from trellis.store.condition import Condition, condition, file_of, name_of
@@ -123,7 +124,7 @@ def _run(settings: Settings, listener: socket.socket, workers: int) -> None:
     how: dict[str, Any] = {
         "factory": True,
         "loop": "uvloop",
-        "http": "httptools",
+        "http": JoiningProtocol,
         "ws": "none",
         "interface": "asgi3",
         "lifespan": "on",

@@ -81,8 +81,13 @@ class Gate:
         if operation.writes:
             return self.submit(call).result()
         given = operation.form.read(call.raw)
-        with self.store.reading(snapshot=operation.snapshot) as tx:
-            return Answer(operation.run(Act(call, given, tx, self.now(), self.world)).result)
+        if not operation.snapshot:
+            return self.store.look(lambda tx: self._read(operation, call, given, tx))
+        with self.store.reading() as tx:
+            return self._read(operation, call, given, tx)
+
+    def _read(self, operation: Operation, call: Call, given: Given, tx: Transaction) -> Answer:
+        return Answer(operation.run(Act(call, given, tx, self.now(), self.world)).result)
 
     def submit(self, call: Call) -> Future[Answer]:
         """Hand a writing operation to the writer. The future is done once the change is durable, or refused."""

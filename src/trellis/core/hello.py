@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from trellis import __version__
 from trellis.core.operation import Access, Act, Operation, Outcome
 from trellis.core.values import Field, Invalid, Moment, Text, Words
 from trellis.store import keys
@@ -43,7 +44,7 @@ _ANSWERS = (
         "The community's address; every record's `url` begins with it.",
         example="https://community.example",
     ),
-    Field("version", Text(), "The version of this service.", example="1.0.0"),
+    Field("version", Text(), "The version of this service.", example=__version__),
     Field(
         "key",
         _KEY,

@@ -41,8 +41,7 @@ def written(kind: NodeKind, node: Node, above: str, community_url: str) -> dict[
         record["position"] = node.position
     if kind.tree:
         record["path"] = above + name
-    for member in kind.readable:
-        record[member] = fields.get(member)
+    record |= zip(kind.readable, map(fields.get, kind.readable), strict=True)
     for derived in kind.derived:
         record[derived.name] = derived.compute(name, fields)
     if kind.options:  # SQLite gives them in the order in which they were written, PostgreSQL does not

@@ -47,6 +47,16 @@ class Store:
         """
         return Reading(self, snapshot=snapshot)
 
+    def look(self, work: Callable[[Transaction], T]) -> T:
+        """Read with a single statement, which needs no snapshot around it. Raises Refused (BUSY) like `reading`."""
+        if not self.in_place:
+            with self.reading(snapshot=False) as tx:
+                return work(tx)
+        try:
+            return work(self.reader())
+        except self.failures as error:
+            raise unreachable(error) from error
+
     def reader(self) -> Transaction:
         """Give the connection that a read in this thread runs on."""
         if not self.in_place:

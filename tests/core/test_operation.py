@@ -1,0 +1,83 @@
+"""Operations and their catalogue: who may run what, what is taken, and which refusals are announced."""
+
+import pytest
+
+from trellis.compose import catalogue_of
+from trellis.core.actor import TERMINAL, Actor
+from trellis.core.operation import Access, Operation
+from trellis.errors import REASONS, Refused
+from trellis.kinds import KINDS
+
+CATALOGUE = catalogue_of(KINDS)
+each_operation = pytest.mark.parametrize("operation", CATALOGUE.values(), ids=list(CATALOGUE))
+
+
+def test_the_nineteen_of_the_contract_can_be_granted() -> None:
+    assert [operation.name for operation in CATALOGUE.grantable] == [
+        *("groups.list", "groups.get", "groups.delete"),
+        *("forums.list", "forums.get", "forums.create", "forums.update", "forums.delete"),
+        "blogs.delete",
+        *("calendars.list", "calendars.get", "calendars.create", "calendars.update", "calendars.delete"),
+        *("categories.list", "categories.get", "categories.create", "categories.update", "categories.delete"),
+    ]
+
+
+def test_what_every_key_may_do_is_to_say_hello() -> None:
+    assert [operation.name for operation in CATALOGUE.values() if operation.access is Access.ANY_KEY] == ["core.hello"]
+
+
+def test_all_five_operations_of_every_kind_are_there_for_the_terminal() -> None:
+    assert {f"{kind.name}.{verb}" for kind in KINDS for verb in ("list", "get", "create", "update", "delete")} <= set(CATALOGUE)
+
+
+def test_an_unknown_operation_is_refused_by_name() -> None:
+    assert CATALOGUE.find("forums.list") is CATALOGUE["forums.list"]
+    with pytest.raises(Refused, match=r"^UNKNOWN_OPERATION: There is no operation 'forums.lost'"):
+        CATALOGUE.find("forums.lost")
+
+
+@each_operation
+def test_an_operation_is_explained_and_named_after_its_resource(operation: Operation) -> None:
+    assert operation.doc.endswith(".")
+    assert operation.summary[0].isupper()
+    assert not operation.summary.endswith(".")
+    assert operation.name.startswith(f"{operation.resource}.")
+
+
+@each_operation
+def test_every_write_can_be_tried_dry_and_no_reading_can(operation: Operation) -> None:
+    assert ("dryRun" in {field.name for field in operation.takes}) == operation.writes
+
+
+@each_operation
+def test_no_two_parameters_share_a_name(operation: Operation) -> None:
+    names = [name for field in operation.takes for name in (field.name, *field.also)]
+    assert len(names) == len(set(names))
+
+
+@each_operation
+def test_the_refusals_that_it_announces_are_in_the_closed_set(operation: Operation) -> None:
+    assert {message for message, _ in operation.refusals} <= set(REASONS)
+    assert all(code for _, code in operation.refusals)
+    assert len({code for _, code in operation.refusals}) == len(operation.refusals)
+
+
+def test_no_two_operations_share_the_code_of_an_unknown_id() -> None:
+    codes = [code for operation in CATALOGUE.grantable for message, code in operation.refusals if message == "INVALID_ID"]
+    assert len(codes) == len(set(codes)) == 12
+    others = {reason.code for reason in REASONS.values()} - {REASONS["INVALID_ID"].code}
+    assert not others & set(codes)
+
+
+def test_codes_of_unknown_ids_are_those_of_the_contract() -> None:
+    codes = {name: dict(CATALOGUE[name].refusals)["INVALID_ID"] for name in ("groups.get", "forums.get", "forums.delete")}
+    assert codes == {"groups.get": "1C358/1", "forums.get": "1F363/1", "forums.delete": "1S359/1"}
+
+
+@pytest.mark.parametrize(
+    ("grants", "may"),
+    [(None, True), (frozenset(), False), (frozenset({"forums.list"}), True), (frozenset({"forums.*", "*"}), False)],
+)
+def test_an_actor_may_what_was_granted_word_for_word(grants: frozenset[str] | None, may: bool) -> None:
+    assert Actor("key", 1, "Plugin", grants).may("forums.list") is may
+    assert TERMINAL.may("forums.list")

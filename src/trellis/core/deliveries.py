@@ -120,6 +120,7 @@ def _test(act: Act) -> Outcome:
         attempts=0,
         due_at=act.now,
         early=0,
+        extras=0,
         created_at=act.now,
         attempted_at=None,
     )

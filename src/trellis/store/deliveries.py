@@ -30,6 +30,7 @@ class Delivery:
     attempts: int
     due_at: str | None
     early: int
+    extras: int
     created_at: str
     attempted_at: str | None
 
@@ -64,6 +65,26 @@ _WITH_DUE = Statement(sa.select(_c.webhook_id).where(_DUE).distinct())
 def due(tx: Transaction, webhook: int, now: str, ahead: str, most: int) -> list[Delivery]:
     """Read what is to be sent to an endpoint now, tests first and then the oldest event first."""
     return [Delivery(*row) for row in tx.rows(_DUE_OF, webhook=webhook, now=now, ahead=ahead, most=most)]
+
+
+_OLDEST = Statement(
+    sa.select(*_COLUMNS)
+    .where(
+        _c.state == "waiting",
+        _c.webhook_id == bindparam("webhook"),
+        _c.seq < bindparam("before"),
+        _c.attempted_at >= bindparam("since"),
+        _c.extras < bindparam("most"),
+    )
+    .order_by(_c.seq)
+    .limit(1)
+)
+
+
+def oldest(tx: Transaction, webhook: int, before: int, since: str, most: int) -> Delivery | None:
+    """Read the delivery of the oldest event before one that has failed since a moment, before its time less often than `most`."""
+    rows = tx.rows(_OLDEST, webhook=webhook, before=before, since=since, most=most)
+    return Delivery(*rows[0]) if rows else None
 
 
 def with_due(tx: Transaction, now: str, ahead: str) -> set[int]:
@@ -104,7 +125,7 @@ _INSERT = Statement(sa.insert(deliveries).values({name: bindparam(name) for name
 _MOVE = Statement(
     sa.update(deliveries)
     .where(_c.id == bindparam("delivery"))
-    .values({name: bindparam("new_" + name) for name in ("state", "step", "attempts", "due_at", "early", "attempted_at")})
+    .values({name: bindparam("new_" + name) for name in ("state", "step", "attempts", "due_at", "early", "extras", "attempted_at")})
 )
 _LOG = Statement(sa.insert(attempts).values({name: bindparam(name) for name in ("delivery_id", *Attempt._fields)}))
 _BRING_FORWARD = Statement(
@@ -112,7 +133,7 @@ _BRING_FORWARD = Statement(
     .where(
         _c.webhook_id == bindparam("webhook"),
         _c.state == "waiting",
-        _c.early == 0,
+        _c.extras < bindparam("most"),
         _c.attempted_at >= bindparam("since"),
     )
     .values(early=1)
@@ -138,14 +159,15 @@ def record(tx: Transaction, delivery: Delivery, attempt: Attempt) -> None:
             new_attempts=delivery.attempts,
             new_due_at=delivery.due_at,
             new_early=delivery.early,
+            new_extras=delivery.extras,
             new_attempted_at=delivery.attempted_at,
         )
     tx.change(_LOG, delivery_id=number, **attempt._asdict())
 
 
-def bring_forward(tx: Transaction, webhook: int, since: str) -> None:
-    """Let what failed since a moment go now, before its time, once."""
-    tx.change(_BRING_FORWARD, webhook=webhook, since=since)
+def bring_forward(tx: Transaction, webhook: int, since: str, most: int) -> None:
+    """Let what failed since a moment go now, before its time, unless it has failed so as often as `most`."""
+    tx.change(_BRING_FORWARD, webhook=webhook, since=since, most=most)
 
 
 def redeliver(tx: Transaction, found: sa.ColumnElement[bool], now: str) -> int:

@@ -148,7 +148,8 @@ deliveries = sa.Table(
     sa.Column("step", NUMBER, nullable=False),  # attempts made of those that the schedule has
     sa.Column("attempts", NUMBER, nullable=False),
     sa.Column("due_at", PLAIN),
-    sa.Column("early", NUMBER, nullable=False),  # 1: goes now, before its time, since the endpoint is back; 2: did so
+    sa.Column("early", NUMBER, nullable=False),  # 1: goes now, before its time, since the endpoint is back
+    sa.Column("extras", NUMBER, nullable=False),  # attempts before their time that failed
     sa.Column("created_at", PLAIN, nullable=False),
     sa.Column("attempted_at", PLAIN),
     sa.Index("webhook_deliveries_waiting", "state", "webhook_id", "seq"),

@@ -33,6 +33,8 @@ BATCH: Final = 32  # events that are in memory for an endpoint
 _BATCH_SECONDS: Final = 1.0  # after which what was done is written, and the endpoint read anew
 _SLACK: Final = 60  # seconds by which the clocks of two machines may differ
 _GONE: Final = 410
+_PROBES: Final = 4  # attempts before its time by which one message may hold up those behind it
+_EXTRAS: Final = 8  # such attempts of one message in all
 _LAG: Final = 1000  # events that nobody wants, before it is written that they were looked at
 _NOT_KEPT: Final = "The event is no longer kept, so that it cannot be sent."
 
@@ -75,12 +77,26 @@ def ahead(now: str) -> str:
 def plan(tx: Transaction, webhook: Webhook, scanned: int, now: str, kinds: frozenset[str]) -> Plan:
     """Read what is to be sent to an endpoint next, at most a batch. Only events of these kinds of nodes are ever sent."""
     if due := deliveries.due(tx, webhook.id, now, ahead(now), BATCH):
-        events = deliveries.events_of(tx, (one.seq for one in due if one.seq is not None))
-        return Plan([Item(one, events.get(one.seq or 0), None) for one in due])
+        return _again(tx, _oldest(tx, webhook, due[0].seq) or due)
     found = deliveries.events_behind(tx, max(webhook.cursor, scanned), BATCH)
     wanted = [event for event in found if event.resource in kinds and wants(webhook.events, type_of(event))]
     items = [Item(_new(webhook.id, event, now), event, event.seq) for event in wanted]
+    if items and (first := _oldest(tx, webhook, items[0].cursor)):
+        return _again(tx, first)
     return Plan(items, found[-1].seq if found else max(webhook.cursor, scanned), len(found) == BATCH)
+
+
+def _again(tx: Transaction, due: list[Delivery]) -> Plan:
+    events = deliveries.events_of(tx, (one.seq for one in due if one.seq is not None))
+    return Plan([Item(one, events.get(one.seq or 0), None) for one in due])
+
+
+def _oldest(tx: Transaction, webhook: Webhook, before: int | None) -> list[Delivery]:
+    """Give what an endpoint that was left alone is tried with: the oldest of what it missed, so that the order is kept."""
+    if webhook.rests_until is None or webhook.failing_since is None or before is None:
+        return []
+    first = deliveries.oldest(tx, webhook.id, before, webhook.failing_since, _PROBES)
+    return [first] if first is not None else []
 
 
 def _new(webhook: int, event: Event, now: str) -> Delivery:
@@ -95,6 +111,7 @@ def _new(webhook: int, event: Event, now: str) -> Delivery:
         attempts=0,
         due_at=None,
         early=0,
+        extras=0,
         created_at=now,
         attempted_at=None,
     )
@@ -209,7 +226,7 @@ class _Round:
                 self._back = webhook.failing_since
             webhook.failures, webhook.failing_since, webhook.rests_until = 0, None, None
         else:
-            self.gone = _failed(webhook, delivery, result, done)
+            self.gone = _failed(webhook, delivery, result, at, done)
 
     def writing(self, me: str) -> Callable[[Transaction], bool]:
         """Give what writes this, unless somebody else holds the endpoint by now: then it writes nothing, and gives False."""
@@ -220,7 +237,7 @@ class _Round:
             for delivery, attempt in self.tried:
                 deliveries.record(tx, delivery, attempt)
             if self._back is not None:
-                deliveries.bring_forward(tx, self.webhook.id, self._back)
+                deliveries.bring_forward(tx, self.webhook.id, self._back, _EXTRAS)
             return True
 
         return write
@@ -228,15 +245,16 @@ class _Round:
 
 def _settle(delivery: Delivery, result: Result, at: str, done: str) -> None:
     """Say what becomes of a delivery after an attempt."""
+    set_back = delivery.attempted_at is not None and delivery.attempted_at > ahead(at)
     delivery.attempts += 1
     delivery.attempted_at = at
     if result.delivered or result.error == _NOT_KEPT:
         delivery.state, delivery.due_at, delivery.early = "delivered" if result.delivered else "failed", None, 0
         return
-    if delivery.early == 1:
-        delivery.early = 2
-        if delivery.due_at is not None and delivery.due_at > at:
-            return  # it was not its turn: the schedule goes on as it was
+    delivery.early = 0
+    if delivery.step and delivery.due_at is not None and delivery.due_at > at and not set_back:
+        delivery.extras += result.reached  # it was not its turn: the schedule goes on as it was
+        return
     delivery.step += 1
     wait = delay(delivery.step)
     if wait is None:
@@ -245,14 +263,16 @@ def _settle(delivery: Delivery, result: Result, at: str, done: str) -> None:
         delivery.due_at = later(done, max(wait, result.retry_after))
 
 
-def _failed(webhook: Webhook, delivery: Delivery, result: Result, done: str) -> str | None:
+def _failed(webhook: Webhook, delivery: Delivery, result: Result, at: str, done: str) -> str | None:
     """Note a failure of an endpoint; give the reason to switch it off, if there is one."""
     webhook.failures += 1
-    webhook.failing_since = min(webhook.failing_since or done, done)
+    webhook.failing_since = min(webhook.failing_since or at, at)
     if seconds := max(rest(webhook.failures, result.status), result.retry_after):
         until = later(done, seconds)
         soon = delivery.due_at is not None and until < delivery.due_at <= later(until, 1)
         webhook.rests_until = delivery.due_at if soon else until  # so that nothing passes by what is about to be tried again
+    else:
+        webhook.rests_until = None  # somebody is there
     if result.status == _GONE:
         return "The endpoint answered 410: it is gone."
     failing = datetime.fromisoformat(done) - datetime.fromisoformat(webhook.failing_since)

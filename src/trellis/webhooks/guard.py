@@ -18,7 +18,7 @@ Resolve = Callable[[str, int], Awaitable[list[str]]]
 _CONNECTIONS: Final = 256  # each endpoint has one message under way at most, so that nobody waits for a connection
 _KEPT_FOR: Final = 4.0  # seconds; many servers close a connection that was idle for 5
 _TRIED: Final = 3  # addresses of one name
-_CONNECT_SECONDS: Final = 5.0
+_CONNECT_SECONDS: Final = 4.0
 
 
 class Guard:

@@ -1,6 +1,8 @@
 """One attempt to send one message: what came of it, in words for people."""
 
 import asyncio
+import socket
+import ssl
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -22,13 +24,17 @@ _USER_AGENT: Final = f"Trellis/{__version__}"
 
 
 class Result(NamedTuple):
-    """What came of an attempt. `duration` is in milliseconds, `retry_after` in seconds, as the endpoint asked."""
+    """What came of an attempt. `duration` is in milliseconds, `retry_after` in seconds, as the endpoint asked.
+
+    `reached` is false where there was not even a connection: then it cannot have been the message's fault.
+    """
 
     duration: int
     status: int | None = None
     error: str | None = None
     answer: str | None = None
     retry_after: float = 0.0
+    reached: bool = True
 
     @property
     def delivered(self) -> bool:
@@ -37,11 +43,11 @@ class Result(NamedTuple):
 
 
 class Sender:
-    """Sends messages over guarded connections. `patience` is for how many seconds one may take."""
+    """Sends messages over guarded connections. `patience` is for how many seconds one may take, `tls` whom to trust."""
 
-    def __init__(self, guard: Guard, transport: Transport | None = None, patience: float = PATIENCE) -> None:
+    def __init__(self, guard: Guard, patience: float = PATIENCE, tls: ssl.SSLContext | None = None) -> None:
         self._guard = guard
-        self._transport = transport or Transport(guard)
+        self._transport = Transport(guard, tls)
         self._patience = patience
 
     async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> Result:
@@ -49,16 +55,19 @@ class Sender:
         started = time.monotonic()
         answer = _Answer()
         error: str | None = None
+        reached = True
         try:
             self._guard.judge(url)
             async with asyncio.timeout(self._patience):
                 await self._exchange(url, headers, body, answer)
         except NotAllowed as reason:
-            error = f"The address {reason}"
+            error, reached = f"The address {reason}", False
         except TimeoutError:
             error = f"There was no whole answer within {self._patience:g} seconds."
-        except httpx.ConnectError as failed:
-            error = f"There was no connection: {failed}"
+        except (httpx.ConnectError, httpx.ConnectTimeout) as failed:
+            error, reached = f"There was no connection: {str(failed) or 'it took too long.'}", False
+        except socket.gaierror as failed:
+            error, reached = f"There was no address: {failed.strerror or failed}", False
         except (httpx.TransportError, httpx.InvalidURL, OSError) as failed:
             error = f"The exchange broke off: {str(failed) or type(failed).__name__}"
         return Result(
@@ -67,6 +76,7 @@ class Sender:
             error=error,
             answer=answer.text(),
             retry_after=answer.retry_after,
+            reached=reached,
         )
 
     async def _exchange(self, url: str, headers: Mapping[str, str], body: bytes, answer: "_Answer") -> None:

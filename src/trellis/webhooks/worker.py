@@ -73,12 +73,16 @@ class Worker:
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
-            await self._sender.close()
+            await self.close()
 
     def stop(self) -> None:
         """End soon: what is under way is finished, or called off after a few seconds. From the worker's own event loop."""
         self._ending = True
         self._nudge.set()
+
+    async def close(self) -> None:
+        """Let the connections go."""
+        await self._sender.close()
 
     async def work_off(self) -> None:
         """Send everything that is to be sent by now, and return."""

@@ -51,6 +51,7 @@ def upgrade() -> None:
         sa.Column("attempts", _NUMBER, nullable=False),
         sa.Column("due_at", _PLAIN),
         sa.Column("early", _NUMBER, nullable=False),
+        sa.Column("extras", _NUMBER, nullable=False),
         sa.Column("created_at", _PLAIN, nullable=False),
         sa.Column("attempted_at", _PLAIN),
     )

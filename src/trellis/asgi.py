@@ -7,6 +7,7 @@ from typing import Any
 
 from trellis.compose import compose
 from trellis.core.gate import Gate
+from trellis.errors import Refused
 from trellis.rest.app import PREFIX, Receive, Rest, Scope, Send
 from trellis.settings import Settings
 from trellis.store.migrate import current, newest
@@ -46,11 +47,18 @@ class Roof:
     async def _health(self, send: Send) -> None:
         """Say whether this process can read its database: for a balancer or a supervisor."""
         try:
-            with self.gate.store.reading():
-                await _plain(send, 200, b"ok\n")
-        except Exception:
-            log.exception("The database cannot be read.")
+            if self.gate.store.in_place:
+                self._look()
+            else:
+                await asyncio.to_thread(self._look)
+        except Refused:
             await _plain(send, 503, b"the database cannot be read\n")
+        else:
+            await _plain(send, 200, b"ok\n")
+
+    def _look(self) -> None:
+        with self.gate.store.reading():
+            pass
 
     async def _live(self, receive: Receive, send: Send) -> None:
         while True:
@@ -64,7 +72,7 @@ class Roof:
                 if self.outgoing is not None:
                     await asyncio.to_thread(self.outgoing.stop)
                 await self.rest.books.stop()
-                self.rest.throttle.close()
+                await self.rest.throttle.close()
                 self.gate.store.close()
                 await send({"type": "lifespan.shutdown.complete"})
                 return

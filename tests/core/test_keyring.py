@@ -24,8 +24,8 @@ class Porter:
         self.keyring = Keyring()
 
     def judge(self, text: str, address: str = HERE) -> Bearer:
-        with self.gate.store.reading() as tx:
-            return self.keyring.judge(tx, text, address, self.gate.now())
+        now = self.gate.now()
+        return self.gate.store.look(lambda tx: self.keyring.judge(tx, text, address, now, tx.version()))
 
     def refuses(self, text: str, address: str = HERE, message: str = "INVALID_API_KEY") -> bool:
         with pytest.raises(Refused) as refused:

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from tests.cast import Clock, Events, MakeKey, Run
 from trellis.core.gate import Gate
 from trellis.errors import Refused
+from trellis.store import keys
 from trellis.store.tables import METADATA
 
 
@@ -191,6 +192,21 @@ def test_rotation_may_let_the_old_secret_live_on_for_some_days(run: Run, clock: 
     assert run("keys.rotate", 1, overlapDays=2)["oldSecretUntil"] == "2026-02-02T09:30:00.000Z"
     clock.move(days=2)
     assert run("keys.get", 1)["oldSecretUntil"] is None
+
+
+def test_an_old_secret_leaves_nothing_behind_once_it_has_ended(run: Run, gate: Gate) -> None:
+    def old_digest() -> str | None:
+        kept = gate.store.look(lambda tx: keys.find(tx, 1))
+        assert kept is not None
+        return kept.old_digest
+
+    run("keys.create", name="Plugin")
+    run("keys.rotate", 1)
+    assert old_digest() is None
+    run("keys.rotate", 1, overlapDays=7)
+    assert old_digest() is not None
+    run("keys.revoke", 1)
+    assert old_digest() is None
 
 
 @pytest.mark.parametrize("days", [-1, 8, "x"])

@@ -82,9 +82,9 @@ def test_a_failing_write_among_many_leaves_the_others(store: Store) -> None:
         raise LookupError("not this one")
 
     with held_up(store):
-        futures = [store.write(fail if turn in {0, 3, 7} else take) for turn in range(10)]
+        futures = [store.write(fail if turn in {0, 3, 9} else take) for turn in range(10)]
     for turn, future in enumerate(futures):
-        if turn in {0, 3, 7}:
+        if turn in {0, 3, 9}:
             with pytest.raises(LookupError, match="not this one"):
                 future.result(30)
         else:
@@ -125,8 +125,8 @@ def test_a_write_that_undoes_itself_gives_its_value_and_leaves_nothing(store: St
         raise Undo(take(tx))
 
     with held_up(store):
-        tried, real = store.write(try_on), store.write(take)
-    assert (tried.result(30), real.result(30)) == (1, 1)
+        tried, real, again = store.write(try_on), store.write(take), store.write(try_on)
+    assert (tried.result(30), real.result(30), again.result(30)) == (1, 1, 2)
     assert taken(store) == 1
 
 
@@ -156,6 +156,17 @@ def test_closing_finishes_the_writes_that_wait(settings: Settings) -> None:
     assert [future.result(0) for future in futures] == list(range(1, 201))
     assert taken(store) == 200  # it opens again when it is used again
     store.close()
+
+
+def test_closing_while_writes_wait_finishes_them_and_ends(store: Store) -> None:
+    with held_up(store):
+        futures = [store.write(take) for _ in range(10)]
+        closing = threading.Thread(target=store.close)
+        closing.start()
+        time.sleep(0.05)  # the end is now in the row behind the ten, and in reach of their common commit
+    closing.join(30)
+    assert not closing.is_alive()
+    assert [future.result(0) for future in futures] == list(range(1, 11))
 
 
 def test_a_store_that_was_never_used_can_be_closed(settings: Settings) -> None:

@@ -112,7 +112,8 @@ class Operation:
     `path` and `also` are where it is served over REST, if it is, without the id; `verb` says how. `fields` are what it takes,
     `run` does it inside a transaction; `snapshot` is false for a reading operation of a single statement. `refusals` are the
     messages that it may refuse with beside those that every operation shares: pairs of message and code. `kind` is None for
-    the few that are not about nodes; these say in `answers` what their answer holds, if REST serves them.
+    the few that are not about nodes; these say in `answers` what their answer, or each record in it, holds, if REST serves
+    them, and in `once` what is answered beside that when something is made, and never again.
     """
 
     name: str
@@ -131,6 +132,7 @@ class Operation:
     refusals: tuple[tuple[str, str], ...] = ()
     recode: Callable[[str], str] = lambda _: ""
     answers: tuple[Field, ...] = ()
+    once: tuple[Field, ...] = ()
 
     @cached_property
     def takes(self) -> tuple[Field, ...]:
@@ -146,6 +148,11 @@ class Operation:
     def resource(self) -> str:
         """The first half of its name."""
         return self.name.partition(".")[0]
+
+    @property
+    def singular(self) -> str:
+        """What one of those is called that it is about."""
+        return self.kind.singular if self.kind else self.resource.removesuffix("s")
 
 
 class Catalogue(Mapping[str, Operation]):

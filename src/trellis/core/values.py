@@ -400,7 +400,8 @@ class Groups:
             raise Invalid(f'must be "*" (every group) or a list of group ids, not {shown(raw)}.') from None
 
     def schema(self) -> dict[str, Any]:
-        return {"oneOf": [{"type": "string", "const": EVERYONE}, Ids().schema()]}
+        # The list first: a generated client tries them in order, and cannot go on from a constant.
+        return {"oneOf": [Ids().schema(), {"type": "string", "const": EVERYONE}]}
 
 
 @dataclass(frozen=True, slots=True)

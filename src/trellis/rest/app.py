@@ -2,28 +2,36 @@
 
 import asyncio
 import logging
-import os
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
-from hashlib import blake2b
-from itertools import count
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
 from trellis.core.gate import Answer, Gate
 from trellis.core.keyring import Bearer, Keyring
-from trellis.core.operation import Call, Operation
+from trellis.core.operation import Access, Call, Operation
 from trellis.core.secret import redacted
 from trellis.core.values import MAX_ID, invalid_id, shown
 from trellis.core.version import encode, version_of
 from trellis.errors import Refused
 from trellis.rest.bodies import from_body, from_query
+from trellis.rest.cache import Answers, Kept
+from trellis.rest.headers import (
+    audit_reason,
+    expected_versions,
+    fingerprint,
+    idempotency_token,
+    none_match,
+    request_id,
+    request_ids,
+)
 from trellis.rest.http import Route, problem, routes
 from trellis.rest.identify import presented_key
 from trellis.rest.limits import Allowance, Throttle
 from trellis.rest.log import Bookkeeper
+from trellis.rest.reference import Reference
 from trellis.settings import Settings
 from trellis.store.journal import Request
 from trellis.store.transaction import Transaction
@@ -41,8 +49,6 @@ _READ: Final = frozenset(
     b"x-api-key x-audit-log-reason x-request-id".split()
 )
 _ID: Final = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
-_REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._~+/=:-]{1,128}")
-_TAG: Final = re.compile(rb'(W/)?"([^"]*)"|(\*)')
 _HOST: Final = re.compile(r"[A-Za-z0-9._:\[\]-]{1,255}")
 _JSON: Final = b"application/json"
 _PROBLEM: Final = b"application/problem+json"
@@ -90,8 +96,10 @@ class Rest:
         self.keyring = Keyring()
         self.throttle = Throttle(settings.rate_limit_storage, settings.bad_key_limit)
         self.books = Bookkeeper(gate, self.keyring, settings)
+        self.reference = Reference(gate.catalogue, settings)
+        self.answers = Answers(settings.answer_cache) if settings.answer_cache else None
         self._version: int | None = None  # the data version, in this turn of the event loop
-        self._ids = _numbered()
+        self._ids = request_ids()
         self._plain: dict[str, dict[str, Route]] = {}
         self._with_id: dict[str, dict[str, Route]] = {}
         for route in routes(gate.catalogue):
@@ -131,7 +139,7 @@ class Rest:
             path.rstrip("/") if len(path) > 1 else path,
             headers,
             client[0] if client else "-",
-            _request_id(headers.get(b"x-request-id")) or next(self._ids),
+            request_id(headers.get(b"x-request-id")) or next(self._ids),
         )
 
     async def _answer(self, exchange: Exchange) -> Reply:
@@ -140,6 +148,8 @@ class Rest:
         if table is None:
             head, _, target = exchange.path.rpartition("/")
             table = self._with_id.get(head)
+        if table is None and exchange.path in self.reference:
+            return self._page(exchange)
         if exchange.method == "OPTIONS" and table is not None:
             return self._options(table)
         await self.throttle.admit_address(exchange.address)
@@ -151,17 +161,38 @@ class Rest:
             raise Refused("NO_ENDPOINT", f"There is no {shown(exchange.path)} here. The endpoints are listed in {PREFIX}/docs.")
         method = "GET" if exchange.method == "HEAD" else exchange.method
         if (route := table.get(method)) is None:
-            allowed = _allowed(table)
-            raise Refused(
-                "BAD_METHOD",
-                f"This path does not answer {shown(exchange.method)}; it answers {allowed}.",
-                facts={"allow": allowed},
-            )
+            raise _bad_method(exchange.method, table)
         exchange.operation = route.operation.name
         self.gate.authorise(route.operation.name, bearer.actor)
         number = self._target(route.operation, target) if target is not None else None
+        if not route.operation.writes:
+            return await self._read(exchange, route, bearer, number)
         call = await self._call(exchange, route, bearer, number)
-        return self._reply(exchange, route, call, await self._perform(route.operation, call))
+        return self._reply(exchange, route, await asyncio.wrap_future(self.gate.submit(call)))
+
+    async def _read(self, exchange: Exchange, route: Route, bearer: Bearer, target: int | None) -> Reply:
+        """Answer a reading operation, from memory where the data are still those that were answered from."""
+        scope = exchange.scope
+        shared = route.operation.access is Access.GRANTED and not (self.settings.key_in_url and b"key=" in scope["query_string"])
+        version = self._version if shared else None
+        name = (exchange.path, scope["query_string"], exchange.headers.get(b"host"), scope.get("scheme"))
+        kept = self.answers.find(version, name) if self.answers is not None and version is not None else None
+        if kept is None:
+            kept = await self._look_up(exchange, route, bearer, target)
+            if self.answers is not None and version is not None:
+                self.answers.keep(version, name, kept)
+        headers = [*kept.headers, (b"etag", b'"' + kept.tag + b'"')]
+        wanted = exchange.headers.get(b"if-none-match")
+        if wanted is not None and none_match(wanted, kept.tag):
+            return Reply(304, b"", headers)
+        return Reply(route.status, kept.body, headers)
+
+    async def _look_up(self, exchange: Exchange, route: Route, bearer: Bearer, target: int | None) -> Kept:
+        call = Call(route.operation.name, bearer.actor, self._query(exchange), target, request_id=exchange.request_id)
+        answer = self.gate.run(call) if self.gate.store.in_place else await asyncio.to_thread(self.gate.run, call)
+        body = encode(answer.value)
+        links = ((b"link", self._links(exchange, route, answer.value)),) if route.operation.verb == "list" else ()
+        return Kept(body, version_of(body).encode(), links)
 
     async def _identify(self, exchange: Exchange) -> Bearer:
         query: bytes = exchange.scope["query_string"]
@@ -176,8 +207,8 @@ class Rest:
             raise
 
     def _judge(self, presented: str, address: str) -> Bearer:
-        with self.gate.store.reading(snapshot=False) as tx:
-            return self.keyring.judge(tx, presented, address, self.gate.now(), self._data_version(tx))
+        now = self.gate.now()
+        return self.gate.store.look(lambda tx: self.keyring.judge(tx, presented, address, now, self._data_version(tx)))
 
     def _data_version(self, tx: Transaction) -> int | None:
         """Give the data version, asked for once per turn of the event loop.
@@ -198,35 +229,34 @@ class Rest:
     def _target(operation: Operation, text: str) -> int:
         if _ID.fullmatch(text) and int(text) <= MAX_ID:
             return int(text)
-        kind = operation.kind
-        code = kind.missing_code(operation.verb) if kind and operation.verb and operation.verb != "look" else ""
-        raise invalid_id(kind.singular if kind else "record", text, code)
+        raise invalid_id(operation.singular, text, dict(operation.refusals).get("INVALID_ID", ""))
 
     async def _call(self, exchange: Exchange, route: Route, bearer: Bearer, target: int | None) -> Call:
-        raw = from_query(exchange.scope["query_string"])
-        if self.settings.key_in_url:
-            raw.pop("key", None)
+        raw = self._query(exchange)
         operation = route.operation
-        if not operation.writes:
-            return Call(operation.name, bearer.actor, raw, target, request_id=exchange.request_id)
         headers = exchange.headers
         body = await self._body(exchange)
         sent = await from_body(headers.get(b"content-type", b""), body)
         raw |= sent
         sent_token = headers.get(b"idempotency-key") if operation.verb == "create" else None
-        token = _token(sent_token)
         return Call(
             operation.name,
             bearer.actor,
             raw,
             target,
-            expected=_expected(headers.get(b"if-match")),
+            expected=expected_versions(headers.get(b"if-match")),
             request_id=exchange.request_id,
-            reason=_reason(headers.get(b"x-audit-log-reason")),
-            token=token,
-            fingerprint=_fingerprint(operation.name, raw) if token else "",
+            reason=audit_reason(headers.get(b"x-audit-log-reason")),
+            token=idempotency_token(sent_token),
+            fingerprint=fingerprint(operation.name, raw) if sent_token else "",
             idempotency_key=redacted(sent_token.decode("ascii")) if sent_token else None,
         )
+
+    def _query(self, exchange: Exchange) -> dict[str, Any]:
+        raw = from_query(exchange.scope["query_string"])
+        if self.settings.key_in_url:
+            raw.pop("key", None)
+        return raw
 
     async def _body(self, exchange: Exchange) -> bytes:
         limit = self.settings.body_limit
@@ -249,47 +279,33 @@ class Rest:
             if not message.get("more_body"):
                 return b"".join(parts)
 
-    async def _perform(self, operation: Operation, call: Call) -> Answer:
-        if operation.writes:
-            return await asyncio.wrap_future(self.gate.submit(call))
-        if self.gate.store.in_place:
-            return self.gate.run(call)
-        return await asyncio.to_thread(self.gate.run, call)
-
     # --- the way out ----------------------------------------------------------------------------------------------
 
-    def _reply(self, exchange: Exchange, route: Route, call: Call, answer: Answer) -> Reply:
+    def _reply(self, exchange: Exchange, route: Route, answer: Answer) -> Reply:
+        """Answer a writing operation."""
         body = encode(answer.value)
         if answer.dry:
             return Reply(200, body, [(b"dry-run", b"true")])
         reply = Reply(route.status, body)
         verb = route.operation.verb
-        if verb == "list":
-            reply.headers.append((b"link", self._links(exchange, route, answer.value).encode("latin-1")))
-        if verb in {"get", "list", "create", "update"}:
-            tag = version_of(body).encode()
-            reply.headers.append((b"etag", b'"' + tag + b'"'))
-            wanted = exchange.headers.get(b"if-none-match")
-            if wanted is not None and not route.operation.writes and _none_match(wanted, tag):
-                reply.status, reply.body = 304, b""
+        if verb in {"create", "update"}:
+            reply.headers.append((b"etag", b'"' + version_of(body).encode() + b'"'))
         if verb == "create":
             reply.headers.append(
                 (b"location", f"{self._base(exchange)}{PREFIX}{route.path}/{answer.value['id']}".encode("latin-1"))
             )
         if answer.replayed:
             reply.headers.append((b"idempotent-replayed", b"true"))
-        del call
         return reply
 
-    def _links(self, exchange: Exchange, route: Route, page: Mapping[str, Any]) -> str:
+    def _links(self, exchange: Exchange, route: Route, page: Mapping[str, Any]) -> bytes:
         here, last = page["page"], page["totalPages"]
         numbers = {"first": 1, "prev": min(here - 1, last), "next": here + 1 if here < last else 0, "last": last}
         query = exchange.scope["query_string"].decode("latin-1")
         kept = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name not in {"page", "key"}]
         base = f"{self._base(exchange)}{PREFIX}{route.path}"
-        return ", ".join(
-            f'<{base}?{urlencode([*kept, ("page", str(number))])}>; rel="{rel}"' for rel, number in numbers.items() if number >= 1
-        )
+        links = (f'<{base}?{urlencode([*kept, ("page", str(to))])}>; rel="{rel}"' for rel, to in numbers.items() if to >= 1)
+        return ", ".join(links).encode("latin-1")
 
     def _base(self, exchange: Exchange) -> str:
         """Give the address under which the caller reaches this service."""
@@ -315,7 +331,20 @@ class Rest:
             headers.append((b"allow", facts["allow"].encode()))
         return Reply(status, body, headers, _PROBLEM)
 
-    def _options(self, table: Mapping[str, Route]) -> Reply:
+    def _page(self, exchange: Exchange) -> Reply:
+        """Answer with a page that needs no key."""
+        if exchange.method == "OPTIONS":
+            return self._options(("GET",))
+        if exchange.method not in {"GET", "HEAD"}:
+            raise _bad_method(exchange.method, ("GET",))
+        page = self.reference.find(exchange.path, self._base(exchange))
+        headers: Headers = [*page.headers, (b"etag", b'"' + page.tag + b'"')]
+        wanted = exchange.headers.get(b"if-none-match")
+        if wanted is not None and none_match(wanted, page.tag):
+            return Reply(304, b"", headers)
+        return Reply(200, page.body, headers, page.type)
+
+    def _options(self, table: Iterable[str]) -> Reply:
         allowed = _allowed(table).encode()
         headers: Headers = [(b"allow", allowed)]
         if self.settings.cors_origins:
@@ -370,64 +399,14 @@ class Rest:
         )
 
 
-def _request_id(sent: bytes | None) -> str:
-    """Take a request's id if it is short, plain and no key; "" otherwise."""
-    return text if sent is not None and _REQUEST_ID.fullmatch(sent) and redacted(text := sent.decode()) == text else ""
-
-
-def _numbered() -> Iterator[str]:
-    """Make request ids: 16 random digits for this process, and a number."""
-    process = os.urandom(8).hex()
-    return (f"{process}{number:08x}" for number in count(1))
-
-
 def _allowed(table: Iterable[str]) -> str:
     methods = set(table) | {"OPTIONS"}
     return ", ".join(sorted(methods | {"HEAD"} if "GET" in methods else methods))
 
 
-def _none_match(wanted: bytes, tag: bytes) -> bool:
-    """Compare weakly, as If-None-Match does (RFC 9110, 13.1.2)."""
-    return any(star or value == tag for _, value, star in _TAG.findall(wanted))
-
-
-def _expected(sent: bytes | None) -> tuple[str, ...]:
-    """Read If-Match, which compares strongly (RFC 9110, 13.1.1): weak tags match nothing."""
-    if sent is None:
-        return ()
-    tags = tuple("*" if star else value.decode("latin-1") for weak, value, star in _TAG.findall(sent) if not weak)
-    return tags or ("",)
-
-
-def _token(sent: bytes | None) -> str | None:
-    if sent is None:
-        return None
-    if not 1 <= len(sent) <= 255 or not all(0x20 < byte < 0x7F for byte in sent):
-        raise Refused("INVALID_HEADER", "Idempotency-Key must be 1 to 255 visible ASCII characters, such as a UUID.")
-    return sent.decode("ascii")
-
-
-def _reason(sent: bytes | None) -> str | None:
-    if not sent:
-        return None
-    try:
-        text = sent.decode()
-    except UnicodeDecodeError:
-        text = sent.decode("latin-1")
-    if len(text) > 500 or not text.isprintable():
-        raise Refused("INVALID_HEADER", "X-Audit-Log-Reason must be at most 500 characters without control characters.")
-    return redacted(text)
-
-
-def _fingerprint(operation: str, raw: Mapping[str, Any]) -> str:
-    """Give a digest of what a request asks for: the same for the same path and values, in whatever order or encoding."""
-    return blake2b(encode([operation, _sorted(raw)]), digest_size=16).hexdigest()
-
-
-def _sorted(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return [[str(name), _sorted(value[name])] for name in sorted(value, key=str)]
-    return [_sorted(one) for one in value] if isinstance(value, list) else repr(value)
+def _bad_method(method: str, table: Iterable[str]) -> Refused:
+    allowed = _allowed(table)
+    return Refused("BAD_METHOD", f"This path does not answer {shown(method)}; it answers {allowed}.", facts={"allow": allowed})
 
 
 def _too_large(limit: int) -> Refused:

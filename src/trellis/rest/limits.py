@@ -3,7 +3,7 @@
 import logging
 import time
 from dataclasses import dataclass
-from ipaddress import ip_network
+from ipaddress import IPv6Address, ip_network
 from typing import Final
 
 from limits.aio.storage import RedisStorage
@@ -104,10 +104,12 @@ class Throttle:
             raise RuntimeError("no storage")
         return self._redis
 
-    def close(self) -> None:
-        """Stop the timer of the counter in memory."""
+    async def close(self) -> None:
+        """Stop the timer of the counter in memory, or end the connections to Redis."""
         if self._memory is not None:
             self._memory.timer.cancel()
+        if self._redis is not None:
+            await self._redis.bridge.storage.aclose()  # type: ignore[attr-defined]  # the client of the bridge to redis-py
 
 
 def _network(address: str) -> str:
@@ -115,6 +117,7 @@ def _network(address: str) -> str:
     if ":" not in address:
         return address
     try:
-        return str(ip_network(f"{address.partition('%')[0]}/64", strict=False))
+        found = IPv6Address(address.partition("%")[0])
     except ValueError:
         return address
+    return str(found.ipv4_mapped or ip_network((found, 64), strict=False))

@@ -14,13 +14,13 @@ WHEN: Final[Mapping[str, str]] = {
     "INVALID_API_KEY": "The key is unknown, malformed, expired or revoked. The answer does not say which.",
     "IP_ADDRESS_NOT_ALLOWED": "The key has a list of addresses, and the caller's is not on it.",
     "CANNOT_USE_KEY_AS_URL_PARAM": "The key was sent as `?key=`, and this service takes none from there.",
-    "TOO_MANY_REQUESTS_WITH_BAD_KEY": "Too many bad keys came from the caller's address within a minute. `Retry-After` says how long to wait.",
+    "TOO_MANY_REQUESTS_WITH_BAD_KEY": "Too many bad keys came from the caller's address. Wait for `Retry-After` seconds.",
     "NO_PERMISSION": "The key was not granted this operation. `missingOperation` names it.",
     "NO_ENDPOINT": "The path is none of those listed here.",
     "BAD_METHOD": "The path is right and the method is not. `Allow` lists the methods.",
     "INVALID_ID": "No record has this id. Each operation has a code of its own.",
     "INVALID_TARGET": "`deleteChildrenOrMove` is not -1 and names no node that the children can move to.",
-    "HAS_CHILDREN": "The node has children, and `deleteChildrenOrMove` does not say what becomes of them. `children` and `descendants` count them.",
+    "HAS_CHILDREN": "The node has children, and `deleteChildrenOrMove` does not say what becomes of them. `children` counts them.",
     "NO_TITLE": "There is no name, or an empty one.",
     "NO_REDIRECT_URL": "The type is `redirect`, and there is no `redirectUrl`.",
     "INVALID_TYPE": "The type is none of those listed.",
@@ -32,10 +32,10 @@ WHEN: Final[Mapping[str, str]] = {
     "UNKNOWN_PARAMETER": "A parameter is not known here. `detail` names the nearest one that is.",
     "INVALID_VALUE": "A value is of the wrong type, or outside what is allowed. `errors` lists every field at fault.",
     "INVALID_PARENT": "`parentId` names no node, the node itself, one below it, or one that takes no children.",
-    "INVALID_POSITION": "`before` or `after` names no child of the parent, or more than one of `position`, `before` and `after` was sent.",
+    "INVALID_POSITION": "`before` or `after` names no child of the parent, or more than one place was asked for.",
     "INVALID_GROUP": "A permission names a group that does not exist.",
     "MISSING_VALUE": "A field that is needed was not sent.",
-    "UNKNOWN_OPERATION": "A grant names no operation. Nobody grants anything over REST: only the panel and the terminal answer this.",
+    "UNKNOWN_OPERATION": "A grant names no operation. Nobody grants over REST: only the panel and the terminal answer this.",
     "PRECONDITION_FAILED": "`If-Match` was sent, and the record has changed since.",
     "IDEMPOTENCY_KEY_REUSED": "The same `Idempotency-Key` came with another request within 24 hours.",
     "IDEMPOTENCY_KEY_IN_USE": "The first request with this `Idempotency-Key` is still running.",
@@ -65,6 +65,10 @@ _BY_VERB: Final[Mapping[str, tuple[str, ...]]] = {
     "create": ("IDEMPOTENCY_KEY_REUSED", "IDEMPOTENCY_KEY_IN_USE"),
     "update": ("PRECONDITION_FAILED",),
     "delete": ("PRECONDITION_FAILED",),
+}
+# Those that are the same for every operation, down to the example.
+SHARED: Final = frozenset((*_ALWAYS, *_WRITES, *(message for messages in _BY_VERB.values() for message in messages))) - {
+    "UNKNOWN_PARAMETER"
 }
 
 
@@ -104,13 +108,12 @@ def _faults(operation: Operation, values: Iterable[tuple[Field, Any]]) -> Iterat
 
 # --- examples -----------------------------------------------------------------------------------------------------
 
-REQUEST_ID: Final = "8f14e45fceea167a5a36dedd"
 _DETAILS: Final[Mapping[str, str]] = {
     "NO_API_KEY": "Send an API key as `Authorization: Bearer KEY` (or as the user name of Basic, or as `X-API-Key: KEY`).",
     "INVALID_API_KEY": "The key is not known, or no longer good. Check that it was copied whole and ask an administrator.",
     "IP_ADDRESS_NOT_ALLOWED": "This key may not be used from 198.51.100.7.",
     "CANNOT_USE_KEY_AS_URL_PARAM": "Addresses end up in logs and histories, so this service takes no key from them.",
-    "TOO_MANY_REQUESTS_WITH_BAD_KEY": "Too many requests with a bad key came from 198.51.100.7. Wait 42 seconds, and send a good one.",
+    "TOO_MANY_REQUESTS_WITH_BAD_KEY": "Too many requests with a bad key came from 198.51.100.7. Wait 42 seconds.",
     "NO_ENDPOINT": "There is no '/nowhere' here.",
     "BAD_METHOD": "This path does not answer 'PUT'; it answers GET, HEAD, OPTIONS, POST.",
     "HAS_CHILDREN": "'News' has 2 children, 5 below it in all. Send deleteChildrenOrMove=-1 to delete them too.",
@@ -124,7 +127,7 @@ _DETAILS: Final[Mapping[str, str]] = {
     "INVALID_GROUP": "permissions.view names groups that do not exist: 999.",
     "PRECONDITION_FAILED": "The record has changed since you read it: its ETag is not in If-Match. Get it again, and decide anew.",
     "IDEMPOTENCY_KEY_REUSED": "This Idempotency-Key came with another request within the last 24 hours.",
-    "IDEMPOTENCY_KEY_IN_USE": "A request with this Idempotency-Key is still running. Wait for its answer, then send this one again.",
+    "IDEMPOTENCY_KEY_IN_USE": "A request with this Idempotency-Key is still running. Wait for its answer.",
     "RATE_LIMITED": "This key may send 6000 requests a minute, and has. Wait 42 seconds.",
     "ADDRESS_NOT_ALLOWED": "url leads to 10.0.0.5, which is not on the open internet.",
     "UNKNOWN_EVENT": "events: there is no event 'forum.create'. Did you mean forum.created?",
@@ -150,7 +153,7 @@ _FACTS: Final[Mapping[str, Mapping[str, Any]]] = {
 def _example(message: str, code: str, operation: Operation, tried: Mapping[str, Fault]) -> Refused:
     name = operation.name
     if message == "INVALID_ID":
-        return invalid_id(operation.kind.singular if operation.kind else "record", 999, code)
+        return invalid_id(operation.singular, 999, code)
     if message == "NO_PERMISSION":
         return Refused(message, f"The key 'Plugin' has not been granted {name}.", facts={"missingOperation": name})
     if message == "UNKNOWN_PARAMETER":

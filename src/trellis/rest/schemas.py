@@ -1,11 +1,14 @@
 """JSON Schemas of what comes and goes, made from the declarations: records, inputs, pages, plans and problems."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping
+from itertools import combinations
 from typing import Any, Final
 
 from trellis.core.kind import NodeKind
-from trellis.core.values import MAX_ID, Anything, Field, Permissions
+from trellis.core.operation import Operation
+from trellis.core.values import MAX_ID, Anything, Field, ParentId, Permissions
 from trellis.errors import REASONS
 from trellis.rest.http import STATUS
 
@@ -30,34 +33,63 @@ def of_kind(kind: NodeKind) -> dict[str, Schema]:
         schemas[name] = record(kind)
         schemas |= {f"{name}Permissions": field.schema() for field in kind.permissions_field if _is_permissions(field)}
     if "list" in verbs:
-        schemas[f"{name}Page"] = _page(kind)
+        schemas[f"{name}Page"] = _page(kind.title.lower(), name)
+    places = [field.name for field in kind.placement if not isinstance(field.type, ParentId)]
     if "create" in verbs:
-        schemas[f"{name}Input"] = _input(kind, new=True)
+        schemas[f"{name}Input"] = _input(kind.singular, name, kind.accepted, places, new=True)
     if "update" in verbs:
-        schemas[f"{name}Changes"] = _input(kind, new=False)
+        schemas[f"{name}Changes"] = _input(kind.singular, name, kind.accepted, places, new=False)
     return schemas
+
+
+def of_own(operation: Operation) -> dict[str, Schema]:
+    """Give the component schemas of an operation that is not about nodes."""
+    name = own_component(operation)
+    match operation.verb:
+        case "look" | "get":
+            return {name: _object(operation.answers, name)}
+        case "list":
+            return {f"{name}Page": _page(operation.resource, name)}
+        case "create":
+            once = {"type": "object", "properties": {field.name: _property(field, name) for field in operation.once}}
+            made = {f"New{name}": {"allOf": [ref(name), once]}}
+            return made | {f"{name}Input": _input(operation.singular, name, operation.fields, [], new=True)}
+        case "update":
+            return {f"{name}Changes": _input(operation.singular, name, operation.fields, [], new=False)}
+    return {}
+
+
+def own_component(operation: Operation) -> str:
+    """Name the record of an operation that is not about nodes, or its whole answer: `Webhook`, `CoreHello`."""
+    if operation.verb == "look":
+        return "".join(word.capitalize() for word in operation.name.split("."))
+    return operation.singular.capitalize()
 
 
 def record(kind: NodeKind) -> Schema:
     """Give the schema of a kind's record as it is answered."""
+    return {"description": kind.doc} | _object(kind.answered, component(kind))
+
+
+def _object(fields: Iterable[Field], name: str) -> Schema:
+    fields = tuple(fields)
     return {
         "type": "object",
-        "description": kind.doc,
-        "required": [field.name for field in kind.answered],
-        "properties": {field.name: _property(field, kind) for field in kind.answered},
+        "required": [field.name for field in fields],
+        "properties": {field.name: _property(field, name) for field in fields},
     }
 
 
-def _input(kind: NodeKind, *, new: bool) -> Schema:
-    fields = writable(kind.accepted)
+def _input(singular: str, name: str, accepted: Iterable[Field], places: list[str], *, new: bool) -> Schema:
+    fields = writable(accepted)
     schema: Schema = {
         "type": "object",
-        "description": f"A new {kind.singular}."
-        if new
-        else f"What is to change of a {kind.singular}; what is not sent stays as it is.",
-        "properties": {field.name: _property(field, kind, default=new) for field in fields},
+        "description": f"A new {singular}." if new else f"What is to change of a {singular}; what is not sent stays as it is.",
+        "properties": {field.name: _property(field, name, default=new) for field in fields},
         "additionalProperties": False,
     }
+    if places:
+        schema["not"] = {"anyOf": [{"required": list(pair)} for pair in combinations(places, 2)]}
     needed = [field.name for field in fields if field.required]
     return schema | ({"required": needed} if new and needed else {})
 
@@ -67,12 +99,13 @@ def writable(fields: Iterable[Field]) -> list[Field]:
     return [field for field in fields if not field.read_only]
 
 
-def _property(field: Field, kind: NodeKind, *, default: bool = False) -> Schema:
+def _property(field: Field, name: str, *, default: bool = False) -> Schema:
     if _is_permissions(field):
-        return {"allOf": [ref(f"{component(kind)}Permissions")], "description": described(field)}
+        return {"allOf": [ref(f"{name}Permissions")], "description": described(field)}
     schema = field.schema() | {"description": described(field)}
-    if default and field.default is not None and not field.required:
-        schema["default"] = field.default
+    if default and field.default not in (None, "") and not field.required:
+        # In words: generators take the keyword `default` to mean that the member is always sent.
+        schema["description"] += f" Without it: `{json.dumps(field.default)}`."
     if field.example is not None:
         schema["examples"] = [field.example]
     if field.read_only:
@@ -93,21 +126,25 @@ def described(field: Field) -> str:
 
 
 def parameter(field: Field) -> Schema:
-    """Give a field as a parameter of the query string, where nothing is null."""
+    """Give a field as a parameter of the query string, where nothing is null and a list is text with commas."""
     schema = dict(field.type.schema())
+    example = field.example
     if isinstance(kinds := schema.get("type"), list):
         left = [kind for kind in kinds if kind != "null"]
         schema["type"] = left[0] if len(left) == 1 else left
+    if schema.get("type") == "array":
+        # Not as an array with `explode: false`: generators pass over that, and send the name once for each element.
+        whole = schema.get("items", {}).get("type") == "integer"
+        schema = {"type": "string"} | ({"pattern": "^[1-9][0-9]*(,[1-9][0-9]*)*$"} if whole else {})
+        example = None if example is None else ",".join(map(str, example))
+    if isinstance(field.type, Anything):
+        schema = {"type": "string"}
     if field.default is not None:
         schema["default"] = field.default
     written: Schema = {"name": field.name, "in": "query", "description": described(field), "schema": schema}
     if isinstance(field.type, Anything):
-        written |= {"deprecated": True, "schema": {"type": "string"}}
-    if schema.get("type") == "array":
-        written |= {"style": "form", "explode": False}
-    if field.example is not None:
-        written["example"] = field.example
-    return written
+        written["deprecated"] = True
+    return written if example is None else written | {"example": example}
 
 
 _COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
@@ -115,17 +152,17 @@ _ID: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": MAX_ID}
 _IDS: Final[Schema] = {"type": "array", "items": _ID}
 
 
-def _page(kind: NodeKind) -> Schema:
+def _page(title: str, name: str) -> Schema:
     return {
         "type": "object",
-        "description": f"One page of {kind.title.lower()}.",
+        "description": f"One page of {title}.",
         "required": ["page", "perPage", "totalResults", "totalPages", "results"],
         "properties": {
             "page": {"type": "integer", "minimum": 1, "description": "Which page this is."},
             "perPage": {"type": "integer", "minimum": 1, "description": "How many records a page holds."},
             "totalResults": _COUNT | {"description": "How many records there are on all pages."},
             "totalPages": {"type": "integer", "minimum": 1, "description": "How many pages there are; at least 1."},
-            "results": {"type": "array", "items": ref(component(kind)), "description": "The records of this page."},
+            "results": {"type": "array", "items": ref(name), "description": "The records of this page."},
         },
     }
 
@@ -135,7 +172,7 @@ DELETION_PLAN: Final[Schema] = {
     "description": "What a delete would do: the answer of a dry run. Long lists of ids are cut at 1,000; the counts are of all.",
     "required": ["dryRun", "deleted", "moved", "changed"],
     "properties": {
-        "dryRun": {"type": "boolean", "const": True, "description": "Nothing was changed."},
+        "dryRun": {"type": "boolean", "description": "Always true: nothing was changed."},
         "deleted": {
             "type": "object",
             "description": "What would be deleted: the record, and everything below it unless that is moved.",
@@ -237,6 +274,7 @@ _FACTS: Final[Mapping[str, Schema]] = {
     "options": {
         "type": "object",
         "description": "With HAS_CHILDREN: what `deleteChildrenOrMove` may be.",
-        "properties": {"delete": {"type": "integer", "const": -1}, "move": {"type": "string"}},
+        "required": ["delete", "move"],
+        "properties": {"delete": {"type": "integer", "maximum": -1}, "move": {"type": "string"}},
     },
 }

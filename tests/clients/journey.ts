@@ -1,0 +1,65 @@
+// A day in the life of a plugin, with the client that openapi-typescript and openapi-fetch make of the document.
+
+import createClient from "openapi-fetch";
+import type { components, paths } from "./schema.d.ts";
+
+declare const process: { env: { TRELLIS_URL: string; TRELLIS_KEY: string } };
+
+function expect(holds: boolean, what: string): asserts holds {
+  if (!holds) throw new Error(`It does not hold: ${what}`);
+}
+
+const { TRELLIS_URL, TRELLIS_KEY } = process.env;
+const api = createClient<paths>({ baseUrl: `${TRELLIS_URL}/api`, headers: { Authorization: `Bearer ${TRELLIS_KEY}` } });
+
+const hello = await api.GET("/core/hello");
+expect(hello.data?.key.operations.includes("forums.create") === true, "the key may create forums");
+
+const before = await api.GET("/forums/forums", { params: { query: { perPage: 1, sortBy: "name" } } });
+expect(before.data !== undefined, "a list is answered");
+const count: number = before.data.totalResults;
+
+const wanted: components["schemas"]["ForumInput"] = {
+  name: "From TypeScript",
+  type: "questions",
+  permissions: { view: "*", reply: [3, 4] },
+};
+const dry = await api.POST("/forums/forums", { params: { query: { dryRun: true } }, body: wanted });
+expect(dry.response.status === 200 && dry.response.headers.get("Dry-Run") === "true", "a dry run is answered with 200");
+
+const token = crypto.randomUUID();
+const made = await api.POST("/forums/forums", { params: { header: { "Idempotency-Key": token } }, body: wanted });
+expect(made.data !== undefined && made.response.status === 201, "a forum is made");
+const forum: components["schemas"]["Forum"] = made.data;
+expect(forum.type === "questions" && forum.permissions.view === "*", "it is as it was wanted");
+const again = await api.POST("/forums/forums", { params: { header: { "Idempotency-Key": token } }, body: wanted });
+expect(again.data?.id === forum.id, "sent twice, made once");
+
+const path = { id: forum.id };
+const got = await api.GET("/forums/forums/{id}", { params: { path } });
+expect(got.data?.name === "From TypeScript", "it can be read");
+
+const changed = await api.POST("/forums/forums/{id}", {
+  params: { path, header: { "If-Match": got.response.headers.get("ETag") ?? "" } },
+  body: { description: "<p>Changed.</p>", password: null },
+});
+expect(changed.data?.description === "<p>Changed.</p>", "it can be changed");
+
+const found = await api.GET("/forums/forums", { params: { query: { ids: `${forum.id}`, parentId: "root" } } });
+expect(found.data?.results[0]?.id === forum.id && found.data.totalResults === 1, "it can be found");
+
+const wrong = await api.POST("/forums/forums/{id}", { params: { path }, body: { type: "redirect" } });
+expect(wrong.error?.errorMessage === "NO_REDIRECT_URL", "a refusal says what is wrong");
+expect(wrong.error.errors?.[0]?.field === "redirectUrl", "and at which field");
+
+const plan = await api.DELETE("/forums/forums/{id}", { params: { path, query: { dryRun: true } } });
+expect(plan.data?.deleted.ids[0] === forum.id, "a delete tells what would go");
+const gone = await api.DELETE("/forums/forums/{id}", { params: { path } });
+expect(gone.data === null, "it can be deleted");
+
+const missing = await api.GET("/forums/forums/{id}", { params: { path } });
+expect(missing.response.status === 404 && missing.error?.errorCode === "1F363/1", "and is gone");
+
+const after = await api.GET("/forums/forums");
+expect(after.data?.totalResults === count, "everything is as before");
+console.log("done");

@@ -1,0 +1,93 @@
+"""The client that openapi-python-client makes of the document, used against a running service."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.cast import MakeKey
+from tests.service import Service
+
+_GENERATOR: Final = Path(sys.executable).with_name("openapi-python-client")
+_PACKAGE: Final = "trellis_client"
+
+pytestmark = [pytest.mark.slow, pytest.mark.parametrize("engine", ["sqlite"], indirect=True)]
+
+Module = Callable[[str], Any]
+
+
+@pytest.fixture
+def module(service: Service, tmp_path: Path) -> Iterator[Module]:
+    """Generate the client of the running service; give what imports a module of it."""
+    (document := tmp_path / "openapi.json").write_bytes(service.client.get("openapi.json").content)
+    (config := tmp_path / "config.yaml").write_text("post_hooks: []\n")  # they only tidy up
+    target = tmp_path / "clients" / _PACKAGE
+    target.parent.mkdir()
+    options: list[str | Path] = [
+        "--path",
+        document,
+        "--output-path",
+        target,
+        "--meta",
+        "none",
+        "--config",
+        config,
+        "--fail-on-warning",
+    ]
+    done = subprocess.run([_GENERATOR, "generate", *options], capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(target.parent)
+        yield lambda name: import_module(f"{_PACKAGE}.{name}")
+    for name in [name for name in sys.modules if name.partition(".")[0] == _PACKAGE]:
+        del sys.modules[name]
+
+
+def test_a_client_made_of_the_document_works(module: Module, service: Service, key: MakeKey) -> None:
+    models = module("models")
+    client = module("client").AuthenticatedClient(base_url=f"{service.address}/api", token=key("*"))
+
+    def call(operation: str, *positional: Any, **named: Any) -> Any:
+        return module(f"api.{operation}").sync_detailed(*positional, client=client, **named)
+
+    with client:
+        assert "forums.create" in call("trellis.core_hello").parsed.key.operations
+        assert call("forums.forums_list", per_page=1).parsed.total_results == 0
+
+        permissions = models.ForumPermissions(view="*", reply=[3, 4])
+        wanted = models.ForumInput(name="From Python", type_=models.ForumInputType.QUESTIONS, permissions=permissions)
+        assert call("forums.forums_create", body=wanted, dry_run=True).status_code == 200
+        made = call("forums.forums_create", body=wanted, idempotency_key="once")
+        assert (made.status_code, made.parsed.name, made.parsed.permissions.reply) == (201, "From Python", [3, 4])
+        assert call("forums.forums_create", body=wanted, idempotency_key="once").parsed == made.parsed
+
+        number = made.parsed.id
+        got = call("forums.forums_get", number)
+        assert got.parsed == made.parsed
+        changes = models.ForumChanges(description="<p>Changed.</p>", password=None)
+        changed = call("forums.forums_update", number, body=changes, if_match=got.headers["etag"])
+        assert (changed.status_code, changed.parsed.description) == (200, "<p>Changed.</p>")
+        stale = call("forums.forums_update", number, body=changes, if_match=got.headers["etag"])
+        assert (stale.status_code, stale.parsed.error_message.value) == (412, "PRECONDITION_FAILED")
+
+        found = call("forums.forums_list", ids=f"{number}", parent_id="root", sort_by=models.ForumsListSortBy.NAME)
+        assert [record.id for record in found.parsed.results] == [number]
+
+        assert call("forums.forums_delete", number, dry_run=True).parsed.deleted.ids == [number]
+        gone = call("forums.forums_delete", number)
+        assert (gone.status_code, gone.parsed) == (200, None)
+        missing = call("forums.forums_get", number)
+        assert (missing.status_code, missing.parsed.error_code) == (404, "1F363/1")
+
+
+def test_forms_made_by_the_client_are_taken(module: Module, service: Service, key: MakeKey) -> None:
+    models, create = module("models"), module("api.calendars.calendars_create")
+    with module("client").AuthenticatedClient(base_url=f"{service.address}/api", token=key("*")) as client:
+        form = create.sync(client=client, body=models.CalendarsCreateDataBody(name="As a form", color="#10b981"))
+        assert (form.name, form.color) == ("As a form", "#10B981")
+        parts = create.sync(client=client, body=models.CalendarsCreateFilesBody(name="In parts", allow_reviews=False))
+        assert (parts.name, parts.allow_reviews) == ("In parts", False)

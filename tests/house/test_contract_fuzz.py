@@ -1,0 +1,44 @@
+"""The running service keeps what its OpenAPI document promises, whatever is sent: schemathesis, in a bounded run."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.cast import Cast, MakeKey, Run
+from tests.doors import MakeService
+from tests.witness import Witness
+
+CONFIGURATION: Final = Path(__file__).with_name("schemathesis.toml")
+EXAMPLES: Final = os.environ.get("TRELLIS_FUZZ_EXAMPLES", "10")  # for each operation; give more for a longer run
+PHASES: Final = {"sqlite": "examples,coverage,fuzzing,stateful", "postgresql": "examples,fuzzing,stateful"}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_service_keeps_the_promises_of_its_openapi_document(
+    engine: str, serve: MakeService, cast: Cast, key: MakeKey, run: Run, witness: Witness, tmp_path: Path
+) -> None:
+    service = serve(rate_limit=0, bad_key_limit=1_000_000)
+    asked = [
+        *(f"--config-file={CONFIGURATION}", "--no-color", "run", f"{service.address}/api/openapi.json"),
+        *("--header", f"Authorization: Bearer {key('*')}"),
+        *("--header", "X-Request-Id: fuzz"),  # an unsuitable one is replaced rather than refused
+        *("--phases", PHASES[engine], "--max-examples", EXAMPLES, "--generation-deterministic"),
+        *("--continue-on-failure", "--no-shrink", "--warnings", "off"),
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "schemathesis.cli", *asked], cwd=tmp_path, capture_output=True, text=True, timeout=580, check=False
+    )
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr
+    assert "Selected: 20/20" in done.stdout
+    assert "Tested: 20" in done.stdout
+    assert service.terminate() == 0
+    assert "Traceback" not in service.output
+    statuses = {row["status"] for row in witness.requests()}
+    assert statuses >= {200, 201, 400, 401, 404, 405}
+    assert max(statuses) < 500
+    assert run("check.list")["problems"] == []

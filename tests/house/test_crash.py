@@ -1,0 +1,73 @@
+"""The process is killed in the middle of writes: what was acknowledged is there afterwards, and everything is sound."""
+
+import os
+import threading
+import time
+from typing import Final
+
+import httpx
+import pytest
+
+from tests.cast import MakeKey, Run
+from tests.doors import MakeService
+from tests.service import Service
+from tests.witness import Witness
+
+TIMES: Final = int(os.environ.get("TRELLIS_CRASHES", "10"))
+CLIENTS: Final = 4
+CALENDARS: Final = "/calendar/calendar"
+
+
+def write_until_it_dies(service: Service, key: str, name: str, acknowledged: list[tuple[str, int]]) -> None:
+    """Create and rename calendars one after another, and remember what was acknowledged."""
+    with httpx.Client(base_url=service.address, timeout=30, trust_env=False, headers={"Authorization": f"Bearer {key}"}) as client:
+        number = 0
+        while True:
+            number += 1
+            wanted = f"{name}-{number}"
+            try:
+                answer = client.post(f"/api{CALENDARS}", json={"name": wanted, "position": 0}, headers={"X-Request-Id": wanted})
+            except httpx.TransportError:
+                return
+            if answer.status_code != 201:
+                acknowledged.append((answer.text, -1))
+                return
+            acknowledged.append((wanted, answer.json()["id"]))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(TIMES * 20 + 60)
+def test_what_was_acknowledged_survives_a_kill(serve: MakeService, key: MakeKey, run: Run, witness: Witness) -> None:
+    text = key("*", rateLimit=0)
+    acknowledged: list[tuple[str, int]] = []
+    for crash in range(TIMES):
+        service = serve()
+        before = len(acknowledged)
+        writing = [
+            threading.Thread(target=write_until_it_dies, args=(service, text, f"crash-{crash}-{client}", acknowledged)) for client in range(CLIENTS)
+        ]
+        for thread in writing:
+            thread.start()
+        deadline = time.monotonic() + 30
+        while len(acknowledged) < before + 5 + crash * 3 and time.monotonic() < deadline:
+            time.sleep(0.001)
+        service.kill()
+        for thread in writing:
+            thread.join()
+    again, kept, page = serve(), dict[int, str](), 1
+    while results := again.call("GET", f"{CALENDARS}?perPage=1000&page={page}", text).json()["results"]:
+        kept |= {calendar["id"]: calendar["name"] for calendar in results}
+        page += 1
+    assert len(acknowledged) >= TIMES * 5
+    assert {number: name for name, number in acknowledged}.items() <= kept.items()
+    assert len(kept) <= len(acknowledged) + TIMES * CLIENTS, "at most one write of each client was under way"
+    assert run("check.list")["problems"] == []
+    logged = [event["requestId"] for event in all_events(witness) if event["operation"] == "calendars.create"]
+    assert sorted(logged) == sorted(kept.values()), "what is there is in the log, and what is in the log is there"
+
+
+def all_events(witness: Witness) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = []
+    while page := witness.events(int(found[-1]["seq"]) if found else 0):
+        found += page
+    return found

@@ -1,0 +1,161 @@
+"""Sweeps over every operation that a key can be granted: who may run it, and what it leaves behind. No kind is named here."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import httpx
+import pytest
+
+from tests.caller import HOME, Caller, refusal
+from tests.cast import MakeKey, Run
+from tests.witness import Witness
+from trellis.compose import catalogue_of
+from trellis.core.operation import Operation
+from trellis.kinds import KINDS
+from trellis.rest.http import Route, routes
+
+CATALOGUE: Final = catalogue_of(KINDS)
+NAMES: Final = frozenset(operation.name for operation in CATALOGUE.grantable)
+ROUTES: Final = [route for route in routes(CATALOGUE) if route.operation.name in NAMES]
+
+
+class Sweep:
+    """Walks over all operations; a walk that has not met exactly nineteen fails."""
+
+    def __init__(self, run: Run, api: Caller) -> None:
+        self._run = run
+        self._api = api
+
+    def __iter__(self) -> Iterator[Route]:
+        assert len(ROUTES) == len(NAMES) == 19
+        yield from ROUTES
+
+    def target(self, operation: Operation) -> int | None:
+        """Make a record for an operation that is about one."""
+        if not operation.has_target or operation.kind is None:
+            return None
+        return int(self._run(operation.kind.operation("create"), name=f"For {operation.name}")["id"])
+
+    def ask(self, route: Route, target: int | None, *, key: str | None, dry: bool = False, **more: Any) -> httpx.Response:
+        """Run an operation over REST, as simply as it can be."""
+        path = route.path.replace("{id}", str(target))
+        if dry:
+            more["params"] = {"dryRun": "1"}
+        if route.method == "POST":
+            more["json"] = {"name": f"By {route.operation.name}"}
+        return self._api(route.method, path, key=key, **more)
+
+
+@pytest.fixture
+def sweep(run: Run, api: Caller) -> Sweep:
+    return Sweep(run, api)
+
+
+def key_id(run: Run) -> int:
+    """Give the id of the youngest key."""
+    listed = run("keys.list", perPage=1000)["results"]
+    return int(listed[-1]["id"])
+
+
+def test_every_granted_operation_can_be_reached_over_rest() -> None:
+    assert {route.operation.name for route in ROUTES} == NAMES
+
+
+def test_without_a_key_none_of_them_runs(sweep: Sweep, witness: Witness) -> None:
+    for route in sweep:
+        target = sweep.target(route.operation)
+        with witness.nothing():
+            refusal(sweep.ask(route, target, key=None), 401, "NO_API_KEY")
+
+
+def test_with_all_grants_but_its_own_each_is_refused_by_name(sweep: Sweep, key: MakeKey, witness: Witness) -> None:
+    for route in sweep:
+        name, target = route.operation.name, sweep.target(route.operation)
+        others = key(sorted(NAMES - {name}))
+        with witness.nothing():
+            document = refusal(sweep.ask(route, target, key=others), 403, "NO_PERMISSION")
+            dry = refusal(sweep.ask(route, target, key=others, dry=True), 403, "NO_PERMISSION")
+        assert document["missingOperation"] == dry["missingOperation"] == name
+        assert name in document["detail"]
+
+
+def test_with_its_own_grant_alone_each_runs_and_no_other_does(sweep: Sweep, key: MakeKey) -> None:
+    for route in sweep:
+        own = key(route.operation.name)
+        assert sweep.ask(route, sweep.target(route.operation), key=own).status_code == route.status
+        for other in sweep:
+            if other is not route:
+                refusal(sweep.ask(other, 1, key=own), 403, "NO_PERMISSION")
+
+
+def test_with_an_expired_or_revoked_key_none_of_them_runs(sweep: Sweep, key: MakeKey, run: Run, clock: Any, witness: Witness) -> None:
+    expired = key("*", expires="1h")
+    revoked = key("*")
+    run("keys.revoke", key_id(run))
+    clock.move(hours=1)
+    for number, route in enumerate(sweep):
+        target = sweep.target(route.operation)
+        with witness.nothing():
+            for text in (expired, revoked):
+                refusal(sweep.ask(route, target, key=text, address=f"192.0.2.{number}"), 401, "INVALID_API_KEY")
+
+
+def test_from_a_wrong_address_none_of_them_runs(sweep: Sweep, key: MakeKey, witness: Witness) -> None:
+    bound = key("*", addresses=["192.0.2.0/24"])
+    for route in sweep:
+        target = sweep.target(route.operation)
+        with witness.nothing():
+            refusal(sweep.ask(route, target, key=bound, address=HOME), 403, "IP_ADDRESS_NOT_ALLOWED")
+        assert sweep.ask(route, target, key=bound, address="192.0.2.9").status_code == route.status
+
+
+def test_a_write_leaves_exactly_one_event_and_a_read_none(sweep: Sweep, key: MakeKey, run: Run, witness: Witness) -> None:
+    text = key("*", name="Sweeper")
+    number = key_id(run)
+    writes = 0
+    for route in sweep:
+        operation, target = route.operation, sweep.target(route.operation)
+        asked = {"X-Request-Id": f"sweep/{operation.name}", "X-Audit-Log-Reason": "Sweeping"}
+        with witness.news() as news:
+            answer = sweep.ask(route, target, key=text, headers=asked)
+        assert answer.status_code == route.status, answer.text
+        if not operation.writes:
+            assert news() == []
+            continue
+        writes += 1
+        (event,) = news()
+        assert event["operation"] == operation.name
+        assert event["actor"] == {"type": "key", "id": number, "name": "Sweeper"}
+        assert (event["requestId"], event["reason"]) == (asked["X-Request-Id"], "Sweeping")
+        assert event["resource"] == operation.resource
+        assert event["resourceId"] == (target or answer.json()["id"])
+        assert (event["before"] is None) == (operation.verb == "create")
+        assert (event["after"] is None) == (operation.verb == "delete")
+    assert writes == 11
+
+
+def test_a_dry_write_and_a_refused_one_leave_nothing(sweep: Sweep, key: MakeKey, witness: Witness) -> None:
+    text = key("*")
+    for route in sweep:
+        if not route.operation.writes:
+            continue
+        target = sweep.target(route.operation)
+        with witness.nothing():
+            dry = sweep.ask(route, target, key=text, dry=True)
+            assert (dry.status_code, dry.headers["dry-run"]) == (200, "true")
+            refused = sweep.ask(route, target, key=text, params={"nonsense": "1"})
+            refusal(refused, 400, "UNKNOWN_PARAMETER")
+            if route.operation.has_target:
+                gone = refusal(sweep.ask(route, 987_654, key=text), 404, "INVALID_ID")
+                assert (("INVALID_ID", gone["errorCode"])) in route.operation.refusals
+                stale = {"If-Match": '"of another version"'}
+                refusal(sweep.ask(route, target, key=text, headers=stale), 412, "PRECONDITION_FAILED")
+
+
+def test_each_refused_read_has_a_code_of_its_own(sweep: Sweep) -> None:
+    codes = []
+    for route in sweep:
+        if route.operation.has_target:
+            code = refusal(sweep.ask(route, 987_654, key=sweep._api.key), 404, "INVALID_ID")["errorCode"]
+            codes.append(code)
+    assert len(set(codes)) == len(codes) == 12

@@ -1,0 +1,114 @@
+"""What the documentation promises, and the scene in which its examples are sent: one record of each kind, and nothing else."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import httpx
+from openapi_schema_validator import OAS31Validator, oas31_format_checker
+
+from tests.cast import Run
+from trellis.core.kind import NodeKind
+from trellis.core.nodes import operations
+from trellis.core.operation import Catalogue
+from trellis.core.values import Boolean, Choice, Field
+from trellis.rest.examples import given_of
+from trellis.rest.http import routes
+
+Json = dict[str, Any]
+
+# A kind that no file of the package knows of, in about ten lines.
+GALLERIES: Final = NodeKind(
+    name="galleries",
+    singular="photo gallery",
+    title="Photo galleries",
+    application="Pictures",
+    path="/pictures/galleries",
+    doc="Where pictures hang.",
+    code="P700",
+    tree=True,
+    fields=(
+        Field("layout", Choice({"grid": "In rows.", "wall": "As they fit."}), "How they hang.", default="grid"),
+        Field("lit", Boolean(), "Whether the lights are on.", default=True, also=("is_lit",), example=False),
+    ),
+    options={"view": "See the pictures."},
+)
+
+_IN_ORDER: Final = ("look", "create", "get", "list", "update", "delete")
+
+
+@dataclass(frozen=True)
+class Promise:
+    """One operation of the document."""
+
+    document: Json
+    name: str
+    method: str
+    path: str
+    told: Json
+
+    def answer(self, status: int) -> Json:
+        """What is told of the answer with a status."""
+        return resolved(self.document, self.told["responses"][str(status)])
+
+    def example(self, status: int, name: str = "answer") -> Any:
+        """The example of an answer."""
+        return self.answer(status)["content"]["application/json"]["examples"][name]["value"]
+
+    def keeps(self, answer: httpx.Response) -> None:
+        """See that an answer is one of those that were told: status, type, body, headers and, of a refusal, its code."""
+        told = self.answer(answer.status_code)
+        ours = {name.lower() for name in self.document["components"]["headers"]}
+        promised = {name.lower() for name in told["headers"]}
+        assert ours & set(answer.headers) <= promised, (self.name, answer.status_code)
+        assert "x-request-id" in answer.headers
+        if "content" not in told:
+            assert answer.content == b""
+            return
+        (content_type,) = told["content"]
+        assert answer.headers["content-type"] == content_type
+        validate(self.document, told["content"][content_type]["schema"], answer.json())
+        if answer.status_code >= 400:
+            code = {"errorCode": answer.json()["errorCode"], "errorMessage": answer.json()["errorMessage"]}
+            assert code in told["x-errors"], (self.name, code)
+
+
+def promises(document: Json) -> Iterator[Promise]:
+    """Give every operation of a document, so that the example of each finds what the ones before it left."""
+    found = [
+        Promise(document, told["operationId"], method.upper(), path, told)
+        for path, methods in document["paths"].items()
+        for method, told in methods.items()
+    ]
+    yield from sorted(found, key=lambda promise: _IN_ORDER.index(_verb(promise)))
+
+
+def _verb(promise: Promise) -> str:
+    verb = promise.name.partition(".")[2]
+    return verb if verb in _IN_ORDER else "look"
+
+
+def resolved(document: Json, told: Json) -> Json:
+    """Follow a reference."""
+    while "$ref" in told:
+        at = document
+        for step in told["$ref"].removeprefix("#/").split("/"):
+            at = at[step]
+        told = at
+    return told
+
+
+def validate(document: Json, schema: Json, value: Any) -> None:
+    """See that a value is as a schema of the document says (JSON Schema 2020-12, formats included)."""
+    whole = {**schema, "components": document["components"]}
+    errors = list(OAS31Validator(whole, format_checker=oas31_format_checker).iter_errors(value))
+    assert not errors, [error.message for error in errors]
+
+
+def set_the_scene(run: Run, catalogue: Catalogue) -> None:
+    """Make, as the terminal, what the examples are about and REST cannot make."""
+    served = {route.operation.name for route in routes(catalogue)}
+    for kind in {route.operation.kind.name: route.operation.kind for route in routes(catalogue) if route.operation.kind}.values():
+        create = next(operation for operation in operations(kind) if operation.verb == "create")
+        if create.name not in served:
+            run(create.name, **given_of(create))

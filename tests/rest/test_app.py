@@ -1,0 +1,234 @@
+"""Paths and methods: what is served where, and what is answered to everything else."""
+
+import pytest
+
+from tests.caller import Caller, faults, refusal
+from tests.cast import COMMUNITY_URL, Cast, Clock, MakeKey
+from tests.doors import MakeCaller
+from tests.service import Service
+from tests.witness import Witness
+
+RECORD_METHODS = "DELETE, GET, HEAD, OPTIONS, POST"
+
+
+def test_hello_tells_any_good_key_about_the_service_and_about_itself(api: Caller, key: MakeKey, clock: Clock) -> None:
+    nobody = key([], name="Bystander", expires="1d")
+    answer = api.get("/core/hello", key=nobody)
+    assert answer.status_code == 200
+    told = answer.json()
+    version = told.pop("version")
+    assert version[0].isdigit()
+    clock.move(days=1)
+    expires = clock.text
+    assert told == {
+        "communityName": "The Lantern",
+        "communityUrl": COMMUNITY_URL,
+        "key": {"name": "Bystander", "expiresAt": expires, "operations": []},
+    }
+
+
+def test_hello_names_every_operation_that_the_key_may_run(api: Caller, key: MakeKey) -> None:
+    assert len(api.get("/core/hello").json()["key"]["operations"]) == 19
+    some = api.get("/core/hello", key=key(["forums.list", "calendars.*"])).json()["key"]
+    assert some["operations"] == [*(f"calendars.{verb}" for verb in ("create", "delete", "get", "list", "update")), "forums.list"]
+    assert some["expiresAt"] is None
+
+
+@pytest.mark.parametrize(
+    ("path", "also"), [("/calendar/calendar", "/calendar/calendars"), ("/downloads/category", "/downloads/categories")]
+)
+def test_the_other_path_of_a_resource_serves_the_same(api: Caller, witness: Witness, path: str, also: str) -> None:
+    made = api.post(also, {"name": "Elsewhere"})
+    assert made.status_code == 201
+    number = made.json()["id"]
+    assert made.headers["location"].endswith(f"/api{path}/{number}")
+    assert api.get(f"{also}/{number}").json() == api.get(f"{path}/{number}").json() == made.json()
+    assert api.get(also).json() == api.get(path).json()
+    assert api.post(f"{also}/{number}", {"name": "Here"}).json()["name"] == "Here"
+    assert api.delete(f"{also}/{number}").json() is None
+    refusal(api.get(f"{path}/{number}"), 404, "INVALID_ID")
+    assert [event["operation"].partition(".")[2] for event in witness.events()[-3:]] == ["create", "update", "delete"]
+
+
+def test_a_path_with_a_trailing_slash_is_the_same_path(api: Caller, cast: Cast) -> None:
+    assert api.get("/forums/forums/").content == api.get("/forums/forums").content
+    assert api.get(f"/forums/forums/{cast.news}/").content == api.get(f"/forums/forums/{cast.news}").content
+    assert api.post("/forums/forums/", {"name": "Slashed"}).status_code == 201
+    assert api.get("/core/hello/").status_code == 200
+
+
+def test_head_answers_as_get_does_but_without_a_body(api: Caller, cast: Cast) -> None:
+    for path, status in (("/forums/forums", 200), (f"/forums/forums/{cast.news}", 200), ("/forums/forums/999", 404), ("/core/hello", 200)):
+        asked = {"X-Request-Id": "one-and-the-same"}
+        get, head = api.get(path, headers=asked), api("HEAD", path, headers=asked)
+        assert head.status_code == get.status_code == status
+        assert head.content == b""
+        assert int(head.headers["content-length"]) == len(get.content)
+        passing = {"x-ratelimit-remaining", "x-ratelimit-reset"}
+        assert {k: v for k, v in head.headers.items() if k not in passing} == {k: v for k, v in get.headers.items() if k not in passing}
+
+
+def test_head_is_refused_where_get_is(api: Caller, cast: Cast, key: MakeKey) -> None:
+    assert api("HEAD", f"/blog/blogs/{cast.notebook}").status_code == 405
+    assert api("HEAD", "/forums/forums", key=key("forums.get")).status_code == 403
+    assert api("HEAD", "/forums/forums", key=None).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/forums/forums", "GET, HEAD, OPTIONS, POST"),
+        ("/forums/forums/1", RECORD_METHODS),
+        ("/calendar/calendars/1/", RECORD_METHODS),
+        ("/core/groups", "GET, HEAD, OPTIONS"),
+        ("/core/groups/2", "DELETE, GET, HEAD, OPTIONS"),
+        ("/blog/blogs/1", "DELETE, OPTIONS"),
+        ("/core/hello", "GET, HEAD, OPTIONS"),
+    ],
+)
+def test_options_needs_no_key_and_tells_the_methods_of_a_path(api: Caller, path: str, allowed: str) -> None:
+    answer = api("OPTIONS", path, key=None)
+    assert (answer.status_code, answer.headers["allow"], answer.content) == (204, allowed, b"")
+    assert "content-type" not in answer.headers
+
+
+def test_an_unknown_method_is_refused_with_those_that_are_known(api: Caller, cast: Cast, witness: Witness) -> None:
+    for method in ("PUT", "PATCH", "TRACE", "CONNECT", "PROPFIND", "BREW", "X" * 500):
+        with witness.nothing():
+            answer = api(method, f"/forums/forums/{cast.news}", content=b'{"name": "Changed"}')
+        refusal(answer, 405, "BAD_METHOD")
+        assert answer.headers["allow"] == RECORD_METHODS
+
+
+def test_what_is_not_served_over_rest_is_not_there(api: Caller, cast: Cast, witness: Witness) -> None:
+    with witness.nothing():
+        assert refusal(api.post("/core/groups", {"name": "Mods"}), 405, "BAD_METHOD")["allow"] == "GET, HEAD, OPTIONS"
+        assert refusal(api.post("/core/groups/2", {"name": "Mods"}), 405, "BAD_METHOD")["allow"] == "DELETE, GET, HEAD, OPTIONS"
+        assert refusal(api.get(f"/blog/blogs/{cast.notebook}"), 405, "BAD_METHOD")["allow"] == "DELETE, OPTIONS"
+        refusal(api.get("/blog/blogs"), 404, "NO_ENDPOINT")
+        refusal(api.post("/blog/blogs", {"name": "Diary"}), 404, "NO_ENDPOINT")
+
+
+NOWHERE = [
+    "",
+    "/",
+    "/nothing",
+    "/forums",
+    "/forums/",
+    "/core",
+    "/blog/blogs",
+    "/Forums/forums",
+    "/forums/forums/1/2",
+    "/forums//forums",
+    "/forums%2Fforums",
+    "/forums%2fforums/1",
+    "/forums/forums%2F1",
+    "/forums/%66orums",
+    "/forums/forums%00",
+    "/forums/%2e%2e/forums/forums",
+    "/%2e%2e/healthz",
+    "/%2e%2e%2fforums%2fforums",
+    "/forums;jsessionid=1/forums",
+    "/keys",
+    "/events",
+    "/{id}",
+    "/forums/forums/{id}/{id}",
+    "/" + "a" * 4000,
+]
+
+
+def test_a_path_that_is_not_there_is_not_there_for_anybody(api: Caller, key: MakeKey, witness: Witness, subtests: pytest.Subtests) -> None:
+    nobody = key([])
+    for path in NOWHERE:
+        with subtests.test(path), witness.nothing():
+            for method in ("GET", "POST", "DELETE", "PUT", "HEAD", "OPTIONS"):
+                assert api(method, path, key=None).status_code == 401, method
+            for method in ("GET", "POST", "DELETE", "PUT", "OPTIONS"):
+                document = refusal(api(method, path, key=nobody), 404, "NO_ENDPOINT")
+                assert len(document["detail"]) < 300
+
+
+IDS = ["0", "-1", "+1", "01", "1.0", "1e0", "abc", "null", "%31", "%EF%BC%91", "1%20", "1%00", "..%2f1", "%2e", "1,2", "0x1", "9" * 19, "9" * 5000, str(2**63)]
+
+
+def test_what_is_no_id_is_refused_like_an_id_that_is_not_there(api: Caller, cast: Cast, witness: Witness, subtests: pytest.Subtests) -> None:
+    for path, codes in (
+        ("/forums/forums", {"GET": "1F363/1", "POST": "1F363/5", "DELETE": "1S359/1"}),
+        ("/core/groups", {"GET": "1C358/1", "DELETE": "1C358/2"}),
+    ):
+        for method, code in codes.items():
+            gone = refusal(api(method, f"{path}/987654321"), 404, "INVALID_ID")
+            assert gone["errorCode"] == code
+            for text in [*IDS, str(2**63 - 1)]:
+                with subtests.test(f"{method} {path}/{text[:30]}"), witness.nothing():
+                    document = refusal(api(method, f"{path}/{text}"), 404, "INVALID_ID")
+                    assert document["errorCode"] == code
+                    assert len(document["detail"]) < 300
+
+
+def test_every_resource_and_operation_has_its_own_code_for_a_missing_record(api: Caller) -> None:
+    codes = [
+        refusal(api(method, f"{path}/999999"), 404, "INVALID_ID")["errorCode"]
+        for path in ("/forums/forums", "/calendar/calendar", "/downloads/category", "/core/groups", "/blog/blogs")
+        for method in ("GET", "POST", "DELETE")
+        if not (path == "/core/groups" and method == "POST")
+        and not (path == "/blog/blogs" and method != "DELETE")
+    ]
+    assert len(codes) == len(set(codes)) == 12
+
+
+def test_a_wrong_id_is_told_before_a_wrong_body(api: Caller) -> None:
+    refusal(api.post("/forums/forums/abc", content=b"{", headers={"Content-Type": "application/json"}), 404, "INVALID_ID")
+
+
+def test_every_answer_says_that_it_is_private_and_what_it_is(api: Caller) -> None:
+    for answer in (api.get("/forums/forums"), api.get("/forums/forums/9"), api.get("/forums/forums", key=None), api("OPTIONS", "/forums/forums")):
+        assert answer.headers["cache-control"] == "private, no-cache"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert {part.strip() for part in answer.headers["vary"].split(",")} >= {"Authorization", "X-API-Key", "Origin"}
+        assert len(answer.headers["x-request-id"]) == 24
+
+
+def test_a_failure_of_ours_is_a_problem_document_too(caller: MakeCaller, witness: Witness, caplog: pytest.LogCaptureFixture) -> None:
+    api = caller()
+    with witness.nothing():
+        api.roof.rest.gate.world = None  # type: ignore[assignment]  # as broken as can be
+        try:
+            answer = api.get("/core/hello", headers={"X-Request-Id": "the-broken-one"})
+        finally:
+            api.roof.rest.gate.world = witness.world
+    document = refusal(answer, 500, "INTERNAL_ERROR")
+    assert "Traceback" not in answer.text
+    assert "NoneType" not in answer.text
+    assert document["requestId"] == "the-broken-one"
+    assert "the-broken-one" in caplog.text
+    assert api.get("/core/hello").status_code == 200
+
+
+def test_paths_are_taken_as_they_were_sent_over_a_real_connection(service: Service, key: MakeKey, cast: Cast) -> None:
+    """Servers and clients tidy paths up; these are sent byte for byte."""
+    sent = f"Authorization: Bearer {key('*')}\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+    for path, status in (
+        (f"/api/forums/forums/{cast.news}", 200),
+        (f"/api/forums/forums/{cast.news}/", 200),
+        ("/api/forums/../forums/forums", 404),
+        ("/api/../api/forums/forums", 404),
+        ("/api/%2e%2e/healthz", 404),
+        ("/%61pi/forums/forums", 404),
+        ("/api/forums%2Fforums", 404),
+        ("/api/forums/forums/%2e%2e", 404),
+        ("/api//forums/forums", 404),
+        ("//api/forums/forums", 404),
+        ("/api/forums/forums?x=%zz", 400),
+    ):
+        answer = service.raw(b"GET " + path.encode() + b" HTTP/1.1\r\n" + sent)
+        assert answer.startswith(b"HTTP/1.1 %d " % status), (path, answer)
+    assert service.call("GET", "/core/hello", key("*")).status_code == 200
+
+
+def test_an_unknown_parameter_in_the_query_is_refused_wherever_it_stands(api: Caller, cast: Cast, witness: Witness) -> None:
+    with witness.nothing():
+        assert faults(api.get(f"/forums/forums/{cast.news}?fields=name")) == {"fields": "UNKNOWN_PARAMETER"}
+        assert faults(api.get("/core/hello?x=1")) == {"x": "UNKNOWN_PARAMETER"}
+        assert faults(api.delete(f"/forums/forums/{cast.betas}?force=1")) == {"force": "UNKNOWN_PARAMETER"}
+        assert faults(api.post("/forums/forums?force=1", {"name": "News"})) == {"force": "UNKNOWN_PARAMETER"}

@@ -1,0 +1,140 @@
+"""The order of judgement: address throttle → key → rate limit → endpoint → grant → body; and nothing is told before its turn."""
+
+from typing import Any
+
+import pytest
+
+from tests.caller import Caller, chunks, refusal
+from tests.cast import Cast, MakeKey
+from tests.doors import MakeCaller
+from tests.service import Service
+from tests.witness import Witness
+
+BAD = "trl_00000000_000000000000000000000000000000000000000"
+JSON = {"Content-Type": "application/json"}
+BODIES: list[dict[str, Any]] = [
+    {"content": b"x" * 2_097_152, "headers": JSON},
+    {"content": b'{"name": ', "headers": JSON},
+    {"content": b"[" * 10_000, "headers": JSON},
+    {"content": b'{"nope": 1}', "headers": JSON},
+    {"content": b"\xff\x00", "headers": {"Content-Type": "image/png"}},
+    {"content": b"name=\xff", "headers": {"Content-Type": "application/x-www-form-urlencoded"}},
+]
+
+
+def test_whatever_is_sent_without_a_good_key_only_the_key_is_judged(api: Caller, cast: Cast, witness: Witness) -> None:
+    for path in ("/forums/forums", f"/forums/forums/{cast.news}", "/forums/forums/999", "/forums/forums/zero", "/nowhere"):
+        for body in BODIES:
+            with witness.nothing():
+                refusal(api.post(path, key=None, **body), 401, "NO_API_KEY")
+                refusal(api.post(path, key=BAD, address="203.0.113.9", **body), 401, "INVALID_API_KEY")
+
+
+def test_whatever_is_sent_without_the_grant_only_the_grant_is_judged(api: Caller, cast: Cast, key: MakeKey, witness: Witness) -> None:
+    others = key([name for name in api.get("/core/hello").json()["key"]["operations"] if name not in {"forums.create", "forums.update"}])
+    for path, missing in (
+        ("/forums/forums", "forums.create"),
+        (f"/forums/forums/{cast.news}", "forums.update"),
+        ("/forums/forums/999", "forums.update"),
+        ("/forums/forums/zero", "forums.update"),
+        ("/forums/forums?%zz", "forums.create"),
+    ):
+        for body in BODIES:
+            with witness.nothing():
+                document = refusal(api.post(path, key=others, **body), 403, "NO_PERMISSION")
+            assert document["missingOperation"] == missing
+            assert missing in document["detail"]
+
+
+def test_a_key_without_the_grant_cannot_tell_what_there_is(api: Caller, cast: Cast, key: MakeKey) -> None:
+    nobody = key([])
+    for method in ("GET", "POST", "DELETE"):
+        answers = [
+            api(method, f"/forums/forums/{number}", key=nobody, headers={"X-Request-Id": "same", "If-Match": "x", "If-None-Match": "*"})
+            for number in (cast.news, 999, "zero", 2**70)
+        ]
+        assert {answer.content for answer in answers} == {answers[0].content}
+        refusal(answers[0], 403, "NO_PERMISSION")
+
+
+def test_no_byte_of_a_body_is_read_before_the_key_and_the_grant_are_judged(api: Caller, key: MakeKey, witness: Witness) -> None:
+    for text, status in ((None, 401), (BAD, 401), (key("forums.list"), 403)):
+        told: list[int] = []
+        with witness.nothing():
+            answer = api.post("/forums/forums", key=text, content=chunks(b'{"name":', b'"News"}', told=told), headers=JSON)
+        assert (answer.status_code, told) == (status, [])
+    told = []
+    assert api.post("/forums/forums", content=chunks(b'{"name":', b'"News"}', told=told), headers=JSON).status_code == 201
+    assert sum(told) == 15
+
+
+def test_a_large_body_is_refused_by_its_announced_length_before_it_is_read(api: Caller, witness: Witness) -> None:
+    told: list[int] = []
+    with witness.nothing():
+        answer = api.post(
+            "/forums/forums", content=chunks(*[b"x" * 65_536] * 32, told=told), headers=JSON | {"Content-Length": "2097152"}
+        )
+    refusal(answer, 413, "BODY_TOO_LARGE")
+    assert told == []
+
+
+def test_a_large_body_of_unannounced_length_is_refused_as_soon_as_it_is_too_large(api: Caller, witness: Witness) -> None:
+    told: list[int] = []
+    with witness.nothing():
+        answer = api.post("/forums/forums", content=chunks(*[b" " * 65_536] * 32, told=told), headers=JSON)
+    refusal(answer, 413, "BODY_TOO_LARGE")
+    assert 1_048_576 < sum(told) <= 1_048_576 + 2 * 65_536
+
+
+def test_a_body_of_a_mebibyte_is_read_and_one_byte_more_is_not(api: Caller) -> None:
+    whole = b'{"name": "Long"}'.ljust(1_048_576)
+    assert api.post("/calendar/calendar", content=whole, headers=JSON).status_code == 201
+    refusal(api.post("/calendar/calendar", content=whole + b" ", headers=JSON), 413, "BODY_TOO_LARGE")
+    assert api.get("/calendar/calendar").json()["totalResults"] == 1
+
+
+def test_the_largest_body_is_a_setting(caller: MakeCaller) -> None:
+    api = caller(body_limit=1024)
+    assert api.post("/calendar/calendar", content=b'{"name": "Long"}'.ljust(1024), headers=JSON).status_code == 201
+    assert "1,024 bytes" in refusal(api.post("/calendar/calendar", content=b" " * 1025, headers=JSON), 413, "BODY_TOO_LARGE")["detail"]
+
+
+def test_a_throttled_address_learns_nothing_about_its_key(caller: MakeCaller, key: MakeKey) -> None:
+    api = caller(bad_key_limit=2)
+    here = {"address": "203.0.113.9"}
+    for _ in range(2):
+        refusal(api.get("/forums/forums", key=BAD, **here), 401, "INVALID_API_KEY")
+    for text in (None, BAD, api.key, key([])):
+        refusal(api.get("/forums/forums", key=text, **here), 429, "TOO_MANY_REQUESTS_WITH_BAD_KEY")
+        refusal(api.post("/nowhere", key=text, content=b"x" * 2_097_152, **here), 429, "TOO_MANY_REQUESTS_WITH_BAD_KEY")
+    assert api.get("/forums/forums").status_code == 200
+
+
+def test_a_key_that_has_used_up_its_requests_is_told_so_before_anything_about_the_path(caller: MakeCaller, key: MakeKey, witness: Witness) -> None:
+    api = caller()
+    spent = key([], rateLimit=1)
+    refusal(api.get("/nowhere", key=spent), 404, "NO_ENDPOINT")
+    for method, path in (("GET", "/nowhere"), ("PUT", "/forums/forums"), ("POST", "/forums/forums"), ("GET", "/forums/forums/1")):
+        with witness.nothing():
+            refusal(api(method, path, key=spent), 429, "RATE_LIMITED")
+
+
+def test_over_http_too_no_body_is_waited_for_before_the_key_the_grant_and_its_length_are_judged(service: Service, key: MakeKey) -> None:
+    """The client announces a body and sends none of it: whoever wanted to read it would wait for ever."""
+    head = b"POST /api/forums/forums HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n"
+    for text, status in ((None, 401), (key("forums.list"), 403), (key("*"), 413)):
+        authorization = b"" if text is None else b"Authorization: Bearer " + text.encode() + b"\r\n"
+        answer = service.raw(head + authorization + b"Content-Length: 2097152\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 %d " % status), answer[:400]
+        assert b"application/problem+json" in answer
+
+
+def test_a_client_that_sends_a_large_body_over_http_gets_its_answer_and_the_next_one(service: Service, key: MakeKey) -> None:
+    everything, nobody = key("*"), key([])
+    pieces = [b" " * 65_536] * 32
+    for body in (b"".join(pieces), iter(pieces)):
+        refusal(service.call("POST", "/forums/forums", everything, JSON, content=body), 413, "BODY_TOO_LARGE")
+        assert service.call("GET", "/forums/forums", everything).json()["totalResults"] == 0
+    refusal(service.call("POST", "/forums/forums", nobody, JSON, content=iter(pieces)), 403, "NO_PERMISSION")
+    refusal(service.call("POST", "/forums/forums", None, JSON, content=b"".join(pieces)), 401, "NO_API_KEY")
+    assert service.call("GET", "/core/hello", nobody).status_code == 200

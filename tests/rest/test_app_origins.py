@@ -1,0 +1,70 @@
+"""Calls from pages in a browser (CORS): off by default, and what an allowed origin may see."""
+
+from tests.caller import Caller, refusal
+from tests.cast import Cast
+from tests.doors import MakeCaller
+
+PAGE = "https://app.example"
+PREFLIGHT = {"Origin": PAGE, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,content-type"}
+
+
+def cors(headers: object) -> dict[str, str]:
+    return {name: value for name, value in dict(headers).items() if name.startswith("access-control-")}  # type: ignore[call-overload]  # httpx's headers are a mapping
+
+
+def words(text: str) -> set[str]:
+    return {word.strip().lower() for word in text.split(",")}
+
+
+def test_without_a_setting_no_page_may_call(api: Caller) -> None:
+    assert cors(api.get("/forums/forums", headers={"Origin": PAGE}).headers) == {}
+    assert cors(api("OPTIONS", "/forums/forums", key=None, headers=PREFLIGHT).headers) == {}
+
+
+def test_a_page_of_an_allowed_origin_may_call_and_read_every_header_of_ours(caller: MakeCaller, cast: Cast) -> None:
+    api = caller(cors_origins=(PAGE, "https://other.example"))
+    listed = api.get("/forums/forums", headers={"Origin": PAGE})
+    assert listed.headers["access-control-allow-origin"] == PAGE
+    exposed = words(listed.headers["access-control-expose-headers"])
+    dry = api.delete(f"/forums/forums/{cast.betas}?dryRun=1", headers={"Origin": PAGE})
+    made = api.post("/forums/forums", {"name": "Here"}, headers={"Origin": PAGE, "Idempotency-Key": "a"})
+    again = api.post("/forums/forums", {"name": "Here"}, headers={"Origin": PAGE, "Idempotency-Key": "a"})
+    ours = {"link", "etag", "location", "dry-run", "idempotent-replayed", "x-request-id", "x-ratelimit-limit", "x-ratelimit-remaining"}
+    ours |= {"x-ratelimit-reset", "retry-after"}
+    assert exposed >= ours
+    sent = {name for answer in (listed, dry, made, again) for name in answer.headers}
+    plain = {"content-type", "content-length", "cache-control"}
+    assert {name for name in sent if not name.startswith("access-control-")} - plain - {"vary", "x-content-type-options"} <= exposed
+
+
+def test_a_page_may_read_why_it_was_refused(caller: MakeCaller) -> None:
+    api = caller(cors_origins=(PAGE,))
+    for text, message, status in ((None, "NO_API_KEY", 401), ("x", "INVALID_API_KEY", 401), (api.key, "INVALID_ID", 404)):
+        answer = api.get("/forums/forums/99", key=text, headers={"Origin": PAGE})
+        refusal(answer, status, message)
+        assert answer.headers["access-control-allow-origin"] == PAGE
+
+
+def test_pages_of_other_origins_may_not(caller: MakeCaller) -> None:
+    api = caller(cors_origins=(PAGE,))
+    for origin in ("https://evil.example", "http://app.example", f"{PAGE}.evil.example", f"{PAGE}/", "null", "*"):
+        assert cors(api.get("/forums/forums", headers={"Origin": origin}).headers) == {}
+        assert "access-control-allow-origin" not in api("OPTIONS", "/forums/forums", key=None, headers=PREFLIGHT | {"Origin": origin}).headers
+    assert cors(api.get("/forums/forums").headers) == {}, "no page, no word"
+
+
+def test_a_star_is_every_origin(caller: MakeCaller) -> None:
+    api = caller(cors_origins=("*",))
+    assert api.get("/forums/forums", headers={"Origin": "null"}).headers["access-control-allow-origin"] == "null"
+    assert "access-control-allow-credentials" not in api.get("/forums/forums", headers={"Origin": PAGE}).headers
+
+
+def test_a_browser_may_ask_first(caller: MakeCaller) -> None:
+    api = caller(cors_origins=(PAGE,))
+    answer = api("OPTIONS", "/forums/forums/1", key=None, headers=PREFLIGHT)
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert answer.headers["access-control-allow-origin"] == PAGE
+    assert words(answer.headers["access-control-allow-methods"]) >= {"get", "post", "delete"}
+    taken = {"authorization", "content-type", "idempotency-key", "if-match", "if-none-match", "x-api-key", "x-audit-log-reason", "x-request-id"}
+    assert words(answer.headers["access-control-allow-headers"]) == taken
+    assert int(answer.headers["access-control-max-age"]) > 0

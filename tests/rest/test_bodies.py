@@ -1,0 +1,250 @@
+"""Bodies of every kind that is read, and what is refused."""
+
+import asyncio
+import json
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.caller import Caller, faults, refusal
+from tests.cast import MEMBERS, Cast
+from tests.witness import Witness
+from trellis.errors import Refused
+from trellis.rest.bodies import from_body, from_query
+
+JSON = b"application/json"
+FORM = b"application/x-www-form-urlencoded"
+FORUMS = "/forums/forums"
+
+
+def read(content_type: bytes, body: bytes | str) -> dict[str, Any]:
+    return asyncio.run(from_body(content_type, body.encode() if isinstance(body, str) else body))
+
+
+def multipart(*parts: tuple[str, str], boundary: str = "x-y") -> tuple[bytes, bytes]:
+    """Write a multipart body: pairs of header parameters and text."""
+    pieces = "".join(f"--{boundary}\r\nContent-Disposition: form-data; {names}\r\n\r\n{text}\r\n" for names, text in parts)
+    return f"multipart/form-data; boundary={boundary}".encode(), f"{pieces}--{boundary}--\r\n".encode()
+
+
+WANTED = {"name": "Gated", "permissions": {"view": "*", "read": ["3", "4"], "add": ["3"]}, "minContent": "2"}
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        (JSON, json.dumps(WANTED)),
+        (b"Application/JSON; charset=utf-8", json.dumps(WANTED)),
+        (b"application/vnd.api+json", json.dumps(WANTED)),
+        (JSON, b"\xef\xbb\xbf" + json.dumps(WANTED).encode()),
+        (JSON, f"\r\n\t {json.dumps(WANTED)} \n"),
+        (FORM, "name=Gated&permissions[view]=*&permissions[read][0]=3&permissions[read][1]=4&permissions[add][]=3&minContent=2"),
+        (FORM, "permissions[read][1]=4&permissions[read][0]=3&minContent=2&name=Gated&permissions[view]=*&permissions[add][7]=3"),
+        (FORM, "name=G%61ted&permissions%5Bview%5D=%2A&permissions[read][]=3&permissions[read][]=4&permissions[add][]=3&minContent=2"),
+        (FORM, json.dumps(WANTED)),
+        (FORM, urlencode({"json": json.dumps(WANTED)})),
+        (FORM, urlencode({"data": f" {json.dumps(WANTED)}"})),
+        multipart(
+            ('name="name"', "Gated"),
+            ('name="permissions[view]"', "*"),
+            ('name="permissions[read][0]"', "3"),
+            ('name="permissions[read][1]"', "4"),
+            ('name="permissions[add][]"', "3"),
+            ('name="minContent"', "2"),
+        ),
+        multipart(('name="payload"', json.dumps(WANTED))),
+    ],
+)
+def test_the_same_comes_out_of_every_encoding(content_type: bytes, body: bytes | str) -> None:
+    assert read(content_type, body) == WANTED
+
+
+@pytest.mark.parametrize("content_type", [b"", JSON, FORM, b"text/plain", b"multipart/form-data; boundary=x"])
+def test_an_empty_body_is_an_empty_object_of_whatever_type(content_type: bytes) -> None:
+    assert read(content_type, b"") == read(content_type, b" \r\n") == {}
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [b"", b"text/plain", b"text/json", b"application/xml", b"application/octet-stream", b"image/png", b"multipart/form-data", b"\xff", b"json", b"x" * 999],
+)
+def test_a_body_of_another_type_is_not_read(content_type: bytes) -> None:
+    with pytest.raises(Refused, match="^UNSUPPORTED_MEDIA_TYPE: .*application/json") as refused:
+        read(content_type, b'{"name": "News"}')
+    assert len(refused.value.detail) < 400
+
+
+def test_a_text_with_plus_and_percent_signs_is_decoded_once() -> None:
+    assert read(FORM, "name=a+b%2Bc%2525") == from_query(b"name=a+b%2Bc%2525") == {"name": "a b+c%25"}
+    assert read(FORM, "name=%C3%A9%F0%9F%8C%8D&empty=") == {"name": "é\U0001f30d", "empty": ""}
+    assert read(*multipart(('name="name"', "a+b%2B é"))) == {"name": "a+b%2B é"}
+
+
+def test_a_query_is_read_like_a_form() -> None:
+    assert from_query(b"") == {}
+    assert from_query(b"ids[]=1&ids[]=2&x[y][z]=3&flag") == {"ids": ["1", "2"], "x": {"y": {"z": "3"}}, "flag": ""}
+
+
+def test_one_field_among_several_is_not_the_whole_body() -> None:
+    assert read(FORM, urlencode({"json": "{}", "name": "News"})) == {"json": "{}", "name": "News"}
+    assert read(FORM, urlencode({"name": '{"a": 1}'})) == {"name": '{"a": 1}'}
+
+
+MALFORMED_JSON = [
+    b"{",
+    b"}",
+    b'{"name": }',
+    b'{"name": "News",}',
+    b"{'name': 'News'}",
+    b'{"name": "News"} trailing',
+    b"name=News",
+    b"[]",
+    b"null",
+    b"true",
+    b"42",
+    b'"News"',
+    b'{"name": NaN}',
+    b'{"name": Infinity}',
+    b'{"name": -Infinity}',
+    b'{"name": "A", "name": "A"}',
+    b'{"permissions": {"view": "*", "view": []}}',
+    b'{"permissions": {"view": [{"a": 1, "a": 2}]}}',
+    b'{"name": "\\ud800"}',
+    b'{"\\udfff": 1}',
+    b'{"permissions": {"view": ["\\udc00\\ud800"]}}',
+    b'{"name": "a\x00b"}',
+    b'{"name": "a\nb"}',
+    b'{"name": "\xff"}',
+    b'{"name": "\xed\xa0\x80"}',
+    b'{"name": "\xc0\x80"}',
+    '{"name": "News"}'.encode("utf-16"),
+    b"\x00",
+    b'{"theme": ' + b"9" * 5000 + b"}",
+    b"[" * 10_000 + b"]" * 10_000,
+    b'{"a":' * 10_000 + b"1" + b"}" * 10_000,
+    b'{"a":' * 10_000,
+    b"[" * 500_000,
+]
+
+
+@pytest.mark.parametrize("body", MALFORMED_JSON, ids=lambda body: repr(body[:24]))
+def test_json_that_is_none_is_refused(body: bytes) -> None:
+    with pytest.raises(Refused, match="^MALFORMED_REQUEST: ") as refused:
+        read(JSON, body)
+    assert len(refused.value.detail) < 400
+
+
+MALFORMED_FORMS = [
+    b"name=\xff",
+    b"name=%ff",
+    b"name=%ED%A0%80",
+    b"name=A&name=B",
+    b"name=A&name=A",
+    b"a=1&a[]=2",
+    b"a[]=2&a=1",
+    b"a[b]=1&a[b][c]=2",
+    b"a[0]=1&a[0]=2",
+    b"a[b][c][d][e][f]=1",
+    b"a[[b]]=1",
+    b"a[b]c[d]=1",
+    b"&".join(b"a%d=1" % number for number in range(1001)),
+    b"a" + b"[b]" * 10_000 + b"=1",
+]
+
+
+@pytest.mark.parametrize("body", MALFORMED_FORMS, ids=lambda body: repr(body[:24]))
+def test_a_form_that_cannot_be_read_is_refused_in_body_and_query_alike(body: bytes) -> None:
+    for reading in (lambda: read(FORM, body), lambda: from_query(body)):
+        with pytest.raises(Refused, match="^MALFORMED_REQUEST: ") as refused:
+            reading()
+        assert len(refused.value.detail) < 400
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        multipart(('name="avatar"; filename="a.png"', "PNG")),
+        multipart(('filename="a.png"', "PNG")),
+        multipart(("", "nameless")),
+        multipart(('name="name"', "A"), ('name="name"', "B")),
+        multipart(*[(f'name="a{number}"', "1") for number in range(1001)]),
+        (b"multipart/form-data; boundary=other", multipart(('name="name"', "A"))[1]),
+        (b"multipart/form-data; boundary=", multipart(('name="name"', "A"))[1]),
+        (b"multipart/form-data; boundary=" + b"x" * 5000, b"--x\r\n"),
+        (b"multipart/form-data; boundary=x-y", b"--x-y\r\nContent-Disposition: form-data; name=\"name\"\r\n\r\n\xff\r\n--x-y--\r\n"),
+        (b"multipart/form-data; boundary=x-y", b"--x-y\r\nno colon\r\n\r\nA\r\n--x-y--\r\n"),
+        (b"multipart/form-data; boundary=x-y", b"--x-y\r\nContent-Disposition: form-data; name=\"name\"\r\n\r\nunended"),
+        (b"multipart/form-data; boundary=x-y", b"--x-y\r\nContent-Disposition: form-data; name=\"name\"\r\n\r\nunended\r\n--x-y\r\n"),
+        (b"multipart/form-data; boundary=x-y", b"not multipart at all"),
+    ],
+)
+def test_a_multipart_body_that_cannot_be_read_is_refused(content_type: bytes, body: bytes) -> None:
+    with pytest.raises(Refused, match="^MALFORMED_REQUEST: "):
+        read(content_type, body)
+
+
+# --- over REST ----------------------------------------------------------------------------------------------------
+
+
+def test_forms_make_the_same_record_as_json(api: Caller, cast: Cast, witness: Witness) -> None:
+    wanted = {"name": "Gated", "permissions": {"view": "*", "read": [MEMBERS, cast.patrons]}, "canSeeOthers": False, "parentId": None}
+    form = {
+        "name": "Gated",
+        "permissions[view]": "*",
+        "permissions[read][0]": MEMBERS,
+        "permissions[read][1]": cast.patrons,
+        "canSeeOthers": "0",
+        "parentId": "",
+    }
+    with witness.news() as news:
+        answers = [
+            api.post(FORUMS, wanted),
+            api.post(FORUMS, data=form),
+            api.post(FORUMS, files={name: (None, str(value)) for name, value in form.items()}),
+            api.post(FORUMS, data={"body": json.dumps(wanted)}),
+            api.post(FORUMS, data={"name": "Gated", "permissions": json.dumps(wanted["permissions"]), "canSeeOthers": "false"}),
+            api.post(FORUMS, params=form),
+        ]
+    assert [answer.status_code for answer in answers] == [201] * 6
+    own = {"id", "url", "position"}
+    records = [{name: value for name, value in answer.json().items() if name not in own} for answer in answers]
+    assert records == records[:1] * 6
+    assert len(news()) == 6
+
+
+def test_parameters_of_the_query_stand_under_those_of_the_body(api: Caller, cast: Cast) -> None:
+    made = api.post(f"{FORUMS}?name=Query&minContent=3", {"name": "Body"}).json()
+    assert (made["name"], made["minContent"]) == ("Body", 3)
+    changed = api.post(f"{FORUMS}/{made['id']}?theme=5&minContent=9", data={"minContent": "4"}).json()
+    assert (changed["theme"], changed["minContent"]) == (5, 4)
+
+
+def test_a_field_sent_under_two_of_its_names_is_refused(api: Caller, witness: Witness) -> None:
+    with witness.nothing():
+        assert faults(api.post(FORUMS, {"name": "A", "title": "B"})) == {"name": "INVALID_VALUE"}
+        assert faults(api.post(FORUMS, {"name": "A", "minContent": 1, "min_content": 1})) == {"minContent": "INVALID_VALUE"}
+
+
+def test_each_body_that_cannot_be_read_changes_nothing(api: Caller, cast: Cast, witness: Witness) -> None:
+    for path in (FORUMS, f"{FORUMS}/{cast.news}"):
+        for content_type, bodies in ((JSON, MALFORMED_JSON), (FORM, MALFORMED_FORMS)):
+            for body in bodies:
+                with witness.nothing():
+                    answer = api.post(path, content=body, headers={"Content-Type": content_type.decode()})
+                    refusal(answer, 400, "MALFORMED_REQUEST")
+        with witness.nothing():
+            refusal(api.post(path, content=b"<name>News</name>", headers={"Content-Type": "text/xml"}), 415, "UNSUPPORTED_MEDIA_TYPE")
+            refusal(api.post(path, content=b'{"name": "News"}'), 415, "UNSUPPORTED_MEDIA_TYPE")
+    assert api.get(f"{FORUMS}/{cast.news}").json()["name"] == "News"
+
+
+def test_a_delete_reads_its_body_like_every_write(api: Caller, cast: Cast, witness: Witness) -> None:
+    with witness.nothing():
+        refusal(api.delete(f"{FORUMS}/{cast.betas}", content=b"{", headers={"Content-Type": "application/json"}), 400, "MALFORMED_REQUEST")
+        refusal(api.delete(f"{FORUMS}/{cast.betas}", content=b"x", headers={"Content-Type": "text/plain"}), 415, "UNSUPPORTED_MEDIA_TYPE")
+
+
+def test_the_body_of_a_read_is_not_looked_at(api: Caller, cast: Cast) -> None:
+    answer = api.get(f"{FORUMS}/{cast.news}", content=b"\x00", headers={"Content-Type": "image/png"})
+    assert answer.status_code == 200

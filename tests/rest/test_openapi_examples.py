@@ -1,0 +1,146 @@
+"""The examples in the OpenAPI document, each sent to the service: every one is true."""
+
+import httpx
+import orjson
+import pytest
+
+from tests.caller import Caller
+from tests.cast import Clock, MakeKey, Run
+from tests.conftest import runner
+from tests.rest.paper import GALLERIES, Json, Promise, promises, resolved, set_the_scene, validate
+from trellis.asgi import Roof
+from trellis.compose import catalogue_of, compose
+from trellis.core.gate import Gate
+from trellis.kinds import KINDS
+from trellis.rest.examples import MOMENT
+from trellis.rest.openapi import document
+from trellis.settings import Settings
+
+CATALOGUE = catalogue_of(KINDS)
+sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+
+
+@pytest.fixture(scope="module")
+def paper() -> Json:
+    """The document, as a program reads it."""
+    read: Json = orjson.loads(orjson.dumps(document(CATALOGUE)))
+    return read
+
+
+def _send(api: Caller, promise: Promise, *, dry: bool = False, key: str | None = None) -> Json:
+    """Send the example of an operation, and see that the answer is what was promised; give it."""
+    parameters = [resolved(promise.document, parameter) for parameter in promise.told["parameters"]]
+    path = promise.path
+    for parameter in parameters:
+        if parameter["in"] == "path":
+            path = path.replace(f"{{{parameter['name']}}}", str(parameter["example"]))
+    body = promise.told.get("requestBody", {}).get("content", {}).get("application/json", {}).get("examples", {})
+    sent = {"json": body["example"]["value"]} if body else {}
+    params = {"dryRun": "1"} if dry else {}
+    answer = api(promise.method, path, params=params, **sent, **({"key": key} if key else {}))
+    promise.keeps(answer)
+    return {"status": answer.status_code, "body": answer.json()}
+
+
+def test_every_example_is_true(api: Caller, gate: Gate, run: Run, clock: Clock, key: MakeKey, paper: Json) -> None:
+    assert clock.text == MOMENT
+    set_the_scene(run, gate.catalogue)
+    visited = 0
+    for promise in promises(paper):
+        if CATALOGUE[promise.name].writes:
+            dry = _send(api, promise, dry=True)
+            assert dry == {"status": 200, "body": promise.example(200, "dryRun")}
+        success = next(int(status) for status in promise.told["responses"] if "answer" in _examples(promise, status))
+        asking = key(["forums.create", "forums.list"]) if promise.name == "core.hello" else None
+        sent = _send(api, promise, key=asking)
+        _leave_out_built_in(promise, sent["body"])
+        assert sent == {"status": success, "body": promise.example(success)}, promise.name
+        visited += 1
+    assert visited == 20
+
+
+def _leave_out_built_in(promise: Promise, body: Json | None) -> None:
+    """The examples of lists show a community in which nothing is built in."""
+    kind = CATALOGUE[promise.name].kind
+    if kind is not None and body is not None and "results" in body:
+        body["results"] = [record for record in body["results"] if record["id"] not in kind.built_in]
+        body["totalResults"] -= len(kind.built_in)
+
+
+def _examples(promise: Promise, status: str) -> Json:
+    found: Json = promise.answer(int(status)).get("content", {}).get("application/json", {}).get("examples", {})
+    return found
+
+
+@sqlite
+def test_every_example_of_a_parameter_is_taken(api: Caller, paper: Json) -> None:
+    tried = 0
+    for promise in promises(paper):
+        if promise.method != "GET" or "{id}" in promise.path:
+            continue
+        for parameter in (resolved(paper, parameter) for parameter in promise.told["parameters"]):
+            if parameter["in"] == "query" and (example := parameter.get("example", parameter["schema"].get("default"))) is not None:
+                validate(paper, parameter["schema"], example)
+                promise.keeps(answer := api.get(promise.path, params={parameter["name"]: str(example)}))
+                assert answer.status_code == 200, answer.text
+                tried += 1
+    assert tried > 20
+
+
+@sqlite
+def test_forms_are_taken_as_they_are_told(api: Caller, paper: Json) -> None:
+    for promise in promises(paper):
+        if promise.name.endswith(".create"):
+            value = promise.told["requestBody"]["content"]["application/x-www-form-urlencoded"]["examples"]["example"]["value"]
+            flat = {name: one for name, one in value.items() if not isinstance(one, dict)}
+            nested = {f"{name}[{below}]": who for name, one in value.items() if isinstance(one, dict) for below, who in one.items()}
+            assert _alike(api.post(promise.path, data={**flat, **nested}), promise)
+            parts = {name: (None, orjson.dumps(one).decode() if isinstance(one, dict) else str(one)) for name, one in value.items()}
+            assert _alike(api.post(promise.path, files=parts), promise)
+
+
+def _alike(answer: httpx.Response, promise: Promise) -> bool:
+    """Say whether a form made the record of the JSON example, ids and what follows from them apart."""
+    made: Json = answer.json()
+    promise.keeps(answer)
+    told = promise.example(201)
+    return all(made[name] == told[name] for name in told if name not in {"id", "url"})
+
+
+@sqlite
+def test_refusals_are_as_they_are_told(api: Caller, key: MakeKey, paper: Json) -> None:
+    nothing_granted = key(())
+    for promise in promises(paper):
+        path = promise.path.replace("{id}", "999999")
+        for sent in ({"key": None}, {"key": "trl_nonsense"}, {"key": nothing_granted}, {"params": {"no such parameter": "1"}}, {}):
+            promise.keeps(api(promise.method, path, **sent))
+        if promise.method == "POST":
+            for body in (
+                {"content": b"{", "headers": {"Content-Type": "application/json"}},
+                {"content": b"a", "headers": {"Content-Type": "text/plain"}},
+            ):
+                promise.keeps(api(promise.method, path, **body))
+            everything_wrong = {name: {"?": "?"} for name in _members(promise)}
+            promise.keeps(api(promise.method, path, json=everything_wrong))
+
+
+def _members(promise: Promise) -> list[str]:
+    """Name the members of an operation's body."""
+    schema = promise.told["requestBody"]["content"]["application/json"]["schema"]
+    return list(resolved(promise.document, schema)["properties"])
+
+
+@sqlite
+def test_the_examples_of_a_kind_declared_here_are_true(settings: Settings, clock: Clock) -> None:
+    gate = compose(settings, (*KINDS, GALLERIES), clock)
+    everything = runner(gate)("keys.create", name="Everything", grants=["*"])["key"]
+    api = Caller(Roof(settings, gate), everything)
+    try:
+        told = [promise for promise in promises(document(gate.catalogue)) if promise.name.startswith("galleries.")]
+        assert len(told) == 5
+        for promise in told:
+            sent = _send(api, promise)
+            assert sent["body"] == promise.example(sent["status"])
+    finally:
+        api.close()
+        gate.store.close()

@@ -1,0 +1,263 @@
+"""The reference: whole, sound, safe to open, and about this service."""
+
+import re
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.caller import BASE, Caller
+from tests.doors import MakeCaller
+from tests.rest.paper import GALLERIES
+from trellis.compose import catalogue_of
+from trellis.core.kind import NodeKind
+from trellis.core.operation import Access
+from trellis.errors import REASONS
+from trellis.kinds import KINDS
+from trellis.rest import reference
+from trellis.rest.http import STATUS, routes
+from trellis.rest.reference import POLICY, Reference
+from trellis.rest.refusals import WHEN
+from trellis.settings import Settings
+
+SERVED = routes(catalogue_of(KINDS))
+STATIC: Final = Path(reference.__file__).parent / "static"
+sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+
+_VOID: Final = {"meta", "link", "img", "input", "br"}
+
+
+class Reading(HTMLParser):
+    """Reads a page: its text, ids, links, and what it loads; refuses tags that do not pair."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.ids: Counter[str] = Counter()
+        self.links: set[str] = set()
+        self.loads: set[str] = set()
+        self.tags: Counter[str] = Counter()
+        self.attributes: set[str] = set()
+        self.labelled: set[str] = set()
+        self.controls: set[str] = set()
+        self._open: list[str] = []
+        self.feed(page)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.tags[tag] += 1
+        self.attributes |= set(given)
+        self.ids.update([given["id"]] if "id" in given else [])
+        self.links |= {given["href"]} if tag == "a" else set()
+        self.loads |= {given[name] for name in ("src", "href") if name in given and tag != "a"}
+        self.labelled |= {given["for"]} if tag == "label" and "for" in given else set()
+        if tag in {"input", "select", "textarea"} and given.get("type") != "checkbox":
+            self.controls.add(given.get("id", ""))
+        if tag not in _VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag, (tag, self.getpos())
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        """What a person reads."""
+        return " ".join(" ".join(self.words).split())
+
+
+def page_of(*kinds: NodeKind, base: str = BASE, **settings: str) -> str:
+    """Give the page for the kinds of the package and these."""
+    house = Settings.load({f"TRELLIS_{name.upper()}": value for name, value in settings.items()}, None)
+    return Reference(catalogue_of((*KINDS, *kinds)), house).find("/docs", base).body.decode()
+
+
+@pytest.fixture(scope="module")
+def page() -> Reading:
+    """The page, read."""
+    return Reading(page_of())
+
+
+def test_every_operation_has_its_entry(page: Reading) -> None:
+    visited = 0
+    for route in SERVED:
+        operation = route.operation
+        assert page.ids[operation.name] == 1
+        assert f"#{operation.name}" in page.links
+        assert operation.summary in page.text
+        if operation.access is Access.GRANTED:
+            assert f"Needs the grant {operation.name} ." in page.text
+        for path in (route.path, *route.also):
+            assert path in page.text
+        visited += 1
+    assert visited == 20
+
+
+def test_every_field_is_explained(page: Reading) -> None:
+    fields = {field.name: field for route in SERVED for field in (*route.operation.takes, *route.operation.answers)}
+    closed_up = _closed_up(page.text)
+    for field in fields.values():
+        assert _closed_up(field.doc.replace("`", "")) in closed_up
+        assert field.name in page.words
+        for name in field.also:
+            assert name in page.words
+
+
+def _closed_up(text: str) -> str:
+    return "".join(text.split())
+
+
+def test_every_refusal_has_its_place(page: Reading) -> None:
+    assert set(WHEN) == set(REASONS) == set(STATUS)
+    for reason in REASONS.values():
+        assert page.ids[reason.message] == 1
+        assert reason.code in page.words
+
+
+def test_every_link_inside_the_page_leads_somewhere(page: Reading) -> None:
+    inside = {link[1:] for link in page.links if link.startswith("#")}
+    assert len(inside) > 70
+    assert inside <= set(page.ids)
+    assert [name for name, count in page.ids.items() if count > 1] == []
+
+
+def test_every_control_has_a_label(page: Reading) -> None:
+    assert len(page.controls) > 100
+    assert page.controls <= page.labelled
+
+
+def test_nothing_in_it_needs_an_exception_from_the_policy(page: Reading) -> None:
+    assert page.tags["style"] == page.tags["iframe"] == page.tags["base"] == 0
+    assert page.tags["script"] == 2
+    assert "style" not in page.attributes
+    assert [name for name in page.attributes if name.startswith("on")] == []
+
+
+def test_it_loads_nothing_from_elsewhere(page: Reading) -> None:
+    assert page.loads == {f"/api/docs/{file.name}" for file in STATIC.iterdir()}
+    assert [link for link in page.links if not link.startswith(("#", "/api/"))] == []
+    for file in STATIC.iterdir():
+        addresses = set(re.findall(r"https?://[^\s\"')]+", file.read_text()))
+        assert addresses <= {"http://www.w3.org/2000/svg"}
+
+
+def test_it_speaks_of_this_service() -> None:
+    text = Reading(page_of(base="https://api.example:8443")).text
+    assert "https://api.example:8443/api/forums/forums" in text
+    assert ".invalid" not in text
+
+
+def test_a_service_below_a_path_finds_its_own_files() -> None:
+    read = Reading(page_of(base="https://example.org/community"))
+    assert "/community/api/docs/reference.css" in read.loads
+    assert "/community/api/openapi.json" in read.links
+    assert "https://example.org/community/api/core/hello" in read.text
+
+
+def test_an_address_with_markup_stays_text() -> None:
+    read = Reading(page_of(base="https://example.org/<script>alert(1)</script>\"'"))
+    assert read.tags["script"] == 2
+
+
+def test_it_tells_the_settings_that_hold_here() -> None:
+    text = Reading(page_of(rate_limit="120", body_limit="2048", key_in_url="1")).text
+    assert "120 requests a minute" in text
+    assert "2,048 bytes" in text
+    assert "which this service allows" in text
+    assert "as many requests as it likes" in Reading(page_of(rate_limit="0")).text
+
+
+def test_a_kind_declared_here_is_in_it() -> None:
+    read = Reading(page_of(GALLERIES))
+    assert {"galleries", *(f"galleries.{verb}" for verb in ("list", "get", "create", "update", "delete"))} <= set(read.ids)
+    for words in (
+        "Photo galleries",
+        "Where pictures hang.",
+        "As they fit.",
+        "See the pictures.",
+        "is_lit",
+        "/pictures/galleries/{id}",
+    ):
+        assert words in read.text
+
+
+def test_a_catalogue_without_any_kind_has_a_reference_all_the_same() -> None:
+    text = Reading(Reference(catalogue_of(()), Settings.load({}, None)).find("/docs", BASE).body.decode()).text
+    assert "Say hello" in text
+
+
+_TOKENS: Final = re.compile(r"--([\w-]+): (#[0-9a-f]{6});")
+_PAIRS: Final = [
+    *[
+        (ink, paper)
+        for ink in ("text", "quiet", "accent", "amber", "red", "blue", "violet")
+        for paper in ("ground", "raised", "sunk")
+    ],
+    *[(ink, f"{ink}-soft") for ink in ("accent", "amber", "red", "blue")],
+    *[("quiet", "accent-soft"), ("on-accent", "accent"), ("on-accent", "red")],
+]
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_the_colours_can_be_told_apart(theme: int) -> None:
+    blocks = re.findall(r":root \{(.*?)\}", (STATIC / "reference.css").read_text(), re.DOTALL)
+    tokens = dict(_TOKENS.findall(blocks[theme]))
+    assert [pair for pair in _PAIRS if _contrast(tokens[pair[0]], tokens[pair[1]]) < 4.5] == []  # WCAG 2.2, 1.4.3
+    assert _contrast(tokens["line-strong"], tokens["raised"]) >= 3  # WCAG 2.2, 1.4.11
+
+
+def _contrast(one: str, other: str) -> float:
+    lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+# --- as it is served ----------------------------------------------------------------------------------------------
+
+
+@sqlite
+def test_it_is_served_without_a_key_and_with_a_strict_policy(api: Caller) -> None:
+    paths = {"/docs": "text/html; charset=utf-8", "/docs/": "text/html; charset=utf-8"}
+    types = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+    paths |= {f"/docs/{file.name}": types[file.suffix] for file in STATIC.iterdir()}
+    for path, content_type in paths.items():
+        answer = api.get(path, key=None)
+        assert (answer.status_code, answer.headers["content-type"]) == (200, content_type)
+        assert answer.headers["content-security-policy"] == POLICY
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert api.get(path, key=None, headers={"If-None-Match": answer.headers["etag"]}).status_code == 304
+    assert POLICY.startswith("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; ")
+    assert "unsafe" not in POLICY
+
+
+@sqlite
+def test_what_is_not_there_asks_for_a_key_like_any_path(api: Caller) -> None:
+    for path in ("/docs/nothing.css", "/docs/reference.css/more", "/docs/%2e%2e/app.py"):
+        assert api.get(path, key=None).status_code == 401
+        assert api.get(path).json()["errorMessage"] == "NO_ENDPOINT"
+
+
+@sqlite
+def test_it_names_the_public_address_where_there_is_one(caller: MakeCaller) -> None:
+    answer = caller(public_url="https://api.example").get("/docs", key=None)
+    assert "https://api.example/api/core/hello" in Reading(answer.text).text
+
+
+@sqlite
+def test_the_page_that_a_problem_names_has_the_problem(api: Caller) -> None:
+    kind = api.get("/forums/forums/999").json()["type"]
+    address, _, anchor = kind.partition("#")
+    assert address == f"{BASE}/api/docs"
+    assert Reading(api.get("/docs", key=None).text).ids[anchor] == 1

@@ -1,0 +1,191 @@
+"""The reference in a real browser: it opens without a complaint, and an operation can be tried from it."""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
+
+from tests.cast import Cast, MakeKey, Run
+from tests.service import Service
+
+_BROWSER: Final = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+_QUIET: Final = "--disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(_BROWSER is None, reason="no browser is installed; scripts/browser says how"),
+    pytest.mark.parametrize("engine", ["sqlite"], indirect=True),
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A browser without a window."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=_BROWSER, args=["--no-sandbox", "--disable-gpu", *_QUIET.split()])
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Visit:
+    """A page on which the reference is open, and what the browser complained of and asked for meanwhile."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+
+    def operation(self, name: str) -> Locator:
+        """Open 'Try it' of an operation."""
+        entry = self.page.locator(f'[id="{name}"]')
+        entry.locator(".try > summary").click()
+        return entry
+
+    def sent(self, entry: Locator) -> str:
+        """Send, and give what came back."""
+        entry.locator(".send").click()
+        entry.locator(".outcome .status").wait_for()
+        return entry.locator(".outcome").inner_text()
+
+
+@pytest.fixture
+def visit(browser: Browser, service: Service) -> Iterator[Visit]:
+    """The reference of a running service, opened at 1280 pixels."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    visit = Visit(page)
+    page.goto(f"{service.address}/api/docs")
+    yield visit
+    page.context.close()
+
+
+def test_it_opens_without_a_complaint_and_asks_nobody_else(visit: Visit, service: Service) -> None:
+    visit.page.wait_for_load_state("networkidle")
+    assert visit.complaints == []
+    assert len(visit.asked) >= 4
+    assert [url for url in visit.asked if not url.startswith(f"{service.address}/api/docs")] == []
+
+
+def test_a_list_is_tried_with_a_real_key(visit: Visit, key: MakeKey, cast: Cast) -> None:
+    entry = visit.operation("forums.list")
+    entry.get_by_label("Your key").fill(key("forums.list"))
+    entry.get_by_label("search").fill("news")
+    told = visit.sent(entry)
+    assert "200" in told
+    assert '"name": "News"' in told
+    assert "x-ratelimit-remaining" in told
+    assert "search=news" in told
+    assert "$TRELLIS_KEY" in told
+    assert "trl_" not in told
+    assert visit.complaints == []
+
+
+def test_the_key_is_kept_for_the_other_operations_and_in_this_tab_only(visit: Visit, key: MakeKey) -> None:
+    mine = key("*")
+    visit.operation("forums.list").get_by_label("Your key").fill(mine)
+    assert visit.operation("groups.get").get_by_label("Your key").input_value() == mine
+    visit.page.reload()
+    assert visit.operation("forums.get").get_by_label("Your key").input_value() == mine
+    assert visit.page.evaluate("localStorage.length") == 0
+    assert visit.page.context.cookies() == []
+
+
+def test_a_create_is_tried_from_the_form_and_as_json(visit: Visit, key: MakeKey, run: Run) -> None:
+    entry = visit.operation("forums.create")
+    entry.get_by_label("Your key").fill(key("*"))
+    entry.get_by_role("button", name="Fill in the example").click()
+    entry.get_by_label("name required").fill("From the form")
+    entry.get_by_label("canSeeOthers").select_option("false")
+    entry.get_by_label("read", exact=True).fill("2, 3")
+    assert "201" in visit.sent(entry)
+    made = run("forums.list", search="From the form")["results"][0]
+    assert (made["canSeeOthers"], made["permissions"]["view"], made["permissions"]["read"]) == (False, "*", [2, 3])
+    entry.get_by_role("button", name="Edit as JSON").click()
+    entry.get_by_label("Body, as JSON").fill('{"name": "As JSON", "theme": null}')
+    assert "201" in visit.sent(entry)
+    assert run("forums.list", search="As JSON")["totalResults"] == 1
+
+
+def test_a_delete_is_a_dry_run_unless_one_says_otherwise(visit: Visit, key: MakeKey, run: Run, cast: Cast) -> None:
+    entry = visit.operation("forums.delete")
+    entry.get_by_label("Your key").fill(key("*"))
+    entry.locator(".send").click()
+    assert entry.get_by_label("id required").evaluate("input => input === document.activeElement")
+    entry.get_by_label("id required").fill(str(cast.help))
+    told = visit.sent(entry)
+    assert '"dryRun": true' in told
+    assert "nothing was kept" in told
+    assert run("forums.get", cast.help)["name"] == "Help"
+    entry.get_by_role("checkbox", name="Dry run").uncheck()
+    assert entry.locator(".send").inner_text() == "Delete for good"
+    entry.locator(".send").click()
+    entry.locator(".outcome", has_text="null").wait_for()
+    assert run("forums.list", search="Help")["totalResults"] == 0
+
+
+def test_a_refusal_is_shown_with_what_it_says(visit: Visit, key: MakeKey) -> None:
+    entry = visit.operation("forums.get")
+    entry.get_by_label("Your key").fill(key("forums.list"))
+    entry.get_by_label("id required").fill("1")
+    assert "NO_PERMISSION" in visit.sent(entry)
+
+
+def test_copying_finding_and_one_language_for_all(visit: Visit) -> None:
+    page = visit.page
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.locator('[id="forums.create"] .tabs').get_by_text("Python").click()
+    assert page.locator('[id="calendars.list"] input[value="python"]').is_checked()
+    page.locator('[id="forums.create"] .tabs .copy').click()
+    page.locator('[id="forums.create"] .tabs .copy', has_text="Copied").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()").startswith("import os")
+    page.locator("h1").click()
+    page.keyboard.press("/")
+    page.keyboard.type("calendars.del")
+    assert page.locator("nav li:visible").count() == 1
+    page.keyboard.press("Enter")
+    assert page.url.endswith("#calendars.delete")
+
+
+def test_it_fits_every_width_in_both_themes(visit: Visit) -> None:
+    page = visit.page
+    page.evaluate("document.querySelectorAll('details').forEach(details => { details.open = true; })")
+    for width in (320, 360, 800, 1024, 1280, 1920):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    grounds = []
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+        grounds.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    assert len(set(grounds)) == 2
+    assert visit.complaints == []
+
+
+def test_on_a_narrow_page_the_contents_open_and_close(visit: Visit) -> None:
+    page = visit.page
+    page.set_viewport_size({"width": 360, "height": 780})
+    contents = page.locator("#contents")
+    assert not contents.is_visible()
+    page.get_by_role("button", name="Contents").click()
+    contents.get_by_role("link", name="Create a calendar").click()
+    assert not contents.is_visible()
+    assert page.url.endswith("#calendars.create")
+
+
+def test_it_can_be_read_without_scripts(browser: Browser, service: Service) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{service.address}/api/docs#HAS_CHILDREN")
+    assert page.locator('[id="forums.create"] .panel').first.is_visible()
+    assert page.locator("#HAS_CHILDREN").is_visible()
+    assert not page.locator(".try").first.is_visible()
+    assert not page.locator(".copy").first.is_visible()
+    page.locator('[id="forums.create"] .tabs label', has_text="JavaScript").click()
+    assert page.locator('[id="forums.create"] .panel').last.is_visible()
+    context.close()

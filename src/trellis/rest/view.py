@@ -15,7 +15,7 @@ from trellis.errors import REASONS
 from trellis.rest.answers import STATUS_TEXT
 from trellis.rest.examples import answer_of, given_of, id_of, plan_of
 from trellis.rest.http import STATUS, Route, routes
-from trellis.rest.openapi import OWN_TAGS, own_tag, headers_taken, takes_body
+from trellis.rest.openapi import OWN_TAGS, headers_taken, own_tag, takes_body
 from trellis.rest.refusals import SHARED, WHEN, refusals_of
 from trellis.rest.samples import LANGUAGES, coloured, pretty, samples_of
 from trellis.rest.words import type_in_words

@@ -1,6 +1,7 @@
 """What the tests of delivery may ask for: webhooks may go to this machine, and the clock begins at the true time."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -36,6 +37,13 @@ def receiver() -> Iterator[Receiver]:
     """A receiver that answers 200."""
     with Receiver() as receiver:
         yield receiver
+
+
+async def until(condition: Callable[[], bool], patience: float = 20.0) -> None:
+    """Wait for something that happens elsewhere, for so many seconds at most."""
+    deadline = time.monotonic() + patience
+    while not condition() and time.monotonic() < deadline:  # noqa: ASYNC110  # it happens in other threads and processes
+        await asyncio.sleep(0.02)
 
 
 async def deliver(worker: Worker) -> None:

@@ -1,7 +1,7 @@
 """The worker: finds the endpoints for which there is something to send, and has a courier deliver to each.
 
 Several workers, in as many processes, share the work. Each endpoint is held by one of them at a time. The holder lets a
-number in the endpoint's row grow, and whoever sees the same number for `LEASE` seconds by a clock of its own that nobody can
+number in the endpoint's row grow, and whoever sees the same number for so many seconds by a clock of its own that nobody can
 set takes the endpoint over; the holder stops by itself before that. So it does not matter what the clocks on the wall say.
 """
 
@@ -27,7 +27,6 @@ from trellis.webhooks.sender import Sender
 log = logging.getLogger(__name__)
 
 LEASE: Final = 15.0  # seconds after which a worker that gives no sign is taken for dead
-_BEAT_EVERY: Final = 4.0
 _LOOK_EVERY: Final = 0.5
 _GRACE: Final = 3.0  # seconds for what is under way when the worker ends
 _PURGE_EVERY: Final = 600.0
@@ -37,12 +36,23 @@ _SCANS: Final = 50  # batches of events that are looked through for one endpoint
 
 
 class Worker:
-    """Delivers webhooks until it is told to end. `clock` counts seconds and never goes back."""
+    """Delivers webhooks until it is told to end. `clock` counts seconds and never goes back.
 
-    def __init__(self, gate: Gate, sender: Sender | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    All workers on one database must have the same `lease`.
+    """
+
+    def __init__(
+        self,
+        gate: Gate,
+        sender: Sender | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        lease: float = LEASE,
+    ) -> None:
         self._gate = gate
         self._sender = sender or Sender(Guard(gate.world.outgoing.allowed))
         self._clock = clock
+        self._lease = lease
+        self._beat_every = lease / 4
         self._me = f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"
         self._kinds = frozenset(kind.name for kind in gate.world.kinds)
         self._couriers: dict[int, asyncio.Task[None]] = {}
@@ -160,7 +170,7 @@ class Worker:
     def _left(self, webhook: Webhook) -> tuple[str, int] | None:
         """Give the holder of an endpoint and its last sign, if that is long ago."""
         sign, since = self._seen.get(webhook.id, (None, 0.0))
-        return sign if sign is not None and sign[0] != self._me and self._clock() - since >= LEASE else None
+        return sign if sign is not None and sign[0] != self._me and self._clock() - since >= self._lease else None
 
     # --- couriers and their lease ---------------------------------------------------------------------------------
 
@@ -188,19 +198,19 @@ class Worker:
 
     async def _keep_beating(self) -> None:
         while True:
-            await asyncio.sleep(_BEAT_EVERY / 4)
+            await asyncio.sleep(self._beat_every / 4)
             await self.beat()
 
     async def beat(self) -> None:
         """Give a sign of life if it is time; call everything off if it was too late for that."""
         at = self._clock()
-        if self._couriers and at - self._beat_at >= _BEAT_EVERY:
+        if self._couriers and at - self._beat_at >= self._beat_every:
             try:
-                await asyncio.wait_for(self._write(lambda tx: webhooks.keep(tx, self._me)), _BEAT_EVERY)
+                await asyncio.wait_for(self._write(lambda tx: webhooks.keep(tx, self._me)), self._beat_every)
                 self._beat_at = at
             except Exception as error:  # noqa: BLE001  # whatever it was: without a sign of life others take over
                 log.warning("The hold on webhooks could not be renewed: %s", str(error) or type(error).__name__)
-        if self._couriers and self._clock() - self._beat_at >= LEASE - 1:
+        if self._couriers and self._clock() - self._beat_at >= self._lease - self._beat_every / 4:
             log.warning("The hold on webhooks was lost; what was under way is called off.")
             self._call_off()
 

@@ -8,6 +8,8 @@ from typing import Any, Protocol
 from trellis.core.values import moment
 
 GUESTS, MEMBERS, ADMINISTRATORS = 2, 3, 4
+CONTRACT = 19  # operations of the 4.2 document
+OURS = 5  # that a key can be granted beside them: those on webhooks
 COMMUNITY_URL = "https://community.example"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.cast import COMMUNITY_URL, Clock, Events, MakeKey, Run
+from tests.cast import COMMUNITY_URL, CONTRACT, OURS, Clock, Events, MakeKey, Run
 from trellis import __version__
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL, Actor
@@ -56,8 +56,9 @@ def test_a_key_with_every_grant_cannot_do_what_is_inside(gate: Gate) -> None:
             gate.run(Call(name, everything, {}, 1))
 
 
-def test_there_are_nineteen_operations_to_grant(gate: Gate) -> None:
-    assert len(gate.catalogue.grantable) == len(gate.world.grantable) == 19
+def test_there_are_nineteen_operations_to_grant_and_ours(gate: Gate) -> None:
+    assert len(gate.catalogue.contract) == CONTRACT
+    assert len(gate.catalogue.grantable) == len(gate.world.grantable) == CONTRACT + OURS
 
 
 def test_an_unknown_operation_is_refused(gate: Gate) -> None:
@@ -79,7 +80,7 @@ def test_any_key_may_say_hello_and_learns_what_it_may_do(gate: Gate, key: MakeKe
 
 def test_the_terminal_may_do_everything(gate: Gate) -> None:
     assert all(TERMINAL.may(name) for name in gate.catalogue)
-    assert len(gate.run(Call("core.hello", TERMINAL)).value["key"]["operations"]) == 19
+    assert len(gate.run(Call("core.hello", TERMINAL)).value["key"]["operations"]) == CONTRACT + OURS
 
 
 # --- the same wish twice ------------------------------------------------------------------------------------------

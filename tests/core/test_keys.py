@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from tests.cast import Clock, Events, MakeKey, Run
+from tests.cast import CONTRACT, OURS, Clock, Events, MakeKey, Run
 from trellis.core.gate import Gate
 from trellis.errors import Refused
 from trellis.store import keys
@@ -79,7 +79,7 @@ def test_a_key_without_grants_has_none(run: Run) -> None:
     ("patterns", "grants"),
     [
         (["forums.list"], ["forums.list"]),
-        (["*.list"], ["calendars.list", "categories.list", "forums.list", "groups.list"]),
+        (["*.list"], ["calendars.list", "categories.list", "forums.list", "groups.list", "webhooks.list"]),
         (["groups.*", "groups.get"], ["groups.delete", "groups.get", "groups.list"]),
         ("blogs.*,forums.get", ["blogs.delete", "forums.get"]),
         (["forums.[gl]*"], ["forums.get", "forums.list"]),
@@ -89,8 +89,8 @@ def test_patterns_stand_for_all_that_match_now(run: Run, patterns: Any, grants: 
     assert run("keys.create", name="Plugin", grants=patterns)["grants"] == grants
 
 
-def test_a_star_grants_the_nineteen(run: Run) -> None:
-    assert len(run("keys.create", name="Plugin", grants="*")["grants"]) == 19
+def test_a_star_grants_the_nineteen_and_ours(run: Run) -> None:
+    assert len(run("keys.create", name="Plugin", grants="*")["grants"]) == CONTRACT + OURS
 
 
 @pytest.mark.parametrize(

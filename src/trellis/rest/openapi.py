@@ -6,11 +6,22 @@ from typing import Any, Final
 from trellis import __version__
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Access, Catalogue, Operation
-from trellis.core.values import MAX_ID, Permissions
+from trellis.core.values import MAX_ID
 from trellis.rest.answers import HEADERS, responses, shared_examples, shared_responses
 from trellis.rest.examples import given_of, id_of
 from trellis.rest.http import Route, routes
-from trellis.rest.schemas import DELETION_PLAN, FAULT, component, of_kind, of_own, own_component, parameter, problem_schema, ref
+from trellis.rest.schemas import (
+    DELETION_PLAN,
+    FAULT,
+    component,
+    of_kind,
+    of_own,
+    own_component,
+    parameter,
+    problem_schema,
+    ref,
+    writable,
+)
 
 Json = dict[str, Any]
 
@@ -163,7 +174,7 @@ def _body(operation: Operation) -> Json:
     kind = operation.kind
     name = (component(kind) if kind else own_component(operation)) + ("Input" if operation.verb == "create" else "Changes")
     examples = {"example": {"summary": operation.summary, "value": given_of(operation)}}
-    nested = [field.name for field in operation.fields if isinstance(field.type, Permissions)]
+    nested = [field.name for field in writable(operation.fields) if field.type.schema().get("type") in ("array", "object")]
     form: Json = {"schema": {"allOf": [ref(name), {"type": "object", "description": _FORM}]}, "examples": examples}
     if nested:
         form["encoding"] = {field: {"contentType": "application/json"} for field in nested}

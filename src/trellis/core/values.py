@@ -555,13 +555,14 @@ def read(fields: Iterable[Field], raw: Mapping[str, Any], *, recode: Callable[[s
 
 
 def _unknown(name: str, known: Mapping[str, Field]) -> str:
-    near = get_close_matches(name, [n for n, f in known.items() if not f.read_only], 1)
-    hint = (
-        f" Did you mean {near[0]}?"
-        if near
-        else f" Known here: {', '.join(sorted({f.name for f in known.values() if not f.read_only}))}."
-    )
-    return f"There is no parameter {shown(name)}.{hint}"
+    writable = {n: f for n, f in known.items() if not f.read_only}
+    if near := get_close_matches(name, writable, 1):
+        hint = f"Did you mean {near[0]}?"
+    elif writable:
+        hint = f"Known here: {', '.join(sorted({f.name for f in writable.values()}))}."
+    else:
+        hint = "This operation takes none."
+    return f"There is no parameter {shown(name)}. {hint}"
 
 
 def required(fields: Iterable[Field], given: Given, *, recode: Callable[[str], str] = lambda _: "") -> Given:

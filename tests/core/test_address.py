@@ -9,7 +9,7 @@ from trellis.core.address import NotAllowed, judge_address, judge_url, networks
 CLOSED = [
     "127.0.0.1",
     "127.8.8.8",
-    "0.0.0.0",
+    "0.0.0.0",  # noqa: S104  # judged, not bound to
     "0.1.2.3",
     "10.0.0.5",
     "172.16.0.1",

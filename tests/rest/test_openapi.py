@@ -6,8 +6,8 @@ import orjson
 import pytest
 from openapi_spec_validator import validate as validate_document
 
-from tests.cast import CONTRACT, OURS
 from tests.caller import BASE, Caller
+from tests.cast import CONTRACT, OURS
 from tests.doors import MakeCaller
 from tests.rest.paper import GALLERIES, Json, promises, resolved, validate
 from trellis.compose import catalogue_of

@@ -98,7 +98,10 @@ def test_forms_are_taken_as_they_are_told(api: Caller, paper: Json) -> None:
             flat = {name: one for name, one in joined.items() if not isinstance(one, dict)}
             nested = {f"{name}[{below}]": who for name, one in value.items() if isinstance(one, dict) for below, who in one.items()}
             assert _alike(api.post(promise.path, data={**flat, **nested}), promise)
-            parts = {name: (None, orjson.dumps(one).decode() if isinstance(one, dict | list) else str(one)) for name, one in value.items()}
+            parts = {
+                name: (None, orjson.dumps(one).decode() if isinstance(one, dict | list) else str(one))
+                for name, one in value.items()
+            }
             assert _alike(api.post(promise.path, files=parts), promise)
 
 

@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
-from tests.cast import CONTRACT, OURS
 from tests.caller import BASE, Caller
+from tests.cast import CONTRACT, OURS
 from tests.doors import MakeCaller
 from tests.rest.paper import GALLERIES
 from trellis.compose import catalogue_of

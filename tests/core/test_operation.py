@@ -13,13 +13,18 @@ each_operation = pytest.mark.parametrize("operation", CATALOGUE.values(), ids=li
 
 
 def test_the_nineteen_of_the_contract_can_be_granted() -> None:
-    assert [operation.name for operation in CATALOGUE.grantable] == [
+    assert [operation.name for operation in CATALOGUE.contract] == [
         *("groups.list", "groups.get", "groups.delete"),
         *("forums.list", "forums.get", "forums.create", "forums.update", "forums.delete"),
         "blogs.delete",
         *("calendars.list", "calendars.get", "calendars.create", "calendars.update", "calendars.delete"),
         *("categories.list", "categories.get", "categories.create", "categories.update", "categories.delete"),
     ]
+
+
+def test_ours_can_be_granted_beside_them() -> None:
+    ours = [operation.name for operation in CATALOGUE.grantable if operation not in CATALOGUE.contract]
+    assert ours == [f"webhooks.{verb}" for verb in ("list", "get", "create", "update", "delete")]
 
 
 def test_what_every_key_may_do_is_to_say_hello() -> None:

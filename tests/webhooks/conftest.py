@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cast import Clock
+from tests.cast import Clock, Run
 from tests.conftest import Fresh
 from tests.receiver import Receiver
 from trellis.core.gate import Gate
@@ -63,3 +63,14 @@ def work_off(gate: Gate) -> Off:
         asyncio.run(deliver(Worker(gate, Sender(guard, patience=patience, **given))))
 
     return off
+
+
+@pytest.fixture
+def hook(run: Run, receiver: Receiver) -> dict[str, Any]:
+    """A webhook for everything, to the receiver."""
+    return dict(run("webhooks.create", url=receiver.url, events=["*"]))
+
+
+def deliveries(run: Run, **filters: Any) -> list[dict[str, Any]]:
+    """Give the deliveries of webhook 1, the oldest first."""
+    return list(reversed(run("webhooks.deliveries", 1, perPage=1000, **filters)["results"]))

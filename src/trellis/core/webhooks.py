@@ -15,7 +15,7 @@ from trellis.core.values import Boolean, Choice, Field, Given, Integer, Moment, 
 from trellis.core.version import expect
 from trellis.core.webhook_secret import new_kept, shown
 from trellis.errors import Fault, Refused, refuse_faults
-from trellis.store import webhooks
+from trellis.store import deliveries, webhooks
 from trellis.store.nodes import next_number
 from trellis.store.webhooks import Webhook
 
@@ -252,6 +252,7 @@ def _update(act: Act) -> Outcome:
     if skip or (new.url, new.enabled) != (old.url, old.enabled):
         new.failures, new.failing_since = 0, None
         webhooks.start_anew(act.tx, old.id, webhooks.last_event(act.tx) if skip else None)
+        deliveries.bring_forward(act.tx, old.id, "", MOST)  # what failed before has another chance now
     return _changed(act, old, new, also=(_SKIP.name,) if skip else ())
 
 

@@ -103,7 +103,7 @@ def test_an_endpoint_that_is_gone_is_switched_off(
     run("webhooks.update", 1, enabled=True)
     work_off()
     assert run("webhooks.get", 1)["disabledBecause"] == ""
-    assert [b"Two" in one.body for one in receiver.received] == [False, True]
+    assert [one.name for one in receiver.received] == ["One", "One", "Two"]
 
 
 def test_a_week_of_nothing_but_failure_switches_an_endpoint_off(

@@ -193,5 +193,5 @@ class Forums(RuleBasedStateMachine):
 def test_any_sequence_of_steps_leaves_the_tree_that_the_model_says(fresh: Fresh) -> None:
     """Bounded: enough to meet every rule in many states, and done in a few seconds."""
     here = type("Here", (Forums,), {"fresh": staticmethod(fresh)})
-    bounded = settings(max_examples=40, stateful_step_count=30, suppress_health_check=[HealthCheck.too_slow])
+    bounded = settings(max_examples=30, stateful_step_count=30, suppress_health_check=[HealthCheck.too_slow])
     run_state_machine_as_test(here, settings=bounded)

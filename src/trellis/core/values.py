@@ -66,7 +66,6 @@ class Text:
     shortest: int = 0
     lines: bool = False
     missing: str = "INVALID_VALUE"
-    pattern: str | None = None
 
     @property
     def widget(self) -> str:
@@ -74,7 +73,7 @@ class Text:
 
     def parse(self, raw: Any) -> str:
         if not isinstance(raw, str):
-            raise Invalid(f"must be text, not {shown(raw)}.")
+            raise Invalid(f"must be text, not {shown(raw)}.", self.missing if raw is None else "INVALID_VALUE")
         value = raw.strip()
         if found := (_CONTROLS_BUT_LINES if self.lines else _CONTROLS).search(value):
             raise Invalid(f"must not hold control characters; U+{ord(found[0]):04X} stands at {found.start()}.")

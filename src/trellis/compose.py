@@ -4,11 +4,12 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from trellis import __version__
-from trellis.core import check, events, keys, nodes, undo
+from trellis.core import check, deliveries, events, keys, nodes, undo, webhooks
+from trellis.core.address import networks
 from trellis.core.gate import Gate
 from trellis.core.hello import HELLO
 from trellis.core.kind import NodeKind
-from trellis.core.operation import Catalogue, World
+from trellis.core.operation import Catalogue, Outgoing, World
 from trellis.kinds import KINDS
 from trellis.settings import Settings
 from trellis.store.engine import Store
@@ -23,6 +24,8 @@ def catalogue_of(kinds: Sequence[NodeKind]) -> Catalogue:
             *keys.operations(),
             *events.operations(),
             undo.fork(kinds),
+            *webhooks.operations(),
+            *deliveries.operations(),
             *check.operations(),
         )
     )
@@ -39,5 +42,6 @@ def compose(settings: Settings, kinds: Sequence[NodeKind] = KINDS, clock: Callab
         grantable=frozenset(operation.name for operation in catalogue.grantable),
         keep_events=settings.keep_events,
         keep_snapshots=settings.keep_snapshots,
+        outgoing=Outgoing(networks(settings.webhook_allow), settings.webhook_key),
     )
     return Gate(Store(settings), catalogue, world, clock)

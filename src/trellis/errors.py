@@ -56,6 +56,10 @@ REASONS: Final = _closed_set(
     ("1T106/2", "CHANGED_SINCE", "The record was changed again since"),
     ("1T106/3", "NO_LONGER_KEPT", "What this asks for is no longer kept"),
     ("1T106/4", "PARENT_NEEDED", "The old parent cannot take it back"),
+    ("1T107/1", "ADDRESS_NOT_ALLOWED", "Webhooks may not go to that address"),
+    ("1T107/2", "UNKNOWN_EVENT", "There is no such event"),
+    ("1T107/3", "TOO_MANY_WEBHOOKS", "There are as many webhooks as there may be"),
+    ("1T107/9", "WEBHOOK_OFF", "The webhook is switched off"),
     ("4T104/1", "BUSY", "The database is busy or cannot be reached"),
     ("4T104/2", "INTERNAL_ERROR", "Something went wrong on our side"),
 )

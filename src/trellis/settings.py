@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 PREFIX = "TRELLIS_"
-_MAY_HOLD_A_PASSWORD = {"database_url", "rate_limit_storage"}
+_MAY_HOLD_A_PASSWORD = {"database_url", "rate_limit_storage", "webhook_key"}
 
 
 class SettingsError(Exception):
@@ -62,6 +62,20 @@ class Settings(BaseSettings):
     cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Origins, separated by commas, whose pages may call the API from a browser; `*` is all of them."
     )
+    webhook_delivery: bool = Field(
+        default=True,
+        description="Whether `trellis serve` sends webhooks too; `off` leaves that to `trellis work`.",
+    )
+    webhook_allow: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="Private or local addresses or CIDRs, separated by commas, to which webhooks may go all the same.",
+    )
+    webhook_key: str | None = Field(
+        None,
+        min_length=16,
+        description="A long random text from which webhooks' secrets are made, so that the database alone cannot sign.",
+    )
+    keep_deliveries: int = Field(30, ge=1, le=3650, description="Days for which finished webhook deliveries stay in their log.")
     database_pool: int = Field(8, ge=1, le=200, description="Connections to PostgreSQL per process, the writer's apart.")
     busy_timeout: int = Field(30, ge=1, le=600, description="Seconds for which a write waits for its turn before 503.")
 
@@ -72,12 +86,12 @@ class Settings(BaseSettings):
             raise ValueError("must begin with sqlite:/// (and name a file) or postgresql://")
         return value
 
-    @field_validator("trusted_proxies", "cors_origins", mode="before")
+    @field_validator("trusted_proxies", "cors_origins", "webhook_allow", mode="before")
     @classmethod
     def _listed(cls, value: object) -> object:
         return tuple(filter(None, (part.strip() for part in value.split(",")))) if isinstance(value, str) else value
 
-    @field_validator("trusted_proxies")
+    @field_validator("trusted_proxies", "webhook_allow")
     @classmethod
     def _addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for part in value:

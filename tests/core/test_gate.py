@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.cast import COMMUNITY_URL, Clock, Events, MakeKey, Run
+from tests.cast import COMMUNITY_URL, CONTRACT, OURS, Clock, Events, MakeKey, Run
 from trellis import __version__
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL, Actor
@@ -56,7 +56,9 @@ def test_a_key_with_every_grant_cannot_do_what_is_inside(gate: Gate) -> None:
             gate.run(Call(name, everything, {}, 1))
 
 
-def test_the_world_knows_what_can_be_granted(gate: Gate) -> None:
+def test_there_are_nineteen_operations_to_grant_and_ours(gate: Gate) -> None:
+    assert len(gate.catalogue.contract) == CONTRACT
+    assert len(gate.catalogue.grantable) == CONTRACT + OURS
     assert gate.world.grantable == {operation.name for operation in gate.catalogue.grantable}
 
 

@@ -7,27 +7,27 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.caller import Caller
-from tests.cast import Run
+from tests.cast import CONTRACT, OURS, Run
 from tests.house.ways import target_of, ways
 from tests.service import environment
 from tests.witness import Event, Witness
 from trellis.cli.app import app
 from trellis.compose import catalogue_of
-from trellis.core.kind import VERBS
 from trellis.core.operation import Operation
 from trellis.kinds import KINDS
+from trellis.rest.examples import given_of
 from trellis.rest.http import Route, routes
 from trellis.settings import Settings
 
 CATALOGUE: Final = catalogue_of(KINDS)
 ROUTES: Final = ways(CATALOGUE)
 SERVED: Final = [route for route in ROUTES if route.operation.path is not None]  # under their own names
-OWN: Final = {"id", "url", "position", "path", "createdAt", "updatedAt"}  # what differs between two records made alike
+OWN: Final = {"id", "url", "position", "path", "createdAt", "updatedAt", "secret"}  # what differs between two records made alike
 
 
-def test_there_are_nineteen() -> None:
-    assert len([route for route in ROUTES if route.operation.verb in VERBS]) == 19
-    assert len(ROUTES) == len(CATALOGUE.grantable)
+def test_there_are_the_nineteen_of_the_contract_and_ours() -> None:
+    assert len(CATALOGUE.contract) == CONTRACT
+    assert len(ROUTES) == len(CATALOGUE.grantable) == CONTRACT + OURS
 
 
 def test_each_stands_in_the_openapi_document_where_it_is_served(api: Caller) -> None:
@@ -62,15 +62,24 @@ def test_each_is_listed_by_trellis_routes() -> None:
     }
 
 
+def sent_to(operation: Operation) -> dict[str, Any]:
+    """Give what is sent to a create or an update."""
+    if operation.verb not in {"create", "update"}:
+        return {}
+    return {"name": "By any door"} if operation.kind else given_of(operation)
+
+
 def over_rest(api: Caller, route: Route, target: int | None) -> Any:
-    body = {"json": {"name": "By any door"}} if route.operation.verb in {"create", "update"} else {}
+    sent = sent_to(route.operation)
+    body = {"json": sent} if sent else {}
     answer = api(route.method, route.path.replace("{id}", str(target)), **body)
     assert answer.status_code == route.status, answer.text
     return answer.json()
 
 
 def at_the_terminal(settings: Settings, operation: Operation, target: int | None) -> Any:
-    parameters = [*([f"id={target}"] if target else []), *(["name=By any door"] if operation.verb in {"create", "update"} else [])]
+    sent = [f"{name}:={orjson.dumps(value).decode()}" for name, value in sent_to(operation).items()]
+    parameters = [*([f"id={target}"] if target else []), *sent]
     result = CliRunner(env=environment(settings)).invoke(app, ["run", operation.name, *parameters, "--json"])
     assert result.exit_code == 0, result.output
     return orjson.loads(result.stdout)
@@ -92,7 +101,7 @@ def test_each_does_the_same_at_the_terminal_and_leaves_the_same_event(
 ) -> None:
     operation = route.operation
     with witness.news() as news:
-        twins = target_of(operation, run), target_of(operation, run)
+        twins = target_of(CATALOGUE, operation, run), target_of(CATALOGUE, operation, run)
     made = len(news())
     with witness.news() as news:
         one, other = over_rest(api, route, twins[0]), at_the_terminal(settings, operation, twins[1])

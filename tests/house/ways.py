@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from tests.cast import Run
 from trellis.core.operation import Catalogue, Operation
+from trellis.rest.examples import given_of
 from trellis.rest.http import Route, routes
 
 
@@ -17,12 +18,13 @@ def ways(catalogue: Catalogue) -> list[Route]:
     return [route for route in found if route.operation.name in granted]
 
 
-def target_of(operation: Operation, run: Run, name: str = "Twin") -> int | None:
-    """Make what an operation is about: a record of its kind, or, for one that undoes, the event that deleted one."""
-    if not operation.has_target or operation.kind is None:
+def target_of(catalogue: Catalogue, operation: Operation, run: Run, name: str = "Twin") -> int | None:
+    """Make what an operation is about: a record, or, for one that undoes, the event that deleted one."""
+    if not operation.has_target:
         return None
-    made = int(run(operation.kind.operation("create"), name=name)["id"])
+    create = f"{operation.resource}.create"
+    made = int(run(create, **({"name": name} if operation.kind else given_of(catalogue[create])))["id"])
     if operation.verb != "restore":
         return made
-    run(operation.kind.operation("delete"), made)
+    run(f"{operation.resource}.delete", made)
     return int(run("events.list", order="newest", limit=1)["results"][0]["seq"])

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from trellis import __version__
-from trellis.cli import database, keys, operations, restore, serve
+from trellis.cli import database, keys, operations, restore, serve, work
 from trellis.cli.terminal import Door, show
 
 app = typer.Typer(
@@ -19,6 +19,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("serve")(serve.serve)
+app.command("work")(work.work)
 app.command("migrate")(database.migrate_database)
 app.command("demo")(database.demo)
 app.add_typer(keys.app, name="keys")

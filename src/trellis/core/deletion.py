@@ -5,9 +5,10 @@ from typing import Any, Final
 
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Act, Outcome
-from trellis.core.target import expect, found, seen
+from trellis.core.target import found, seen
 from trellis.core.tree import leaving
 from trellis.core.values import ChildrenFate, Field
+from trellis.core.version import expect
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.store import nodes, snapshots
 from trellis.store.nodes import Node
@@ -50,7 +51,7 @@ def delete(kind: NodeKind, act: Act) -> Outcome:
     """Delete a node, and keep what it takes to undo that."""
     node = found(kind, act, "delete")
     before = seen(kind, act, node)
-    expect(act, before)
+    expect(act.call.expected, before)
     act.given.demand()
     if node.id in kind.built_in:
         raise Refused("CANNOT_DELETE", f"{node.name} is built in and cannot be deleted. Other {kind.title.lower()} can.")

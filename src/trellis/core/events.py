@@ -1,10 +1,11 @@
 """The event log: what an operation leaves behind, what that is called, and the feed by which it is read."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from trellis.core.answers import Members, OrNull, Record, Several
-from trellis.core.operation import Access, Act, Call, Catalogue, Operation, Outcome
+from trellis.core.kind import NodeKind
+from trellis.core.operation import Access, Act, Call, Operation, Outcome
 from trellis.core.values import Boolean, Choice, Field, Integer, Moment, NodeId, Text, Words
 from trellis.errors import REASONS, Fault, Refused, refuse_faults
 from trellis.store import journal
@@ -28,6 +29,7 @@ def event_of(operation: Operation, call: Call, outcome: Outcome, now: str) -> Ev
         changed=outcome.changed,
         touched=outcome.touched,
         undoes=outcome.undoes,
+        idempotency_key=call.idempotency_key,
     )
 
 
@@ -48,18 +50,14 @@ def type_of(event: Event) -> str:
     return f"{noun_of(resource)}.{'moved' if moved else _past(verb)}"
 
 
-def all_types(catalogue: Catalogue) -> tuple[str, ...]:
-    """Name everything that can happen, in the order of the catalogue."""
-    return tuple(dict.fromkeys(_types(catalogue)))
-
-
-def _types(catalogue: Catalogue) -> Iterator[str]:
-    for operation in catalogue.values():
-        if operation.writes and operation.fork is None:
-            noun, verb = noun_of(operation.resource), operation.name.partition(".")[2]
-            yield f"{noun}.{_past(verb)}"
-            if operation.kind is not None and verb == "update" and operation.kind.placement:
-                yield f"{noun}.moved"
+def all_types(kinds: Iterable[NodeKind]) -> tuple[str, ...]:
+    """Give the names of everything that can happen to nodes of these kinds."""
+    return tuple(
+        f"{noun_of(kind.name)}.{past}"
+        for kind in kinds
+        for past in ("created", "updated", "moved", "deleted", "restored")
+        if past != "moved" or kind.placement
+    )
 
 
 def noun_of(resource: str) -> str:
@@ -142,6 +140,7 @@ def written(event: Event) -> dict[str, Any]:
         "operation": event.operation,
         "actor": event.actor,
         "requestId": event.request_id,
+        "idempotencyKey": event.idempotency_key,
         "reason": event.reason,
         "resource": event.resource,
         "resourceId": event.resource_id,
@@ -175,6 +174,7 @@ _EVENT: Final = Several(
         Field("operation", Text(), "The operation that was run."),
         Field("actor", _ACTOR, "Who ran it."),
         Field("requestId", OrNull(Text()), "The `X-Request-Id` of the request."),
+        Field("idempotencyKey", OrNull(Text()), "The `Idempotency-Key` of the request, by which its sender knows it again."),
         Field("reason", OrNull(Text()), "Why, as `X-Audit-Log-Reason` told."),
         Field("resource", Text(), "What it is about: the resource."),
         Field("resourceId", NodeId(nullable=True), "What it is about: the record's id."),
@@ -192,6 +192,7 @@ _EXAMPLE: Final = {
     "operation": "forums.delete",
     "actor": {"type": "key", "id": 1, "name": "Plugin"},
     "requestId": "8f14e45fceea167a5a36dedd",
+    "idempotencyKey": None,
     "reason": None,
     "resource": "forums",
     "resourceId": 7,

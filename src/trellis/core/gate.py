@@ -1,8 +1,8 @@
 """The gate: the one place where an operation is authorised, run, recorded and committed.
 
 Every door (REST, panel, command line) comes through here. What does not: bookkeeping, which is written in batches off the
-request's path: the last use of a key, the request log, and the purging of old requests, idempotent answers, events and
-snapshots.
+request's path: the last use of a key, the request log, the purging of old requests, idempotent answers, events and
+snapshots, and how far webhook delivery is, with its log of attempts.
 """
 
 import threading
@@ -31,6 +31,7 @@ class Answer(NamedTuple):
     event: int | None = None
     dry: bool = False
     replayed: bool = False
+    replay: Any = None
 
 
 class Gate:
@@ -123,7 +124,7 @@ class Gate:
         outcome = operation.run(Act(call, given, tx, now, self.world))
         if given.get(DRY_RUN.name):
             raise Undo(Answer(outcome.result if outcome.plan is None else outcome.plan, dry=True))
-        return Answer(outcome.result, event=self._record(operation, call, outcome, tx, now))
+        return Answer(outcome.result, event=self._record(operation, call, outcome, tx, now), replay=outcome.replay)
 
     def _record(self, operation: Operation, call: Call, outcome: Outcome, tx: Transaction, now: str) -> int | None:
         return journal.append(tx, event_of(operation, call, outcome, now)) if outcome.happened else None
@@ -139,7 +140,8 @@ class Gate:
                 )
             return Answer(kept[1], replayed=True)
         answer = self._write(operation, call, given, tx)
-        journal.keep_answer(tx, key, token, call.fingerprint, answer.value, self.now())
+        kept = answer.value if answer.replay is None else answer.replay
+        journal.keep_answer(tx, key, token, call.fingerprint, kept, self.now())
         return answer
 
 

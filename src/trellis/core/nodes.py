@@ -15,8 +15,9 @@ from trellis.core.operation import Access, Act, Operation, Outcome
 from trellis.core.page import list_fields, page_of, query_of
 from trellis.core.placement import judge_place, settle
 from trellis.core.record import records, written
-from trellis.core.target import expect, found, seen
+from trellis.core.target import found, seen
 from trellis.core.values import EVERYONE, Field, Given, Password, invalid_id, required
+from trellis.core.version import expect
 from trellis.errors import REASONS, Fault, refuse_faults
 from trellis.store import nodes, snapshots
 from trellis.store.nodes import Node
@@ -126,7 +127,7 @@ def _create(kind: NodeKind, act: Act) -> Outcome:
 def _update(kind: NodeKind, act: Act) -> Outcome:
     old = found(kind, act, "update")
     before = seen(kind, act, old)
-    expect(act, before)
+    expect(act.call.expected, before)
     given = act.given
     place = judge_place(act.tx, kind, given, old)
     fields, faults = _settled_fields(kind, given, old.fields)

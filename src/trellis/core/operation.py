@@ -1,14 +1,15 @@
 """An operation: one act on the community, under the one name that every door uses for it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
 from trellis.core.actor import Actor
-from trellis.core.kind import NodeKind, Verb
+from trellis.core.address import Network
+from trellis.core.kind import VERBS, NodeKind, Verb
 from trellis.core.values import Boolean, Field, Form, Given
 from trellis.errors import Refused
 from trellis.store.transaction import Transaction
@@ -28,8 +29,8 @@ class Call(NamedTuple):  # like Outcome and Answer: a tuple, since a frozen data
 
     `target` is the id of the record that it is about, for those that have one. `raw` is what was sent, by name. `expected`
     are the versions one of which the record must have (If-Match), `("*",)` for any. `token` and `fingerprint` are an
-    Idempotency-Key and a digest of the request that it came with. `progress` is told by long operations how much is done,
-    and of how much.
+    Idempotency-Key and a digest of the request that it came with; `idempotency_key` is what its event tells of it.
+    `progress` is told by long operations how much is done, and of how much.
     """
 
     operation: str
@@ -41,7 +42,16 @@ class Call(NamedTuple):  # like Outcome and Answer: a tuple, since a frozen data
     reason: str | None = None
     token: str | None = None
     fingerprint: str = ""
+    idempotency_key: str | None = None
     progress: Callable[[int, int], None] = lambda _done, _all: None
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """What the operator has settled about webhooks: where they may go beside the open internet, and what signs them."""
+
+    allowed: tuple[Network, ...] = ()
+    key: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +65,7 @@ class World:
     grantable: frozenset[str]
     keep_events: int = 90  # days
     keep_snapshots: int = 30
+    outgoing: Outgoing = Outgoing()
 
 
 @dataclass(slots=True)
@@ -72,7 +83,8 @@ class Outcome(NamedTuple):
     """What an operation did. `result` goes back to the caller; the rest is for the event log.
 
     `happened` is false where nothing changed: then nothing is recorded. `changed` names the members in which an update made
-    a difference, write-only ones included. `plan` is what a dry run answers, where that is not the result. `undoes` is the
+    a difference, write-only ones included. `plan` is what a dry run answers, where that is not the result; `replay` is
+    what an idempotency key is answered again, where that is not the result: for one that shows a secret. `undoes` is the
     event that was taken back.
     """
 
@@ -84,6 +96,7 @@ class Outcome(NamedTuple):
     happened: bool = True
     touched: tuple[Mapping[str, Any], ...] = ()
     plan: Any = None
+    replay: Any = None
     undoes: int | None = None
 
 
@@ -111,8 +124,9 @@ class Operation:
     `path` and `also` are where it is served over REST, if it is, without the id; `verb` says how. `fields` are what it takes,
     `run` does it inside a transaction; `snapshot` is false for a reading operation of a single statement. `refusals` are the
     messages that it may refuse with beside those that every operation shares: pairs of message and code. `kind` is None for
-    the few that are not about nodes; these say in `answers` what their answer holds, if REST serves them. An operation with a
-    `fork` is never run itself: the gate runs the one that it leads to, and judges the grant of that one.
+    the few that are not about nodes; these say in `answers` what their answer, or each record in it, holds, if REST serves
+    them, and in `once` what is answered beside that when something is made, and never again. An operation with a `fork` is
+    never run itself: the gate runs the one that it leads to, and judges the grant of that one.
     """
 
     name: str
@@ -131,6 +145,7 @@ class Operation:
     refusals: tuple[tuple[str, str], ...] = ()
     recode: Callable[[str], str] = lambda _: ""
     answers: tuple[Field, ...] = ()
+    once: tuple[Field, ...] = ()
     fork: Fork | None = None
 
     @cached_property
@@ -152,6 +167,11 @@ class Operation:
     def resource(self) -> str:
         """The first half of its name."""
         return self.name.partition(".")[0]
+
+    @property
+    def singular(self) -> str:
+        """What one of those is called that it is about."""
+        return self.kind.singular if self.kind else self.resource.removesuffix("s")
 
 
 class Catalogue(Mapping[str, Operation]):
@@ -179,3 +199,8 @@ class Catalogue(Mapping[str, Operation]):
     def grantable(self) -> tuple[Operation, ...]:
         """Those that a key can be granted, in their order."""
         return tuple(operation for operation in self.values() if operation.access is Access.GRANTED)
+
+    @property
+    def contract(self) -> tuple[Operation, ...]:
+        """Those of the 4.2 document: the five verbs on nodes, where a key can be granted them. The others are ours."""
+        return tuple(operation for operation in self.grantable if operation.kind is not None and operation.verb in VERBS)

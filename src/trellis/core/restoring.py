@@ -10,8 +10,9 @@ from trellis.core.deletion import without
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Act, Outcome
 from trellis.core.placement import Placement, settle
-from trellis.core.target import expect, seen
+from trellis.core.target import seen
 from trellis.core.values import EVERYONE
+from trellis.core.version import expect
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.store import nodes, snapshots
 from trellis.store.journal import Event
@@ -24,7 +25,7 @@ Left = dict[str, Any]
 
 def bring_back(kind: NodeKind, act: Act, event: Event, kept: Sequence[Snapshot]) -> Outcome:
     """Bring back what a delete took away. Refuses if its parent cannot take it back and no other is given."""
-    expect(act, {})  # there is no record yet that could be the one that was read
+    expect(act.call.expected, {})  # there is no record yet that could be the one that was read
     gone = [snapshot for snapshot in kept if snapshot.how == "deleted"]
     root = next(snapshot for snapshot in gone if snapshot.node.id == event.resource_id)
     groups = groups_there(act)

@@ -10,7 +10,8 @@ from trellis.core.kind import NodeKind
 from trellis.core.operation import Act, Outcome
 from trellis.core.placement import Placement, settle
 from trellis.core.restoring import answer, groups_there, place_of, without_lost
-from trellis.core.target import expect, seen
+from trellis.core.target import seen
+from trellis.core.version import expect
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.store import journal, nodes, snapshots
 from trellis.store.journal import Event
@@ -27,7 +28,7 @@ def revert(kind: NodeKind, act: Act, event: Event, then: Snapshot) -> Outcome:
     if now is None:
         raise _deleted(kind, act, then.node.id)
     before = seen(kind, act, now)
-    expect(act, before)
+    expect(act.call.expected, before)
     groups = groups_there(act)
     _unchanged_since(kind, act, event, now, groups)
     place = _place(kind, act, event, then, now)

@@ -1,18 +1,13 @@
-"""The record that a call is about: found, as its caller sees it, and in the version that the caller expects."""
+"""The record that a call is about: found, and as its caller sees it."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from trellis.core.kind import NodeKind, Verb
 from trellis.core.operation import Act
 from trellis.core.record import record
 from trellis.core.values import invalid_id
-from trellis.core.version import encode, version_of
-from trellis.errors import Refused
 from trellis.store import nodes
 from trellis.store.nodes import Node
-
-_ANY: Final = "*"
 
 
 def found(kind: NodeKind, act: Act, verb: Verb) -> Node:
@@ -27,12 +22,3 @@ def found(kind: NodeKind, act: Act, verb: Verb) -> Node:
 def seen(kind: NodeKind, act: Act, node: Node) -> dict[str, Any]:
     """Write a node as callers see it."""
     return record(act.tx, kind, node, act.world.community_url)
-
-
-def expect(act: Act, before: Mapping[str, Any]) -> None:
-    """Refuse a write that was meant for another version of the record."""
-    if act.call.expected and _ANY not in act.call.expected and version_of(encode(before)) not in act.call.expected:
-        raise Refused(
-            "PRECONDITION_FAILED",
-            "The record has changed since you read it: its ETag is not in If-Match. Get it again, and decide anew.",
-        )

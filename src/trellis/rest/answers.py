@@ -11,7 +11,7 @@ from trellis.errors import Refused
 from trellis.rest.examples import answer_of, plan_of
 from trellis.rest.http import STATUS, Route, problem
 from trellis.rest.refusals import SHARED, WHEN, refusals_of
-from trellis.rest.schemas import Schema, component, ref
+from trellis.rest.schemas import Schema, component, own_component, ref
 
 Json = dict[str, Any]
 
@@ -146,17 +146,10 @@ def problem_of(refused: Refused, base_url: str) -> Json:
 
 def answer_schema(operation: Operation) -> Schema:
     """Point to what an operation answers."""
-    if operation.kind is None:
-        return ref(answer_name(operation))
     if operation.verb == "delete":
         return {"oneOf": [{"type": "null"}, ref("DeletionPlan")]}
-    name = component(operation.kind)
-    return ref(f"{name}Page" if operation.verb == "list" else name)
-
-
-def answer_name(operation: Operation) -> str:
-    """Name the answer of an operation that is not about nodes: `core.hello` → `CoreHello`."""
-    return "".join(word.capitalize() for word in operation.name.split("."))
+    name = component(operation.kind) if operation.kind else own_component(operation)
+    return ref(f"{name}Page" if operation.verb == "list" else f"New{name}" if operation.once else name)
 
 
 _SUCCESS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {

@@ -251,8 +251,7 @@ class Rest:
     def _target(operation: Operation, text: str) -> int:
         if _ID.fullmatch(text) and int(text) <= MAX_ID:
             return int(text)
-        one = operation.kind.singular if operation.kind else operation.resource.removesuffix("s")
-        raise invalid_id(one, text, operation.missing_code)
+        raise invalid_id(operation.singular, text, operation.missing_code)
 
     async def _call(self, exchange: Exchange, operation: Operation, bearer: Bearer, target: int | None) -> Call:
         raw = self._query(exchange)
@@ -260,7 +259,7 @@ class Rest:
         body = await self._body(exchange)
         sent = await from_body(headers.get(b"content-type", b""), body)
         raw |= sent
-        token = idempotency_token(headers.get(b"idempotency-key")) if operation.verb == "create" else None
+        sent_token = headers.get(b"idempotency-key") if operation.verb == "create" else None
         return Call(
             operation.name,
             bearer.actor,
@@ -269,8 +268,9 @@ class Rest:
             expected=expected_versions(headers.get(b"if-match")),
             request_id=exchange.request_id,
             reason=audit_reason(headers.get(b"x-audit-log-reason")),
-            token=token,
-            fingerprint=fingerprint(operation.name, raw) if token else "",
+            token=idempotency_token(sent_token),
+            fingerprint=fingerprint(operation.name, raw) if sent_token else "",
+            idempotency_key=redacted(sent_token.decode("ascii")) if sent_token else None,
         )
 
     def _query(self, exchange: Exchange) -> dict[str, Any]:

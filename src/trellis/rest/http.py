@@ -66,6 +66,10 @@ STATUS: Final[Mapping[str, int]] = {
     "CHANGED_SINCE": 409,
     "NO_LONGER_KEPT": 410,
     "PARENT_NEEDED": 409,
+    "ADDRESS_NOT_ALLOWED": 400,
+    "UNKNOWN_EVENT": 400,
+    "TOO_MANY_WEBHOOKS": 409,
+    "WEBHOOK_OFF": 409,
     "BUSY": 503,
     "INTERNAL_ERROR": 500,
 }

@@ -1,18 +1,35 @@
 """The OpenAPI 3.1 document, made from the catalogue and from the table of rest/http.py: it states no rule of its own."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from trellis import __version__
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Access, Catalogue, Operation
-from trellis.core.values import MAX_ID, Permissions
-from trellis.rest.answers import HEADERS, answer_name, responses, shared_examples, shared_responses
+from trellis.core.values import MAX_ID
+from trellis.rest.answers import HEADERS, responses, shared_examples, shared_responses
 from trellis.rest.examples import given_of, target_of
 from trellis.rest.http import Route, routes
-from trellis.rest.schemas import DELETION_PLAN, FAULT, component, of_kind, parameter, problem_schema, ref
+from trellis.rest.schemas import (
+    DELETION_PLAN,
+    FAULT,
+    component,
+    of_kind,
+    of_own,
+    own_component,
+    parameter,
+    problem_schema,
+    ref,
+    writable,
+)
 
 Json = dict[str, Any]
 
+_OWN: Final[Mapping[str, tuple[str, str]]] = {
+    "core": ("Trellis", "About this service and the key that asks."),
+    "events": ("Events", "What happened to the community, and how to take it back."),
+    "webhooks": ("Webhooks", "Endpoints that are told of events."),
+}
 _DESCRIPTION: Final = """\
 The structure of a community over REST: list, read, create, change, move and delete its nodes, with a key that may do just that.
 
@@ -58,24 +75,18 @@ def document(catalogue: Catalogue, base_url: str = "http://localhost:8000") -> J
     }
 
 
+def own_tag(operation: Operation) -> tuple[str, str]:
+    """Give the heading of an operation that is not about nodes, and what there is under it."""
+    return _OWN[operation.resource]
+
+
 def _tags(kinds: list[NodeKind], own: list[Operation]) -> list[Json]:
     tags: list[Json] = [{"name": kind.title, "description": kind.doc, "x-application": kind.application} for kind in kinds]
-    return tags + [{"name": name, "description": f"{doc} Not among the 4.2 endpoints."} for name, doc in _own_tags(own).items()]
+    return tags + [{"name": tag, "description": f"{doc} Not among the 4.2 endpoints."} for tag, doc in _own_tags(own).items()]
 
 
 def _own_tags(own: list[Operation]) -> dict[str, str]:
-    return dict(own_tag(operation.resource) for operation in own)
-
-
-def own_tag(resource: str) -> tuple[str, str]:
-    """Give the heading of operations that are not about nodes, and what they are for."""
-    return _OWN.get(resource) or (resource.capitalize(), f"About {resource}.")
-
-
-_OWN: Final = {
-    "core": ("Trellis", "About this service and the key that asks."),
-    "events": ("Events", "What happened to the community, and how to take it back."),
-}
+    return dict(own_tag(operation) for operation in own)
 
 
 def _tag_groups(kinds: list[NodeKind], own: list[Operation]) -> list[Json]:
@@ -87,17 +98,7 @@ def _tag_groups(kinds: list[NodeKind], own: list[Operation]) -> list[Json]:
 def _schemas(kinds: list[NodeKind], own: list[Operation], base_url: str) -> Json:
     schemas: Json = {name: schema for kind in kinds for name, schema in of_kind(kind).items()}
     for operation in own:
-        schemas[answer_name(operation)] = {
-            "type": "object",
-            "required": [field.name for field in operation.answers],
-            "properties": {field.name: field.schema() for field in operation.answers},
-        }
-        if takes_body(operation):
-            schemas[f"{answer_name(operation)}Input"] = {
-                "type": "object",
-                "properties": {field.name: field.schema() for field in operation.fields},
-                "additionalProperties": False,
-            }
+        schemas |= of_own(operation)
     return schemas | {"DeletionPlan": DELETION_PLAN, "Problem": problem_schema(base_url), "Fault": FAULT}
 
 
@@ -108,7 +109,7 @@ def _operation(route: Route, base_url: str) -> Json:
     operation = route.operation
     written: Json = {
         "operationId": operation.name,
-        "tags": [operation.kind.title if operation.kind else own_tag(operation.resource)[0]],
+        "tags": [operation.kind.title if operation.kind else own_tag(operation)[0]],
         "summary": operation.summary,
         "description": _described(route),
         "externalDocs": {"url": f"{base_url}/api/docs#{operation.name}"},
@@ -132,7 +133,7 @@ def _described(route: Route) -> str:
         lines.append("Every valid key may do this.")
     if route.also:
         lines.append("Also served at " + " and ".join(f"`{path}`" for path in route.also) + ".")
-    if takes_body(operation) and operation.kind is not None:
+    if takes_body(operation) and any(field.read_only for field in operation.fields):
         lines.append("Read-only members of the record are taken and passed over, so that what was read can be sent back as it is.")
     return "\n\n".join(lines)
 
@@ -151,15 +152,13 @@ def _parameters(operation: Operation) -> list[Json]:
 def _id(operation: Operation) -> list[Json]:
     if not operation.has_target:
         return []
-    kind = operation.kind
     schema = {"type": "integer", "minimum": 1, "maximum": MAX_ID}
-    one = kind.singular if kind else operation.resource.removesuffix("s")
     return [
         {
             "name": "id",
             "in": "path",
             "required": True,
-            "description": f"The {one}'s id.",
+            "description": f"The {operation.singular}'s id.",
             "schema": schema,
             "example": target_of(operation),
         }
@@ -174,18 +173,15 @@ def headers_taken(operation: Operation) -> tuple[str, ...]:
 
 
 def _body(operation: Operation) -> Json:
-    kind = operation.kind
-    if kind is None:
-        name = f"{answer_name(operation)}Input"
-    else:
-        name = component(kind) + ("Input" if operation.verb == "create" else "Changes")
+    name = component(operation.kind) if operation.kind else own_component(operation)
+    name += "Changes" if operation.verb == "update" else "Input"
     examples = {"example": {"summary": operation.summary, "value": given_of(operation)}}
-    nested = [field.name for field in operation.fields if isinstance(field.type, Permissions)]
+    nested = [field.name for field in writable(operation.fields) if field.type.schema().get("type") in ("array", "object")]
     form: Json = {"schema": {"allOf": [ref(name), {"type": "object", "description": _FORM}]}, "examples": examples}
     if nested:
         form["encoding"] = {field: {"contentType": "application/json"} for field in nested}
     content = {"application/json": {"schema": ref(name), "examples": examples}, **dict.fromkeys(_FORMS, form)}
-    return {"required": kind is not None, "content": content}
+    return {"required": operation.verb != "restore", "content": content}
 
 
 _FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")

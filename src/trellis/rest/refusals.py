@@ -45,6 +45,10 @@ WHEN: Final[Mapping[str, str]] = {
     "CHANGED_SINCE": "The record was changed again since, or deleted. `differences` tells what would be lost.",
     "NO_LONGER_KEPT": "The events behind `after`, or the rows that undoing needs, were purged.",
     "PARENT_NEEDED": "The parent that it stood under is gone, or takes no children now. `parentId` says where it shall go.",
+    "ADDRESS_NOT_ALLOWED": "A webhook's address is private, local or otherwise not on the open internet, or cannot be one.",
+    "UNKNOWN_EVENT": "A webhook asks for an event that there is not. `detail` names the nearest one.",
+    "TOO_MANY_WEBHOOKS": "There are 100 webhooks already: delete one that is not needed.",
+    "WEBHOOK_OFF": "The webhook is switched off. Only the panel and the terminal answer this.",
     "BUSY": "The database did not take the request in time. Send it again after `Retry-After` seconds.",
     "INTERNAL_ERROR": "A mistake of ours. Tell the operator the `requestId`.",
 }
@@ -134,6 +138,9 @@ _DETAILS: Final[Mapping[str, str]] = {
     "CHANGED_SINCE": "The forum 7 was changed again since event 12 (event 14): name.",
     "NO_LONGER_KEPT": "What there was before event 12 is no longer kept: changes can be undone for 30 days.",
     "PARENT_NEEDED": "It cannot go back to where it was: there is no forum 3 now. Say with parentId where it shall go.",
+    "ADDRESS_NOT_ALLOWED": "url leads to 10.0.0.5, which is not on the open internet.",
+    "UNKNOWN_EVENT": "events: there is no event 'forum.create'. Did you mean forum.created?",
+    "TOO_MANY_WEBHOOKS": "There are 100 webhooks already. Delete one that is not needed.",
     "BUSY": "Too much is waiting to be written. Try again in a moment.",
     "INTERNAL_ERROR": "The service made a mistake. Nothing of this request was kept as far as we know.",
 }
@@ -141,6 +148,8 @@ _FIELDS: Final[Mapping[str, str]] = {
     "NO_REDIRECT_URL": "redirectUrl",
     "INVALID_POSITION": "after",
     "INVALID_GROUP": "permissions.view",
+    "ADDRESS_NOT_ALLOWED": "url",
+    "UNKNOWN_EVENT": "events",
 }
 _FACTS: Final[Mapping[str, Mapping[str, Any]]] = {
     "HAS_CHILDREN": {"children": 2, "descendants": 5, "options": {"delete": -1, "move": "the id of another node"}},
@@ -156,7 +165,7 @@ _FACTS: Final[Mapping[str, Mapping[str, Any]]] = {
 def _example(message: str, code: str, operation: Operation, tried: Mapping[str, Fault]) -> Refused:
     name = operation.name
     if message == "INVALID_ID":
-        return invalid_id(operation.kind.singular if operation.kind else "record", 999, code)
+        return invalid_id(operation.singular, 999, code)
     if message == "NO_PERMISSION":
         return Refused(message, f"The key 'Plugin' has not been granted {name}.", facts={"missingOperation": name})
     if message == "UNKNOWN_PARAMETER":

@@ -102,10 +102,12 @@ def _section(group: list[Route], base_url: str) -> Section:
     kind = group[0].operation.kind
     entries = tuple(_entry(route, base_url) for route in group)
     if kind is None:
-        title, doc = own_tag(group[0].operation.resource)
-        fields = tuple(_row(field) for route in group for field in route.operation.answers)
+        title, doc = own_tag(group[0].operation)
         doc += " Ours: not among the 4.2 endpoints."
-        return Section(title.lower(), title, "Ours", "answer", doc, fields, entries[0].answer, entries)
+        told = {field.name: field for route in group for field in route.operation.answers}
+        fields, record = tuple(_row(field) for field in told.values()), _record(group)
+        singular = group[0].operation.singular if record else "answer"
+        return Section(title.lower(), title, "Ours", singular, doc, fields, record or entries[0].answer, entries)
     answered = any(route.operation.verb != "delete" for route in group)
     fields = tuple(_row(field) for field in kind.answered) if answered else ()
     return Section(kind.name, kind.title, kind.application, kind.singular, kind.doc, fields, _record(group), entries)

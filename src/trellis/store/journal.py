@@ -28,6 +28,7 @@ class Event:
     after: Mapping[str, Any] | None
     changed: Sequence[str]
     touched: Sequence[Mapping[str, Any]]
+    idempotency_key: str | None = None
     undoes: int | None = None
 
 

@@ -75,6 +75,7 @@ events = sa.Table(
     sa.Column("before", JSON),
     sa.Column("after", JSON),
     sa.Column("changed", JSON, nullable=False),  # the names of the members that differ, write-only ones included
+    sa.Column("idempotency_key", PLAIN),
     sa.Column("touched", JSON, nullable=False),  # what else was deleted, moved or changed: [{resource, id}, …]
     sa.Column("undoes", NUMBER),  # the event that this one takes back
     sa.Index("events_by_record", "resource", "resource_id", "seq"),
@@ -131,4 +132,64 @@ requests = sa.Table(
     sa.Column("error", PLAIN),
     sa.Index("requests_by_time", "at"),
     sa.Index("requests_by_key", "key_id", "at"),
+)
+
+webhooks = sa.Table(
+    "webhooks",
+    METADATA,
+    sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("url", sa.Text, nullable=False),
+    sa.Column("events", JSON, nullable=False),
+    sa.Column("description", sa.Text, nullable=False),
+    sa.Column("enabled", sa.Boolean, nullable=False),
+    sa.Column("secret", PLAIN, nullable=False),  # see core/webhook_secret.py
+    sa.Column("old_secret", PLAIN),
+    sa.Column("old_until", PLAIN),
+    sa.Column("disabled_at", PLAIN),
+    sa.Column("disabled_because", sa.Text),
+    sa.Column("created_at", PLAIN, nullable=False),
+    sa.Column("updated_at", PLAIN, nullable=False),
+    # How far delivery is, which is bookkeeping of the worker that holds the endpoint:
+    sa.Column("cursor", NUMBER, nullable=False),  # the last event that was looked at
+    sa.Column("owner", PLAIN),  # the worker
+    sa.Column("beat", NUMBER, nullable=False),  # grows while the worker lives
+    sa.Column("failures", NUMBER, nullable=False),  # in a row
+    sa.Column("failing_since", PLAIN),
+    sa.Column("attempted_at", PLAIN),
+    sa.Column("rests_until", PLAIN),
+)
+
+deliveries = sa.Table(
+    "webhook_deliveries",
+    METADATA,
+    sa.Column("id", NUMBER, primary_key=True, autoincrement=True),
+    sa.Column("webhook_id", NUMBER, nullable=False),
+    sa.Column("seq", NUMBER),  # the event; none for a test
+    sa.Column("message", PLAIN, nullable=False),  # the webhook-id
+    sa.Column("type", PLAIN, nullable=False),
+    sa.Column("state", PLAIN, nullable=False),  # waiting, delivered or failed
+    sa.Column("step", NUMBER, nullable=False),  # attempts made of those that the schedule has
+    sa.Column("attempts", NUMBER, nullable=False),
+    sa.Column("due_at", PLAIN),
+    sa.Column("early", NUMBER, nullable=False),  # 1: goes now, before its time, since the endpoint is back
+    sa.Column("extras", NUMBER, nullable=False),  # attempts before their time that failed
+    sa.Column("created_at", PLAIN, nullable=False),
+    sa.Column("attempted_at", PLAIN),
+    sa.Index("webhook_deliveries_waiting", "state", "webhook_id", "seq"),
+    sa.Index("webhook_deliveries_by_webhook", "webhook_id", "id"),
+    sa.Index("webhook_deliveries_by_time", "created_at"),
+)
+
+attempts = sa.Table(
+    "webhook_attempts",
+    METADATA,
+    sa.Column("id", NUMBER, primary_key=True, autoincrement=True),
+    sa.Column("delivery_id", NUMBER, nullable=False),
+    sa.Column("at", PLAIN, nullable=False),
+    sa.Column("url", sa.Text, nullable=False),
+    sa.Column("duration", NUMBER, nullable=False),  # milliseconds
+    sa.Column("status", NUMBER),
+    sa.Column("error", sa.Text),
+    sa.Column("answer", sa.Text),
+    sa.Index("webhook_attempts_by_delivery", "delivery_id"),
 )

@@ -391,6 +391,16 @@ def test_a_group_that_is_gone_is_no_change_since(run: Run, cast: Cast, do: Doing
     assert answer["record"]["permissions"]["add"] == [ADMINISTRATORS, cast.moderators]
 
 
+def test_a_change_of_which_nothing_is_left_to_undo_leaves_no_event(run: Run, cast: Cast, do: Doing, events: Events) -> None:
+    event = do("forums.update", cast.betas, permissions={"read": []})
+    run("groups.delete", cast.patrons)
+    known = len(events())
+    answer = run("events.restore", event, dryRun=True)
+    assert (answer["restored"]["count"], answer["lostGroups"], answer["dryRun"]) == (0, [cast.patrons], True)
+    assert run("events.restore", event)["record"] == run("forums.get", cast.betas)
+    assert len(events()) == known
+
+
 # --- what cannot be undone ----------------------------------------------------------------------------------------
 
 

@@ -3,7 +3,7 @@
 from hashlib import blake2b
 from typing import Any, Final
 
-from trellis.core.events import type_of, written
+from trellis.core.events import written
 from trellis.core.version import encode
 from trellis.store.journal import Event
 
@@ -19,8 +19,7 @@ def message_id(event: Event) -> str:
 def message_of(event: Event) -> dict[str, Any]:
     """Write the message about an event, in the form of Standard Webhooks: type, timestamp and data."""
     data = written(event)
-    del data["at"]
-    return {"type": type_of(event), "timestamp": event.at, "data": data}
+    return {"type": data.pop("type"), "timestamp": data.pop("at"), "data": data}
 
 
 def test_message(webhook: int, at: str) -> dict[str, Any]:

@@ -40,7 +40,8 @@ def revert(kind: NodeKind, act: Act, event: Event, then: Snapshot) -> Outcome:
     after = seen(kind, act, new)
     changed = differing(before, after) + tuple(f.name for f in kind.secrets if new.fields.get(f.name) != now.fields.get(f.name))
     if not changed:
-        return Outcome(answer(event, before, restored=[], lost=lost), happened=False)
+        result = answer(event, before, restored=[], lost=lost)
+        return Outcome(result, happened=False, plan=result | {"dryRun": True})
     snapshots.keep(act.tx, kind.name, now, "changed", beside)
     new.updated_at = after["updatedAt"] = act.now
     nodes.update(act.tx, kind.name, new)

@@ -11,8 +11,9 @@ from trellis.core.events import all_types, differing
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Access, Act, Operation, Outcome
 from trellis.core.page import PAGING, PER_PAGE, page_of
-from trellis.core.values import Boolean, Choice, Field, Given, Integer, Moment, NodeId, Text, Words, invalid_id, moment, required
+from trellis.core.values import Field, Given, Integer, Text, invalid_id, moment, required
 from trellis.core.version import expect
+from trellis.core.webhook_fields import RECORD, SECRET, SETTINGS, SKIP
 from trellis.core.webhook_secret import new_kept, shown
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.store import deliveries, webhooks
@@ -24,58 +25,7 @@ EVERYTHING: Final = "*"
 PATH: Final = "/core/webhooks"
 MISSING: Final = {"get": "1T107/4", "update": "1T107/5", "delete": "1T107/6", "rotate": "1T107/7", "disable": "1T107/8"}
 
-SETTINGS: Final = (
-    Field(
-        "url",
-        Text(2048, 1, missing="MISSING_VALUE"),
-        "Where messages are sent: an http or https address on the open internet.",
-        required=True,
-        example="https://hooks.example/trellis",
-    ),
-    Field(
-        "events",
-        Words(),
-        "Which events it wants: names such as `forum.created`; `forum.*` for all of a kind; `*` for all, those of kinds and "
-        "events included that come with later releases.",
-        required=True,
-        example=["forum.*", "category.deleted"],
-    ),
-    Field("description", Text(500), "What it is for.", default="", example="Search index"),
-    Field("enabled", Boolean(), "Whether messages are sent. What happens while it is off waits.", default=True),
-)
-_SKIP: Final = Field(
-    "skipMissed",
-    Boolean(),
-    "Pass over the events that have not been looked at yet, such as those from the time in which it was off.",
-    default=False,
-    write_only=True,
-)
-_STATES: Final = Choice(
-    {
-        "on": "It works, or nothing has been sent yet.",
-        "failing": "The last attempt failed; it is tried again.",
-        "off": "Nothing is sent.",
-    }
-)
-RECORD: Final = (
-    Field("id", NodeId(), "Its id, never used again after a delete.", read_only=True, example=1),
-    *SETTINGS,
-    Field("state", _STATES, "How it is.", read_only=True, example="on"),
-    Field("failingSince", Moment(nullable=True), "Since when every attempt has failed.", read_only=True),
-    Field("lastAttemptAt", Moment(nullable=True), "When something was last sent.", read_only=True),
-    Field("disabledAt", Moment(nullable=True), "When it was switched off.", read_only=True),
-    Field("disabledBecause", Text(), "Why the service switched it off by itself; else empty.", default="", read_only=True),
-    Field("oldSecretUntil", Moment(nullable=True), "Until when messages are signed with the old secret too.", read_only=True),
-    Field("createdAt", Moment(), "When it was made.", read_only=True),
-    Field("updatedAt", Moment(), "When it was last changed.", read_only=True),
-)
-SECRET: Final = Field(
-    "secret",
-    Text(),
-    "What messages are signed with. It is answered here, and never again.",
-    read_only=True,
-    example="whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD",
-)
+
 _OVERLAP: Final = Field(
     "overlapHours",
     Integer(0, 168),
@@ -106,7 +56,7 @@ def operations() -> tuple[Operation, ...]:
             "Change a webhook",
             "Changes a webhook: what is not sent stays as it is. Switched on again, it is sent what happened meanwhile.",
             _update,
-            (*SETTINGS, _SKIP, *taken),
+            (*SETTINGS, SKIP, *taken),
             reads,
         ),
         _served("delete", "Delete a webhook", "Deletes a webhook, and what waited to be sent to it.", _delete),
@@ -248,12 +198,12 @@ def _update(act: Act) -> Outcome:
     )
     if new.enabled != old.enabled:
         new.disabled_at, new.disabled_because = (None if new.enabled else act.now), None
-    skip = bool(given.get(_SKIP.name))
+    skip = bool(given.get(SKIP.name))
     if skip or (new.url, new.enabled) != (old.url, old.enabled):
         new.failures, new.failing_since = 0, None
         webhooks.start_anew(act.tx, old.id, webhooks.last_event(act.tx) if skip else None)
         deliveries.bring_forward(act.tx, old.id, "", MOST)  # what failed before has another chance now
-    return _changed(act, old, new, also=(_SKIP.name,) if skip else ())
+    return _changed(act, old, new, also=(SKIP.name,) if skip else ())
 
 
 def _delete(act: Act) -> Outcome:

@@ -53,7 +53,8 @@ class Settings(BaseSettings):
     )
     keep_successes: int = Field(7, ge=0, le=3650, description="Days for which successful requests stay in the request log.")
     keep_failures: int = Field(30, ge=0, le=3650, description="Days for which refused and failed requests stay in it.")
-    keep_events: int = Field(90, ge=1, le=36500, description="Days for which events stay in the feed.")
+    # At least as long as a webhook may lag (a week) and a message be tried again (three days): webhooks are sent from them.
+    keep_events: int = Field(90, ge=14, le=36500, description="Days for which events stay in the feed.")
     keep_snapshots: int = Field(30, ge=1, le=36500, description="Days for which a change can be undone.")
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = Field(
         (),

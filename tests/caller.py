@@ -48,7 +48,9 @@ class Caller:
         if (client := self._clients.get(address)) is None:
             transport = httpx.ASGITransport(self.roof, raise_app_exceptions=True, client=(address, 50_000))
             client = self._clients[address] = httpx.AsyncClient(transport=transport, base_url=BASE)
-        return await client.request(method, f"/api/{path.removeprefix('/')}", headers=[(name.encode(), text.encode()) for name, text in sent], **body)
+        return await client.request(
+            method, f"/api/{path.removeprefix('/')}", headers=[(name.encode(), text.encode()) for name, text in sent], **body
+        )
 
     def __call__(self, method: str, path: str, **more: Any) -> httpx.Response:
         return self._runner.run(self.sending(method, path, **more))

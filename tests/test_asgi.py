@@ -27,7 +27,13 @@ def get(roof: Roof, path: str) -> httpx.Response:
 
 @pytest.mark.parametrize(
     ("path", "status", "told"),
-    [("/healthz", 200, "ok"), ("/", 307, ""), ("/nothing", 404, "/api/docs"), ("/apiary", 404, "/api/docs"), ("/healthz/", 404, "/api/docs")],
+    [
+        ("/healthz", 200, "ok"),
+        ("/", 307, ""),
+        ("/nothing", 404, "/api/docs"),
+        ("/apiary", 404, "/api/docs"),
+        ("/healthz/", 404, "/api/docs"),
+    ],
 )
 def test_what_stands_beside_the_api(api: Caller, path: str, status: int, told: str) -> None:
     answer = get(api.roof, path)
@@ -58,7 +64,9 @@ def unreachable() -> Settings:
     return Settings.load({"TRELLIS_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/nothing", "TRELLIS_BUSY_TIMEOUT": "1"}, None)
 
 
-def test_without_its_database_the_service_says_so_and_asks_to_be_asked_again(unreachable: Settings, caplog: pytest.LogCaptureFixture) -> None:
+def test_without_its_database_the_service_says_so_and_asks_to_be_asked_again(
+    unreachable: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
     outside = Caller(Roof(unreachable), str(new_secret()))
     health = get(outside.roof, "/healthz")
     assert (health.status_code, "database" in health.text) == (503, True)

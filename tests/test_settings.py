@@ -70,7 +70,6 @@ def test_an_unknown_setting_like_no_other_points_to_the_list() -> None:
         ("BUSY_TIMEOUT", "0"),
         ("DATABASE_POOL", "201"),
         ("KEY_IN_URL", "perhaps"),
-        ("COMMUNITY_NAME", ""),
         ("COMMUNITY_URL", "lantern.example"),
         ("COMMUNITY_URL", "https://lantern.example/a b"),
         ("PUBLIC_URL", "ftp://lantern.example"),
@@ -91,7 +90,6 @@ def test_a_malformed_setting_is_named_with_what_was_given_and_what_it_is_for(nam
     [
         ("DATABASE_URL", "mysql://trellis:hunter2@localhost/trellis"),
         ("DATABASE_URL", "sqlite:///"),
-        ("DATABASE_URL", ""),
         ("RATE_LIMIT_STORAGE", "memcached://:hunter2@localhost"),
     ],
 )
@@ -120,6 +118,12 @@ def test_a_mistake_in_the_file_is_named_too(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("TRELLIS_RATE_LIMITT=10\n")
     with pytest.raises(SettingsError, match="TRELLIS_RATE_LIMITT is not a setting"):
         Settings.load({}, str(tmp_path / ".env"))
+
+
+def test_a_setting_that_is_set_to_nothing_is_not_set(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("TRELLIS_RATE_LIMIT=\n")
+    settings = Settings.load({"TRELLIS_PUBLIC_URL": "", "TRELLIS_COMMUNITY_NAME": ""}, str(tmp_path / ".env"))
+    assert (settings.rate_limit, settings.public_url, settings.community_name) == (6000, None, "Our community")
 
 
 def test_a_file_that_is_not_there_says_nothing(tmp_path: Path) -> None:

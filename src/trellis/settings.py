@@ -104,19 +104,19 @@ class Settings(BaseSettings):
     def load(cls, environment: Mapping[str, str] | None = None, dotenv: str | None = ".env") -> Self:
         """Read the settings.
 
-        The environment wins over the .env file. Raises SettingsError, with a sentence that names the setting, when one is
-        unknown or malformed.
+        The environment wins over the .env file, and a variable that is empty counts as not set. Raises SettingsError, with a
+        sentence that names the setting, when one is unknown or malformed.
         """
         given: dict[str, Any] = dict(dotenv_values(dotenv)) if dotenv else {}
         given |= os.environ if environment is None else environment
-        values = {name.removeprefix(PREFIX).lower(): v for name, v in given.items() if name.startswith(PREFIX) and v is not None}
+        values = {name.removeprefix(PREFIX).lower(): v for name, v in given.items() if name.startswith(PREFIX)}
         for name in values:
             if name not in cls.model_fields:
                 near = difflib.get_close_matches(name, cls.model_fields, 1)
                 hint = f" Did you mean {variable(near[0])}?" if near else " The README lists the settings."
                 raise SettingsError(f"{variable(name)} is not a setting of Trellis.{hint}")
         try:
-            return cls(**values)
+            return cls(**{name: value for name, value in values.items() if value})  # set to nothing is not set
         except ValidationError as error:
             first = error.errors()[0]
             name = str(first["loc"][0])

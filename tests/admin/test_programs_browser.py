@@ -86,7 +86,7 @@ def test_a_shown_key_is_not_shown_again(chrome: Browser, mira: int, service: Ser
     page.goto("/admin/keys")
     with pytest.raises(Error, match="ERR_CACHE_MISS"):  # the browser asks whether to send the form again
         page.go_back()
-    assert text not in page.content()
+    expect(page.locator("body")).not_to_contain_text(text)
     context.close()
     assert run("keys.list")["totalResults"] == 1
 

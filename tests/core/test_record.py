@@ -18,8 +18,8 @@ from trellis.core.record import slug
         ("  C++ & C#  ", "c-c"),
         ("Café — crème", "cafe-creme"),
         ("ﬁne ½", "fine-12"),
-        ("新聞", "-"),
-        ("!!!", "-"),
+        ("新聞", ""),
+        ("!!!", ""),
         ("x" * 300, "x" * 80),
         ("y" * 79 + " z", "y" * 79),
     ],
@@ -30,7 +30,7 @@ def test_a_name_is_written_for_an_address(name: str, written: str) -> None:
 
 @given(st.text(max_size=300))
 def test_whatever_the_name_its_slug_needs_no_escaping(name: str) -> None:
-    assert re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,78}[a-z0-9])?|-", slug(name))
+    assert re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,78}[a-z0-9])?|", slug(name))
 
 
 @pytest.mark.parametrize(

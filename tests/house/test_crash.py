@@ -44,7 +44,8 @@ def test_what_was_acknowledged_survives_a_kill(serve: MakeService, key: MakeKey,
         service = serve()
         before = len(acknowledged)
         writing = [
-            threading.Thread(target=write_until_it_dies, args=(service, text, f"crash-{crash}-{client}", acknowledged)) for client in range(CLIENTS)
+            threading.Thread(target=write_until_it_dies, args=(service, text, f"crash-{crash}-{client}", acknowledged))
+            for client in range(CLIENTS)
         ]
         for thread in writing:
             thread.start()

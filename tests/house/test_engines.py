@@ -73,12 +73,55 @@ def _left(gate: Gate) -> dict[str, Any]:
 
 def session() -> list[Ask]:
     """Give a session in which every operation and most refusals are met."""
-    names = ["Ärger", "arger", "Zebra", "zebra", "ß", "SS", "Ελλάδα", "ПРИВЕТ", "привет", "\U0001f30d", "~tilde", "_under", "100%", "a b", "İstanbul"]
-    asks: list[Ask] = [("POST", "/forums/forums", {"json": {"name": name, "parentId": 1 if number % 3 else None}}) for number, name in enumerate(names)]
-    asks += [("GET", f"/forums/forums?sortBy={by}&sortDir={way}&perPage=7&page={page}", {}) for by in ("name", "position", "updatedAt", "createdAt", "id") for way in ("asc", "desc") for page in (1, 3)]
-    asks += [("GET", f"/forums/forums?{query}", {}) for query in ("search=%C3%84R", "search=ss", "search=%D0%BF", "search=%25", "search=_", "parentId=root", "parentId=1&sortBy=name", "type=questions", "ids=3,1,999", "updatedSince=2026-01-31T09:30:00.300Z", "perPage=0&page=x&nope=1")]
+    names = [
+        "Ärger",
+        "arger",
+        "Zebra",
+        "zebra",
+        "ß",
+        "SS",
+        "Ελλάδα",
+        "ПРИВЕТ",
+        "привет",
+        "\U0001f30d",
+        "~tilde",
+        "_under",
+        "100%",
+        "a b",
+        "İstanbul",
+    ]
+    asks: list[Ask] = [
+        ("POST", "/forums/forums", {"json": {"name": name, "parentId": 1 if number % 3 else None}})
+        for number, name in enumerate(names)
+    ]
     asks += [
-        ("POST", "/forums/forums/2", {"json": {"position": 0, "description": "<p>Ä<script>x</script> &amp; é</p>", "permissions": {"view": [3, 4]}}}),
+        ("GET", f"/forums/forums?sortBy={by}&sortDir={way}&perPage=7&page={page}", {})
+        for by in ("name", "position", "updatedAt", "createdAt", "id")
+        for way in ("asc", "desc")
+        for page in (1, 3)
+    ]
+    asks += [
+        ("GET", f"/forums/forums?{query}", {})
+        for query in (
+            "search=%C3%84R",
+            "search=ss",
+            "search=%D0%BF",
+            "search=%25",
+            "search=_",
+            "parentId=root",
+            "parentId=1&sortBy=name",
+            "type=questions",
+            "ids=3,1,999",
+            "updatedSince=2026-01-31T09:30:00.300Z",
+            "perPage=0&page=x&nope=1",
+        )
+    ]
+    asks += [
+        (
+            "POST",
+            "/forums/forums/2",
+            {"json": {"position": 0, "description": "<p>Ä<script>x</script> &amp; é</p>", "permissions": {"view": [3, 4]}}},
+        ),
         ("POST", "/forums/forums/2", {"json": {"parentId": 3}}),
         ("POST", "/forums/forums/2", {"json": {"parentId": 999, "theme": "x", "permissions": {"view": [99, 98]}}}),
         ("POST", "/forums/forums/4", {"json": {"before": 2, "sitemapPriority": 5}, "headers": {"X-Audit-Log-Reason": "Ordnung ✓"}}),
@@ -119,7 +162,9 @@ def wandering(seed: int, length: int) -> list[Ask]:
     asks: list[Ask] = []
     for number in range(length):
         node, other = dice.randint(1, 10 + number // 2), dice.choice([None, *range(1, 10 + number // 2)])
-        place: dict[str, Any] = dice.choice([{}, {"position": dice.randint(0, 5)}, {"before": dice.randint(1, 20)}, {"after": dice.randint(1, 20)}])
+        place: dict[str, Any] = dice.choice(
+            [{}, {"position": dice.randint(0, 5)}, {"before": dice.randint(1, 20)}, {"after": dice.randint(1, 20)}]
+        )
         asks.append(
             dice.choice(
                 [
@@ -135,7 +180,9 @@ def wandering(seed: int, length: int) -> list[Ask]:
     return [*asks, ("GET", "/forums/forums?perPage=1000", {})]
 
 
-@pytest.mark.parametrize("requests", [session(), wandering(7, 200), wandering(42, 200)], ids=["scripted", "wandering", "wandering on"])
+@pytest.mark.parametrize(
+    "requests", [session(), wandering(7, 200), wandering(42, 200)], ids=["scripted", "wandering", "wandering on"]
+)
 def test_both_engines_give_the_same_answers_and_leave_the_same(both: tuple[Settings, Settings], requests: list[Ask]) -> None:
     (sqlite, left_by_sqlite), (postgresql, left_by_postgresql) = (played(settings, requests) for settings in both)
     assert len(sqlite) == len(requests) >= 60

@@ -22,7 +22,9 @@ def test_there_are_five() -> None:
 
 def fully(kind: NodeKind, run: Run) -> dict[str, Any]:
     """Make a record with every field that has an example set to it, under a parent where there can be one."""
-    given = {f.name: f.example for f in kind.accepted if f.example is not None and not f.read_only and f.name not in {"before", "after"}}
+    given = {
+        f.name: f.example for f in kind.accepted if f.example is not None and not f.read_only and f.name not in {"before", "after"}
+    }
     if kind.tree:
         given["parentId"] = run(kind.operation("create"), name="Parent")["id"]
         given.pop("copyPermissionsFrom", None)

@@ -88,7 +88,9 @@ def test_with_its_own_grant_alone_each_runs_and_no_other_does(sweep: Sweep, key:
                 refusal(sweep.ask(other, 1, key=own), 403, "NO_PERMISSION")
 
 
-def test_with_an_expired_or_revoked_key_none_of_them_runs(sweep: Sweep, key: MakeKey, run: Run, clock: Any, witness: Witness) -> None:
+def test_with_an_expired_or_revoked_key_none_of_them_runs(
+    sweep: Sweep, key: MakeKey, run: Run, clock: Any, witness: Witness
+) -> None:
     expired = key("*", expires="1h")
     revoked = key("*")
     run("keys.revoke", key_id(run))

@@ -36,7 +36,10 @@ class Client:
     def live(self, until: float) -> None:
         """Create, move, read and delete until it is time."""
         with ExitStack() as opened:
-            connections = [opened.enter_context(httpx.Client(base_url=service.address, timeout=60, trust_env=False)) for service in self.services]
+            connections = [
+                opened.enter_context(httpx.Client(base_url=service.address, timeout=60, trust_env=False))
+                for service in self.services
+            ]
             try:
                 self._write(connections, until)
             except Exception as error:  # noqa: BLE001  # a thread cannot fail its test by itself
@@ -106,7 +109,9 @@ def test_many_clients_of_two_processes_leave_a_sound_tree_and_one_event_for_each
     assert_dense(run)
     acknowledged = sorted(request for client in clients for request in client.acknowledged)
     events = all_events(witness)[before:]
-    assert sorted(event["requestId"] for event in events) == acknowledged, "every 2xx stands in the log exactly once, and nothing else"
+    assert sorted(event["requestId"] for event in events) == acknowledged, (
+        "every 2xx stands in the log exactly once, and nothing else"
+    )
     assert [event["seq"] for event in events] == list(range(before + 1, before + 1 + len(events)))
 
 
@@ -119,7 +124,7 @@ def all_events(witness: Witness) -> list[dict[str, Any]]:
 
 def assert_dense(run: Run) -> None:
     """See that all siblings are numbered from 0 without gaps, that all parents exist, and that nothing stands below itself."""
-    page, forums = 1, {}
+    page, forums = 1, dict[int, dict[str, Any]]()
     while results := run("forums.list", page=page, perPage=1000)["results"]:
         forums |= {forum["id"]: forum for forum in results}
         page += 1

@@ -25,9 +25,13 @@ def begun(service: Service, key: str, body: bytes, sent: int) -> socket.socket:
     return connection
 
 
-def test_a_request_in_flight_is_finished_before_the_process_ends(service: Service, key: MakeKey, run: Run, witness: Witness) -> None:
+def test_a_request_in_flight_is_finished_before_the_process_ends(
+    service: Service, key: MakeKey, run: Run, witness: Witness
+) -> None:
     text, body = key("calendars.*"), b'{"name": "Just in time"}'
-    assert service.call("GET", "/calendar/calendar", text, {"X-Request-Id": "before"}).status_code == 200  # leaves an idle connection
+    assert (
+        service.call("GET", "/calendar/calendar", text, {"X-Request-Id": "before"}).status_code == 200
+    )  # leaves an idle connection
     with begun(service, text, body, 5) as connection:
         service.process.terminate()
         time.sleep(0.5)
@@ -65,7 +69,11 @@ def test_several_workers_end_together(serve: MakeService, key: MakeKey, witness:
     service = serve(options=("--workers", "2"))
     text = key("calendars.*")
     for number in range(10):
-        made = service.client.post(f"{service.address}/api/calendar/calendar", json={"name": f"C {number}"}, headers={"Authorization": f"Bearer {text}", "Connection": "close"})
+        made = service.client.post(
+            f"{service.address}/api/calendar/calendar",
+            json={"name": f"C {number}"},
+            headers={"Authorization": f"Bearer {text}", "Connection": "close"},
+        )
         assert made.status_code == 201
     assert service.terminate() == 0
     assert len(witness.requests()) == 10

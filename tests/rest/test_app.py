@@ -58,14 +58,21 @@ def test_a_path_with_a_trailing_slash_is_the_same_path(api: Caller, cast: Cast) 
 
 
 def test_head_answers_as_get_does_but_without_a_body(api: Caller, cast: Cast) -> None:
-    for path, status in (("/forums/forums", 200), (f"/forums/forums/{cast.news}", 200), ("/forums/forums/999", 404), ("/core/hello", 200)):
+    for path, status in (
+        ("/forums/forums", 200),
+        (f"/forums/forums/{cast.news}", 200),
+        ("/forums/forums/999", 404),
+        ("/core/hello", 200),
+    ):
         asked = {"X-Request-Id": "one-and-the-same"}
         get, head = api.get(path, headers=asked), api("HEAD", path, headers=asked)
         assert head.status_code == get.status_code == status
         assert head.content == b""
         assert int(head.headers["content-length"]) == len(get.content)
         passing = {"x-ratelimit-remaining", "x-ratelimit-reset"}
-        assert {k: v for k, v in head.headers.items() if k not in passing} == {k: v for k, v in get.headers.items() if k not in passing}
+        assert {k: v for k, v in head.headers.items() if k not in passing} == {
+            k: v for k, v in get.headers.items() if k not in passing
+        }
 
 
 def test_head_is_refused_where_get_is(api: Caller, cast: Cast, key: MakeKey) -> None:
@@ -137,7 +144,9 @@ NOWHERE = [
 ]
 
 
-def test_a_path_that_is_not_there_is_not_there_for_anybody(api: Caller, key: MakeKey, witness: Witness, subtests: pytest.Subtests) -> None:
+def test_a_path_that_is_not_there_is_not_there_for_anybody(
+    api: Caller, key: MakeKey, witness: Witness, subtests: pytest.Subtests
+) -> None:
     nobody = key([])
     for path in NOWHERE:
         with subtests.test(path), witness.nothing():
@@ -148,10 +157,32 @@ def test_a_path_that_is_not_there_is_not_there_for_anybody(api: Caller, key: Mak
                 assert len(document["detail"]) < 300
 
 
-IDS = ["0", "-1", "+1", "01", "1.0", "1e0", "abc", "null", "%31", "%EF%BC%91", "1%20", "1%00", "..%2f1", "%2e", "1,2", "0x1", "9" * 19, "9" * 5000, str(2**63)]
+IDS = [
+    "0",
+    "-1",
+    "+1",
+    "01",
+    "1.0",
+    "1e0",
+    "abc",
+    "null",
+    "%31",
+    "%EF%BC%91",
+    "1%20",
+    "1%00",
+    "..%2f1",
+    "%2e",
+    "1,2",
+    "0x1",
+    "9" * 19,
+    "9" * 5000,
+    str(2**63),
+]
 
 
-def test_what_is_no_id_is_refused_like_an_id_that_is_not_there(api: Caller, cast: Cast, witness: Witness, subtests: pytest.Subtests) -> None:
+def test_what_is_no_id_is_refused_like_an_id_that_is_not_there(
+    api: Caller, cast: Cast, witness: Witness, subtests: pytest.Subtests
+) -> None:
     for path, codes in (
         ("/forums/forums", {"GET": "1F363/1", "POST": "1F363/5", "DELETE": "1S359/1"}),
         ("/core/groups", {"GET": "1C358/1", "DELETE": "1C358/2"}),
@@ -171,8 +202,7 @@ def test_every_resource_and_operation_has_its_own_code_for_a_missing_record(api:
         refusal(api(method, f"{path}/999999"), 404, "INVALID_ID")["errorCode"]
         for path in ("/forums/forums", "/calendar/calendar", "/downloads/category", "/core/groups", "/blog/blogs")
         for method in ("GET", "POST", "DELETE")
-        if not (path == "/core/groups" and method == "POST")
-        and not (path == "/blog/blogs" and method != "DELETE")
+        if not (path == "/core/groups" and method == "POST") and not (path == "/blog/blogs" and method != "DELETE")
     ]
     assert len(codes) == len(set(codes)) == 12
 
@@ -182,14 +212,21 @@ def test_a_wrong_id_is_told_before_a_wrong_body(api: Caller) -> None:
 
 
 def test_every_answer_says_that_it_is_private_and_what_it_is(api: Caller) -> None:
-    for answer in (api.get("/forums/forums"), api.get("/forums/forums/9"), api.get("/forums/forums", key=None), api("OPTIONS", "/forums/forums")):
+    for answer in (
+        api.get("/forums/forums"),
+        api.get("/forums/forums/9"),
+        api.get("/forums/forums", key=None),
+        api("OPTIONS", "/forums/forums"),
+    ):
         assert answer.headers["cache-control"] == "private, no-cache"
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert {part.strip() for part in answer.headers["vary"].split(",")} >= {"Authorization", "X-API-Key", "Origin"}
         assert len(answer.headers["x-request-id"]) == 24
 
 
-def test_a_failure_of_ours_is_a_problem_document_too(caller: MakeCaller, witness: Witness, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failure_of_ours_is_a_problem_document_too(
+    caller: MakeCaller, witness: Witness, caplog: pytest.LogCaptureFixture
+) -> None:
     api = caller()
     with witness.nothing():
         api.roof.rest.gate.world = None  # type: ignore[assignment]  # as broken as can be

@@ -31,7 +31,7 @@ WEIRD: Final[tuple[Any, ...]] = (
     {"a": {"b": {"c": {}}}},
     "x" * 200_000,
 )
-MEANT: Final = (("parentId", -1), ("permissions", {}))  # the top level; no option changed
+MEANT: Final[tuple[tuple[str, Any], ...]] = (("parentId", -1), ("permissions", {}))  # the top level; no option changed
 
 
 def test_no_field_takes_what_is_not_meant_for_it(api: Caller, cast: Cast, witness: Witness) -> None:
@@ -54,7 +54,19 @@ def test_no_field_takes_what_is_not_meant_for_it(api: Caller, cast: Cast, witnes
 
 
 def test_no_name_of_a_parameter_or_option_does_harm(api: Caller, cast: Cast, witness: Witness) -> None:
-    names = ["\x00", "__proto__", "constructor", "", " ", "id[", "x" * 100_000, "\u202e", "permissions.view", "a'b\"c<d>", "é\U0001f30d"]
+    names = [
+        "\x00",
+        "__proto__",
+        "constructor",
+        "",
+        " ",
+        "id[",
+        "x" * 100_000,
+        "\u202e",
+        "permissions.view",
+        "a'b\"c<d>",
+        "é\U0001f30d",
+    ]
     with witness.nothing():
         for name in names:
             for body in ({name: 1}, {"permissions": {name: "*"}}):

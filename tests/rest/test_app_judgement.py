@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from tests.caller import Caller, chunks, refusal
 from tests.cast import Cast, MakeKey
 from tests.doors import MakeCaller
@@ -30,8 +28,12 @@ def test_whatever_is_sent_without_a_good_key_only_the_key_is_judged(api: Caller,
                 refusal(api.post(path, key=BAD, address="203.0.113.9", **body), 401, "INVALID_API_KEY")
 
 
-def test_whatever_is_sent_without_the_grant_only_the_grant_is_judged(api: Caller, cast: Cast, key: MakeKey, witness: Witness) -> None:
-    others = key([name for name in api.get("/core/hello").json()["key"]["operations"] if name not in {"forums.create", "forums.update"}])
+def test_whatever_is_sent_without_the_grant_only_the_grant_is_judged(
+    api: Caller, cast: Cast, key: MakeKey, witness: Witness
+) -> None:
+    others = key(
+        [name for name in api.get("/core/hello").json()["key"]["operations"] if name not in {"forums.create", "forums.update"}]
+    )
     for path, missing in (
         ("/forums/forums", "forums.create"),
         (f"/forums/forums/{cast.news}", "forums.update"),
@@ -50,7 +52,12 @@ def test_a_key_without_the_grant_cannot_tell_what_there_is(api: Caller, cast: Ca
     nobody = key([])
     for method in ("GET", "POST", "DELETE"):
         answers = [
-            api(method, f"/forums/forums/{number}", key=nobody, headers={"X-Request-Id": "same", "If-Match": "x", "If-None-Match": "*"})
+            api(
+                method,
+                f"/forums/forums/{number}",
+                key=nobody,
+                headers={"X-Request-Id": "same", "If-Match": "x", "If-None-Match": "*"},
+            )
             for number in (cast.news, 999, "zero", 2**70)
         ]
         assert {answer.content for answer in answers} == {answers[0].content}
@@ -96,7 +103,9 @@ def test_a_body_of_a_mebibyte_is_read_and_one_byte_more_is_not(api: Caller) -> N
 def test_the_largest_body_is_a_setting(caller: MakeCaller) -> None:
     api = caller(body_limit=1024)
     assert api.post("/calendar/calendar", content=b'{"name": "Long"}'.ljust(1024), headers=JSON).status_code == 201
-    assert "1,024 bytes" in refusal(api.post("/calendar/calendar", content=b" " * 1025, headers=JSON), 413, "BODY_TOO_LARGE")["detail"]
+    assert (
+        "1,024 bytes" in refusal(api.post("/calendar/calendar", content=b" " * 1025, headers=JSON), 413, "BODY_TOO_LARGE")["detail"]
+    )
 
 
 def test_a_throttled_address_learns_nothing_about_its_key(caller: MakeCaller, key: MakeKey) -> None:
@@ -110,7 +119,9 @@ def test_a_throttled_address_learns_nothing_about_its_key(caller: MakeCaller, ke
     assert api.get("/forums/forums").status_code == 200
 
 
-def test_a_key_that_has_used_up_its_requests_is_told_so_before_anything_about_the_path(caller: MakeCaller, key: MakeKey, witness: Witness) -> None:
+def test_a_key_that_has_used_up_its_requests_is_told_so_before_anything_about_the_path(
+    caller: MakeCaller, key: MakeKey, witness: Witness
+) -> None:
     api = caller()
     spent = key([], rateLimit=1)
     refusal(api.get("/nowhere", key=spent), 404, "NO_ENDPOINT")
@@ -119,7 +130,9 @@ def test_a_key_that_has_used_up_its_requests_is_told_so_before_anything_about_th
             refusal(api(method, path, key=spent), 429, "RATE_LIMITED")
 
 
-def test_over_http_too_no_body_is_waited_for_before_the_key_the_grant_and_its_length_are_judged(service: Service, key: MakeKey) -> None:
+def test_over_http_too_no_body_is_waited_for_before_the_key_the_grant_and_its_length_are_judged(
+    service: Service, key: MakeKey
+) -> None:
     """The client announces a body and sends none of it: whoever wanted to read it would wait for ever."""
     head = b"POST /api/forums/forums HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n"
     for text, status in ((None, 401), (key("forums.list"), 403), (key("*"), 413)):

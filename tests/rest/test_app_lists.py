@@ -133,7 +133,9 @@ def test_each_order_is_stable_and_its_reverse_keeps_equals_in_order_of_id(api: C
         assert [record["id"] for record in api.get(f"/calendar/calendar?{query}").json()["results"]] == expected, query
         paged = [api.get(f"/calendar/calendar?{query}&perPage=1&page={page}").json()["results"][0]["id"] for page in (1, 2, 3, 4)]
         assert paged == expected, query
-    assert [record["id"] for record in api.get("/calendar/calendar").json()["results"]] == [1, 2, 3, 4], "by id unless asked otherwise"
+    assert [record["id"] for record in api.get("/calendar/calendar").json()["results"]] == [1, 2, 3, 4], (
+        "by id unless asked otherwise"
+    )
 
 
 def test_an_unknown_order_is_refused(api: Caller) -> None:

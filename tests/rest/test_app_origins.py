@@ -5,7 +5,11 @@ from tests.cast import Cast
 from tests.doors import MakeCaller
 
 PAGE = "https://app.example"
-PREFLIGHT = {"Origin": PAGE, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,content-type"}
+PREFLIGHT = {
+    "Origin": PAGE,
+    "Access-Control-Request-Method": "POST",
+    "Access-Control-Request-Headers": "authorization,content-type",
+}
 
 
 def cors(headers: object) -> dict[str, str]:
@@ -29,7 +33,16 @@ def test_a_page_of_an_allowed_origin_may_call_and_read_every_header_of_ours(call
     dry = api.delete(f"/forums/forums/{cast.betas}?dryRun=1", headers={"Origin": PAGE})
     made = api.post("/forums/forums", {"name": "Here"}, headers={"Origin": PAGE, "Idempotency-Key": "a"})
     again = api.post("/forums/forums", {"name": "Here"}, headers={"Origin": PAGE, "Idempotency-Key": "a"})
-    ours = {"link", "etag", "location", "dry-run", "idempotent-replayed", "x-request-id", "x-ratelimit-limit", "x-ratelimit-remaining"}
+    ours = {
+        "link",
+        "etag",
+        "location",
+        "dry-run",
+        "idempotent-replayed",
+        "x-request-id",
+        "x-ratelimit-limit",
+        "x-ratelimit-remaining",
+    }
     ours |= {"x-ratelimit-reset", "retry-after"}
     assert exposed >= ours
     sent = {name for answer in (listed, dry, made, again) for name in answer.headers}
@@ -49,7 +62,10 @@ def test_pages_of_other_origins_may_not(caller: MakeCaller) -> None:
     api = caller(cors_origins=(PAGE,))
     for origin in ("https://evil.example", "http://app.example", f"{PAGE}.evil.example", f"{PAGE}/", "null", "*"):
         assert cors(api.get("/forums/forums", headers={"Origin": origin}).headers) == {}
-        assert "access-control-allow-origin" not in api("OPTIONS", "/forums/forums", key=None, headers=PREFLIGHT | {"Origin": origin}).headers
+        assert (
+            "access-control-allow-origin"
+            not in api("OPTIONS", "/forums/forums", key=None, headers=PREFLIGHT | {"Origin": origin}).headers
+        )
     assert cors(api.get("/forums/forums").headers) == {}, "no page, no word"
 
 
@@ -65,6 +81,15 @@ def test_a_browser_may_ask_first(caller: MakeCaller) -> None:
     assert (answer.status_code, answer.content) == (204, b"")
     assert answer.headers["access-control-allow-origin"] == PAGE
     assert words(answer.headers["access-control-allow-methods"]) >= {"get", "post", "delete"}
-    taken = {"authorization", "content-type", "idempotency-key", "if-match", "if-none-match", "x-api-key", "x-audit-log-reason", "x-request-id"}
+    taken = {
+        "authorization",
+        "content-type",
+        "idempotency-key",
+        "if-match",
+        "if-none-match",
+        "x-api-key",
+        "x-audit-log-reason",
+        "x-request-id",
+    }
     assert words(answer.headers["access-control-allow-headers"]) == taken
     assert int(answer.headers["access-control-max-age"]) > 0

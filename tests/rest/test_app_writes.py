@@ -35,10 +35,20 @@ def test_what_get_answers_can_be_sent_back_as_another_node(api: Caller, cast: Ca
 
 def test_booleans_come_in_several_spellings(api: Caller, cast: Cast) -> None:
     path = f"/calendar/calendar/{cast.meetups}"
-    for sent, kept in ((False, False), (True, True), (0, False), (1, True), ("false", False), ("true", True), ("0", False), ("1", True)):
+    for sent, kept in (
+        (False, False),
+        (True, True),
+        (0, False),
+        (1, True),
+        ("false", False),
+        ("true", True),
+        ("0", False),
+        ("1", True),
+    ):
         assert api.post(path, {"allowComments": sent}).json()["allowComments"] is kept
-    for sent in ("yes", "", None, 2, -1, 1.5, [], {}, "TRUE FALSE"):
-        assert faults(api.post(path, {"allowComments": sent})) == {"allowComments": "INVALID_VALUE"}
+    wrong: tuple[Any, ...] = ("yes", "", None, 2, -1, 1.5, [], {}, "TRUE FALSE")
+    for value in wrong:
+        assert faults(api.post(path, {"allowComments": value})) == {"allowComments": "INVALID_VALUE"}
 
 
 @pytest.mark.parametrize("root", [None, "", 0, -1, "0", "-1"])
@@ -124,7 +134,9 @@ def test_a_parent_of_another_kind_is_no_parent(api: Caller, cast: Cast, witness:
     with witness.nothing():
         assert faults(api.post(FORUMS, {"name": "Lost", "parentId": other})) == {"parentId": "INVALID_PARENT"}
         assert faults(api.post(f"{FORUMS}/{cast.staff}", {"parentId": other})) == {"parentId": "INVALID_PARENT"}
-        assert faults(api.post(f"{FORUMS}/{cast.staff}", {"copyPermissionsFrom": other})) == {"copyPermissionsFrom": "INVALID_VALUE"}
+        assert faults(api.post(f"{FORUMS}/{cast.staff}", {"copyPermissionsFrom": other})) == {
+            "copyPermissionsFrom": "INVALID_VALUE"
+        }
 
 
 def test_a_name_is_needed_and_each_resource_says_so_with_its_own_code(api: Caller, witness: Witness) -> None:
@@ -143,8 +155,9 @@ def test_a_name_is_needed_and_each_resource_says_so_with_its_own_code(api: Calle
 
 def test_names_have_a_length_and_no_controls(api: Caller, witness: Witness) -> None:
     with witness.nothing():
-        for name in ("x" * 256, "a\x00b", "a\nb", "a\x7fb", "a\x85b", "a\u2028b", 7, None, True, ["x"], {"x": 1}):
+        for name in ("x" * 256, "a\x00b", "a\nb", "a\x7fb", "a\x85b", "a\u2028b", 7, True, ["x"], {"x": 1}):
             assert faults(api.post(FORUMS, {"name": name})) == {"name": "INVALID_VALUE"}, repr(name)
+        assert faults(api.post(FORUMS, {"name": None})) == {"name": "NO_TITLE"}
     assert api.post(FORUMS, {"name": f"  {'é' * 255}  "}).json()["name"] == "é" * 255
     assert api.post(FORUMS, {"name": "\U0001f30d <b>\"'&</b>"}).json()["name"] == "\U0001f30d <b>\"'&</b>"
 

@@ -41,7 +41,10 @@ WANTED = {"name": "Gated", "permissions": {"view": "*", "read": ["3", "4"], "add
         (JSON, f"\r\n\t {json.dumps(WANTED)} \n"),
         (FORM, "name=Gated&permissions[view]=*&permissions[read][0]=3&permissions[read][1]=4&permissions[add][]=3&minContent=2"),
         (FORM, "permissions[read][1]=4&permissions[read][0]=3&minContent=2&name=Gated&permissions[view]=*&permissions[add][7]=3"),
-        (FORM, "name=G%61ted&permissions%5Bview%5D=%2A&permissions[read][]=3&permissions[read][]=4&permissions[add][]=3&minContent=2"),
+        (
+            FORM,
+            "name=G%61ted&permissions%5Bview%5D=%2A&permissions[read][]=3&permissions[read][]=4&permissions[add][]=3&minContent=2",
+        ),
         (FORM, json.dumps(WANTED)),
         (FORM, urlencode({"json": json.dumps(WANTED)})),
         (FORM, urlencode({"data": f" {json.dumps(WANTED)}"})),
@@ -67,10 +70,21 @@ def test_an_empty_body_is_an_empty_object_of_whatever_type(content_type: bytes) 
 
 @pytest.mark.parametrize(
     "content_type",
-    [b"", b"text/plain", b"text/json", b"application/xml", b"application/octet-stream", b"image/png", b"multipart/form-data", b"\xff", b"json", b"x" * 999],
+    [
+        b"",
+        b"text/plain",
+        b"text/json",
+        b"application/xml",
+        b"application/octet-stream",
+        b"image/png",
+        b"multipart/form-data",
+        b"\xff",
+        b"json",
+        b"x" * 999,
+    ],
 )
 def test_a_body_of_another_type_is_not_read(content_type: bytes) -> None:
-    with pytest.raises(Refused, match="^UNSUPPORTED_MEDIA_TYPE: .*application/json") as refused:
+    with pytest.raises(Refused, match=r"^UNSUPPORTED_MEDIA_TYPE: .*application/json") as refused:
         read(content_type, b'{"name": "News"}')
     assert len(refused.value.detail) < 400
 
@@ -130,7 +144,7 @@ MALFORMED_JSON = [
 
 @pytest.mark.parametrize("body", MALFORMED_JSON, ids=lambda body: repr(body[:24]))
 def test_json_that_is_none_is_refused(body: bytes) -> None:
-    with pytest.raises(Refused, match="^MALFORMED_REQUEST: ") as refused:
+    with pytest.raises(Refused, match=r"^MALFORMED_REQUEST: ") as refused:
         read(JSON, body)
     assert len(refused.value.detail) < 400
 
@@ -155,10 +169,11 @@ MALFORMED_FORMS = [
 
 @pytest.mark.parametrize("body", MALFORMED_FORMS, ids=lambda body: repr(body[:24]))
 def test_a_form_that_cannot_be_read_is_refused_in_body_and_query_alike(body: bytes) -> None:
-    for reading in (lambda: read(FORM, body), lambda: from_query(body)):
-        with pytest.raises(Refused, match="^MALFORMED_REQUEST: ") as refused:
-            reading()
-        assert len(refused.value.detail) < 400
+    with pytest.raises(Refused, match=r"^MALFORMED_REQUEST: ") as in_body:
+        read(FORM, body)
+    with pytest.raises(Refused, match=r"^MALFORMED_REQUEST: ") as in_query:
+        from_query(body)
+    assert max(len(in_body.value.detail), len(in_query.value.detail)) < 400
 
 
 @pytest.mark.parametrize(
@@ -172,15 +187,15 @@ def test_a_form_that_cannot_be_read_is_refused_in_body_and_query_alike(body: byt
         (b"multipart/form-data; boundary=other", multipart(('name="name"', "A"))[1]),
         (b"multipart/form-data; boundary=", multipart(('name="name"', "A"))[1]),
         (b"multipart/form-data; boundary=" + b"x" * 5000, b"--x\r\n"),
-        (b"multipart/form-data; boundary=x-y", b"--x-y\r\nContent-Disposition: form-data; name=\"name\"\r\n\r\n\xff\r\n--x-y--\r\n"),
+        (b"multipart/form-data; boundary=x-y", b'--x-y\r\nContent-Disposition: form-data; name="name"\r\n\r\n\xff\r\n--x-y--\r\n'),
         (b"multipart/form-data; boundary=x-y", b"--x-y\r\nno colon\r\n\r\nA\r\n--x-y--\r\n"),
-        (b"multipart/form-data; boundary=x-y", b"--x-y\r\nContent-Disposition: form-data; name=\"name\"\r\n\r\nunended"),
-        (b"multipart/form-data; boundary=x-y", b"--x-y\r\nContent-Disposition: form-data; name=\"name\"\r\n\r\nunended\r\n--x-y\r\n"),
+        (b"multipart/form-data; boundary=x-y", b'--x-y\r\nContent-Disposition: form-data; name="name"\r\n\r\nunended'),
+        (b"multipart/form-data; boundary=x-y", b'--x-y\r\nContent-Disposition: form-data; name="name"\r\n\r\nunended\r\n--x-y\r\n'),
         (b"multipart/form-data; boundary=x-y", b"not multipart at all"),
     ],
 )
 def test_a_multipart_body_that_cannot_be_read_is_refused(content_type: bytes, body: bytes) -> None:
-    with pytest.raises(Refused, match="^MALFORMED_REQUEST: "):
+    with pytest.raises(Refused, match=r"^MALFORMED_REQUEST: "):
         read(content_type, body)
 
 
@@ -188,7 +203,12 @@ def test_a_multipart_body_that_cannot_be_read_is_refused(content_type: bytes, bo
 
 
 def test_forms_make_the_same_record_as_json(api: Caller, cast: Cast, witness: Witness) -> None:
-    wanted = {"name": "Gated", "permissions": {"view": "*", "read": [MEMBERS, cast.patrons]}, "canSeeOthers": False, "parentId": None}
+    wanted = {
+        "name": "Gated",
+        "permissions": {"view": "*", "read": [MEMBERS, cast.patrons]},
+        "canSeeOthers": False,
+        "parentId": None,
+    }
     form = {
         "name": "Gated",
         "permissions[view]": "*",
@@ -234,15 +254,25 @@ def test_each_body_that_cannot_be_read_changes_nothing(api: Caller, cast: Cast, 
                     answer = api.post(path, content=body, headers={"Content-Type": content_type.decode()})
                     refusal(answer, 400, "MALFORMED_REQUEST")
         with witness.nothing():
-            refusal(api.post(path, content=b"<name>News</name>", headers={"Content-Type": "text/xml"}), 415, "UNSUPPORTED_MEDIA_TYPE")
+            refusal(
+                api.post(path, content=b"<name>News</name>", headers={"Content-Type": "text/xml"}), 415, "UNSUPPORTED_MEDIA_TYPE"
+            )
             refusal(api.post(path, content=b'{"name": "News"}'), 415, "UNSUPPORTED_MEDIA_TYPE")
     assert api.get(f"{FORUMS}/{cast.news}").json()["name"] == "News"
 
 
 def test_a_delete_reads_its_body_like_every_write(api: Caller, cast: Cast, witness: Witness) -> None:
     with witness.nothing():
-        refusal(api.delete(f"{FORUMS}/{cast.betas}", content=b"{", headers={"Content-Type": "application/json"}), 400, "MALFORMED_REQUEST")
-        refusal(api.delete(f"{FORUMS}/{cast.betas}", content=b"x", headers={"Content-Type": "text/plain"}), 415, "UNSUPPORTED_MEDIA_TYPE")
+        refusal(
+            api.delete(f"{FORUMS}/{cast.betas}", content=b"{", headers={"Content-Type": "application/json"}),
+            400,
+            "MALFORMED_REQUEST",
+        )
+        refusal(
+            api.delete(f"{FORUMS}/{cast.betas}", content=b"x", headers={"Content-Type": "text/plain"}),
+            415,
+            "UNSUPPORTED_MEDIA_TYPE",
+        )
 
 
 def test_the_body_of_a_read_is_not_looked_at(api: Caller, cast: Cast) -> None:

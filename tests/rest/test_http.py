@@ -110,7 +110,9 @@ def test_a_refusal_becomes_a_problem_document(message: str) -> None:
 
 
 def test_every_fault_is_listed_with_its_field_code_and_message() -> None:
-    refused = refuse_faults((Fault("name", "NO_TITLE", "name is needed.", "1L364/2"), Fault("theme", "INVALID_VALUE", "theme must be one.")))
+    refused = refuse_faults(
+        (Fault("name", "NO_TITLE", "name is needed.", "1L364/2"), Fault("theme", "INVALID_VALUE", "theme must be one."))
+    )
     _, body = problem(refused, "", "")
     document = json.loads(body)
     assert (document["errorCode"], document["errorMessage"]) == ("1L364/2", "NO_TITLE")

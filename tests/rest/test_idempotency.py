@@ -46,14 +46,18 @@ def other_worker(settings: Settings, clock: Clock, api: Caller) -> Iterator[Call
     gate.store.close()
 
 
-def test_a_create_sent_again_answers_the_same_bytes_and_makes_nothing(api: Caller, cast: Cast, witness: Witness, clock: Clock) -> None:
+def test_a_create_sent_again_answers_the_same_bytes_and_makes_nothing(
+    api: Caller, cast: Cast, witness: Witness, clock: Clock
+) -> None:
     with witness.news() as news:
         first = api.post(FORUMS, BODY, headers=token("a-1"))
     assert len(news()) == 1
     clock.move(hours=23)
     with witness.nothing():
         assert same(first, api.post(FORUMS, BODY, headers=token("a-1")))
-        assert same(first, api.post(f"{FORUMS}/", dict(reversed(BODY.items())), headers=token("a-1"))), "the order of members means nothing"
+        assert same(first, api.post(f"{FORUMS}/", dict(reversed(BODY.items())), headers=token("a-1"))), (
+            "the order of members means nothing"
+        )
 
 
 def test_the_answer_survives_a_restart_and_is_known_to_every_worker(api: Caller, other_worker: Caller, witness: Witness) -> None:
@@ -138,7 +142,7 @@ def test_a_key_is_one_to_255_visible_characters(api: Caller, witness: Witness) -
         for text in ("", "x" * 256, "two words", "tab\tbed", "é"):
             document = refusal(api.post(FORUMS, BODY, headers=token(text)), 400, "INVALID_HEADER")
             assert "Idempotency-Key" in document["detail"]
-    for text in ("x" * 255, "\"quoted\"", "!~'\\%00", "0"):
+    for text in ("x" * 255, '"quoted"', "!~'\\%00", "0"):
         first = api.post(FORUMS, BODY, headers=token(text))
         assert same(first, api.post(FORUMS, BODY, headers=token(text)))
 
@@ -146,7 +150,7 @@ def test_a_key_is_one_to_255_visible_characters(api: Caller, witness: Witness) -
 def test_while_the_first_is_running_the_second_is_told_to_wait(api: Caller, gate: Gate, witness: Witness) -> None:
     """The writer is kept busy, so that the first request is certainly under way when the second one comes."""
     busy = threading.Event()
-    held = gate.store.write(lambda tx: busy.wait(30))
+    held = gate.store.write(lambda _: busy.wait(30))
     release = threading.Timer(0.3, busy.set)
     release.start()
     with witness.news() as news:
@@ -166,7 +170,11 @@ def test_many_at_once_make_one_record(caller: MakeCaller, settings: Settings, cl
     answers: list[httpx.Response] = []
     with witness.news() as news:
         asking = [
-            threading.Thread(target=lambda w=worker: answers.extend(w.together(*(w.sending("POST", FORUMS, json=BODY, headers=token("a-1")) for _ in range(10)))))
+            threading.Thread(
+                target=lambda w=worker: answers.extend(
+                    w.together(*(w.sending("POST", FORUMS, json=BODY, headers=token("a-1")) for _ in range(10)))
+                )
+            )
             for worker in (here, there)
         ]
         for thread in asking:
@@ -190,6 +198,8 @@ def test_over_http_and_across_a_real_restart_the_answer_is_the_same(service: Ser
     assert same(first, service.call("POST", "/calendar/calendar", text, token("a-1"), json={"name": "Once"}))
     address = service.address
     assert service.terminate() == 0
-    again = api.post("/calendar/calendar", {"name": "Once"}, headers=token("a-1") | {"Host": address.removeprefix("http://")}, key=text)
+    again = api.post(
+        "/calendar/calendar", {"name": "Once"}, headers=token("a-1") | {"Host": address.removeprefix("http://")}, key=text
+    )
     # The gate of this test keeps a time of its own, in which the answer is not yet a day old.
     assert same(first, again)

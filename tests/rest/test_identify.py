@@ -41,11 +41,19 @@ def test_a_key_is_found_in_every_form_of_the_contract(headers: dict[str, str]) -
 
 
 @pytest.mark.parametrize(
-    "headers", [{}, {"Authorization": ""}, {"Authorization": KEY}, {"Authorization": f"Token {KEY}"}, {"X-API-Key": ""}, {"Cookie": f"key={KEY}"}]
+    "headers",
+    [
+        {},
+        {"Authorization": ""},
+        {"Authorization": KEY},
+        {"Authorization": f"Token {KEY}"},
+        {"X-API-Key": ""},
+        {"Cookie": f"key={KEY}"},
+    ],
 )
 def test_what_is_no_form_of_the_contract_is_no_key(headers: dict[str, str]) -> None:
     raw = {name.lower().encode(): value.encode() for name, value in headers.items()}
-    with pytest.raises(Refused, match="^NO_API_KEY: .*Bearer"):
+    with pytest.raises(Refused, match=r"^NO_API_KEY: .*Bearer"):
         presented_key(raw, b"", in_url=False)
 
 

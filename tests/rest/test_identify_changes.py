@@ -63,7 +63,12 @@ def test_a_key_ends_at_its_expiry_to_the_second(workers: list[Caller], key: Make
 def test_a_grant_given_or_taken_holds_from_the_next_request_on(workers: list[Caller], key: MakeKey, run: Run) -> None:
     text = key([])
     number = number_of(run, text)
-    for change, status in (({"grant": "forums.list"}, 200), ({"ungrant": "forums.list"}, 403), ({"grants": ["*"]}, 200), ({"grants": []}, 403)):
+    for change, status in (
+        ({"grant": "forums.list"}, 200),
+        ({"ungrant": "forums.list"}, 403),
+        ({"grants": ["*"]}, 200),
+        ({"grants": []}, 403),
+    ):
         run("keys.update", number, **change)
         assert statuses(workers, text) == {status}, change
 

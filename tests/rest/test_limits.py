@@ -110,10 +110,14 @@ def test_an_address_is_throttled_with_its_ipv6_network(caller: MakeCaller, first
 # --- requests, per key --------------------------------------------------------------------------------------------
 
 
-def test_a_key_has_so_many_requests_a_minute_and_every_answer_says_how_many_are_left(api: Caller, key: MakeKey, witness: Witness) -> None:
+def test_a_key_has_so_many_requests_a_minute_and_every_answer_says_how_many_are_left(
+    api: Caller, key: MakeKey, witness: Witness
+) -> None:
     text = key(["calendars.list", "calendars.create"], rateLimit=5)
     for remaining, (method, path, status) in enumerate(
-        reversed([("GET", LIST, 200), ("HEAD", LIST, 200), ("POST", LIST, 400), ("GET", "/forums/forums", 403), ("GET", "/nowhere", 404)])
+        reversed(
+            [("GET", LIST, 200), ("HEAD", LIST, 200), ("POST", LIST, 400), ("GET", "/forums/forums", 403), ("GET", "/nowhere", 404)]
+        )
     ):
         answer = api(method, path, key=text)
         assert answer.status_code == status
@@ -185,7 +189,14 @@ class Redis:
         return f"redis://127.0.0.1:{self.port}/0"
 
     def start(self) -> None:
-        options = {"port": self.port, "bind": "127.0.0.1", "save": "", "appendonly": "no", "dir": self._folder, "loglevel": "warning"}
+        options = {
+            "port": self.port,
+            "bind": "127.0.0.1",
+            "save": "",
+            "appendonly": "no",
+            "dir": self._folder,
+            "loglevel": "warning",
+        }
         words = [str(word) for name, value in options.items() for word in (f"--{name}", value)]
         self._process = subprocess.Popen(["redis-server", *words], stdout=subprocess.DEVNULL)
         deadline = time.monotonic() + 10

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -17,6 +18,7 @@ from trellis.core.gate import Gate
 from trellis.rest import log as request_log
 from trellis.store import journal
 from trellis.store.journal import Request
+from trellis.store.transaction import Transaction
 
 BAD = "trl_00000000_000000000000000000000000000000000000000"
 
@@ -31,7 +33,9 @@ def key_named(run: Run, name: str) -> dict[str, Any]:
     return dict(found)
 
 
-def test_a_row_tells_what_was_asked_by_whom_and_what_came_of_it(api: Caller, cast: Cast, witness: Witness, run: Run, clock: Clock) -> None:
+def test_a_row_tells_what_was_asked_by_whom_and_what_came_of_it(
+    api: Caller, cast: Cast, witness: Witness, run: Run, clock: Clock
+) -> None:
     number = key_named(run, "Everything")["id"]
     api.get("/forums/forums/?search=secret+plans&page=1", headers={"X-Request-Id": "r-1"})
     clock.move(seconds=1)
@@ -90,7 +94,13 @@ def test_nothing_is_written_before_the_answer_and_everything_in_batches_after_it
 ) -> None:
     monkeypatch.setattr(request_log, "_BATCH", 10)
     batches: list[int] = []
-    monkeypatch.setattr(journal, "log_requests", lambda tx, batch, write=journal.log_requests: (batches.append(len(batch)), write(tx, batch)))
+    write = journal.log_requests
+
+    def counted(tx: Transaction, batch: Sequence[Request]) -> None:
+        batches.append(len(batch))
+        write(tx, batch)
+
+    monkeypatch.setattr(journal, "log_requests", counted)
     for _ in range(25):
         api.get("/core/hello")
     assert witness.requests() == []
@@ -100,7 +110,12 @@ def test_nothing_is_written_before_the_answer_and_everything_in_batches_after_it
 
 
 def test_odd_texts_are_kept_as_they_can_be(api: Caller, witness: Witness) -> None:
-    for method, path in (("X" * 500, "/forums/forums"), ("GET", "/" + "a" * 4000), ("GET", "/forums%00forums"), ("GET", "/%F0%9F%8C%8D'")):
+    for method, path in (
+        ("X" * 500, "/forums/forums"),
+        ("GET", "/" + "a" * 4000),
+        ("GET", "/forums%00forums"),
+        ("GET", "/%F0%9F%8C%8D'"),
+    ):
         api(method, path)
     api.get("/forums/forums", address="2001:db8::1")
     rows = flushed(api, witness)
@@ -120,7 +135,9 @@ def test_a_key_whose_requests_are_not_logged_leaves_no_row(api: Caller, key: Mak
     assert len(flushed(api, witness)) == 1
 
 
-def test_the_last_use_of_a_key_is_written_at_most_once_a_minute(api: Caller, key: MakeKey, run: Run, witness: Witness, clock: Clock) -> None:
+def test_the_last_use_of_a_key_is_written_at_most_once_a_minute(
+    api: Caller, key: MakeKey, run: Run, witness: Witness, clock: Clock
+) -> None:
     text = key([], name="Used")
     assert key_named(run, "Used")["lastUsedAt"] is None
     api.get("/forums/forums", key=text)
@@ -197,7 +214,9 @@ def test_kept_answers_go_after_a_day(api: Caller, witness: Witness, clock: Clock
 # --- by itself ----------------------------------------------------------------------------------------------------
 
 
-def test_a_log_that_cannot_be_written_stops_no_request(api: Caller, gate: Gate, witness: Witness, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_log_that_cannot_be_written_stops_no_request(
+    api: Caller, gate: Gate, witness: Witness, caplog: pytest.LogCaptureFixture
+) -> None:
     gate.store.write(lambda tx: tx.connection.execute(sa.text("ALTER TABLE requests RENAME TO away"))).result(10)
     api.get("/core/hello")
     with caplog.at_level(logging.ERROR):

@@ -7,6 +7,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg import sql
 
 from tests.cast import Cast, MakeKey, Run
 from tests.doors import MakeService
@@ -30,7 +31,8 @@ def everything_kept(settings: Settings) -> Iterator[bytes]:
         tables = connection.execute("SELECT schemaname, tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
         assert len(tables) >= 7
         for schema, table in tables:
-            for (row,) in connection.execute(f'SELECT t::text FROM "{schema}"."{table}" AS t'):  # type: ignore[arg-type]  # names from the catalogue
+            rows = sql.SQL("SELECT t::text FROM {} AS t").format(sql.Identifier(schema, table))
+            for (row,) in connection.execute(rows):
                 yield row.encode()
 
 
@@ -44,7 +46,12 @@ def plant(service: Service, good: str, planted: str, cast: Cast) -> list[int]:
         ("GET", f"/forums/forums/{planted}", {}, {}),
         ("GET", f"/{planted}/{planted}", {}, {}),
         ("GET", f"/forums/forums?{planted}={planted}", {}, {}),
-        ("GET", "/forums/forums", {"X-API-Key": planted, "Cookie": planted, "User-Agent": planted, "Referer": f"https://x.example/?key={planted}"}, {}),
+        (
+            "GET",
+            "/forums/forums",
+            {"X-API-Key": planted, "Cookie": planted, "User-Agent": planted, "Referer": f"https://x.example/?key={planted}"},
+            {},
+        ),
         ("GET", "/forums/forums", {"Authorization": f"Basic {basic}"}, {}),
         ("GET", "/forums/forums", {"Authorization": f"Bearer {planted}"}, {}),
         ("GET", "/forums/forums", {"Authorization": f"Digest {planted}"}, {}),
@@ -62,7 +69,12 @@ def plant(service: Service, good: str, planted: str, cast: Cast) -> list[int]:
         ("DELETE", f"{forum}?deleteChildrenOrMove={planted}", {}, {}),
         (planted[:12].upper().replace("_", "-"), forum, {"Content-Type": "text/plain"}, {"content": planted}),
     ]
-    return [service.call(method, path, None if "Authorization" in headers or "X-API-Key" in headers else good, headers, **body).status_code for method, path, headers, body in requests]
+    return [
+        service.call(
+            method, path, None if "Authorization" in headers or "X-API-Key" in headers else good, headers, **body
+        ).status_code
+        for method, path, headers, body in requests
+    ]
 
 
 def test_no_key_and_no_password_is_kept_in_the_database_or_the_logs(

@@ -8,8 +8,11 @@ from typing import Final
 import pytest
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
-from tests.cast import Cast, MakeKey, Run
+from tests.cast import Cast, MakeKey, Run, gather
+from tests.conftest import runner, settings_for
 from tests.service import Service
+from trellis.compose import compose
+from trellis.settings import Settings
 
 _BROWSER: Final = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 _QUIET: Final = "--disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"
@@ -17,8 +20,34 @@ _QUIET: Final = "--disable-quic --no-first-run --disable-background-networking -
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(_BROWSER is None, reason="no browser is installed; scripts/browser says how"),
-    pytest.mark.parametrize("engine", ["sqlite"], indirect=True),
 ]
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """Settings for a database that all these tests share: starting a service takes longer than most of them."""
+    return settings_for(f"sqlite:///{tmp_path_factory.mktemp('reference') / 'trellis.db'}")
+
+
+@pytest.fixture(scope="module")
+def service(house: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """The service in a process of its own."""
+    with Service(house, tmp_path_factory.mktemp("service")) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def run(house: Settings, service: Service) -> Iterator[Run]:
+    """Run an operation as the terminal, in the service's database."""
+    gate = compose(house)
+    yield runner(gate)
+    gate.store.close()
+
+
+@pytest.fixture(scope="module")
+def cast(run: Run) -> Cast:
+    """The named cast."""
+    return gather(run)
 
 
 @pytest.fixture(scope="module")

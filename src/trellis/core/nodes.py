@@ -122,7 +122,7 @@ def _expect(act: Act, before: Mapping[str, Any]) -> None:
 
 
 def _create(kind: NodeKind, act: Act) -> Outcome:
-    given = required((kind.name_field,), act.given, recode=kind.code_of)
+    given = required((kind.name_field, *kind.fields), act.given, recode=kind.code_of)
     place = judge_place(act.tx, kind, given, None)
     defaults = {f.name: f.default for f in kind.fields}
     fields, faults = _settled_fields(kind, given, defaults)

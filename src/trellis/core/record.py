@@ -29,11 +29,11 @@ def record(tx: Transaction, kind: NodeKind, node: Node, community_url: str) -> d
 
 def written(kind: NodeKind, node: Node, above: str, community_url: str) -> dict[str, Any]:
     """Write one node as callers see it; `above` is the path of its parent with ' > ' behind it, or ""."""
-    name, fields, permissions = node.name, node.fields, node.permissions
+    name, fields, permissions, words = node.name, node.fields, node.permissions, slug(node.name)
     record: dict[str, Any] = {
         "id": node.id,
         "name": name,
-        "url": f"{community_url}/{kind.name}/{node.id}-{slug(name)}/",
+        "url": f"{community_url}/{kind.name}/{node.id}{words and '-'}{words}/",
     }
     if kind.tree:
         record["parentId"] = node.parent_id
@@ -54,6 +54,6 @@ def written(kind: NodeKind, node: Node, above: str, community_url: str) -> dict[
 
 @lru_cache(maxsize=4096)
 def slug(name: str) -> str:
-    """Write a name for an address: `Frühe Hilfe!` → `fruhe-hilfe`; letters outside ASCII without a base fall away."""
+    """Write a name for an address: `Frühe Hilfe!` → `fruhe-hilfe`; "" where no letter has a base in ASCII."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
-    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:80].rstrip("-") or "-"
+    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:80].rstrip("-")

@@ -67,7 +67,6 @@ class Text:
     shortest: int = 0
     lines: bool = False
     missing: str = "INVALID_VALUE"
-    pattern: str | None = None
 
     @property
     def widget(self) -> str:
@@ -75,7 +74,7 @@ class Text:
 
     def parse(self, raw: Any) -> str:
         if not isinstance(raw, str):
-            raise Invalid(f"must be text, not {shown(raw)}.")
+            raise Invalid(f"must be text, not {shown(raw)}.", self.missing if raw is None else "INVALID_VALUE")
         value = raw.strip()
         if found := (_CONTROLS_BUT_LINES if self.lines else _CONTROLS).search(value):
             raise Invalid(f"must not hold control characters; U+{ord(found[0]):04X} stands at {found.start()}.")
@@ -574,13 +573,14 @@ def read(fields: Iterable[Field], raw: Mapping[str, Any], *, recode: Callable[[s
 
 
 def _unknown(name: str, known: Mapping[str, Field]) -> str:
-    near = get_close_matches(name, [n for n, f in known.items() if not f.read_only], 1)
-    hint = (
-        f" Did you mean {near[0]}?"
-        if near
-        else f" Known here: {', '.join(sorted({f.name for f in known.values() if not f.read_only}))}."
-    )
-    return f"There is no parameter {shown(name)}.{hint}"
+    writable = {n: f for n, f in known.items() if not f.read_only}
+    if near := get_close_matches(name, writable, 1):
+        hint = f"Did you mean {near[0]}?"
+    elif writable:
+        hint = f"Known here: {', '.join(sorted({f.name for f in writable.values()}))}."
+    else:
+        hint = "This operation takes none."
+    return f"There is no parameter {shown(name)}. {hint}"
 
 
 def required(fields: Iterable[Field], given: Given, *, recode: Callable[[str], str] = lambda _: "") -> Given:

@@ -11,6 +11,7 @@ BLOGS: Final = NodeKind(
     title="Blogs",
     application="Blogs",
     path="/blog/blogs",
+    example="Notes from the greenhouse",
     doc="A member's or a team's own pages. Made and changed in the administration panel only.",
     code="B366",
     over_rest=("delete",),

@@ -12,6 +12,7 @@ CALENDARS: Final = NodeKind(
     application="Calendar",
     path="/calendar/calendar",
     also=("/calendar/calendars",),
+    example="Workshops",
     doc="Where events are announced. Calendars are an ordered list.",
     code="L364",
     fields=(

@@ -12,6 +12,7 @@ CATEGORIES: Final = NodeKind(
     application="Downloads",
     path="/downloads/category",
     also=("/downloads/categories",),
+    example="Planting plans",
     doc="Where files are offered for download. Categories stand in a tree.",
     code="D365",
     tree=True,

@@ -23,6 +23,7 @@ FORUMS: Final = NodeKind(
     title="Forums",
     application="Forums",
     path="/forums/forums",
+    example="Garden diaries",
     doc="Where people start topics and answer them. Forums stand in a tree.",
     code="F363",
     codes={"delete": "1S359/1"},

@@ -52,6 +52,7 @@ GROUPS: Final = NodeKind(
     title="Groups",
     application="Core",
     path="/core/groups",
+    example="Master gardeners",
     doc="Members are sorted into groups, and permissions are given to groups. Made and changed in the administration panel only.",
     code="C358",
     codes={"delete": "1C358/2", "NO_TITLE": "1C358/4"},

@@ -86,6 +86,7 @@ class Exchange:
     operation: str | None = None
     bearer: Bearer | None = None
     allowance: Allowance | None = None
+    logged: bool = True
 
 
 class Rest:
@@ -150,6 +151,7 @@ class Rest:
             head, _, target = exchange.path.rpartition("/")
             table = self._with_id.get(head)
         if table is None and exchange.path in self.reference:
+            exchange.logged = False  # reading the reference is no request of the API
             return self._page(exchange)
         if exchange.method == "OPTIONS" and table is not None:
             return self._options(table)
@@ -383,7 +385,7 @@ class Rest:
 
     def _note(self, exchange: Exchange, status: int, error: str | None, started: int) -> None:
         bearer = exchange.bearer
-        if bearer is not None and not bearer.log_requests:
+        if not exchange.logged or (bearer is not None and not bearer.log_requests):
             return
         self.books.note(
             Request(

@@ -1,0 +1,111 @@
+"""Sweeps over every door: each operation stands in the OpenAPI document, the reference and the command line, and does the same."""
+
+from typing import Any, Final
+
+import orjson
+import pytest
+from typer.testing import CliRunner
+
+from tests.caller import Caller
+from tests.cast import Run
+from tests.service import environment
+from tests.witness import Event, Witness
+from trellis.cli.app import app
+from trellis.compose import catalogue_of
+from trellis.core.operation import Operation
+from trellis.kinds import KINDS
+from trellis.rest.http import Route, routes
+from trellis.settings import Settings
+
+CATALOGUE: Final = catalogue_of(KINDS)
+NAMES: Final = frozenset(operation.name for operation in CATALOGUE.grantable)
+ROUTES: Final = [route for route in routes(CATALOGUE) if route.operation.name in NAMES]
+OWN: Final = {"id", "url", "position", "path", "createdAt", "updatedAt"}  # what differs between two records made alike
+
+
+def test_there_are_nineteen() -> None:
+    assert len(NAMES) == len(ROUTES) == 19
+
+
+def test_each_stands_in_the_openapi_document_where_it_is_served(api: Caller) -> None:
+    document = api.get("/openapi.json", key=None).json()
+    told = {
+        (operation["operationId"], method.upper(), path)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+        if isinstance(operation, dict) and "operationId" in operation
+    }
+    assert told == {(route.operation.name, route.method, route.path) for route in routes(CATALOGUE)}
+    for route in ROUTES:
+        written = document["paths"][route.path][route.method.lower()]
+        assert written["x-required-grant"] == route.operation.name
+        assert {str(route.status), "401", "403", "429"} <= set(written["responses"])
+        assert written.get("security", document["security"])
+
+
+def test_each_stands_in_the_reference_with_an_example(api: Caller) -> None:
+    page = api.get("/docs", key=None).text
+    for route in ROUTES:
+        assert f'id="{route.operation.name}"' in page
+        assert route.path.replace("{id}", "") in page
+
+
+def test_each_is_listed_by_trellis_routes() -> None:
+    result = CliRunner().invoke(app, ["routes", "--json"])
+    assert result.exit_code == 0, result.output
+    listed = {row["operation"]: (row["method"], row["path"], row["access"]) for row in orjson.loads(result.stdout)}
+    assert {name: row for name, row in listed.items() if row[2] == "granted"} == {
+        route.operation.name: (route.method, route.path, "granted") for route in ROUTES
+    }
+
+
+def target_of(operation: Operation, run: Run) -> int | None:
+    if not operation.has_target or operation.kind is None:
+        return None
+    return int(run(operation.kind.operation("create"), name="Twin")["id"])
+
+
+def over_rest(api: Caller, route: Route, target: int | None) -> Any:
+    body = {"json": {"name": "By any door"}} if route.method == "POST" else {}
+    answer = api(route.method, route.path.replace("{id}", str(target)), **body)
+    assert answer.status_code == route.status, answer.text
+    return answer.json()
+
+
+def at_the_terminal(settings: Settings, operation: Operation, target: int | None) -> Any:
+    parameters = [*([f"id={target}"] if target else []), *(["name=By any door"] if operation.verb in {"create", "update"} else [])]
+    result = CliRunner(env=environment(settings)).invoke(app, ["run", operation.name, *parameters, "--json"])
+    assert result.exit_code == 0, result.output
+    return orjson.loads(result.stdout)
+
+
+def alike(record: Any) -> Any:
+    return {name: value for name, value in record.items() if name not in OWN} if isinstance(record, dict) else record
+
+
+def essence(event: Event) -> Event:
+    """Give what an event says apart from who, when, and which of two twins."""
+    passing = {"seq", "at", "actor", "requestId", "resourceId"}
+    return {name: alike(value) if name in {"before", "after"} else value for name, value in event.items() if name not in passing}
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation.name)
+def test_each_does_the_same_at_the_terminal_and_leaves_the_same_event(
+    api: Caller, run: Run, witness: Witness, settings: Settings, route: Route
+) -> None:
+    operation = route.operation
+    with witness.news() as news:
+        twins = target_of(operation, run), target_of(operation, run)
+    made = len(news())
+    with witness.news() as news:
+        one, other = over_rest(api, route, twins[0]), at_the_terminal(settings, operation, twins[1])
+    if operation.verb == "list":
+        assert one == other
+    assert alike(one) == alike(other)
+    events = news()
+    assert len(events) == (2 if operation.writes else 0), made
+    if operation.writes:
+        assert essence(events[0]) == essence(events[1])
+        assert [event["actor"]["type"] for event in events] == ["key", "terminal"]
+        assert events[0]["requestId"]
+        assert events[1]["requestId"]

@@ -1,0 +1,117 @@
+"""A new kind is one declaration: with no other edit it is in every door, with its five operations, its grants and its events."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+import pytest
+
+from tests.caller import Caller, faults, refusal
+from tests.cast import Clock, Run
+from tests.conftest import runner
+from tests.house.galleries import GALLERIES
+from tests.service import environment
+from tests.witness import Witness
+from trellis.compose import compose
+from trellis.core.gate import Gate
+from trellis.core.kind import VERBS
+from trellis.kinds import KINDS
+from trellis.settings import Settings
+
+NAMES: Final = [f"galleries.{verb}" for verb in VERBS]
+PATH: Final = GALLERIES.path
+
+# Beside its declaration, a new kind needs one line: that in the list of kinds.
+LISTED: Final = """
+import trellis.kinds
+from tests.house.galleries import GALLERIES
+trellis.kinds.KINDS = (*trellis.kinds.KINDS, GALLERIES)
+from trellis.cli import main
+main()
+"""
+
+
+@pytest.fixture
+def gate(settings: Settings, clock: Clock) -> Iterator[Gate]:
+    """The house with one kind more."""
+    gate = compose(settings, (*KINDS, GALLERIES), clock)
+    yield gate
+    gate.store.close()
+
+
+@pytest.fixture
+def run(gate: Gate) -> Run:
+    return runner(gate)
+
+
+def test_its_five_operations_work_over_rest(api: Caller, witness: Witness) -> None:
+    with witness.news() as news:
+        made = api.post(PATH, {"name": "Summer", "cols": 5, "permissions": {"view": "*"}})
+        assert made.status_code == 201
+        number = made.json()["id"]
+        below = api.post(PATH, {"title": "Beach", "parentId": number}).json()
+        assert below["path"] == "Summer > Beach"
+        assert below["permissions"] == {"view": "*", "add": []}
+        assert api.get(f"{PATH}/{number}").json() == made.json()
+        assert [gallery["name"] for gallery in api.get(f"{PATH}?sortBy=position&parentId=root").json()["results"]] == ["Summer"]
+        assert api.post(f"{PATH}/{number}", {"comments": False}).json()["comments"] is False
+        assert faults(api.post(f"{PATH}/{number}", {"columns": 7, "colour": "red"})) == {
+            "columns": "INVALID_VALUE",
+            "colour": "UNKNOWN_PARAMETER",
+        }
+        refusal(api.delete(f"{PATH}/{number}"), 409, "HAS_CHILDREN")
+        assert api.delete(f"{PATH}/{number}?deleteChildrenOrMove=-1").content == b"null"
+        assert refusal(api.get(f"{PATH}/{number}"), 404, "INVALID_ID")["errorCode"] == "1G399/1"
+    assert [event["operation"] for event in news()] == [f"galleries.{verb}" for verb in ("create", "create", "update", "delete")]
+
+
+def test_its_operations_can_be_granted_one_by_one(api: Caller, run: Run) -> None:
+    assert set(NAMES) <= set(api.get("/core/hello").json()["key"]["operations"])
+    reader = run("keys.create", name="Reader", grants=["galleries.list"])["key"]
+    assert api.get(PATH, key=reader).status_code == 200
+    assert refusal(api.post(PATH, {"name": "Summer"}, key=reader), 403, "NO_PERMISSION")["missingOperation"] == "galleries.create"
+    assert run("keys.create", name="All", grants=["galleries.*"])["grants"] == sorted(NAMES)
+
+
+def test_a_group_that_goes_is_taken_out_of_its_permissions(api: Caller, run: Run, witness: Witness) -> None:
+    group = run("groups.create", name="Painters")["id"]
+    number = api.post(PATH, {"name": "Summer", "permissions": {"add": [group, 3]}}).json()["id"]
+    api.delete(f"/core/groups/{group}")
+    assert api.get(f"{PATH}/{number}").json()["permissions"]["add"] == [3]
+    assert witness.events()[-1]["touched"] == [{"resource": "galleries", "id": number, "how": "changed"}]
+    assert run("check.list")["problems"] == []
+
+
+def test_it_stands_in_the_openapi_document_and_in_the_reference(api: Caller) -> None:
+    document = api.get("/openapi.json", key=None).json()
+    told = {
+        operation["operationId"]
+        for methods in document["paths"].values()
+        for operation in methods.values()
+        if "operationId" in operation
+    }
+    assert set(NAMES) <= told
+    assert set(document["paths"][PATH]) >= {"get", "post"}
+    page = api.get("/docs", key=None).text
+    for text in (*NAMES, "Where pictures are shown.", "How many pictures stand side by side.", PATH):
+        assert text in page
+
+
+def test_it_is_in_the_command_line(api: Caller, settings: Settings, tmp_path: Path, witness: Witness) -> None:
+    def trellis(*arguments: str) -> Any:
+        there = environment(settings) | {"PYTHONPATH": str(Path(__file__).parents[2])}
+        done = subprocess.run([sys.executable, "-c", LISTED, *arguments], cwd=tmp_path, env=there, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr.decode()
+        return orjson.loads(done.stdout)
+
+    assert set(NAMES) <= {row["operation"] for row in trellis("routes", "--json")}
+    with witness.news() as news:
+        made = trellis("run", "galleries.create", "name=Winter", "cols=2", "permissions[view]=*", "--json")
+        key = trellis("keys", "create", "Painter", "--grant", "galleries.*", "--json")
+    assert (made["name"], made["columns"], made["permissions"]["view"]) == ("Winter", 2, "*")
+    assert key["grants"] == sorted(NAMES)
+    assert [event["operation"] for event in news()] == ["galleries.create", "keys.create"]
+    assert api.get(PATH, key=key["key"]).json()["results"][0]["name"] == "Winter"

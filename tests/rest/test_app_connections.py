@@ -1,0 +1,134 @@
+"""Over real connections: proxies, clients that go away, servers that are busy, and requests one behind another."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.caller import Caller, refusal
+from tests.cast import Cast, MakeKey
+from tests.doors import MakeService
+from tests.service import Service
+from tests.witness import Witness
+from trellis.asgi import Roof
+from trellis.compose import compose
+from trellis.settings import Settings
+
+FORUMS = "/forums/forums"
+BEHIND = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https", "Host": "api.forum.example"}
+
+
+def test_what_a_trusted_proxy_says_about_the_caller_is_believed(serve: MakeService, key: MakeKey, witness: Witness) -> None:
+    service = serve(trusted_proxies=("127.0.0.1", "10.0.0.0/8"))
+    bound = key("calendars.*", addresses=["203.0.113.0/24"])
+    made = service.call("POST", "/calendar/calendar", bound, BEHIND, json={"name": "Behind"})
+    assert made.status_code == 201
+    assert made.headers["location"] == f"https://api.forum.example/api/calendar/calendar/{made.json()['id']}"
+    chain = BEHIND | {"X-Forwarded-For": "198.51.100.1, 203.0.113.9, 10.1.2.3"}
+    assert service.call("GET", "/calendar/calendar", bound, chain).status_code == 200, "the last one that is no proxy of ours"
+    refusal(service.call("GET", "/calendar/calendar", bound), 403, "IP_ADDRESS_NOT_ALLOWED")
+    assert service.terminate() == 0
+    assert [row["address"] for row in witness.requests()] == ["203.0.113.9", "203.0.113.9", "127.0.0.1"]
+
+
+def test_what_anybody_else_says_is_not(service: Service, serve: MakeService, key: MakeKey, witness: Witness) -> None:
+    elsewhere = serve(trusted_proxies=("192.0.2.1",))
+    bound = key("calendars.*", addresses=["203.0.113.9"])
+    for reached in (service, elsewhere):
+        refusal(reached.call("GET", "/calendar/calendar", bound, BEHIND), 403, "IP_ADDRESS_NOT_ALLOWED")
+        assert reached.call("GET", "/core/hello", key([]), BEHIND).status_code == 200
+        assert reached.terminate() == 0
+    assert {row["address"] for row in witness.requests()} == {"127.0.0.1"}
+
+
+def test_a_client_that_goes_away_in_the_middle_of_its_body_changes_nothing(
+    service: Service, key: MakeKey, witness: Witness
+) -> None:
+    text = key("*")
+    head = f"POST /api{FORUMS} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {text}\r\nContent-Type: application/json\r\n"
+    with witness.nothing():
+        for framing in ("Content-Length: 100\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n10\r\n"):
+            with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:
+                connection.sendall(f'{head}{framing}{{"name": "Half'.encode())
+                time.sleep(0.1)
+        assert service.call("GET", FORUMS, text).json()["totalResults"] == 0
+    assert service.terminate() == 0
+    assert sorted((row["method"], row["status"]) for row in witness.requests()) == [("GET", 200), ("POST", 400), ("POST", 400)]
+    assert "Traceback" not in service.output
+
+
+def test_requests_may_follow_each_other_on_one_connection(service: Service, key: MakeKey, cast: Cast) -> None:
+    text = key("*")
+    end = f"HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {text}\r\n"
+    body = b'{"name": "Piped"}'
+    sent = b"".join(
+        (
+            f"HEAD /api{FORUMS}/{cast.news} {end}\r\n".encode(),
+            f"GET /api{FORUMS}/999 {end}\r\n".encode(),
+            f"POST /api/calendar/calendar {end}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+            + body,
+            f"OPTIONS /api{FORUMS} {end}\r\n".encode(),
+            f"PROPFIND /api{FORUMS} {end}\r\n".encode(),
+            f"GET /api{FORUMS}/{cast.news} {end}Connection: close\r\n\r\n".encode(),
+        )
+    )
+    answer = service.raw(sent)
+    statuses = [part.split(b" ", 1)[0] for part in answer.split(b"HTTP/1.1 ")[1:]]
+    assert statuses == [b"200", b"404", b"201", b"204", b"405", b"200"]
+    assert answer.count(b'"name":"News"') == 1, "HEAD has no body"
+
+
+def test_a_method_that_no_server_knows_is_refused_by_it(service: Service, key: MakeKey) -> None:
+    """The server in front of us reads no such request; that it answers, and goes on, is what can be asked for."""
+    answer = service.raw(f"BREW /api{FORUMS} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key('*')}\r\n\r\n".encode())
+    assert answer.startswith(b"HTTP/1.1 4")
+    assert service.call("GET", FORUMS, key("*")).status_code == 200
+
+
+# --- when the database is busy ------------------------------------------------------------------------------------
+
+
+@contextmanager
+def writing_elsewhere(settings: Settings) -> Iterator[None]:
+    """Hold the one write lock in another process's place."""
+    other = compose(settings)
+    begun, done = threading.Event(), threading.Event()
+
+    def hold(_tx: object) -> None:
+        begun.set()
+        done.wait(60)
+
+    held = other.store.write(hold)
+    assert begun.wait(10)
+    try:
+        yield
+    finally:
+        done.set()
+        held.result(10)
+        other.store.close()
+
+
+@pytest.fixture
+def hasty(settings: Settings, key: MakeKey) -> Iterator[Caller]:
+    """A worker that waits a second, and no longer, for its turn to write."""
+    hurried = settings.model_copy(update={"busy_timeout": 1})
+    gate = compose(hurried)
+    api = Caller(Roof(hurried, gate), key("*"))
+    yield api
+    api.close()
+    gate.store.close()
+
+
+def test_while_another_process_writes_reads_are_served_and_a_write_is_told_to_come_again(
+    hasty: Caller, settings: Settings, cast: Cast, witness: Witness
+) -> None:
+    with witness.nothing(), writing_elsewhere(settings):
+        assert hasty.get(f"{FORUMS}/{cast.news}").status_code == 200
+        answer = hasty.post(FORUMS, {"name": "Too soon"})
+        assert refusal(answer, 503, "BUSY")["errorCode"] == "4T104/1"
+        assert int(answer.headers["retry-after"]) >= 1
+        assert hasty.get(FORUMS).status_code == 200
+    assert hasty.post(FORUMS, {"name": "Now"}).status_code == 201

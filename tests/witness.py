@@ -26,9 +26,8 @@ class Witness:
     def rows(self) -> Rows:
         """Give all rows of all tables, the request log and the last use of keys left out."""
         with self._gate.store.reading() as tx:
-            return {
-                table.name: _rows(tx.connection, table) for table in METADATA.sorted_tables if table not in (requests, key_uses)
-            }
+            bookkeeping = (requests, key_uses)
+            return {table.name: _rows(tx.connection, table) for table in METADATA.sorted_tables if table not in bookkeeping}
 
     def requests(self) -> list[dict[str, Any]]:
         """Give the request log, the oldest first."""

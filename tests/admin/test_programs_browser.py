@@ -1,0 +1,215 @@
+"""Keys, requests and events in a real Chromium: the key journey with scripts, without, and by keyboard alone; and axe."""
+
+import re
+import time
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Error, Locator, Page, expect
+
+from tests.admin.browser import THEMES, WIDTHS, Theme, confirm, opened, overflow, sign_in, violations
+from tests.admin.conftest import LOGIN, PASSWORD
+from tests.cast import Cast, Run
+from tests.service import Service
+
+pytestmark = pytest.mark.browser
+
+
+def _new_key(page: Page) -> str:
+    text = page.locator("#new-key").inner_text()
+    assert re.fullmatch(r"trl_\w{8}_\w{38}", text)
+    return text
+
+
+def _see_request(page: Page, path: str) -> None:
+    """Open the log until a request is in it: it is written a second after it was answered."""
+    for _ in range(40):
+        page.goto("/admin/requests")
+        if page.locator("td.what", has_text=path).count():
+            return
+        time.sleep(0.25)
+    raise AssertionError(f"{path} has not come into the log")
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_a_key_from_the_grid_to_its_end(chrome: Browser, mira: int, service: Service, scripts: bool) -> None:
+    context = opened(chrome, service.address, scripts=scripts)
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    sign_in(page, LOGIN, PASSWORD)
+    page.get_by_role("link", name="API keys").click()
+    page.get_by_role("link", name="Make the first key").click()
+    confirm(page, PASSWORD)
+    page.get_by_label("Name").fill("Forum importer")
+    page.get_by_role("button", name="Calendars (tick or clear the row)").click()
+    expect(page.get_by_role("checkbox", name="Create a calendar")).to_be_checked()
+    expect(page.get_by_text("5 of 19 operations ticked")).to_be_visible()
+    page.get_by_role("button", name="Nothing").click()
+    expect(page.get_by_role("checkbox", name="Create a calendar")).not_to_be_checked()
+    page.get_by_role("checkbox", name="Create a forum").check()
+    expect(page.get_by_label("Name")).to_have_value("Forum importer")
+    page.get_by_role("button", name="Make the key").last.click()
+    text = _new_key(page)
+    assert f"{service.address}/api/core/hello" in page.locator("#curl").inner_text()
+    made = service.call("POST", "/forums/forums", text, json={"name": "From afar"})
+    assert made.status_code == 201
+    assert service.call("GET", "/forums/forums", text).status_code == 403
+    _see_request(page, "/api/forums/forums")
+    page.goto("/admin/requests?status=201")
+    page.locator("td.when a").click()
+    page.get_by_role("link", name="What it changed").click()
+    expect(page.get_by_role("heading", name="What was made")).to_be_visible()
+    page.get_by_role("link", name="The request it came from").click()
+    page.get_by_role("link", name="Forum importer").click()
+    expect(page.get_by_text("Asked for, and not granted")).to_be_visible()
+    page.get_by_role("link", name="Revoke").click()
+    page.get_by_label("Why").fill("The test is over")
+    page.get_by_role("button", name="Revoke the key").click()
+    expect(page.get_by_role("status")).to_contain_text("The key is revoked")
+    assert service.call("POST", "/forums/forums", text, json={"name": "Too late"}).status_code == 401
+    context.close()
+    assert said == []
+
+
+def test_a_shown_key_is_not_shown_again(chrome: Browser, mira: int, service: Service, run: Run) -> None:
+    context = opened(chrome, service.address)
+    page = context.new_page()
+    sign_in(page, LOGIN, PASSWORD)
+    page.goto("/admin/keys/new")
+    page.get_by_label("Name").fill("Once")
+    page.get_by_role("button", name="Make the key").last.click()
+    text = _new_key(page)
+    page.reload()
+    expect(page.get_by_role("heading", name="the key was shown already")).to_be_visible()
+    assert text not in page.content()
+    page.goto("/admin/keys")
+    with pytest.raises(Error, match="ERR_CACHE_MISS"):  # the browser asks whether to send the form again
+        page.go_back()
+    expect(page.locator("body")).not_to_contain_text(text)
+    context.close()
+    assert run("keys.list")["totalResults"] == 1
+
+
+def _tab_to(page: Page, wanted: Locator) -> None:
+    """Press Tab until something has the focus, and see that it can be seen."""
+    handle = wanted.element_handle()
+    for _ in range(120):
+        page.keyboard.press("Tab")
+        if handle.evaluate("element => element === document.activeElement"):
+            assert handle.is_visible()
+            return
+    raise AssertionError(f"Tab does not lead to {wanted}")
+
+
+def test_the_key_journey_by_keyboard_alone(chrome: Browser, mira: int, service: Service) -> None:
+    context = opened(chrome, service.address)
+    page = context.new_page()
+    page.goto("/admin/sign-in")
+    page.keyboard.type(LOGIN)
+    page.keyboard.press("Tab")
+    page.keyboard.type(PASSWORD)
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Overview").wait_for()
+    _tab_to(page, page.get_by_role("link", name="API keys"))
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="Make the first key").wait_for()
+    _tab_to(page, page.get_by_role("link", name="Make the first key"))
+    page.keyboard.press("Enter")
+    page.get_by_label("Name").wait_for()
+    _tab_to(page, page.get_by_label("Name"))
+    page.keyboard.type("By keyboard")
+    _tab_to(page, page.get_by_role("button", name="Read-only"))
+    page.keyboard.press("Enter")
+    _tab_to(page, page.get_by_role("checkbox", name="Create a forum"))
+    page.keyboard.press("Space")
+    expect(page.get_by_text("9 of 19 operations ticked")).to_be_visible()
+    _tab_to(page, page.get_by_label("Ends"))
+    page.keyboard.type("30")
+    _tab_to(page, page.get_by_role("button", name="Make the key").last)
+    page.keyboard.press("Enter")
+    page.locator("#new-key").wait_for()
+    text = _new_key(page)
+    _tab_to(page, page.get_by_role("button", name="Copy").first)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name=re.compile("Copied|Selected"))).to_be_visible()
+    assert service.call("POST", "/forums/forums", text, json={"name": "News"}).status_code == 201
+    _tab_to(page, page.get_by_role("link", name="I have copied it"))
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="Revoke").wait_for()
+    _tab_to(page, page.get_by_role("link", name="Revoke"))
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog", name="Revoke By keyboard").wait_for()
+    if not page.get_by_label("Why").evaluate("element => element === document.activeElement"):
+        _tab_to(page, page.get_by_label("Why"))
+    page.keyboard.type("Done")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_contain_text("The key is revoked")
+    assert service.call("GET", "/forums/forums", text).status_code == 401
+    context.close()
+
+
+def test_leaving_a_dialog_gives_the_focus_back(chrome: Browser, mira: int, service: Service, run: Run) -> None:
+    run("keys.create", name="Plugin")
+    context = opened(chrome, service.address)
+    page = context.new_page()
+    sign_in(page, LOGIN, PASSWORD)
+    page.goto("/admin/events")
+    link = page.locator("td.when a").first
+    link.click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("heading", name="What was made")).to_be_visible()
+    assert violations(page) == []
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    expect(link).to_be_focused()
+    context.close()
+
+
+_PAGES = (
+    *("/keys", "/keys?search=nothing", "/keys/new", "/keys/1", "/keys/1?operation=forums.delete", "/keys/1/edit"),
+    *("/keys/1/rotate", "/keys/1/revoke", "/keys/2", "/requests", "/requests?path=nowhere", "/requests?status=x", "/requests/1"),
+    *("/requests/2", "/events", "/events?resource=blogs&resourceId=99", "/events/{moved}", "/events/{deleted}"),
+)
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@pytest.mark.timeout(300)
+def test_axe_finds_nothing(chrome: Browser, mira: int, service: Service, run: Run, cast: Cast, events: Any) -> None:
+    text = run("keys.create", name="Importer", grants=["forums.*"], expires="30d", addresses=["127.0.0.1"])["key"]
+    run("keys.create", name="Spent")
+    run("keys.revoke", 2, reason="Leaked")
+    for method, path in (("POST", "/forums/forums"), ("GET", "/calendar/calendar"), ("GET", "/forums/forums")):
+        service.call(method, path, text, json={"name": "Olds"} if method == "POST" else None)
+    run("forums.update", cast.help, permissions={"view": [3]}, name="Aid", description="<p>Ask here.</p>")
+    moved = events()[-1]["seq"]
+    run("forums.delete", cast.news, deleteChildrenOrMove=-1)
+    first = opened(chrome, service.address)
+    page = first.new_page()
+    sign_in(page, LOGIN, PASSWORD)
+    _see_request(page, "/api/forums/forums")
+    state = first.storage_state()
+    found: dict[tuple[str, int, Theme], object] = {}
+    for width in WIDTHS:
+        for theme in THEMES:
+            context = opened(chrome, service.address, width=width, theme=theme, state=state)
+            page = context.new_page()
+            for path in _PAGES:
+                page.goto("/admin" + path.format(moved=moved, deleted=events()[-1]["seq"]))
+                if (wrong := violations(page)) or overflow(page):
+                    found[path, width, theme] = wrong or f"{overflow(page)} px too wide"
+            page.goto("/admin/keys/new")
+            page.get_by_role("button", name="Make the key").last.click(no_wait_after=True)
+            page.get_by_label("Name").fill("x" * 101)
+            page.get_by_role("button", name="Make the key").last.click()
+            page.get_by_role("alert").wait_for()
+            if wrong := violations(page):
+                found["faults", width, theme] = wrong
+            page.get_by_label("Name").fill("Long " + "x" * 90)
+            page.get_by_role("button", name="Make the key").last.click()
+            page.locator("#new-key").wait_for()
+            if (wrong := violations(page)) or overflow(page):
+                found["once", width, theme] = wrong or f"{overflow(page)} px too wide"
+            context.close()
+    first.close()
+    assert found == {}, "\n".join(f"{where}: {what}" for where, what in found.items())

@@ -181,7 +181,7 @@ sessions = sa.Table(
 )
 
 # Who tried to sign in: one row for an account, an address, or a browser that has signed in before.
-attempts = sa.Table(
+sign_ins = sa.Table(
     "sign_in_attempts",
     METADATA,
     sa.Column("subject", PLAIN, primary_key=True),

@@ -24,7 +24,7 @@ from trellis.store import nodes
 Rows = dict[tuple[str, int], dict[str, Any]]
 picks = st.integers(0, 30)
 kinds = st.sampled_from(["forums", "categories", "calendars"])
-OPTION = {"forums": "add", "categories": "add", "calendars": "add"}
+OPTION = "add"  # one that each of these kinds has
 
 
 class Community(RuleBasedStateMachine):
@@ -81,7 +81,7 @@ class Community(RuleBasedStateMachine):
     def change(self, kind: str, node: int, name: str, group: int | None, everyone: bool) -> None:
         if (target := self.pick(kind, node)) is not None:
             who = "*" if everyone else [3, *filter(None, [None if group is None else self.pick("groups", group)])]
-            self.attempt(f"{kind}.update", target, name=name, permissions={OPTION[kind]: who})
+            self.attempt(f"{kind}.update", target, name=name, permissions={OPTION: who})
 
     @rule(node=picks, redirect=st.booleans())
     def turn(self, node: int, redirect: bool) -> None:
@@ -112,6 +112,21 @@ class Community(RuleBasedStateMachine):
             self.events += 1
             assert self.rows() == before
             self.back.pop()
+
+    @rule(kind=kinds, ticked=st.lists(picks, min_size=1, max_size=3))
+    def lose_a_group_and_restore_it(self, kind: str, ticked: list[int]) -> None:
+        """A group comes back with every permission that it had."""
+        self.attempt("groups.create", None, name="Passing")
+        group = max(self.ids("groups"))
+        for number in ticked:
+            if (target := self.pick(kind, number)) is not None:
+                self.attempt(f"{kind}.update", target, permissions={OPTION: [3, group]})
+        self.attempt("groups.delete", group)
+        *_, (_, event, _, before) = self.back
+        self.run("events.restore", event)
+        self.events += 1
+        assert timeless(self.rows()) == timeless(before)
+        self.back.pop()
 
     def ids(self, kind: str) -> set[int]:
         return {id for name, id in self.rows() if name == kind}

@@ -1,5 +1,6 @@
 """A new kind is one declaration: with no other edit it is in every door, with its five operations, its grants and its events."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -103,7 +104,8 @@ def test_it_stands_in_the_openapi_document_and_in_the_reference(api: Caller) -> 
 
 def test_it_is_in_the_command_line(api: Caller, settings: Settings, tmp_path: Path, witness: Witness) -> None:
     def trellis(*arguments: str) -> Any:
-        there = environment(settings) | {"PYTHONPATH": str(Path(__file__).parents[2])}
+        root = Path(__file__).parents[2]
+        there = environment(settings) | {"PYTHONPATH": os.pathsep.join((str(root), str(root / "src")))}
         done = subprocess.run([sys.executable, "-c", LISTED, *arguments], cwd=tmp_path, env=there, capture_output=True, check=False)
         assert done.returncode == 0, done.stderr.decode()
         return orjson.loads(done.stdout)

@@ -175,7 +175,7 @@ _EVENT: Final = Several(
         Field("actor", _ACTOR, "Who ran it."),
         Field("requestId", OrNull(Text()), "The `X-Request-Id` of the request."),
         Field("idempotencyKey", OrNull(Text()), "The `Idempotency-Key` of the request, by which its sender knows it again."),
-        Field("reason", OrNull(Text(500)), "Why, as `X-Audit-Log-Reason` told."),
+        Field("reason", OrNull(Text(100_000)), "Why, as `X-Audit-Log-Reason` told."),
         Field("resource", Text(), "What it is about: the resource."),
         Field("resourceId", NodeId(nullable=True), "What it is about: the record's id."),
         Field("before", OrNull(Record()), "The record before; null for a new one."),

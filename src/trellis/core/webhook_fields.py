@@ -73,7 +73,7 @@ RECORD: Final = (
     Field("failingSince", Moment(nullable=True), "Since when every attempt has failed.", read_only=True),
     Field("lastAttemptAt", Moment(nullable=True), "When something was last sent.", read_only=True),
     Field("disabledAt", Moment(nullable=True), "When it was switched off.", read_only=True),
-    Field("disabledBecause", Text(), "Why the service switched it off by itself; else empty.", default="", read_only=True),
+    Field("disabledBecause", Text(500), "Why the service switched it off by itself; else empty.", default="", read_only=True),
     Field("oldSecretUntil", Moment(nullable=True), "Until when messages are signed with the old secret too.", read_only=True),
     Field("createdAt", Moment(), "When it was made.", read_only=True),
     Field("updatedAt", Moment(), "When it was last changed.", read_only=True),

@@ -13,8 +13,8 @@ from tests.witness import Event, Witness
 from trellis.cli.app import app
 from trellis.compose import catalogue_of
 from trellis.core.operation import Operation
+from trellis.core.route import Route, routes
 from trellis.kinds import KINDS
-from trellis.rest.http import Route, routes
 from trellis.settings import Settings
 
 CATALOGUE: Final = catalogue_of(KINDS)

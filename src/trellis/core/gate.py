@@ -1,7 +1,7 @@
 """The gate: the one place where an operation is authorised, run, recorded and committed.
 
 Every door (REST, panel, command line) comes through here. What does not: bookkeeping, which is written in batches off the
-request's path: the last use of a key, the request log, its purging, the purging of kept idempotent answers,
+request's path: the last use of a key, the request log, what keys use by day, its purging, the purging of kept idempotent answers,
 and the panel's sessions, sign-in attempts and one-time links.
 """
 

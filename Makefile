@@ -4,12 +4,13 @@ PYTHON ?= python3
 PORT ?= 8000
 VENV := .venv
 BIN := $(VENV)/bin
+NODE := tests/clients/node_modules
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet --quiet
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
 	--custom-compile-command 'make lock'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev serve test lint types layers format lock snapshot browser clean
+.PHONY: help setup setup-dev serve test lint types layers format lock snapshot screenshots browser clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,7 +24,7 @@ serve: setup ## serve a demonstration community on http://127.0.0.1:$(PORT), dat
 	@TRELLIS_DATABASE_URL="$${TRELLIS_DATABASE_URL:-sqlite:///var/trellis.db}"; export TRELLIS_DATABASE_URL; \
 	exec $(BIN)/trellis serve --demo --port $(PORT)
 
-test: setup-dev browser lint types layers ## every check: lint, types, layers, tests
+test: setup-dev browser $(NODE)/.installed lint types layers ## every check: lint, types, layers, tests
 	@echo "Running the tests …"
 	@$(BIN)/pytest -n 2 --durations=10
 
@@ -54,6 +55,9 @@ snapshot: setup ## write docs/openapi.json
 	@$(BIN)/trellis openapi > docs/openapi.json.new
 	@mv docs/openapi.json.new docs/openapi.json
 
+screenshots: setup-dev browser ## take the screenshots of the README and the docs
+	@$(BIN)/python scripts/screenshots.py
+
 browser: ## see that the tests have a browser
 	@scripts/browser
 
@@ -82,3 +86,10 @@ $(VENV)/.dev: requirements/dev.txt $(VENV)/.runtime
 	@echo "Installing the pinned development tools into .venv …"
 	@$(PIP) install --require-hashes --requirement requirements/dev.txt
 	@touch $@
+
+# What the tests take from npm, with the npm of .venv: the client generator, and axe-core for the pages.
+$(NODE)/.installed: tests/clients/package-lock.json $(VENV)/.dev
+	@echo "Installing the pinned npm packages of the tests …"
+	@cd tests/clients && PATH="$(CURDIR)/$(BIN):$$PATH" "$(CURDIR)/$(BIN)/npm" ci --no-audit --no-fund --silent || \
+		echo "The npm registry cannot be reached: the tests that need it are skipped, or fail under CI."
+	@mkdir -p $(NODE) && touch $@

@@ -8,6 +8,9 @@ from typing import Any, Protocol
 from trellis.core.values import moment
 
 GUESTS, MEMBERS, ADMINISTRATORS = 2, 3, 4
+CONTRACT = 19  # operations of the 4.2 document
+OURS = 11  # that a key can be granted beside them: the feed, undo for each of five kinds, and five on webhooks
+ENDPOINTS = CONTRACT + 8  # over REST: hello, the feed, the one address of undo, and those on webhooks beside the contract's
 COMMUNITY_URL = "https://community.example"
 
 

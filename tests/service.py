@@ -16,12 +16,16 @@ import httpx
 
 from trellis.settings import Settings, variable
 
+_FOREVER: Final = {"keep_events": 36500, "keep_snapshots": 36500}
 _PATIENCE: Final = 30.0  # seconds for the start and for the end
 
 
 def environment(settings: Settings) -> dict[str, str]:
-    """Write settings as variables, beside those of this process."""
-    told = settings.model_dump(exclude_defaults=True)
+    """Write settings as variables, beside those of this process.
+
+    The tests' clock stands still in the past. A service goes by the real one, and must not take what they left for old.
+    """
+    told = _FOREVER | settings.model_dump(exclude_defaults=True)
     texts = {name: ",".join(value) if isinstance(value, tuple) else str(value) for name, value in told.items()}
     return {**os.environ, **{variable(name): text for name, text in texts.items()}}
 

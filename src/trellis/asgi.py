@@ -13,6 +13,7 @@ from trellis.errors import Refused
 from trellis.rest.app import PREFIX, Receive, Rest, Scope, Send
 from trellis.settings import Settings
 from trellis.store.migrate import current, newest
+from trellis.webhooks.background import Background
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +25,7 @@ class Roof:
         self.gate = gate or compose(settings)
         self.rest = Rest(self.gate, settings)
         self.panel = Panel(self.gate, settings)
+        self.outgoing = Background(self.gate) if settings.webhook_delivery else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -70,8 +72,12 @@ class Roof:
             message = await receive()
             if message["type"] == "lifespan.startup":
                 self.rest.books.start()
+                if self.outgoing is not None:
+                    self.outgoing.start()
                 await send({"type": "lifespan.startup.complete"})
             else:
+                if self.outgoing is not None:
+                    await asyncio.to_thread(self.outgoing.stop)
                 await self.rest.books.stop()
                 await self.rest.throttle.close()
                 self.gate.store.close()

@@ -4,11 +4,12 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from trellis import __version__
-from trellis.core import admins, audit, check, events, keys, may, nodes, overview, requests
+from trellis.core import admins, audit, check, deliveries, events, keys, may, nodes, overview, requests, undo, webhooks
+from trellis.core.address import networks
 from trellis.core.gate import Gate
 from trellis.core.hello import HELLO
 from trellis.core.kind import NodeKind
-from trellis.core.operation import Catalogue, World
+from trellis.core.operation import Catalogue, Outgoing, World
 from trellis.kinds import KINDS
 from trellis.settings import Settings
 from trellis.store.engine import Store
@@ -19,13 +20,16 @@ def catalogue_of(kinds: Sequence[NodeKind]) -> Catalogue:
     return Catalogue(
         (
             HELLO,
-            *(o for kind in kinds for o in nodes.operations(kind)),
+            *(o for kind in kinds for o in (*nodes.operations(kind), undo.operation(kind))),
             *keys.operations(),
             *may.operations(),
             *admins.operations(),
             *events.operations(),
             *audit.operations(),
             *requests.operations(),
+            undo.fork(kinds),
+            *webhooks.operations(),
+            *deliveries.operations(),
             *check.operations(),
             *overview.operations(),
         )
@@ -41,5 +45,8 @@ def compose(settings: Settings, kinds: Sequence[NodeKind] = KINDS, clock: Callab
         version=__version__,
         kinds=tuple(kinds),
         grantable=frozenset(operation.name for operation in catalogue.grantable),
+        keep_events=settings.keep_events,
+        keep_snapshots=settings.keep_snapshots,
+        outgoing=Outgoing(networks(settings.webhook_allow), settings.webhook_key),
     )
     return Gate(Store(settings), catalogue, world, clock)

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 PREFIX = "TRELLIS_"
-_MAY_HOLD_A_PASSWORD = {"database_url", "rate_limit_storage"}
+_MAY_HOLD_A_PASSWORD = {"database_url", "rate_limit_storage", "webhook_key"}
 
 
 class SettingsError(Exception):
@@ -53,6 +53,9 @@ class Settings(BaseSettings):
     )
     keep_successes: int = Field(7, ge=0, le=3650, description="Days for which successful requests stay in the request log.")
     keep_failures: int = Field(30, ge=0, le=3650, description="Days for which refused and failed requests stay in it.")
+    # At least as long as a webhook may lag (a week) and a message be tried again (three days): webhooks are sent from them.
+    keep_events: int = Field(90, ge=14, le=36500, description="Days for which events stay in the feed.")
+    keep_snapshots: int = Field(30, ge=1, le=36500, description="Days for which a change can be undone.")
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
         description="Addresses or CIDRs, separated by commas, whose X-Forwarded-For and -Proto headers are believed.",
@@ -60,6 +63,20 @@ class Settings(BaseSettings):
     cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Origins, separated by commas, whose pages may call the API from a browser; `*` is all of them."
     )
+    webhook_delivery: bool = Field(
+        default=True,
+        description="Whether `trellis serve` sends webhooks too; `off` leaves that to `trellis work`.",
+    )
+    webhook_allow: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="Private or local addresses or CIDRs, separated by commas, to which webhooks may go all the same.",
+    )
+    webhook_key: str | None = Field(
+        None,
+        min_length=16,
+        description="A long random text from which webhooks' secrets are made, so that the database alone cannot sign.",
+    )
+    keep_deliveries: int = Field(30, ge=1, le=3650, description="Days for which finished webhook deliveries stay in their log.")
     database_pool: int = Field(8, ge=1, le=200, description="Connections to PostgreSQL per process, the writer's apart.")
     busy_timeout: int = Field(30, ge=1, le=600, description="Seconds for which a write waits for its turn before 503.")
 
@@ -70,12 +87,12 @@ class Settings(BaseSettings):
             raise ValueError("must begin with sqlite:/// (and name a file) or postgresql://")
         return value
 
-    @field_validator("trusted_proxies", "cors_origins", mode="before")
+    @field_validator("trusted_proxies", "cors_origins", "webhook_allow", mode="before")
     @classmethod
     def _listed(cls, value: object) -> object:
         return tuple(filter(None, (part.strip() for part in value.split(",")))) if isinstance(value, str) else value
 
-    @field_validator("trusted_proxies")
+    @field_validator("trusted_proxies", "webhook_allow")
     @classmethod
     def _addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for part in value:

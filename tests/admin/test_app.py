@@ -8,8 +8,9 @@ from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, Visitor, words
 from tests.cast import Clock, Events, Run
 from trellis.admin.app import STATUS
 from trellis.admin.page import Page
-from trellis.admin.pages import PAGES
+from trellis.admin.pages import pages_of
 from trellis.errors import REASONS
+from trellis.kinds import KINDS
 
 _HEADERS = ("content-security-policy", "referrer-policy", "x-content-type-options", "x-frame-options", "cache-control")
 
@@ -18,6 +19,7 @@ def _path(page: Page) -> str:
     return re.sub(r"\{\w+(:int)?\}", "1", page.path)
 
 
+PAGES = pages_of(KINDS)
 _CLOSED = [page for page in PAGES if not page.open]
 _WRITES = [page for page in PAGES if page.method == "POST"]
 

@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from datetime import timedelta
 from typing import Any
 
 import psycopg
@@ -13,11 +14,13 @@ from tests.cli.conftest import Trellis, TrellisJson
 from tests.cli.faults import FAULTS, Fault
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
+from trellis.core.gate import Gate
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Call
 from trellis.core.values import Boolean, Field
 from trellis.kinds import KINDS
 from trellis.settings import Settings
+from trellis.store import journal, snapshots
 
 Plant = Callable[..., None]
 
@@ -73,17 +76,40 @@ def test_a_fault_is_found_and_mended(fault: Fault, cast: Cast, plant: Plant, tre
         assert {"resource": fault.resource, "id": expected, "how": "repaired"} in event["touched"]
 
 
-def test_a_sound_community_is_told_so(cast: Cast, trellis: Trellis, trellis_json: TrellisJson) -> None:
+def test_a_sound_community_is_told_so(cast: Cast, trellis: Trellis, trellis_json: TrellisJson, clock: Clock) -> None:
     result = trellis("check")
 
     assert result.exit_code == 0
     assert result.stdout == "Checked 18 rows: nothing is wrong.\n"
     assert trellis_json("check") == {
         "checked": {"groups": 5, "forums": 7, "blogs": 1, "calendars": 2, "categories": 3},
+        "kept": {
+            "events": {"count": 15, "from": clock.text, "purged": 0, "days": 90},
+            "snapshots": {"count": 0, "from": None, "purged": 0, "days": 30},
+        },
         "count": 0,
         "repairable": 0,
         "problems": [],
     }
+
+
+def test_the_check_tells_how_far_the_log_and_undo_reach_back(
+    cast: Cast, gate: Gate, run: Run, trellis: Trellis, clock: Clock
+) -> None:
+    run("forums.update", cast.help, name="Questions")
+    clock.move(days=31)
+    run("forums.update", cast.help, name="Help")
+    gate.store.write(lambda tx: snapshots.purge(tx, gate.ago(timedelta(days=30)))).result(30)
+    gate.store.write(lambda tx: journal.purge_events(tx, gate.ago(timedelta(days=30)), most=10)).result(30)
+
+    result = trellis("check")
+
+    assert result.exit_code == 0
+    assert result.stdout == (
+        "Checked 18 rows: nothing is wrong.\n"
+        "The log reaches back to 2026-01-31T09:30:00.000Z; 10 older changes were purged (90 days).\n"
+        f"Undo reaches back to {clock.text}; 1 older change was purged (30 days).\n"
+    )
 
 
 def test_repairing_a_sound_community_leaves_no_event(cast: Cast, trellis_json: TrellisJson, events: Events) -> None:

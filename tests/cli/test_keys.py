@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from tests.cast import CONTRACT, OURS
 from tests.cli.conftest import Trellis, TrellisJson
 
 FORM = re.compile(r"trl_[0-9A-Za-z]{8}_[0-9A-Za-z]{38}")
@@ -16,7 +17,9 @@ def test_create_shows_the_key_once_and_alone_on_its_line(trellis: Trellis) -> No
     key, told, may = result.stdout.splitlines()
     assert FORM.fullmatch(key)
     assert told == "This is key 1, 'Calendar sync'. Keep it now: it is not shown again."
-    assert may == ("It may run: calendars.create, calendars.delete, calendars.get, calendars.list, calendars.update")
+    assert may == (
+        "It may run: calendars.create, calendars.delete, calendars.get, calendars.list, calendars.restore, calendars.update"
+    )
     assert result.stderr == ""
     assert key not in trellis("keys", "show", "1").output + trellis("keys", "list").output
 
@@ -30,7 +33,8 @@ def test_create_as_json_takes_every_setting(trellis_json: TrellisJson) -> None:
     assert list(key)[:2] == ["id", "key"]
     assert FORM.fullmatch(key["key"])
     assert key["grants"] == [
-        "calendars.create", "calendars.delete", "calendars.get", "calendars.list", "calendars.update", "forums.create",
+        "calendars.create", "calendars.delete", "calendars.get", "calendars.list", "calendars.restore", "calendars.update",
+        "forums.create",
     ]  # fmt: skip
     assert key["addresses"] == ["192.0.2.0/24", "2001:db8::1/128"]
     assert key["rateLimit"] == 60
@@ -39,7 +43,7 @@ def test_create_as_json_takes_every_setting(trellis_json: TrellisJson) -> None:
 
 
 def test_a_star_grants_everything_a_key_can_be_granted(trellis_json: TrellisJson) -> None:
-    assert len(trellis_json("keys", "create", "All", "--grant", "*")["grants"]) == 19
+    assert len(trellis_json("keys", "create", "All", "--grant", "*")["grants"]) == CONTRACT + OURS
 
 
 def test_a_key_without_grants_comes_with_a_warning(trellis: Trellis) -> None:
@@ -76,7 +80,7 @@ def test_list_shows_every_key(trellis: Trellis, trellis_json: TrellisJson) -> No
     shown = trellis("keys", "list").stdout
     listed = trellis_json("keys", "list")
 
-    assert re.search(r"1 +Plugin +trl_\w{8} +active +5 operations", shown)
+    assert re.search(r"1 +Plugin +trl_\w{8} +active +6 operations", shown)
     assert re.search(r"2 +Board \[old\] +trl_\w{8} +revoked +nothing", shown)
     assert [key["state"] for key in listed] == ["active", "revoked"]
     assert not any("digest" in name or name == "key" for key in listed for name in key)
@@ -97,7 +101,8 @@ def test_grant_and_ungrant(trellis: Trellis, trellis_json: TrellisJson) -> None:
     ungranted = trellis_json("keys", "ungrant", "1", "*.list")
     again = trellis("keys", "ungrant", "1", "calendars.list")
 
-    assert granted["grants"] == ["calendars.list", "categories.list", "forums.get", "forums.list", "groups.list"]
+    lists = [f"{resource}.list" for resource in ("calendars", "categories", "events", "forums", "groups", "webhooks")]
+    assert granted["grants"] == sorted(["forums.get", *lists])
     assert ungranted["grants"] == ["forums.get"]
     assert again.exit_code == 0
     assert again.stderr == "That made no difference: nothing was changed.\n"

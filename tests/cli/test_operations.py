@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from tests.cast import Events, Run
+from tests.cast import ENDPOINTS, Events, Run
 from tests.cli.conftest import Environment, Trellis, TrellisJson
 from trellis.compose import catalogue_of
 from trellis.core.actor import Actor
@@ -129,10 +129,10 @@ def test_every_operation_of_the_catalogue_can_be_run(trellis: Trellis) -> None:
         assert "There is no parameter" in result.stderr or "There is no " in result.stderr, name
 
 
-def test_routes_lists_the_nineteen_and_hello(cli: Trellis) -> None:
+def test_routes_lists_the_nineteen_hello_and_ours(cli: Trellis) -> None:
     shown, listed = cli("routes").stdout, orjson.loads(cli("routes", "--json").stdout)
 
-    assert len(listed) == 20
+    assert len(listed) == ENDPOINTS
     assert listed[0] == {
         "operation": "core.hello",
         "method": "GET",
@@ -141,7 +141,9 @@ def test_routes_lists_the_nineteen_and_hello(cli: Trellis) -> None:
         "access": "any key",
         "summary": "Say hello",
     }
-    assert sum(row["access"] == "granted" for row in listed) == 19
+    ours = {row["operation"]: (row["method"], row["path"], row["access"]) for row in listed}
+    assert ours["events.list"] == ("GET", "/core/events", "granted")
+    assert ours["events.restore"] == ("POST", "/core/events/{id}/restore", "granted by resource")
     for row in listed:
         line = next(line for line in shown.splitlines() if line.strip().startswith(row["operation"] + " "))
         assert row["method"] in line
@@ -157,4 +159,4 @@ def test_openapi_prints_the_document_for_the_address_it_is_served_under(cli: Tre
     assert plain["servers"] == [{"url": "http://localhost:8000/api"}]
     assert public["servers"] == [{"url": "https://api.example/api"}]
     operations = {operation["operationId"] for path in plain["paths"].values() for operation in path.values()}
-    assert len(operations) == 20
+    assert len(operations) == ENDPOINTS

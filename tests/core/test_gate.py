@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.cast import COMMUNITY_URL, Clock, Events, MakeKey, Run
+from tests.cast import COMMUNITY_URL, CONTRACT, OURS, Clock, Events, MakeKey, Run
 from trellis import __version__
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL, Actor
@@ -50,14 +50,16 @@ def test_the_grant_is_judged_before_what_was_sent(gate: Gate) -> None:
 def test_a_key_with_every_grant_cannot_do_what_is_inside(gate: Gate) -> None:
     everything = Actor("key", 7, "Plugin", gate.world.grantable)
     inside = [name for name, operation in gate.catalogue.items() if operation.access is Access.INSIDE]
-    assert {"groups.create", "groups.update", "blogs.create", "keys.create", "events.list"} <= set(inside)
+    assert {"groups.create", "groups.update", "blogs.create", "keys.create", "check.list"} <= set(inside)
     for name in inside:
         with pytest.raises(Refused, match=r"^NO_PERMISSION"):
             gate.run(Call(name, everything, {}, 1))
 
 
-def test_there_are_nineteen_operations_to_grant(gate: Gate) -> None:
-    assert len(gate.catalogue.grantable) == len(gate.world.grantable) == 19
+def test_there_are_nineteen_operations_to_grant_and_ours(gate: Gate) -> None:
+    assert len(gate.catalogue.contract) == CONTRACT
+    assert len(gate.catalogue.grantable) == CONTRACT + OURS
+    assert gate.world.grantable == {operation.name for operation in gate.catalogue.grantable}
 
 
 def test_an_unknown_operation_is_refused(gate: Gate) -> None:
@@ -79,7 +81,7 @@ def test_any_key_may_say_hello_and_learns_what_it_may_do(gate: Gate, key: MakeKe
 
 def test_the_terminal_may_do_everything(gate: Gate) -> None:
     assert all(TERMINAL.may(name) for name in gate.catalogue)
-    assert len(gate.run(Call("core.hello", TERMINAL)).value["key"]["operations"]) == 19
+    assert set(gate.run(Call("core.hello", TERMINAL)).value["key"]["operations"]) == gate.world.grantable
 
 
 # --- the same wish twice ------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.cast import OURS
 from trellis.compose import catalogue_of
 from trellis.core.actor import TERMINAL, Actor
 from trellis.core.operation import Access, Operation
@@ -13,13 +14,20 @@ each_operation = pytest.mark.parametrize("operation", CATALOGUE.values(), ids=li
 
 
 def test_the_nineteen_of_the_contract_can_be_granted() -> None:
-    assert [operation.name for operation in CATALOGUE.grantable] == [
+    assert [operation.name for operation in CATALOGUE.contract] == [
         *("groups.list", "groups.get", "groups.delete"),
         *("forums.list", "forums.get", "forums.create", "forums.update", "forums.delete"),
         "blogs.delete",
         *("calendars.list", "calendars.get", "calendars.create", "calendars.update", "calendars.delete"),
         *("categories.list", "categories.get", "categories.create", "categories.update", "categories.delete"),
     ]
+
+
+def test_ours_can_be_granted_beside_them() -> None:
+    ours = [operation.name for operation in CATALOGUE.grantable if operation not in CATALOGUE.contract]
+    undo, webhooks = [f"{kind.name}.restore" for kind in KINDS], ("list", "get", "create", "update", "delete")
+    assert sorted(ours) == sorted(["events.list", *undo, *(f"webhooks.{verb}" for verb in webhooks)])
+    assert len(ours) == OURS
 
 
 def test_what_every_key_may_do_is_to_say_hello() -> None:
@@ -62,9 +70,12 @@ def test_the_refusals_that_it_announces_are_in_the_closed_set(operation: Operati
     assert len({code for _, code in operation.refusals}) == len(operation.refusals)
 
 
-def test_no_two_operations_share_the_code_of_an_unknown_id() -> None:
-    codes = [code for operation in CATALOGUE.grantable for message, code in operation.refusals if message == "INVALID_ID"]
-    assert len(codes) == len(set(codes)) == 12
+def test_no_two_operations_that_are_served_share_the_code_of_an_unknown_id() -> None:
+    served = [operation for operation in CATALOGUE.values() if operation.path is not None]
+    codes = [operation.missing_code for operation in served if operation.has_target]
+    assert len(codes) == len(set(codes)) == 12 + 3 + 1
+    assert "" not in codes
+    assert {operation.missing_code for operation in CATALOGUE.values() if operation.verb == "restore"} == {"1T106/5"}
     others = {reason.code for reason in REASONS.values()} - {REASONS["INVALID_ID"].code}
     assert not others & set(codes)
 

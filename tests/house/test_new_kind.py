@@ -1,5 +1,6 @@
 """A new kind is one declaration: with no other edit it is in every door, with its five operations, its grants and its events."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from trellis.kinds import KINDS
 from trellis.settings import Settings
 
 NAMES: Final = [f"galleries.{verb}" for verb in VERBS]
+GRANTS: Final = sorted([*NAMES, "galleries.restore"])
 PATH: Final = GALLERIES.path
 
 # Beside its declaration, a new kind needs one line: that in the list of kinds.
@@ -73,7 +75,7 @@ def test_its_operations_can_be_granted_one_by_one(api: Caller, run: Run) -> None
     reader = run("keys.create", name="Reader", grants=["galleries.list"])["key"]
     assert api.get(PATH, key=reader).status_code == 200
     assert refusal(api.post(PATH, {"name": "Summer"}, key=reader), 403, "NO_PERMISSION")["missingOperation"] == "galleries.create"
-    assert run("keys.create", name="All", grants=["galleries.*"])["grants"] == sorted(NAMES)
+    assert run("keys.create", name="All", grants=["galleries.*"])["grants"] == GRANTS
 
 
 def test_a_group_that_goes_is_taken_out_of_its_permissions(api: Caller, run: Run, witness: Witness) -> None:
@@ -102,7 +104,8 @@ def test_it_stands_in_the_openapi_document_and_in_the_reference(api: Caller) -> 
 
 def test_it_is_in_the_command_line(api: Caller, settings: Settings, tmp_path: Path, witness: Witness) -> None:
     def trellis(*arguments: str) -> Any:
-        there = environment(settings) | {"PYTHONPATH": str(Path(__file__).parents[2])}
+        root = Path(__file__).parents[2]
+        there = environment(settings) | {"PYTHONPATH": os.pathsep.join((str(root), str(root / "src")))}
         done = subprocess.run([sys.executable, "-c", LISTED, *arguments], cwd=tmp_path, env=there, capture_output=True, check=False)
         assert done.returncode == 0, done.stderr.decode()
         return orjson.loads(done.stdout)
@@ -112,6 +115,6 @@ def test_it_is_in_the_command_line(api: Caller, settings: Settings, tmp_path: Pa
         made = trellis("run", "galleries.create", "name=Winter", "cols=2", "permissions[view]=*", "--json")
         key = trellis("keys", "create", "Painter", "--grant", "galleries.*", "--json")
     assert (made["name"], made["columns"], made["permissions"]["view"]) == ("Winter", 2, "*")
-    assert key["grants"] == sorted(NAMES)
+    assert key["grants"] == GRANTS
     assert [event["operation"] for event in news()] == ["galleries.create", "keys.create"]
     assert api.get(PATH, key=key["key"]).json()["results"][0]["name"] == "Winter"

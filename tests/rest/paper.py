@@ -13,7 +13,7 @@ from trellis.core.nodes import operations
 from trellis.core.operation import Catalogue
 from trellis.core.route import routes
 from trellis.core.values import Boolean, Choice, Field
-from trellis.rest.examples import given_of
+from trellis.rest.examples import EVENT, given_of
 
 Json = dict[str, Any]
 
@@ -34,7 +34,7 @@ GALLERIES: Final = NodeKind(
     options={"view": "See the pictures."},
 )
 
-_IN_ORDER: Final = ("look", "create", "get", "list", "update", "delete")
+_IN_ORDER: Final = ("look", "create", "get", "list", "update", "restore", "delete")
 
 
 @dataclass(frozen=True)
@@ -111,4 +111,12 @@ def set_the_scene(run: Run, catalogue: Catalogue) -> None:
     for kind in {route.operation.kind.name: route.operation.kind for route in routes(catalogue) if route.operation.kind}.values():
         create = next(operation for operation in operations(kind) if operation.verb == "create")
         if create.name not in served:
-            run(create.name, **given_of(create))
+            made = run(create.name, **given_of(create))
+            if "events.restore" in served:
+                _make_the_event(run, kind.operation("update"), made["id"], made["name"])
+
+
+def _make_the_event(run: Run, update: str, record: int, name: str) -> None:
+    """Change a record until the event that the examples take back has come, which leaves it as it was."""
+    while (seq := run("events.list", order="newest", limit=1)["results"][0]["seq"]) < EVENT:
+        run(update, record, name=name if seq == EVENT - 1 else f"{name} {seq}")

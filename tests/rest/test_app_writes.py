@@ -143,7 +143,7 @@ def test_a_name_is_needed_and_each_resource_says_so_with_its_own_code(api: Calle
     codes = {"/forums/forums": "1F363/2", "/calendar/calendar": "1L364/2", "/downloads/category": "1D365/2"}
     with witness.nothing():
         for path, code in codes.items():
-            for body in ({}, {"name": ""}, {"name": " \u00a0\t "}, {"title": ""}):
+            for body in ({}, {"name": ""}, {"name": None}, {"name": " \u00a0\t "}, {"title": ""}):
                 answer = api.post(path, body)
                 document = refusal(answer, 400, "NO_TITLE")
                 assert document["errorCode"] == code

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cast import ENDPOINTS
 from trellis.compose import catalogue_of
 from trellis.core.route import VERBS, routes
 from trellis.errors import REASONS, Fault, Refused, refuse_faults
@@ -80,9 +81,13 @@ def test_the_routes_are_those_of_the_contract() -> None:
     wanted = {("GET", "/core/hello", 200), ("DELETE", "/blog/blogs/{id}", 200)}
     wanted |= {(method, path + tail, 200) for path in four for method, tail in (("GET", ""), ("GET", "/{id}"), ("DELETE", "/{id}"))}
     wanted |= {("POST", path, 201) for path in four[:3]} | {("POST", f"{path}/{{id}}", 200) for path in four[:3]}
+    assert len(wanted) == 19 + 1
+    ours = "/core/webhooks"
+    wanted |= {("GET", ours, 200), ("POST", ours, 201)} | {(method, f"{ours}/{{id}}", 200) for method in ("GET", "POST", "DELETE")}
+    wanted |= {("GET", "/core/events", 200), ("POST", "/core/events/{id}/restore", 200)}
+    assert len(wanted) == ENDPOINTS
     found = {(route.method, route.path, route.status) for route in routes(catalogue_of(KINDS))}
     assert found == wanted
-    assert len(wanted) == 19 + 1
     also = {route.path: route.also for route in routes(catalogue_of(KINDS)) if route.also}
     assert also == {
         "/calendar/calendar": ("/calendar/calendars",),

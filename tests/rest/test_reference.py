@@ -9,6 +9,7 @@ from typing import Final
 import pytest
 
 from tests.caller import BASE, Caller
+from tests.cast import ENDPOINTS
 from tests.doors import MakeCaller
 from tests.rest.paper import GALLERIES
 from trellis.compose import catalogue_of
@@ -94,10 +95,12 @@ def test_every_operation_has_its_entry(page: Reading) -> None:
         assert operation.summary in page.text
         if operation.access is Access.GRANTED:
             assert f"Needs the grant {operation.name} ." in page.text
+        if operation.fork is not None:
+            assert all(name in page.text for name in operation.fork.to)
         for path in (route.path, *route.also):
             assert path in page.text
         visited += 1
-    assert visited == 20
+    assert visited == len(SERVED) == ENDPOINTS
 
 
 def test_every_field_is_explained(page: Reading) -> None:

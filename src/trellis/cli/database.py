@@ -82,9 +82,21 @@ def _tell(found: dict[str, Any], repairs: list[dict[str, Any]]) -> None:
     rows = sum(found["checked"].values())
     if not count:
         show(f"Checked {rows:,} rows: nothing is wrong.", style="green")
+        _tell_of_the_past(found["kept"])
         return
     hint = f"; `trellis check --repair` mends {found['repairable']:,} of them" if found["repairable"] else ""
     show(f"Checked {rows:,} rows: {count:,} {'problem' if count == 1 else 'problems'}{hint}.", style="red")
+    _tell_of_the_past(found["kept"])
+
+
+def _tell_of_the_past(kept: dict[str, Any]) -> None:
+    """Say how far the log and undo reach back, once something was purged."""
+    for what, name in (("events", "The log"), ("snapshots", "Undo")):
+        reach = kept[what]
+        if reach["purged"]:
+            since = "to nothing" if reach["from"] is None else f"to {reach['from']}"
+            older = "1 older change" if reach["purged"] == 1 else f"{reach['purged']:,} older changes"
+            show(f"{name} reaches back {since}; {older} {'was' if reach['purged'] == 1 else 'were'} purged ({reach['days']} days).")
 
 
 def _rows(problems: list[dict[str, Any]]) -> list[tuple[Any, ...]]:

@@ -1,4 +1,4 @@
-"""Who acts: an API key, an administrator in the panel, or the operator at the terminal."""
+"""Who acts: an API key, an administrator in the panel, the operator at the terminal, or the service itself."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,7 +11,7 @@ class Actor:
     `type` and `id` stand in the event log; `name` is what a person reads there.
     """
 
-    type: Literal["key", "admin", "terminal"]
+    type: Literal["key", "admin", "terminal", "service"]
     id: int | None
     name: str
     grants: frozenset[str] | None = None
@@ -22,3 +22,4 @@ class Actor:
 
 
 TERMINAL = Actor("terminal", None, "terminal")
+DELIVERY = Actor("service", None, "webhook delivery", frozenset({"webhooks.disable"}))

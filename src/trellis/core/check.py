@@ -5,16 +5,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from trellis.core.kind import NodeKind
+from trellis.core.kind import NodeKind, Verb
 from trellis.core.operation import Act, Operation, Outcome
 from trellis.core.soundness import Problem, Verdict, judge
 from trellis.core.values import Field, Integer
-from trellis.store import check, keys, nodes
+from trellis.store import check, journal, keys, nodes, snapshots
 
 _KEYS: Final = "keys"
 _EVENTS: Final = "events"
 _SOME: Final = 10  # gaps in the event log, or kinds of damage, that are told one by one
 _PAGE: Final = 1000
+_UNDOABLE: Final[tuple[Verb, ...]] = ("update", "delete")  # the verbs of changes that undo keeps rows for
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,30 @@ def _list(act: Act) -> Outcome:
         if len(listed) < most:
             listed.append(problem.written())
     checked = {kind: size for kind, (size, _) in check.sizes(act.tx).items()}
-    return Outcome({"checked": checked, "count": count, "repairable": repairable, "problems": listed})
+    kept = _kept(act)
+    return Outcome({"checked": checked, "kept": kept, "count": count, "repairable": repairable, "problems": listed})
+
+
+def _kept(act: Act) -> dict[str, Any]:
+    """Tell how far the log and undo reach back, and how much was purged of each."""
+    oldest, newest = journal.reach(act.tx)
+    first = snapshots.oldest(act.tx)
+    undoable = [kind.operation(verb) for kind in act.world.kinds for verb in _UNDOABLE]
+    lost = journal.count_events(act.tx, newest + 1 if first is None else first, undoable)
+    return {
+        "events": {
+            "count": journal.count_events(act.tx),
+            "from": journal.moment_of(act.tx, oldest),
+            "purged": oldest - 1,
+            "days": act.world.keep_events,
+        },
+        "snapshots": {
+            "count": snapshots.total(act.tx),
+            "from": None if first is None else journal.moment_of(act.tx, first),
+            "purged": lost,
+            "days": act.world.keep_snapshots,
+        },
+    }
 
 
 def _repair(act: Act) -> Outcome:
@@ -124,6 +148,7 @@ def _rows(act: Act, kind: NodeKind, groups: set[int], done: int, total: int) -> 
 
 
 def _keep(act: Act, kind: NodeKind, verdict: Verdict) -> None:
+    snapshots.keep(act.tx, kind.name, verdict.mended, "changed")  # not to be undone, but undo must see that it was changed
     nodes.update(act.tx, kind.name, verdict.mended)
 
 
@@ -132,6 +157,8 @@ def _misplaced(act: Act, kind: NodeKind, node: int, problem: str, detail: str) -
 
 
 def _to_top(act: Act, kind: NodeKind, node: int) -> None:
+    if (found := nodes.find(act.tx, kind.name, node)) is not None:
+        snapshots.keep(act.tx, kind.name, found, "changed")
     nodes.place(act.tx, kind.name, node, None, nodes.count_children(act.tx, kind.name, None))
 
 

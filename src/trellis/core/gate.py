@@ -1,8 +1,9 @@
 """The gate: the one place where an operation is authorised, run, recorded and committed.
 
 Every door (REST, panel, command line) comes through here. What does not: bookkeeping, which is written in batches off the
-request's path: the last use of a key, the request log, what keys use by day, its purging, the purging of kept idempotent answers,
-and the panel's sessions, sign-in attempts and one-time links.
+request's path: the last use of a key, what keys use by day, the request log, the purging of old requests, idempotent answers,
+events and snapshots, how far webhook delivery is, with its log of attempts, and the panel's sessions, sign-in attempts and
+one-time links.
 """
 
 import threading
@@ -64,19 +65,28 @@ class Gate:
     def authorise(self, name: str, actor: Actor) -> Operation:
         """Give the operation if the actor may run it; refuse otherwise, naming it."""
         operation = self.catalogue.find(name)
-        if operation.access is not Access.ANY_KEY and not actor.may(name):
-            raise Refused(
-                "NO_PERMISSION",
-                f"The key '{actor.name}' has not been granted {operation.name}. "
-                f"An administrator can tick {operation.name} on the key's page, or run: "
-                f"trellis keys grant {actor.id} {operation.name}",
-                facts={"missingOperation": operation.name},
-            )
+        if operation.fork is not None:
+            if not any(actor.may(way) for way in operation.fork.to):
+                raise _not_granted(actor, f"*.{operation.verb}", " or ".join(operation.fork.to))
+        elif operation.access is not Access.ANY_KEY and not actor.may(name):
+            raise _not_granted(actor, operation.name)
         return operation
+
+    def follow(self, call: Call) -> Call:
+        """Give the call that one comes to, where its operation is only an address that forks. Raises Refused."""
+        fork = self.authorise(call.operation, call.actor).fork
+        if fork is None:
+            return call
+        with self.store.reading(snapshot=False) as tx:
+            call = call._replace(operation=fork.find(tx, call.target or 0))
+        self.authorise(call.operation, call.actor)
+        return call
 
     def run(self, call: Call) -> Answer:
         """Run an operation and wait for it. Raises Refused, and then nothing was changed."""
         operation = self.authorise(call.operation, call.actor)
+        if operation.fork is not None:
+            return self.run(self.follow(call))
         if operation.writes:
             return self.submit(call).result()
         given = operation.form.read(call.raw)
@@ -91,6 +101,8 @@ class Gate:
     def submit(self, call: Call) -> Future[Answer]:
         """Hand a writing operation to the writer. The future is done once the change is durable, or refused."""
         operation = self.authorise(call.operation, call.actor)
+        if operation.fork is not None:
+            return self.submit(self.follow(call))
         given = operation.form.read(call.raw)
         dry = bool(given.get(DRY_RUN.name))
         if call.token is None or call.actor.id is None or dry:
@@ -135,3 +147,14 @@ class Gate:
         answer, value = self._written(operation, call, given, tx)
         journal.keep_answer(tx, key, token, call.fingerprint, value, self.now())
         return answer
+
+
+def _not_granted(actor: Actor, missing: str, named: str = "") -> Refused:
+    named = named or missing
+    typed = f"'{missing}'" if "*" in missing else missing
+    return Refused(
+        "NO_PERMISSION",
+        f"The key '{actor.name}' has not been granted {named}. "
+        f"An administrator can tick {named} on the key's page, or run: trellis keys grant {actor.id} {typed}",
+        facts={"missingOperation": missing},
+    )

@@ -1,35 +1,14 @@
 """The operation by which a program looks at the service and at its own rights."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from trellis import __version__
+from trellis.core.answers import Members
 from trellis.core.operation import Access, Act, Operation, Outcome
-from trellis.core.values import Field, Invalid, Moment, Text, Words
+from trellis.core.values import Field, Moment, Text, Words
 from trellis.store import keys
 
-
-@dataclass(frozen=True, slots=True)
-class _Members:
-    """An object of these fields, which is only answered."""
-
-    fields: tuple[Field, ...]
-    widget: str = "text"
-
-    def parse(self, raw: Any) -> Any:
-        del raw
-        raise Invalid("is answered only.")
-
-    def schema(self) -> dict[str, Any]:
-        names = [field.name for field in self.fields]
-        return {
-            "type": "object",
-            "required": names,
-            "properties": {field.name: field.schema() for field in self.fields},
-        }
-
-
-_KEY = _Members(
+_KEY = Members(
     (
         Field("name", Text(), "What it is called."),
         Field("expiresAt", Moment(nullable=True), "When it ends; null is never."),

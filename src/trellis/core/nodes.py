@@ -8,21 +8,20 @@ from typing import Any, Final
 from argon2 import PasswordHasher
 from argon2.exceptions import VerificationError
 
+from trellis.core.deletion import delete, delete_doc, delete_fields, delete_refusals
 from trellis.core.events import differing
 from trellis.core.kind import NodeKind, Values, Verb
 from trellis.core.operation import Access, Act, Operation, Outcome
 from trellis.core.page import list_fields, page_of, query_of
 from trellis.core.placement import judge_place, settle
-from trellis.core.record import record, records, written
-from trellis.core.tree import leaving
-from trellis.core.values import EVERYONE, ChildrenFate, Field, Given, Password, invalid_id, required
-from trellis.core.version import encode, version_of
-from trellis.errors import REASONS, Fault, Refused, refuse_faults
-from trellis.store import nodes
+from trellis.core.record import records, written
+from trellis.core.target import found, seen
+from trellis.core.values import EVERYONE, Field, Given, Password, invalid_id, required
+from trellis.core.version import expect
+from trellis.errors import REASONS, Fault, refuse_faults
+from trellis.store import nodes, snapshots
 from trellis.store.nodes import Node
 
-_SHOWN: Final = 1000  # ids that a plan lists; the counts are of all
-_ANY: Final = "*"
 # RFC 9106's low-memory profile would hold the one writer for 50 ms; this is OWASP's smallest: 19 MiB, 2 passes, 15 ms.
 _HASHER: Final = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
 
@@ -43,7 +42,7 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
             kind.accepted,
             _faults_of(kind),
         ),
-        ("delete", f"Delete a {one}", _delete_doc(kind), _delete, _delete_fields(kind), _delete_refusals(kind)),
+        ("delete", f"Delete a {one}", delete_doc(kind), delete, delete_fields(kind), delete_refusals(kind)),
     )
     return tuple(
         Operation(
@@ -97,27 +96,6 @@ def _get(kind: NodeKind, act: Act) -> Outcome:
     return Outcome(written(kind, found[0], found[1], act.world.community_url))
 
 
-def _found(kind: NodeKind, act: Act, verb: Verb) -> Node:
-    target = act.call.target or 0
-    node = nodes.find(act.tx, kind.name, target)
-    if node is None:
-        raise invalid_id(kind.singular, target, kind.missing_code(verb))
-    return node
-
-
-def _seen(kind: NodeKind, act: Act, node: Node) -> dict[str, Any]:
-    return record(act.tx, kind, node, act.world.community_url)
-
-
-def _expect(act: Act, before: Mapping[str, Any]) -> None:
-    """Refuse a write that was meant for another version of the record."""
-    if act.call.expected and _ANY not in act.call.expected and version_of(encode(before)) not in act.call.expected:
-        raise Refused(
-            "PRECONDITION_FAILED",
-            "The record has changed since you read it: its ETag is not in If-Match. Get it again, and decide anew.",
-        )
-
-
 # --- creating and changing ----------------------------------------------------------------------------------------
 
 
@@ -142,14 +120,14 @@ def _create(kind: NodeKind, act: Act) -> Outcome:
     )
     new = settle(act.tx, kind, new, place, new=True)
     nodes.insert(act.tx, kind.name, new)
-    after = _seen(kind, act, new)
+    after = seen(kind, act, new)
     return Outcome(after, resource_id=new.id, after=after)
 
 
 def _update(kind: NodeKind, act: Act) -> Outcome:
-    old = _found(kind, act, "update")
-    before = _seen(kind, act, old)
-    _expect(act, before)
+    old = found(kind, act, "update")
+    before = seen(kind, act, old)
+    expect(act.call.expected, before)
     given = act.given
     place = judge_place(act.tx, kind, given, old)
     fields, faults = _settled_fields(kind, given, old.fields)
@@ -157,12 +135,14 @@ def _update(kind: NodeKind, act: Act) -> Outcome:
     children = _no_children_if_barren(kind, act, old, fields)
     _refuse((*given.faults, *place.faults, *faults, *wrong_groups, *children))
     changed_secrets = _digest_secrets(kind, given, fields, old.fields)
+    beside = None if place.stays else snapshots.beside(act.tx, kind.name, old)
     placed = settle(act.tx, kind, old, place, new=False)
     new = replace(placed, name=given.get("name", old.name), fields=fields, permissions=permissions)
-    after = _seen(kind, act, new)
+    after = seen(kind, act, new)
     changed = differing(before, after) + changed_secrets
     if not changed:
         return Outcome(before, happened=False)
+    snapshots.keep(act.tx, kind.name, old, "changed", beside)
     new.updated_at = after["updatedAt"] = act.now
     nodes.update(act.tx, kind.name, new)
     return Outcome(after, resource_id=old.id, before=before, after=after, changed=changed)
@@ -247,128 +227,3 @@ def _unknown_groups(act: Act, named: Mapping[str, Any]) -> Iterator[Fault]:
 
 def _audience(act: Act) -> NodeKind | None:
     return next((kind for kind in act.world.kinds if kind.audience), None)
-
-
-# --- deleting -----------------------------------------------------------------------------------------------------
-
-_FATE: Final = Field(
-    "deleteChildrenOrMove",
-    ChildrenFate(),
-    "What happens to its children: -1 deletes everything below it, an id moves the children behind those of that one.",
-    write_only=True,
-    example=-1,
-)
-_NO_FATE: Final = replace(_FATE, doc="Taken as for trees; means nothing here, since there are no children.", example=None)
-
-
-def _delete_fields(kind: NodeKind) -> tuple[Field, ...]:
-    return (_FATE if kind.tree else _NO_FATE,)
-
-
-def _delete_doc(kind: NodeKind) -> str:
-    doc = f"Deletes a {kind.singular}. Its id is never used again."
-    if kind.tree:
-        doc += (
-            " If it has children, `deleteChildrenOrMove` says what becomes of them; without it the answer is 409 with their number."
-        )
-    if kind.audience:
-        doc += " Its id is taken out of every node's permissions. The built-in ones cannot be deleted."
-    return doc
-
-
-def _delete_refusals(kind: NodeKind) -> tuple[str, ...]:
-    return (("CANNOT_DELETE",) if kind.built_in else ()) + (("INVALID_TARGET", "HAS_CHILDREN") if kind.tree else ())
-
-
-def _delete(kind: NodeKind, act: Act) -> Outcome:
-    node = _found(kind, act, "delete")
-    before = _seen(kind, act, node)
-    _expect(act, before)
-    act.given.demand()
-    if node.id in kind.built_in:
-        raise Refused("CANNOT_DELETE", f"{node.name} is built in and cannot be deleted. Other {kind.title.lower()} can.")
-    fate = act.given.get(_FATE.name) if kind.tree else None
-    below = nodes.descendants(act.tx, kind.name, node.id) if kind.tree else []
-    direct = nodes.children(act.tx, kind.name, node.id) if below else []
-    if below and fate is None:
-        raise _has_children(kind, node, len(direct), len(below))
-    target = None if fate in {None, -1} else _target(kind, act, node, fate, below)
-    if target is not None and direct:
-        nodes.adopt(act.tx, kind.name, node.id, target.id, act.now)
-    siblings = nodes.count_children(act.tx, kind.name, node.parent_id)
-    nodes.delete_subtree(act.tx, kind.name, node.id)
-    for shift in leaving(node.parent_id, node.position, siblings):
-        nodes.shift(act.tx, kind.name, shift.parent, shift.first, shift.last, shift.by)
-    gone, moved = ([], direct) if target is not None else (below, [])
-    scrubbed = _scrub(act, node.id) if kind.audience else []
-    return Outcome(
-        None,
-        resource_id=node.id,
-        before=before,
-        touched=tuple(
-            [{"resource": kind.name, "id": i, "how": "deleted"} for i in gone]
-            + [{"resource": kind.name, "id": i, "how": "moved"} for i in moved]
-            + [{"resource": name, "id": i, "how": "changed"} for name, i in scrubbed]
-        ),
-        plan={
-            "dryRun": True,
-            "deleted": {"count": 1 + len(gone), "ids": [node.id, *gone][:_SHOWN]},
-            "moved": {"count": len(moved), "ids": moved[:_SHOWN], "to": target.id if target is not None else None},
-            "changed": {
-                "count": len(scrubbed),
-                "nodes": [{"resource": name, "id": i} for name, i in scrubbed[:_SHOWN]],
-            },
-        },
-    )
-
-
-def _has_children(kind: NodeKind, node: Node, direct: int, below: int) -> Refused:
-    all_below = f", {below} below it in all" if below != direct else ""
-    return Refused(
-        "HAS_CHILDREN",
-        f"'{node.name}' has {direct} {'child' if direct == 1 else 'children'}{all_below}. "
-        f"Send deleteChildrenOrMove=-1 to delete them too, or deleteChildrenOrMove=ID to move them under another {kind.singular}.",
-        facts={
-            "children": direct,
-            "descendants": below,
-            "options": {"delete": -1, "move": f"the id of another {kind.singular}"},
-        },
-    )
-
-
-def _target(kind: NodeKind, act: Act, node: Node, fate: int, below: list[int]) -> Node:
-    target = nodes.find(act.tx, kind.name, fate)
-    if target is None:
-        problem = f"there is no {kind.singular} {fate}"
-    elif target.id == node.id:
-        problem = "that is the one being deleted"
-    elif target.id in below:
-        problem = f"{kind.singular} {fate} is below the one being deleted"
-    elif kind.barren(target.fields):
-        problem = f"{kind.singular} {fate} is a redirect and has no children"
-    else:
-        return target
-    fault = Fault(
-        _FATE.name,
-        "INVALID_TARGET",
-        f"The children cannot move to {fate}: {problem}. Give another id, or -1 to delete them.",
-    )
-    raise refuse_faults((fault,))
-
-
-def _scrub(act: Act, group: int) -> list[tuple[str, int]]:
-    """Take a group out of every node's permissions and group fields; give the nodes that named it."""
-    kinds = {kind.name: kind for kind in act.world.kinds}
-    scrubbed: list[tuple[str, int]] = []
-    for name, node in nodes.mentioning(act.tx, group):
-        own = {f.name for f in kinds[name].group_fields} if name in kinds else set()
-        permissions = {option: _without(who, group) for option, who in node.permissions.items()}
-        fields = {f: _without(value, group) if f in own else value for f, value in node.fields.items()}
-        if permissions != node.permissions or fields != node.fields:
-            nodes.update(act.tx, name, replace(node, permissions=permissions, fields=fields, updated_at=act.now))
-            scrubbed.append((name, node.id))
-    return scrubbed
-
-
-def _without(who: Any, group: int) -> Any:
-    return [one for one in who if one != group] if isinstance(who, list) else who

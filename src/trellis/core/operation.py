@@ -1,14 +1,15 @@
 """An operation: one act on the community, under the one name that every door uses for it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
 from trellis.core.actor import Actor
-from trellis.core.kind import NodeKind, Verb
+from trellis.core.address import Network
+from trellis.core.kind import VERBS, NodeKind, Verb
 from trellis.core.values import Boolean, Field, Form, Given
 from trellis.errors import Refused
 from trellis.store.transaction import Transaction
@@ -19,6 +20,7 @@ class Access(Enum):
 
     GRANTED = "granted"  # a key that was granted it; one box in the panel
     ANY_KEY = "any key"  # every valid key
+    FORKED = "granted by resource"  # a key that was granted the operation that it leads to
     INSIDE = "inside"  # the panel and the terminal only
 
 
@@ -27,8 +29,8 @@ class Call(NamedTuple):  # like Outcome and Answer: a tuple, since a frozen data
 
     `target` is the id of the record that it is about, for those that have one. `raw` is what was sent, by name. `expected`
     are the versions one of which the record must have (If-Match), `("*",)` for any. `token` and `fingerprint` are an
-    Idempotency-Key and a digest of the request that it came with. `progress` is told by long operations how much is done,
-    and of how much.
+    Idempotency-Key and a digest of the request that it came with; `idempotency_key` is what its event tells of it.
+    `progress` is told by long operations how much is done, and of how much.
     """
 
     operation: str
@@ -40,7 +42,16 @@ class Call(NamedTuple):  # like Outcome and Answer: a tuple, since a frozen data
     reason: str | None = None
     token: str | None = None
     fingerprint: str = ""
+    idempotency_key: str | None = None
     progress: Callable[[int, int], None] = lambda _done, _all: None
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """What the operator has settled about webhooks: where they may go beside the open internet, and what signs them."""
+
+    allowed: tuple[Network, ...] = ()
+    key: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +63,9 @@ class World:
     version: str
     kinds: tuple[NodeKind, ...]
     grantable: frozenset[str]
+    keep_events: int = 90  # days
+    keep_snapshots: int = 30
+    outgoing: Outgoing = Outgoing()
 
 
 @dataclass(slots=True)
@@ -69,8 +83,8 @@ class Outcome(NamedTuple):
     """What an operation did. `result` goes back to the caller; the rest is for the event log.
 
     `happened` is false where nothing changed: then nothing is recorded. `changed` names the members in which an update made
-    a difference, write-only ones included. `plan` is what a dry run answers and what
-    is kept for an Idempotency-Key, where that is not the result: a secret is in neither.
+    a difference, write-only ones included. `plan` is what a dry run answers and what is kept for an Idempotency-Key, where
+    that is not the result: a secret is in neither. `undoes` is the event that was taken back.
     """
 
     result: Any
@@ -81,6 +95,14 @@ class Outcome(NamedTuple):
     happened: bool = True
     touched: tuple[Mapping[str, Any], ...] = ()
     plan: Any = None
+    undoes: int | None = None
+
+
+class Fork(NamedTuple):
+    """Where an operation leads that is only an address: to one of the operations `to`, as `find` says for a record's id."""
+
+    to: tuple[str, ...]
+    find: Callable[[Transaction, int], str]
 
 
 DRY_RUN: Final = Field(
@@ -100,7 +122,9 @@ class Operation:
     `path` and `also` are where it is served over REST, if it is, without the id; `verb` says how. `fields` are what it takes,
     `run` does it inside a transaction; `snapshot` is false for a reading operation of a single statement. `refusals` are the
     messages that it may refuse with beside those that every operation shares: pairs of message and code. `kind` is None for
-    the few that are not about nodes; these say in `answers` what their answer holds, if REST serves them.
+    the few that are not about nodes; these say in `answers` what their answer, or each record in it, holds, if REST serves
+    them, and in `once` what is answered beside that when something is made, and never again. An operation with a `fork` is
+    never run itself: the gate runs the one that it leads to, and judges the grant of that one.
     """
 
     name: str
@@ -112,13 +136,15 @@ class Operation:
     snapshot: bool = True
     has_target: bool = False
     access: Access = Access.INSIDE
-    verb: Verb | Literal["look"] | None = None
+    verb: Verb | Literal["look", "feed", "restore"] | None = None
     path: str | None = None
     also: tuple[str, ...] = ()
     kind: NodeKind | None = None
     refusals: tuple[tuple[str, str], ...] = ()
     recode: Callable[[str], str] = lambda _: ""
     answers: tuple[Field, ...] = ()
+    once: tuple[Field, ...] = ()
+    fork: Fork | None = None
 
     @cached_property
     def takes(self) -> tuple[Field, ...]:
@@ -131,9 +157,19 @@ class Operation:
         return Form(self.takes, self.recode)
 
     @property
+    def missing_code(self) -> str:
+        """The code of 'no such record', or "" for one that is about no record."""
+        return dict(self.refusals).get("INVALID_ID", "")
+
+    @property
     def resource(self) -> str:
         """The first half of its name."""
         return self.name.partition(".")[0]
+
+    @property
+    def singular(self) -> str:
+        """What one of those is called that it is about."""
+        return self.kind.singular if self.kind else self.resource.removesuffix("s")
 
 
 class Catalogue(Mapping[str, Operation]):
@@ -161,3 +197,8 @@ class Catalogue(Mapping[str, Operation]):
     def grantable(self) -> tuple[Operation, ...]:
         """Those that a key can be granted, in their order."""
         return tuple(operation for operation in self.values() if operation.access is Access.GRANTED)
+
+    @property
+    def contract(self) -> tuple[Operation, ...]:
+        """Those of the 4.2 document: the five verbs on nodes, where a key can be granted them. The others are ours."""
+        return tuple(operation for operation in self.grantable if operation.kind is not None and operation.verb in VERBS)

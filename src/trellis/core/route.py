@@ -9,20 +9,23 @@ from trellis.core.operation import Catalogue, Operation
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """How a verb is spelt in HTTP: its method, whether an id stands behind the path, and the status of success."""
+    """How a verb is spelt in HTTP: method, whether an id stands behind the path, status of success, and what follows the id."""
 
     method: str
     with_id: bool
     status: int
+    tail: str = ""
 
 
 VERBS: Final[Mapping[str, Spelling]] = {
     "look": Spelling("GET", with_id=False, status=200),
+    "feed": Spelling("GET", with_id=False, status=200),
     "list": Spelling("GET", with_id=False, status=200),
     "get": Spelling("GET", with_id=True, status=200),
     "create": Spelling("POST", with_id=False, status=201),
     "update": Spelling("POST", with_id=True, status=200),
     "delete": Spelling("DELETE", with_id=True, status=200),
+    "restore": Spelling("POST", with_id=True, status=200, tail="/restore"),
 }
 
 
@@ -43,7 +46,7 @@ def routes(catalogue: Catalogue) -> list[Route]:
     for operation in catalogue.values():
         if operation.path is not None and operation.verb is not None:
             spelling = VERBS[operation.verb]
-            tail = "/{id}" if spelling.with_id else ""
+            tail = "/{id}" + spelling.tail if spelling.with_id else ""
             also = tuple(path + tail for path in operation.also)
             found.append(Route(operation, spelling.method, operation.path + tail, also, spelling.status))
     return found

@@ -49,6 +49,21 @@ def moving(parent: int | None, old: int, new: int) -> list[Shift]:
     return [Shift(parent, new, old - 1, 1)] if new < old else []
 
 
+def returning(old: int, before: Iterable[int | None], behind: Iterable[int | None], own: int | None) -> int:
+    """Give the place of a node that comes back: behind the nearest old neighbour before it, or before the nearest behind it.
+
+    `before` and `behind` are the places of its old neighbours now, nearest first, None for those that are gone; `own` is the
+    node's place if it stands in that row already. Without any neighbour left it is its old place.
+    """
+    for place in before:
+        if place is not None:
+            return beside(place, own, behind=True)
+    for place in behind:
+        if place is not None:
+            return beside(place, own, behind=False)
+    return old
+
+
 def path_of(node: int, line: Mapping[int, tuple[int | None, str]]) -> str:
     """Write the names from the top level down to a node, with ' > ' between. `line` maps id → (parent's id, name)."""
     names: list[str] = []

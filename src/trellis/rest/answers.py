@@ -12,7 +12,7 @@ from trellis.errors import Refused
 from trellis.rest.examples import answer_of, plan_of
 from trellis.rest.http import STATUS, problem
 from trellis.rest.refusals import SHARED, WHEN, refusals_of
-from trellis.rest.schemas import Schema, component, ref
+from trellis.rest.schemas import Schema, component, own_component, ref
 
 Json = dict[str, Any]
 
@@ -27,6 +27,7 @@ STATUS_TEXT: Final[Mapping[int, str]] = {  # Python's own words for them differ 
     404: "Not Found",
     405: "Method Not Allowed",
     409: "Conflict",
+    410: "Gone",
     412: "Precondition Failed",
     413: "Content Too Large",
     415: "Unsupported Media Type",
@@ -44,7 +45,10 @@ HEADERS: Final[Mapping[str, Json]] = {
         "schema": _STRING,
         "example": '"5d41402abc4b2a76b9719d91"',
     },
-    "Link": {"description": "The addresses of the `first`, `prev`, `next` and `last` page (RFC 8288).", "schema": _STRING},
+    "Link": {
+        "description": "The addresses of the `first`, `prev`, `next` and `last` page (RFC 8288); those that there are.",
+        "schema": _STRING,
+    },
     "Location": {"description": "The address of the new record.", "schema": {"type": "string", "format": "uri"}},
     "Dry-Run": {
         "description": "`true` on the answer of a dry run: nothing was kept.",
@@ -143,21 +147,16 @@ def problem_of(refused: Refused, base_url: str) -> Json:
 
 def answer_schema(operation: Operation) -> Schema:
     """Point to what an operation answers."""
-    if operation.kind is None:
-        return ref(answer_name(operation))
     if operation.verb == "delete":
         return {"oneOf": [{"type": "null"}, ref("DeletionPlan")]}
-    name = component(operation.kind)
-    return ref(f"{name}Page" if operation.verb == "list" else name)
-
-
-def answer_name(operation: Operation) -> str:
-    """Name the answer of an operation that is not about nodes: `core.hello` → `CoreHello`."""
-    return "".join(word.capitalize() for word in operation.name.split("."))
+    name = component(operation.kind) if operation.kind else own_component(operation)
+    return ref(f"{name}Page" if operation.verb == "list" else f"New{name}" if operation.once else name)
 
 
 _SUCCESS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "look": ("The answer.", ("ETag",)),
+    "feed": ("The events, and the cursor to go on with.", ("ETag", "Link")),
+    "restore": ("What came back, and what could not; of a dry run, what would.", ("Dry-Run",)),
     "list": ("One page.", ("ETag", "Link")),
     "get": ("The record.", ("ETag",)),
     "create": ("The new record.", ("ETag", "Location", "Idempotent-Replayed")),

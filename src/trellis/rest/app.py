@@ -4,10 +4,9 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Final
-from urllib.parse import parse_qsl, urlencode
 
 from trellis.core.gate import Answer, Gate
 from trellis.core.keyring import Bearer, Keyring
@@ -31,6 +30,7 @@ from trellis.rest.headers import (
 from trellis.rest.http import problem
 from trellis.rest.identify import presented_key
 from trellis.rest.limits import Allowance, Throttle
+from trellis.rest.links import links_of
 from trellis.rest.log import Bookkeeper
 from trellis.rest.reference import Reference
 from trellis.settings import Settings
@@ -104,10 +104,14 @@ class Rest:
         self._ids = request_ids()
         self._plain: dict[str, dict[str, Route]] = {}
         self._with_id: dict[str, dict[str, Route]] = {}
+        self._with_tail: dict[tuple[str, str], dict[str, Route]] = {}  # what stands before the id, and what behind it
         for route in routes(gate.catalogue):
             for path in (route.path, *route.also):
-                table = self._with_id if path.endswith("/{id}") else self._plain
-                table.setdefault(path.removesuffix("/{id}"), {})[route.method] = route
+                head, mark, tail = path.partition("/{id}")
+                if tail:
+                    self._with_tail.setdefault((head, tail), {})[route.method] = route
+                else:
+                    (self._with_id if mark else self._plain).setdefault(head, {})[route.method] = route
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter_ns()
@@ -145,11 +149,7 @@ class Rest:
         )
 
     async def _answer(self, exchange: Exchange) -> Reply:
-        table = self._plain.get(exchange.path)
-        target: str | None = None
-        if table is None:
-            head, _, target = exchange.path.rpartition("/")
-            table = self._with_id.get(head)
+        table, target = self._found(exchange.path)
         if table is None and exchange.path in self.reference:
             exchange.logged = False  # reading the reference is no request of the API
             return self._page(exchange)
@@ -166,12 +166,31 @@ class Rest:
         if (route := table.get(method)) is None:
             raise _bad_method(exchange.method, table)
         exchange.operation = route.operation.name
-        self.gate.authorise(route.operation.name, bearer.actor)
-        number = self._target(route.operation, target) if target is not None else None
-        if not route.operation.writes:
+        operation = self.gate.authorise(route.operation.name, bearer.actor)
+        number = self._target(operation, target) if target is not None else None
+        if not operation.writes:
             return await self._read(exchange, route, bearer, number)
-        call = await self._call(exchange, route, bearer, number)
+        if operation.fork is not None:
+            operation = await self._followed(operation, bearer, number)
+            exchange.operation = operation.name
+        call = await self._call(exchange, operation, bearer, number)
         return self._reply(exchange, route, await asyncio.wrap_future(self.gate.submit(call)))
+
+    def _found(self, path: str) -> tuple[dict[str, Route] | None, str | None]:
+        """Find what is served at a path: the routes by method, and the id in the path."""
+        if (table := self._plain.get(path)) is not None:
+            return table, None
+        head, _, last = path.rpartition("/")
+        if (table := self._with_id.get(head)) is not None:
+            return table, last
+        head, _, target = head.rpartition("/")
+        return self._with_tail.get((head, f"/{last}")), target
+
+    async def _followed(self, operation: Operation, bearer: Bearer, target: int | None) -> Operation:
+        """Give the operation that one leads to which is only an address."""
+        call = Call(operation.name, bearer.actor, target=target)
+        led = self.gate.follow(call) if self.gate.store.in_place else await asyncio.to_thread(self.gate.follow, call)
+        return self.gate.catalogue.find(led.operation)
 
     async def _read(self, exchange: Exchange, route: Route, bearer: Bearer, target: int | None) -> Reply:
         """Answer a reading operation, from memory where the data are still those that were answered from."""
@@ -194,8 +213,9 @@ class Rest:
         call = Call(route.operation.name, bearer.actor, self._query(exchange), target, request_id=exchange.request_id)
         answer = self.gate.run(call) if self.gate.store.in_place else await asyncio.to_thread(self.gate.run, call)
         body = encode(answer.value)
-        links = ((b"link", self._links(exchange, route, answer.value)),) if route.operation.verb == "list" else ()
-        return Kept(body, version_of(body).encode(), links)
+        here = f"{self._base(exchange)}{PREFIX}{route.path}"
+        links = links_of(route.operation.verb, here, exchange.scope["query_string"], answer.value)
+        return Kept(body, version_of(body).encode(), ((b"link", links),) if links else ())
 
     async def _identify(self, exchange: Exchange) -> Bearer:
         query: bytes = exchange.scope["query_string"]
@@ -232,18 +252,15 @@ class Rest:
     def _target(operation: Operation, text: str) -> int:
         if _ID.fullmatch(text) and int(text) <= MAX_ID:
             return int(text)
-        kind = operation.kind
-        code = kind.missing_code(operation.verb) if kind and operation.verb and operation.verb != "look" else ""
-        raise invalid_id(kind.singular if kind else "record", text, code)
+        raise invalid_id(operation.singular, text, operation.missing_code)
 
-    async def _call(self, exchange: Exchange, route: Route, bearer: Bearer, target: int | None) -> Call:
+    async def _call(self, exchange: Exchange, operation: Operation, bearer: Bearer, target: int | None) -> Call:
         raw = self._query(exchange)
-        operation = route.operation
         headers = exchange.headers
         body = await self._body(exchange)
         sent = await from_body(headers.get(b"content-type", b""), body)
         raw |= sent
-        token = idempotency_token(headers.get(b"idempotency-key")) if operation.verb == "create" else None
+        sent_token = headers.get(b"idempotency-key") if operation.verb == "create" else None
         return Call(
             operation.name,
             bearer.actor,
@@ -252,8 +269,9 @@ class Rest:
             expected=expected_versions(headers.get(b"if-match")),
             request_id=exchange.request_id,
             reason=audit_reason(headers.get(b"x-audit-log-reason")),
-            token=token,
-            fingerprint=fingerprint(operation.name, raw) if token else "",
+            token=idempotency_token(sent_token),
+            fingerprint=fingerprint(operation.name, raw) if sent_token else "",
+            idempotency_key=redacted(sent_token.decode("ascii")) if sent_token else None,
         )
 
     def _query(self, exchange: Exchange) -> dict[str, Any]:
@@ -301,15 +319,6 @@ class Rest:
         if answer.replayed:
             reply.headers.append((b"idempotent-replayed", b"true"))
         return reply
-
-    def _links(self, exchange: Exchange, route: Route, page: Mapping[str, Any]) -> bytes:
-        here, last = page["page"], page["totalPages"]
-        numbers = {"first": 1, "prev": min(here - 1, last), "next": here + 1 if here < last else 0, "last": last}
-        query = exchange.scope["query_string"].decode("latin-1")
-        kept = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name not in {"page", "key"}]
-        base = f"{self._base(exchange)}{PREFIX}{route.path}"
-        links = (f'<{base}?{urlencode([*kept, ("page", str(to))])}>; rel="{rel}"' for rel, to in numbers.items() if to >= 1)
-        return ", ".join(links).encode("latin-1")
 
     def _base(self, exchange: Exchange) -> str:
         """Give the address under which the caller reaches this service."""

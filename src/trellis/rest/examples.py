@@ -7,12 +7,13 @@ from trellis.core.kind import NodeKind
 from trellis.core.operation import Operation
 from trellis.core.page import PER_PAGE, page_of
 from trellis.core.record import written
-from trellis.core.values import Field
+from trellis.core.values import Field, Moment
 from trellis.rest.schemas import Schema, writable
 from trellis.store.nodes import Node
 
 COMMUNITY: Final = "https://community.example"
 MOMENT: Final = "2026-01-31T09:30:00.000Z"
+EVENT: Final = 12  # the event in the examples
 
 Values = dict[str, Any]
 
@@ -22,12 +23,24 @@ def id_of(kind: NodeKind) -> int:
     return max(kind.built_in, default=0) + 1
 
 
+def target_of(operation: Operation) -> int:
+    """Give the id in the path of an operation's example."""
+    if operation.kind is not None:
+        return id_of(operation.kind)
+    return EVENT if operation.verb == "restore" else 1
+
+
 def given_of(operation: Operation) -> Values:
     """Give what the example of an operation sends: its body, or the query string of one that only reads or deletes."""
     if operation.kind is not None and operation.verb == "create":
         return _new(operation.kind)
     if operation.kind is not None and operation.verb == "update":
         return _changes(operation.kind)
+    if operation.verb == "create":
+        return {field.name: _value(field) for field in writable(operation.fields) if field.required or field.example is not None}
+    if operation.verb == "update":
+        text = next(field for field in reversed(writable(operation.fields)) if isinstance(field.example, str))
+        return {text.name: f"Another {operation.singular}"}
     if operation.writes:
         return {}
     shown = (field for field in operation.fields if field.required or _is_short(field.example))
@@ -81,7 +94,7 @@ def answer_of(operation: Operation) -> Any:
     """Give the answer to the example of an operation, in a community that holds nothing else."""
     kind = operation.kind
     if kind is None:
-        return {field.name: _value(field) for field in operation.answers}
+        return _own_answer(operation)
     match operation.verb:
         case "delete":
             return None
@@ -93,13 +106,34 @@ def answer_of(operation: Operation) -> Any:
             return _record(kind, _new(kind))
 
 
+def _own_answer(operation: Operation) -> Any:
+    match operation.verb:
+        case "look" | "feed" | "restore":
+            return {field.name: _value(field) for field in operation.answers}
+        case "delete":
+            return None
+    record = {field.name: _kept(field) for field in (*operation.answers, *operation.once)}
+    record |= given_of(operation) if operation.writes else {}
+    return page_of([record], 1, 1, PER_PAGE) if operation.verb == "list" else record
+
+
+def _kept(field: Field) -> Any:
+    """Give what a record holds where nothing has happened to it yet."""
+    if field.example is not None or field.default is not None:
+        return field.example if field.example is not None else field.default
+    return MOMENT if isinstance(field.type, Moment) and not field.type.nullable else None
+
+
 def plan_of(operation: Operation) -> Any:
     """Give the answer to the example of a writing operation when it is run dry."""
-    if operation.kind is None or operation.verb != "delete":
-        return answer_of(operation)
+    if operation.verb == "restore":
+        return answer_of(operation) | {"dryRun": True}
+    if operation.verb != "delete":
+        once = {field.name for field in operation.once}
+        return {name: value for name, value in answer_of(operation).items() if name not in once}
     return {
         "dryRun": True,
-        "deleted": {"count": 1, "ids": [id_of(operation.kind)]},
+        "deleted": {"count": 1, "ids": [target_of(operation)]},
         "moved": {"count": 0, "ids": [], "to": None},
         "changed": {"count": 0, "nodes": []},
     }

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from typing import Final
@@ -10,7 +11,7 @@ from typing import Final
 from trellis.core.gate import Gate
 from trellis.core.keyring import Keyring
 from trellis.settings import Settings
-from trellis.store import journal, keys
+from trellis.store import journal, keys, snapshots
 from trellis.store.journal import Request
 from trellis.store.transaction import Transaction
 
@@ -79,16 +80,35 @@ class Bookkeeper:
 
     async def purge(self) -> None:
         """Delete what is older than it is kept, a batch at a time, so that writes come between."""
-        ago = self._gate.ago
-        successes, failures, answers, uses = (
-            ago(timedelta(days=n)) for n in (self._settings.keep_successes, self._settings.keep_failures, 1, _KEEP_USES)
+        for what, purge in self._purges().items():
+            count = 0
+            try:
+                while gone := await asyncio.wrap_future(self._gate.store.write(purge)):
+                    count += gone
+                    await asyncio.sleep(0.05)
+            except Exception:
+                log.exception("Old %s could not be deleted.", what)
+            if count:
+                log.info("Deleted %d old %s.", count, what)
+
+    def _purges(self) -> dict[str, Callable[[Transaction], int]]:
+        """Give what deletes a batch of each thing that is not kept for ever, and says how many rows that were."""
+        settings = self._settings
+        successes, failures, answers, uses, events, snapshot = (
+            self._gate.ago(timedelta(days=days))
+            for days in (
+                settings.keep_successes,
+                settings.keep_failures,
+                1,
+                _KEEP_USES,
+                settings.keep_events,
+                settings.keep_snapshots,
+            )
         )
-
-        def purge(tx: Transaction) -> int:
-            return journal.purge(tx, successes_before=successes, failures_before=failures, answers_before=answers, uses_before=uses)
-
-        try:
-            while await asyncio.wrap_future(self._gate.store.write(purge)):  # noqa: ASYNC110  # a rest between batches, not a wait
-                await asyncio.sleep(0.05)
-        except Exception:
-            log.exception("Old rows of the request log could not be deleted.")
+        return {
+            "requests and kept answers": lambda tx: journal.purge(
+                tx, successes_before=successes, failures_before=failures, answers_before=answers, uses_before=uses
+            ),
+            "snapshots": lambda tx: snapshots.purge(tx, snapshot),
+            "events": lambda tx: journal.purge_events(tx, events),
+        }

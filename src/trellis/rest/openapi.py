@@ -1,19 +1,35 @@
 """The OpenAPI 3.1 document, made from the catalogue and from the table of rest/http.py: it states no rule of its own."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from trellis import __version__
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Access, Catalogue, Operation
 from trellis.core.route import Route, routes
-from trellis.core.values import MAX_ID, Permissions
-from trellis.rest.answers import HEADERS, answer_name, responses, shared_examples, shared_responses
-from trellis.rest.examples import given_of, id_of
-from trellis.rest.schemas import DELETION_PLAN, FAULT, component, of_kind, parameter, problem_schema, ref
+from trellis.core.values import MAX_ID
+from trellis.rest.answers import HEADERS, responses, shared_examples, shared_responses
+from trellis.rest.examples import given_of, target_of
+from trellis.rest.schemas import (
+    DELETION_PLAN,
+    FAULT,
+    component,
+    of_kind,
+    of_own,
+    own_component,
+    parameter,
+    problem_schema,
+    ref,
+    writable,
+)
 
 Json = dict[str, Any]
 
-OWN_TAG: Final = "Trellis"
+_OWN: Final[Mapping[str, tuple[str, str]]] = {
+    "core": ("Trellis", "About this service and the key that asks."),
+    "events": ("Events", "What happened to the community, and how to take it back."),
+    "webhooks": ("Webhooks", "Endpoints that are told of events."),
+}
 _DESCRIPTION: Final = """\
 The structure of a community over REST: list, read, create, change, move and delete its nodes, with a key that may do just that.
 
@@ -59,27 +75,30 @@ def document(catalogue: Catalogue, base_url: str = "http://localhost:8000") -> J
     }
 
 
+def own_tag(operation: Operation) -> tuple[str, str]:
+    """Give the heading of an operation that is not about nodes, and what there is under it."""
+    return _OWN[operation.resource]
+
+
 def _tags(kinds: list[NodeKind], own: list[Operation]) -> list[Json]:
     tags: list[Json] = [{"name": kind.title, "description": kind.doc, "x-application": kind.application} for kind in kinds]
-    return tags + (
-        [{"name": OWN_TAG, "description": "About this service and the key that asks; not among the 4.2 endpoints."}] if own else []
-    )
+    return tags + [{"name": tag, "description": f"{doc} Not among the 4.2 endpoints."} for tag, doc in _own_tags(own).items()]
+
+
+def _own_tags(own: list[Operation]) -> dict[str, str]:
+    return dict(own_tag(operation) for operation in own)
 
 
 def _tag_groups(kinds: list[NodeKind], own: list[Operation]) -> list[Json]:
     applications = dict.fromkeys(kind.application for kind in kinds)
     groups = [{"name": name, "tags": [kind.title for kind in kinds if kind.application == name]} for name in applications]
-    return groups + ([{"name": "Ours", "tags": [OWN_TAG]}] if own else [])
+    return groups + ([{"name": "Ours", "tags": list(_own_tags(own))}] if own else [])
 
 
 def _schemas(kinds: list[NodeKind], own: list[Operation], base_url: str) -> Json:
     schemas: Json = {name: schema for kind in kinds for name, schema in of_kind(kind).items()}
     for operation in own:
-        schemas[answer_name(operation)] = {
-            "type": "object",
-            "required": [field.name for field in operation.answers],
-            "properties": {field.name: field.schema() for field in operation.answers},
-        }
+        schemas |= of_own(operation)
     return schemas | {"DeletionPlan": DELETION_PLAN, "Problem": problem_schema(base_url), "Fault": FAULT}
 
 
@@ -90,11 +109,12 @@ def _operation(route: Route, base_url: str) -> Json:
     operation = route.operation
     written: Json = {
         "operationId": operation.name,
-        "tags": [operation.kind.title if operation.kind else OWN_TAG],
+        "tags": [operation.kind.title if operation.kind else own_tag(operation)[0]],
         "summary": operation.summary,
         "description": _described(route),
         "externalDocs": {"url": f"{base_url}/api/docs#{operation.name}"},
         "x-required-grant": operation.name if operation.access is Access.GRANTED else None,
+        **({"x-required-grant-one-of": list(operation.fork.to)} if operation.fork else {}),
         "parameters": _parameters(operation),
     }
     if route.also:
@@ -106,18 +126,21 @@ def _operation(route: Route, base_url: str) -> Json:
 
 def _described(route: Route) -> str:
     operation = route.operation
-    granted = operation.access is Access.GRANTED
-    lines = [operation.doc, f"Needs the grant `{operation.name}`." if granted else "Every valid key may do this."]
+    lines = [operation.doc]
+    if operation.access is Access.GRANTED:
+        lines.append(f"Needs the grant `{operation.name}`.")
+    elif operation.access is Access.ANY_KEY:
+        lines.append("Every valid key may do this.")
     if route.also:
         lines.append("Also served at " + " and ".join(f"`{path}`" for path in route.also) + ".")
-    if takes_body(operation):
+    if takes_body(operation) and any(field.read_only for field in operation.fields):
         lines.append("Read-only members of the record are taken and passed over, so that what was read can be sent back as it is.")
     return "\n\n".join(lines)
 
 
 def takes_body(operation: Operation) -> bool:
     """Say whether what an operation takes is sent in a body."""
-    return operation.verb in {"create", "update"}
+    return operation.verb in {"create", "update", "restore"}
 
 
 def _parameters(operation: Operation) -> list[Json]:
@@ -129,17 +152,15 @@ def _parameters(operation: Operation) -> list[Json]:
 def _id(operation: Operation) -> list[Json]:
     if not operation.has_target:
         return []
-    kind = operation.kind
     schema = {"type": "integer", "minimum": 1, "maximum": MAX_ID}
-    one = kind.singular if kind else "record"
     return [
         {
             "name": "id",
             "in": "path",
             "required": True,
-            "description": f"The {one}'s id.",
+            "description": f"The {operation.singular}'s id.",
             "schema": schema,
-            "example": id_of(kind) if kind else 1,
+            "example": target_of(operation),
         }
     ]
 
@@ -152,15 +173,15 @@ def headers_taken(operation: Operation) -> tuple[str, ...]:
 
 
 def _body(operation: Operation) -> Json:
-    kind = operation.kind
-    name = "" if kind is None else component(kind) + ("Input" if operation.verb == "create" else "Changes")
+    name = component(operation.kind) if operation.kind else own_component(operation)
+    name += "Changes" if operation.verb == "update" else "Input"
     examples = {"example": {"summary": operation.summary, "value": given_of(operation)}}
-    nested = [field.name for field in operation.fields if isinstance(field.type, Permissions)]
+    nested = [field.name for field in writable(operation.fields) if field.type.schema().get("type") in ("array", "object")]
     form: Json = {"schema": {"allOf": [ref(name), {"type": "object", "description": _FORM}]}, "examples": examples}
     if nested:
         form["encoding"] = {field: {"contentType": "application/json"} for field in nested}
     content = {"application/json": {"schema": ref(name), "examples": examples}, **dict.fromkeys(_FORMS, form)}
-    return {"required": True, "content": content}
+    return {"required": operation.verb != "restore", "content": content}
 
 
 _FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")

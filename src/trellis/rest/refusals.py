@@ -44,6 +44,14 @@ WHEN: Final[Mapping[str, str]] = {
     "LOGIN_TAKEN": "Another administrator has this login. Only the panel and the terminal answer this.",
     "LAST_ADMINISTRATOR": "Nobody else could sign in to the panel. Only the panel and the terminal answer this.",
     "LINK_SPENT": "The link to make the first administrator is used or too old. Only the panel answers this.",
+    "NOT_RESTORABLE": "The event made something, is not about a node, or was undone already (`undoneBy` says by which event).",
+    "CHANGED_SINCE": "The record was changed again since, or deleted. `differences` tells what would be lost.",
+    "NO_LONGER_KEPT": "The events behind `after`, or the rows that undoing needs, were purged.",
+    "PARENT_NEEDED": "The parent that it stood under is gone, or takes no children now. `parentId` says where it shall go.",
+    "ADDRESS_NOT_ALLOWED": "A webhook's address is private, local or otherwise not on the open internet, or cannot be one.",
+    "UNKNOWN_EVENT": "A webhook asks for an event that there is not. `detail` names the nearest one.",
+    "TOO_MANY_WEBHOOKS": "There are 100 webhooks already: delete one that is not needed.",
+    "WEBHOOK_OFF": "The webhook is switched off. Only the panel and the terminal answer this.",
     "BUSY": "The database did not take the request in time. Send it again after `Retry-After` seconds.",
     "INTERNAL_ERROR": "A mistake of ours. Tell the operator the `requestId`.",
 }
@@ -64,6 +72,7 @@ _BY_VERB: Final[Mapping[str, tuple[str, ...]]] = {
     "create": ("IDEMPOTENCY_KEY_REUSED", "IDEMPOTENCY_KEY_IN_USE"),
     "update": ("PRECONDITION_FAILED",),
     "delete": ("PRECONDITION_FAILED",),
+    "restore": ("PRECONDITION_FAILED",),
 }
 # Those that are the same for every operation, down to the example.
 SHARED: Final = frozenset((*_ALWAYS, *_WRITES, *(message for messages in _BY_VERB.values() for message in messages))) - {
@@ -74,7 +83,7 @@ SHARED: Final = frozenset((*_ALWAYS, *_WRITES, *(message for messages in _BY_VER
 def refusals_of(operation: Operation) -> tuple[Refused, ...]:
     """Give every refusal that an operation may answer with over REST, by status and code, each as an example of itself."""
     messages = dict.fromkeys(_ALWAYS, "")
-    if operation.access is Access.GRANTED:
+    if operation.access in {Access.GRANTED, Access.FORKED}:
         messages["NO_PERMISSION"] = ""
     if operation.writes:
         messages |= dict.fromkeys(_WRITES, "")
@@ -128,6 +137,13 @@ _DETAILS: Final[Mapping[str, str]] = {
     "IDEMPOTENCY_KEY_REUSED": "This Idempotency-Key came with another request within the last 24 hours.",
     "IDEMPOTENCY_KEY_IN_USE": "A request with this Idempotency-Key is still running. Wait for its answer.",
     "RATE_LIMITED": "This key may send 6000 requests a minute, and has. Wait 42 seconds.",
+    "NOT_RESTORABLE": "Event 12 was undone already, by event 15.",
+    "CHANGED_SINCE": "The forum 7 was changed again since event 12 (event 14): name.",
+    "NO_LONGER_KEPT": "What there was before event 12 is no longer kept: changes can be undone for 30 days.",
+    "PARENT_NEEDED": "It cannot go back to where it was: there is no forum 3 now. Say with parentId where it shall go.",
+    "ADDRESS_NOT_ALLOWED": "url leads to 10.0.0.5, which is not on the open internet.",
+    "UNKNOWN_EVENT": "events: there is no event 'forum.create'. Did you mean forum.created?",
+    "TOO_MANY_WEBHOOKS": "There are 100 webhooks already. Delete one that is not needed.",
     "BUSY": "Too much is waiting to be written. Try again in a moment.",
     "INTERNAL_ERROR": "The service made a mistake. Nothing of this request was kept as far as we know.",
 }
@@ -135,9 +151,14 @@ _FIELDS: Final[Mapping[str, str]] = {
     "NO_REDIRECT_URL": "redirectUrl",
     "INVALID_POSITION": "after",
     "INVALID_GROUP": "permissions.view",
+    "ADDRESS_NOT_ALLOWED": "url",
+    "UNKNOWN_EVENT": "events",
 }
 _FACTS: Final[Mapping[str, Mapping[str, Any]]] = {
     "HAS_CHILDREN": {"children": 2, "descendants": 5, "options": {"delete": -1, "move": "the id of another node"}},
+    "NOT_RESTORABLE": {"undoneBy": 15},
+    "CHANGED_SINCE": {"differences": [{"field": "name", "then": "News", "now": "Bulletin"}]},
+    "PARENT_NEEDED": {"parentId": 3},
     "BAD_METHOD": {"allow": "GET, HEAD, OPTIONS, POST"},
     "TOO_MANY_REQUESTS_WITH_BAD_KEY": {"retryAfter": 42},
     "RATE_LIMITED": {"retryAfter": 42, "limit": 6000, "reset": 1769851860},
@@ -147,7 +168,7 @@ _FACTS: Final[Mapping[str, Mapping[str, Any]]] = {
 def _example(message: str, code: str, operation: Operation, tried: Mapping[str, Fault]) -> Refused:
     name = operation.name
     if message == "INVALID_ID":
-        return invalid_id(operation.kind.singular if operation.kind else "record", 999, code)
+        return invalid_id(operation.singular, 999, code)
     if message == "NO_PERMISSION":
         return Refused(message, f"The key 'Plugin' has not been granted {name}.", facts={"missingOperation": name})
     if message == "UNKNOWN_PARAMETER":

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup, escape
 
 from trellis.core.route import Route
-from trellis.rest.examples import given_of, id_of
+from trellis.rest.examples import given_of, target_of
 from trellis.rest.openapi import takes_body
 
 LANGUAGES: Final[Mapping[str, str]] = {"curl": "curl", "python": "Python", "javascript": "JavaScript"}
@@ -32,8 +32,7 @@ def samples_of(route: Route, base_url: str) -> dict[str, str]:
 
 def example_url(route: Route, base_url: str) -> str:
     """Give the address of the record or list in a route's example."""
-    kind = route.operation.kind
-    return f"{base_url}/api{route.path}".replace("{id}", str(id_of(kind) if kind else 1))
+    return f"{base_url}/api{route.path}".replace("{id}", str(target_of(route.operation)))
 
 
 def pretty(value: Any) -> str:
@@ -42,7 +41,8 @@ def pretty(value: Any) -> str:
 
 
 def _curl(method: str, url: str, body: Any) -> str:
-    lines = ["curl" + (f" -X {method}" if method == "DELETE" else "") + f' "{url}"', f'  -H "Authorization: Bearer ${KEY}"']
+    told = "" if method == "GET" or body is not None else f" -X {method}"
+    lines = [f'curl{told} "{url}"', f'  -H "Authorization: Bearer ${KEY}"']
     if body is not None:
         text = pretty(body).replace("'", "'\\''").replace("\n", "\n  ")
         lines += ['  -H "Content-Type: application/json"', f"  -d '{text}'"]

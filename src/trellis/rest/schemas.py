@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import Any, Final
 
 from trellis.core.kind import NodeKind
+from trellis.core.operation import Operation
 from trellis.core.values import MAX_ID, Anything, Field, ParentId, Permissions
 from trellis.errors import REASONS
 from trellis.rest.http import STATUS
@@ -32,35 +33,68 @@ def of_kind(kind: NodeKind) -> dict[str, Schema]:
         schemas[name] = record(kind)
         schemas |= {f"{name}Permissions": field.schema() for field in kind.permissions_field if _is_permissions(field)}
     if "list" in verbs:
-        schemas[f"{name}Page"] = _page(kind)
+        schemas[f"{name}Page"] = _page(kind.title.lower(), name)
+    places = [field.name for field in kind.placement if not isinstance(field.type, ParentId)]
     if "create" in verbs:
-        schemas[f"{name}Input"] = _input(kind, new=True)
+        schemas[f"{name}Input"] = _input(kind.singular, name, kind.accepted, places, new=True)
     if "update" in verbs:
-        schemas[f"{name}Changes"] = _input(kind, new=False)
+        schemas[f"{name}Changes"] = _input(kind.singular, name, kind.accepted, places, new=False)
     return schemas
+
+
+def of_own(operation: Operation) -> dict[str, Schema]:
+    """Give the component schemas of an operation that is not about nodes."""
+    name = own_component(operation)
+    match operation.verb:
+        case "look" | "get" | "feed":
+            return {name: _object(operation.answers, name)}
+        case "restore":
+            taken = {"type": "object", "properties": _properties(operation.fields, name), "additionalProperties": False}
+            return {name: _object(operation.answers, name), f"{name}Input": taken}
+        case "list":
+            return {f"{name}Page": _page(operation.resource, name)}
+        case "create":
+            once = {"type": "object", "properties": _properties(operation.once, name)}
+            made = {f"New{name}": {"allOf": [ref(name), once]}}
+            return made | {f"{name}Input": _input(operation.singular, name, operation.fields, [], new=True)}
+        case "update":
+            return {f"{name}Changes": _input(operation.singular, name, operation.fields, [], new=False)}
+    return {}
+
+
+def own_component(operation: Operation) -> str:
+    """Name the record of an operation that is not about nodes, or its whole answer: `Webhook`, `CoreHello`."""
+    if operation.verb in {"look", "feed", "restore"}:
+        return "".join(word.capitalize() for word in operation.name.split("."))
+    return operation.singular.capitalize()
 
 
 def record(kind: NodeKind) -> Schema:
     """Give the schema of a kind's record as it is answered."""
+    return {"description": kind.doc} | _object(kind.answered, component(kind))
+
+
+def _object(fields: Iterable[Field], name: str) -> Schema:
+    fields = tuple(fields)
     return {
         "type": "object",
-        "description": kind.doc,
-        "required": [field.name for field in kind.answered],
-        "properties": {field.name: _property(field, kind) for field in kind.answered},
+        "required": [field.name for field in fields],
+        "properties": _properties(fields, name),
     }
 
 
-def _input(kind: NodeKind, *, new: bool) -> Schema:
-    fields = writable(kind.accepted)
+def _properties(fields: Iterable[Field], name: str) -> dict[str, Schema]:
+    return {field.name: _property(field, name) for field in fields}
+
+
+def _input(singular: str, name: str, accepted: Iterable[Field], places: list[str], *, new: bool) -> Schema:
+    fields = writable(accepted)
     schema: Schema = {
         "type": "object",
-        "description": f"A new {kind.singular}."
-        if new
-        else f"What is to change of a {kind.singular}; what is not sent stays as it is.",
-        "properties": {field.name: _property(field, kind, default=new) for field in fields},
+        "description": f"A new {singular}." if new else f"What is to change of a {singular}; what is not sent stays as it is.",
+        "properties": {field.name: _property(field, name, default=new) for field in fields},
         "additionalProperties": False,
     }
-    places = [field.name for field in kind.placement if not isinstance(field.type, ParentId)]
     if places:
         schema["not"] = {"anyOf": [{"required": list(pair)} for pair in combinations(places, 2)]}
     needed = [field.name for field in fields if field.required]
@@ -72,9 +106,9 @@ def writable(fields: Iterable[Field]) -> list[Field]:
     return [field for field in fields if not field.read_only]
 
 
-def _property(field: Field, kind: NodeKind, *, default: bool = False) -> Schema:
+def _property(field: Field, name: str, *, default: bool = False) -> Schema:
     if _is_permissions(field):
-        return {"allOf": [ref(f"{component(kind)}Permissions")], "description": described(field)}
+        return {"allOf": [ref(f"{name}Permissions")], "description": described(field)}
     schema = field.schema() | {"description": described(field)}
     if default and field.default not in (None, "") and not field.required:
         # In words: generators take the keyword `default` to mean that the member is always sent.
@@ -125,17 +159,17 @@ _ID: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": MAX_ID}
 _IDS: Final[Schema] = {"type": "array", "items": _ID}
 
 
-def _page(kind: NodeKind) -> Schema:
+def _page(title: str, name: str) -> Schema:
     return {
         "type": "object",
-        "description": f"One page of {kind.title.lower()}.",
+        "description": f"One page of {title}.",
         "required": ["page", "perPage", "totalResults", "totalPages", "results"],
         "properties": {
             "page": {"type": "integer", "minimum": 1, "description": "Which page this is."},
             "perPage": {"type": "integer", "minimum": 1, "description": "How many records a page holds."},
             "totalResults": _COUNT | {"description": "How many records there are on all pages."},
             "totalPages": {"type": "integer", "minimum": 1, "description": "How many pages there are; at least 1."},
-            "results": {"type": "array", "items": ref(component(kind)), "description": "The records of this page."},
+            "results": {"type": "array", "items": ref(name), "description": "The records of this page."},
         },
     }
 
@@ -250,4 +284,18 @@ _FACTS: Final[Mapping[str, Schema]] = {
         "required": ["delete", "move"],
         "properties": {"delete": {"type": "integer", "maximum": -1}, "move": {"type": "string"}},
     },
+    "undoneBy": {"type": "integer", "minimum": 1, "description": "With NOT_RESTORABLE: the event that undid it already."},
+    "deletedBy": {"type": "integer", "minimum": 1, "description": "With CHANGED_SINCE: the event that deleted the record."},
+    "differences": {
+        "type": "array",
+        "description": "With CHANGED_SINCE: how the record differs from what the event left; a password is only named.",
+        "items": {
+            "type": "object",
+            "required": ["field"],
+            "properties": {"field": {"type": "string"}, "then": {}, "now": {}},
+        },
+    },
+    "parentId": {"type": "integer", "minimum": 1, "description": "With PARENT_NEEDED: the parent that cannot take it back."},
+    "oldest": {"type": "integer", "minimum": 1, "description": "With NO_LONGER_KEPT: the oldest event that is kept."},
+    "newest": {"type": "integer", "minimum": 1, "description": "With NO_LONGER_KEPT: the newest event."},
 }

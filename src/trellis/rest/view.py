@@ -14,9 +14,9 @@ from trellis.core.route import Route, routes
 from trellis.core.values import Choice, Field, Permissions
 from trellis.errors import REASONS
 from trellis.rest.answers import STATUS_TEXT
-from trellis.rest.examples import answer_of, given_of, id_of, plan_of
+from trellis.rest.examples import answer_of, given_of, plan_of, target_of
 from trellis.rest.http import STATUS
-from trellis.rest.openapi import OWN_TAG, headers_taken, takes_body
+from trellis.rest.openapi import headers_taken, own_tag, takes_body
 from trellis.rest.refusals import SHARED, WHEN, refusals_of
 from trellis.rest.samples import LANGUAGES, coloured, pretty, samples_of
 from trellis.rest.words import type_in_words
@@ -61,7 +61,7 @@ class Entry:
     method: str
     path: str
     also: tuple[str, ...]
-    grant: str | None
+    grants: tuple[str, ...]
     status: int
     status_text: str
     id: int | None
@@ -93,21 +93,22 @@ class Section:
 
 def sections(catalogue: Catalogue, base_url: str) -> tuple[Section, ...]:
     """Give every section in the order of the catalogue, Trellis's own last."""
-    by_kind: dict[str, list[Route]] = {}
+    groups: dict[tuple[bool, str], list[Route]] = {}
     for route in routes(catalogue):
-        by_kind.setdefault(route.operation.kind.name if route.operation.kind else "", []).append(route)
-    own = by_kind.pop("", [])
-    found = [_section(group, base_url) for group in by_kind.values()]
-    return (*found, *([_section(own, base_url)] if own else []))
+        groups.setdefault((route.operation.kind is None, route.operation.resource), []).append(route)
+    return tuple(_section(groups[group], base_url) for group in sorted(groups, key=lambda group: group[0]))
 
 
 def _section(group: list[Route], base_url: str) -> Section:
     kind = group[0].operation.kind
     entries = tuple(_entry(route, base_url) for route in group)
     if kind is None:
-        doc = "About this service and the key that asks. Ours: not among the 4.2 endpoints."
-        fields = tuple(_row(field) for route in group for field in route.operation.answers)
-        return Section("trellis", OWN_TAG, "Ours", "answer", doc, fields, entries[0].answer, entries)
+        title, doc = own_tag(group[0].operation)
+        doc += " Ours: not among the 4.2 endpoints."
+        told = {field.name: field for route in group for field in route.operation.answers}
+        fields, record = tuple(_row(field) for field in told.values()), _record(group)
+        singular = group[0].operation.singular if record else "answer"
+        return Section(title.lower(), title, "Ours", singular, doc, fields, record or entries[0].answer, entries)
     answered = any(route.operation.verb != "delete" for route in group)
     fields = tuple(_row(field) for field in kind.answered) if answered else ()
     return Section(kind.name, kind.title, kind.application, kind.singular, kind.doc, fields, _record(group), entries)
@@ -133,7 +134,7 @@ def _entry(route: Route, base_url: str) -> Entry:
         method=route.method,
         path=route.path,
         also=route.also,
-        grant=operation.name if operation.access is Access.GRANTED else None,
+        grants=operation.fork.to if operation.fork else (operation.name,) if operation.access is Access.GRANTED else (),
         status=route.status,
         status_text=STATUS_TEXT[route.status],
         id=_id(operation),
@@ -153,7 +154,7 @@ def _entry(route: Route, base_url: str) -> Entry:
 def _id(operation: Operation) -> int | None:
     if not operation.has_target:
         return None
-    return id_of(operation.kind) if operation.kind else 1
+    return target_of(operation)
 
 
 def _row(field: Field, *, new: bool = True) -> Row:

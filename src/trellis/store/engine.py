@@ -89,10 +89,14 @@ class Store:
     def close(self) -> None:
         """Finish the writes that wait, and let the connections go."""
         self._writer.close()
+        self.forget_reader()
+        self.engine.dispose()
+
+    def forget_reader(self) -> None:
+        """Close the connection that was kept for reads in this thread; it is made anew when it is needed."""
         if (tx := getattr(self._local, "reader", None)) is not None:
             tx.connection.close()
             del self._local.reader
-        self.engine.dispose()
 
 
 class Reading:

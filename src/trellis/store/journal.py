@@ -1,20 +1,20 @@
 """What happened: the event log, the request log, and the answers kept for idempotency keys."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.nodes import next_number
-from trellis.store.tables import answers, events, key_uses, requests
+from trellis.store.tables import answers, counters, events, key_uses, requests
 from trellis.store.transaction import Statement, Transaction
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One successful write. `seq` counts without gaps in the order of the commits."""
+    """One successful write. `seq` counts without gaps in the order of the commits; `undoes` is the event it takes back."""
 
     seq: int
     at: str
@@ -28,6 +28,8 @@ class Event:
     after: Mapping[str, Any] | None
     changed: Sequence[str]
     touched: Sequence[Mapping[str, Any]]
+    idempotency_key: str | None = None
+    undoes: int | None = None
 
 
 _JSON = ("actor", "before", "after", "changed", "touched")
@@ -44,18 +46,77 @@ def append(tx: Transaction, event: Event) -> int:
     return int(values["seq"])
 
 
+_SELECT = sa.select(*(events.c[name] for name in Event.__slots__))
+_FILTERS: Final[Mapping[str, Callable[[Any], sa.ColumnElement[bool]]]] = {
+    "operation": lambda value: events.c.operation == value,
+    "resource": lambda value: events.c.resource == value,
+    "resource_id": lambda value: events.c.resource_id == value,
+    "since": lambda value: events.c.at >= value,
+    "until": lambda value: events.c.at < value,
+}
+
+
 def event_page(tx: Transaction, filters: Mapping[str, Any], limit: int, after: int | None, *, newest_first: bool) -> list[Event]:
-    """Read events behind a sequence number. `filters` may hold operation, resource and resource_id."""
-    statement = (
-        sa.select(*(events.c[name] for name in Event.__slots__))
-        .order_by(events.c.seq.desc() if newest_first else events.c.seq)
-        .limit(limit)
-    )
+    """Read events behind a sequence number. `filters` may hold operation, resource, resource_id, since and until."""
+    statement = _SELECT.order_by(events.c.seq.desc() if newest_first else events.c.seq).limit(limit)
     for name, value in filters.items():
-        statement = statement.where(events.c[name] == value)
+        statement = statement.where(_FILTERS[name](value))
     if after is not None:
         statement = statement.where(events.c.seq < after if newest_first else events.c.seq > after)
     return [Event(*row) for row in tx.connection.execute(statement)]
+
+
+def find_event(tx: Transaction, seq: int) -> Event | None:
+    """Read one event."""
+    row = tx.connection.execute(_SELECT.where(events.c.seq == seq)).first()
+    return None if row is None else Event(*row)
+
+
+def undoer(tx: Transaction, seq: int) -> int | None:
+    """Give the last event that took back another; None if none did."""
+    found: int | None = tx.connection.execute(sa.select(sa.func.max(events.c.seq)).where(events.c.undoes == seq)).scalar_one()
+    return found
+
+
+_REACH = Statement(
+    sa.select(
+        sa.select(sa.func.min(events.c.seq)).scalar_subquery(),
+        sa.select(counters.c.last).where(counters.c.name == "events").scalar_subquery(),
+    )
+)
+
+
+def reach(tx: Transaction) -> tuple[int, int]:
+    """Give the numbers of the oldest event that is kept, or of the next one if none is, and of the newest that there was."""
+    ((first, last),) = tx.rows(_REACH)
+    return (first or (last or 0) + 1), last or 0
+
+
+def moment_of(tx: Transaction, seq: int) -> str | None:
+    """Say when an event was."""
+    found: str | None = tx.connection.execute(sa.select(events.c.at).where(events.c.seq == seq)).scalar_one_or_none()
+    return found
+
+
+def count_events(tx: Transaction, before: int | None = None, operations: Iterable[str] = ()) -> int:
+    """Count the events that are kept; or those of some operations before a sequence number."""
+    counted = sa.select(sa.func.count()).select_from(events)
+    if before is not None:
+        counted = counted.where(events.c.seq < before, events.c.operation.in_(list(operations)))
+    return int(tx.connection.execute(counted).scalar_one())
+
+
+def purge_events(tx: Transaction, before: str, most: int = 5000) -> int:
+    """Delete the oldest events as long as they are older than `before`, at most `most`; give their number.
+
+    What is left is without gaps, so that a reader can be told what it has missed.
+    """
+    bound = 0
+    for seq, at in tx.connection.execute(sa.select(events.c.seq, events.c.at).order_by(events.c.seq).limit(most)):
+        if at >= before:
+            break
+        bound = seq
+    return tx.connection.execute(sa.delete(events).where(events.c.seq <= bound)).rowcount if bound else 0
 
 
 # --- idempotency --------------------------------------------------------------------------------------------------

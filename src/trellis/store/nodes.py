@@ -114,9 +114,9 @@ def _below() -> sa.CTE:
     )
 
 
-_DOWN = _below()
-_SUBTREE = Statement(sa.select(_DOWN.c.id).where(_DOWN.c.depth > 0).order_by(_DOWN.c.depth, _DOWN.c.id))
-_DELETE_SUBTREE = Statement(sa.delete(nodes).where(_KIND, _c.id.in_(sa.select(_DOWN.c.id))))
+BELOW = _below()
+_SUBTREE = Statement(sa.select(BELOW.c.id).where(BELOW.c.depth > 0).order_by(BELOW.c.depth, BELOW.c.id))
+_DELETE_SUBTREE = Statement(sa.delete(nodes).where(_KIND, _c.id.in_(sa.select(BELOW.c.id))))
 
 
 def descendants(tx: Transaction, kind: str, root: int) -> list[int]:
@@ -127,7 +127,7 @@ def descendants(tx: Transaction, kind: str, root: int) -> list[int]:
 def delete_subtree(tx: Transaction, kind: str, root: int) -> int:
     """Delete a node with all below it; give their number. The siblings are not renumbered here."""
     gone = tx.change(_DELETE_SUBTREE, kind=kind, root=root)
-    tx.change(_COUNT_MORE, name=kind, more=-gone)
+    tx.change(COUNT_MORE, name=kind, more=-gone)
     return gone
 
 
@@ -216,7 +216,7 @@ _NEXT = Statement(
         "ON CONFLICT (name) DO UPDATE SET last = counters.last + 1, total = counters.total + :more RETURNING last"
     )
 )
-_COUNT_MORE = Statement(
+COUNT_MORE = Statement(
     sa.update(counters).where(counters.c.name == bindparam("name")).values(total=counters.c.total + bindparam("more"))
 )
 

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 from sqlalchemy.dialects import postgresql, sqlite
 
-from trellis.store.tables import administrators, attempts, sessions
+from trellis.store.tables import administrators, sessions, sign_ins
 from trellis.store.transaction import Statement, Transaction
 
 _c = sessions.c
@@ -104,8 +104,8 @@ class Attempts:
 
 def attempts_of(tx: Transaction, subjects: tuple[str, ...]) -> dict[str, Attempts]:
     """Read the attempts of some subjects."""
-    columns = (attempts.c[f.name] for f in fields(Attempts))
-    rows = tx.connection.execute(sa.select(*columns).where(attempts.c.subject.in_(subjects)))
+    columns = (sign_ins.c[f.name] for f in fields(Attempts))
+    rows = tx.connection.execute(sa.select(*columns).where(sign_ins.c.subject.in_(subjects)))
     return {row[0]: Attempts(*row) for row in rows}
 
 
@@ -113,10 +113,10 @@ def keep_attempts(tx: Transaction, counted: Attempts) -> None:
     """Write the attempts of a subject, in place of what was kept."""
     values = asdict(counted)
     insert = sqlite.insert if tx.sqlite else postgresql.insert
-    statement = insert(attempts).values(**values)
-    tx.connection.execute(statement.on_conflict_do_update(index_elements=[attempts.c.subject], set_=values))
+    statement = insert(sign_ins).values(**values)
+    tx.connection.execute(statement.on_conflict_do_update(index_elements=[sign_ins.c.subject], set_=values))
 
 
 def forget_attempts(tx: Transaction, before: str, prefix: str = "") -> None:
     """Delete the attempts of a kind of subject that are older than a moment."""
-    tx.connection.execute(sa.delete(attempts).where(attempts.c.at < before, attempts.c.subject.startswith(prefix, autoescape=True)))
+    tx.connection.execute(sa.delete(sign_ins).where(sign_ins.c.at < before, sign_ins.c.subject.startswith(prefix, autoescape=True)))

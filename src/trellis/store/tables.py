@@ -75,9 +75,33 @@ events = sa.Table(
     sa.Column("before", JSON),
     sa.Column("after", JSON),
     sa.Column("changed", JSON, nullable=False),  # the names of the members that differ, write-only ones included
+    sa.Column("idempotency_key", PLAIN),
     sa.Column("touched", JSON, nullable=False),  # what else was deleted, moved or changed: [{resource, id}, …]
+    sa.Column("undoes", NUMBER),  # the event that this one takes back
     sa.Index("events_by_record", "resource", "resource_id", "seq"),
     sa.Index("events_by_time", "at"),
+)
+_undoing = events.c.undoes.is_not(None)
+sa.Index("events_by_undone", events.c.undoes, sqlite_where=_undoing, postgresql_where=_undoing)
+
+# The rows that an event deleted or changed, as they were before it, digests of passwords included. No API shows them.
+snapshots = sa.Table(
+    "snapshots",
+    METADATA,
+    sa.Column("seq", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("kind", PLAIN, primary_key=True),
+    sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("how", PLAIN, nullable=False),  # what became of the row: deleted, moved or changed
+    sa.Column("parent_id", NUMBER),
+    sa.Column("position", NUMBER, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("name_key", PLAIN, nullable=False),
+    sa.Column("fields", JSON, nullable=False),
+    sa.Column("permissions", JSON, nullable=False),
+    sa.Column("created_at", PLAIN, nullable=False),
+    sa.Column("updated_at", PLAIN, nullable=False),
+    sa.Column("beside", JSON),  # its old neighbours, or where it was moved: what undo needs to find its place
+    sa.Index("snapshots_by_record", "kind", "id", "seq"),
 )
 
 # The answers of creates that carried an Idempotency-Key, kept for a day.
@@ -157,7 +181,7 @@ sessions = sa.Table(
 )
 
 # Who tried to sign in: one row for an account, an address, or a browser that has signed in before.
-attempts = sa.Table(
+sign_ins = sa.Table(
     "sign_in_attempts",
     METADATA,
     sa.Column("subject", PLAIN, primary_key=True),
@@ -173,4 +197,64 @@ links = sa.Table(
     METADATA,
     sa.Column("digest", PLAIN, primary_key=True),  # SHA-256 of the link's secret, in hex
     sa.Column("expires_at", PLAIN, nullable=False),
+)
+
+webhooks = sa.Table(
+    "webhooks",
+    METADATA,
+    sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("url", sa.Text, nullable=False),
+    sa.Column("events", JSON, nullable=False),
+    sa.Column("description", sa.Text, nullable=False),
+    sa.Column("enabled", sa.Boolean, nullable=False),
+    sa.Column("secret", PLAIN, nullable=False),  # see core/webhook_secret.py
+    sa.Column("old_secret", PLAIN),
+    sa.Column("old_until", PLAIN),
+    sa.Column("disabled_at", PLAIN),
+    sa.Column("disabled_because", sa.Text),
+    sa.Column("created_at", PLAIN, nullable=False),
+    sa.Column("updated_at", PLAIN, nullable=False),
+    # How far delivery is, which is bookkeeping of the worker that holds the endpoint:
+    sa.Column("cursor", NUMBER, nullable=False),  # the last event that was looked at
+    sa.Column("owner", PLAIN),  # the worker
+    sa.Column("beat", NUMBER, nullable=False),  # grows while the worker lives
+    sa.Column("failures", NUMBER, nullable=False),  # in a row
+    sa.Column("failing_since", PLAIN),
+    sa.Column("attempted_at", PLAIN),
+    sa.Column("rests_until", PLAIN),
+)
+
+deliveries = sa.Table(
+    "webhook_deliveries",
+    METADATA,
+    sa.Column("id", NUMBER, primary_key=True, autoincrement=True),
+    sa.Column("webhook_id", NUMBER, nullable=False),
+    sa.Column("seq", NUMBER),  # the event; none for a test
+    sa.Column("message", PLAIN, nullable=False),  # the webhook-id
+    sa.Column("type", PLAIN, nullable=False),
+    sa.Column("state", PLAIN, nullable=False),  # waiting, delivered or failed
+    sa.Column("step", NUMBER, nullable=False),  # attempts made of those that the schedule has
+    sa.Column("attempts", NUMBER, nullable=False),
+    sa.Column("due_at", PLAIN),
+    sa.Column("early", NUMBER, nullable=False),  # 1: goes now, before its time, since the endpoint is back
+    sa.Column("extras", NUMBER, nullable=False),  # attempts before their time that failed
+    sa.Column("created_at", PLAIN, nullable=False),
+    sa.Column("attempted_at", PLAIN),
+    sa.Index("webhook_deliveries_waiting", "state", "webhook_id", "seq"),
+    sa.Index("webhook_deliveries_by_webhook", "webhook_id", "id"),
+    sa.Index("webhook_deliveries_by_time", "created_at"),
+)
+
+attempts = sa.Table(
+    "webhook_attempts",
+    METADATA,
+    sa.Column("id", NUMBER, primary_key=True, autoincrement=True),
+    sa.Column("delivery_id", NUMBER, nullable=False),
+    sa.Column("at", PLAIN, nullable=False),
+    sa.Column("url", sa.Text, nullable=False),
+    sa.Column("duration", NUMBER, nullable=False),  # milliseconds
+    sa.Column("status", NUMBER),
+    sa.Column("error", sa.Text),
+    sa.Column("answer", sa.Text),
+    sa.Index("webhook_attempts_by_delivery", "delivery_id"),
 )

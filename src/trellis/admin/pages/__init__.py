@@ -3,7 +3,8 @@
 from typing import Final
 
 from trellis.admin.page import Page
-from trellis.admin.pages import account, administrators, entrance, events, first_run, key, keys, overview, requests
+from trellis.admin.pages import account, administrators, entrance, events, first_run, key, keys, nodes, overview, requests
+from trellis.core.kind import NodeKind
 
 PAGES: Final[tuple[Page, ...]] = (
     *first_run.PAGES,
@@ -16,3 +17,8 @@ PAGES: Final[tuple[Page, ...]] = (
     *administrators.PAGES,
     *account.PAGES,
 )
+
+
+def pages_of(kinds: tuple[NodeKind, ...]) -> tuple[Page, ...]:
+    """Give every page of a community that holds these kinds of nodes."""
+    return PAGES + tuple(page for kind in kinds for page in nodes.pages(kind))

@@ -47,4 +47,5 @@ async function open(link) {
   times(dialog);
   fields(dialog);
   dialog.showModal();
+  document.dispatchEvent(new CustomEvent("panel:shown", { detail: dialog }));
 }

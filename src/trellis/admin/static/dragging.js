@@ -1,0 +1,86 @@
+// Dragging a node by its handle, with a mouse, a pen or a finger: before, after or into another one.
+import { inside } from "./moving.js";
+
+const NEAR = 40; // px from the edge of the window where it scrolls
+const LINGER = 600; // ms over a closed node until it opens
+
+export function dragging(view, mover) {
+  view.list.addEventListener("pointerdown", (event) => {
+    const handle = event.target.closest(".handle");
+    if (!handle || event.button !== 0 || view.taken) return;
+    const node = handle.closest(".node");
+    const drag = { node, from: mover.place(node), x: event.clientX, y: event.clientY, handle, target: null };
+    handle.setPointerCapture(event.pointerId);
+    const move = (moved) => follow(view, drag, moved);
+    const end = (ended) => {
+      handle.removeEventListener("pointermove", move);
+      for (const name of ["pointerup", "pointercancel"]) handle.removeEventListener(name, end);
+      removeEventListener("keydown", escape, true);
+      finish(view, mover, drag, ended.type === "pointerup");
+    };
+    const escape = (pressed) => {
+      if (pressed.key === "Escape") end(pressed);
+    };
+    handle.addEventListener("pointermove", move);
+    handle.addEventListener("pointerup", end);
+    handle.addEventListener("pointercancel", end);
+    addEventListener("keydown", escape, true);
+  });
+}
+
+function follow(view, drag, event) {
+  if (!drag.ghost) {
+    if (Math.hypot(event.clientX - drag.x, event.clientY - drag.y) < 4) return;
+    drag.ghost = document.createElement("div");
+    drag.ghost.className = "ghost";
+    drag.ghost.textContent = drag.node.querySelector(".node-name").textContent;
+    document.body.append(drag.ghost);
+    document.documentElement.classList.add("sorting");
+    drag.node.classList.add("dragging");
+  }
+  drag.ghost.style.left = `${event.clientX + 12}px`;
+  drag.ghost.style.top = `${event.clientY + 8}px`;
+  if (event.clientY < NEAR) scrollBy(0, -12);
+  else if (event.clientY > innerHeight - NEAR) scrollBy(0, 12);
+  aim(view, drag, event);
+}
+
+function aim(view, drag, event) {
+  const row = document.elementFromPoint(event.clientX, event.clientY)?.closest(".node-row");
+  const node = row?.closest(".node");
+  clear(drag);
+  if (!node || !view.list.contains(node) || drag.node.contains(node)) return;
+  const box = row.getBoundingClientRect();
+  const part = (event.clientY - box.top) / box.height;
+  const may = view.nested && !("barren" in node.dataset);
+  const how = may ? (part < 0.3 ? "before" : part > 0.7 ? "after" : "into") : part < 0.5 ? "before" : "after";
+  drag.target = { node, how };
+  node.classList.add(`drop-${how}`);
+  if (how === "into" && Number(node.dataset.count)) {
+    drag.lingering ??= { node, timer: setTimeout(() => view.open(node), LINGER) };
+    if (drag.lingering.node !== node) {
+      clearTimeout(drag.lingering.timer);
+      drag.lingering = null;
+    }
+  }
+}
+
+function clear(drag) {
+  drag.target?.node.classList.remove("drop-before", "drop-after", "drop-into");
+  drag.target = null;
+}
+
+async function finish(view, mover, drag, dropped) {
+  const target = drag.target;
+  clear(drag);
+  clearTimeout(drag.lingering?.timer);
+  drag.ghost?.remove();
+  drag.node.classList.remove("dragging");
+  document.documentElement.classList.remove("sorting");
+  if (!dropped || !target || !drag.ghost) return;
+  const { node, how } = target;
+  const place = how === "into" ? await inside(view, node) : { list: node.parentElement, next: how === "before" ? node : node.nextElementSibling };
+  if (!place || place.next === drag.node) return;
+  mover.put(drag.node, place);
+  mover.settle(drag.node, drag.from);
+}

@@ -1,0 +1,176 @@
+// Moving a node in the tree: where it stands, putting it elsewhere, telling the server, undoing; and by the keyboard.
+const nameOf = (node) => node.querySelector(".node-name").textContent;
+const above = (node) => node.parentElement.closest(".node");
+
+export function moving(view) {
+  const mover = {
+    place: (node) => placeOf(node),
+    put: (node, place) => put(view, node, place),
+    settle: (node, from) => settle(view, node, from),
+    where: (node) => where(view, node),
+  };
+  view.list.addEventListener("keydown", (event) => keys(view, mover, event), true);
+  view.list.addEventListener("click", (event) => {
+    const handle = event.target.closest(".handle");
+    if (handle && event.detail === 0) toggle(view, mover, handle.closest(".node")); // pressed by the keyboard
+  });
+  view.list.addEventListener("focusout", (event) => {
+    if (view.taken && !view.busy && !view.taken.node.contains(event.relatedTarget)) back(view, mover, "It is back where it was.");
+  });
+  return mover;
+}
+
+function placeOf(node) {
+  return { list: node.parentElement, next: node.nextElementSibling };
+}
+
+function put(view, node, { list, next }) {
+  const old = above(node);
+  list.insertBefore(node, next);
+  for (const [parent, by] of [[old, -1], [above(node), 1]]) if (old !== above(node)) count(parent, by);
+}
+
+function count(node, by) {
+  if (!node) return;
+  const left = Math.max(0, Number(node.dataset.count) + by);
+  node.dataset.count = String(left);
+  node.querySelector(":scope > .node-row > .node-count").textContent = left ? left.toLocaleString("en") : "";
+  node.querySelector(":scope > .node-row > .toggle").classList.toggle("bare-toggle", !left);
+}
+
+const sibling = (node, which) => {
+  const found = node[which];
+  return found?.classList.contains("node") ? found : null;
+};
+
+function where(view, node) {
+  const parent = above(node);
+  const under = parent ? `“${nameOf(parent)}”` : view.list.dataset.top;
+  const next = sibling(node, "nextElementSibling");
+  const before = sibling(node, "previousElementSibling");
+  const beside = next ? `before “${nameOf(next)}”` : before ? `after “${nameOf(before)}”` : "alone";
+  return view.nested ? `under ${under}, ${beside}` : beside;
+}
+
+// Tells the server where a node stands now. If it refuses, the node goes back to `from`.
+async function settle(view, node, from, undone = false) {
+  const to = placeOf(node);
+  if (to.list === from.list && to.next === from.next) return;
+  const parent = above(node);
+  const body = new URLSearchParams({ csrf: document.querySelector("input[name=csrf]").value, _seen: node.dataset.seen });
+  if (view.nested) body.set("parentId", parent ? parent.dataset.id : view.list.dataset.under);
+  const next = sibling(node, "nextElementSibling");
+  const before = sibling(node, "previousElementSibling");
+  if (next) body.set("before", next.dataset.id);
+  else if (before) body.set("after", before.dataset.id);
+  try {
+    const answer = await fetch(`${view.list.dataset.path}/${node.dataset.id}/move`, { method: "POST", body, headers: { Accept: "application/json" } });
+    const told = await answer.json();
+    if (!answer.ok) throw new Error(told.detail);
+    node.dataset.seen = told.version;
+    const undoing = undone || !told.moved ? null : () => undo(view, node, from);
+    view.say(undone ? `“${nameOf(node)}” is back ${where(view, node)}.` : `“${nameOf(node)}” stands ${where(view, node)} now.`, { undoing });
+  } catch (error) {
+    put(view, node, from);
+    view.say(error.message || "It could not be moved. Load the page again.", { bad: true });
+  }
+}
+
+function undo(view, node, from) {
+  if (!from.list.isConnected) return;
+  const to = placeOf(node);
+  const next = from.next && from.next.parentElement === from.list ? from.next : null;
+  put(view, node, { list: from.list, next });
+  settle(view, node, to, true);
+}
+
+// --- by the keyboard -------------------------------------------------------------------------------------------------
+
+function toggle(view, mover, node) {
+  if (view.taken) down(view, mover);
+  else {
+    view.taken = { node, from: placeOf(node) };
+    node.classList.add("taken");
+    view.say(`You hold “${nameOf(node)}”. Move it with the arrows; Enter puts it down, Escape puts it back.`, { stay: true });
+  }
+}
+
+function down(view, mover) {
+  const { node, from } = release(view);
+  if (node.parentElement === from.list && node.nextElementSibling === from.next) view.say(`“${nameOf(node)}” stays where it was.`);
+  else mover.settle(node, from);
+}
+
+function release(view) {
+  const taken = view.taken;
+  view.taken = null;
+  taken.node.classList.remove("taken");
+  return taken;
+}
+
+function back(view, mover, said) {
+  const { node, from } = release(view);
+  mover.put(node, from);
+  view.say(said);
+}
+
+async function keys(view, mover, event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const node = event.target.closest(".node");
+  if (!view.taken) {
+    if (node && event.key.toLowerCase() === "m") {
+      event.preventDefault();
+      toggle(view, mover, node);
+    }
+    return;
+  }
+  const acts = { Enter: () => down(view, mover), m: () => down(view, mover), " ": () => down(view, mover), Escape: () => back(view, mover, "It is back where it was.") };
+  const way = { ArrowUp: up, ArrowDown: lower, ArrowLeft: out, ArrowRight: into }[event.key];
+  if (!way && !acts[event.key]) return;
+  event.preventDefault();
+  event.stopPropagation();
+  if (acts[event.key]) return acts[event.key]();
+  const focused = document.activeElement;
+  view.busy = true;
+  const place = await way(view, view.taken.node);
+  if (place) {
+    mover.put(view.taken.node, place);
+    focused.focus();
+    view.taken.node.scrollIntoView({ block: "nearest" });
+  }
+  view.busy = false;
+  view.say(place ? `“${nameOf(view.taken.node)}”: ${where(view, view.taken.node)}.` : "It cannot go further that way.", { stay: true });
+}
+
+const up = (_view, node) => {
+  const before = sibling(node, "previousElementSibling");
+  return before && { list: node.parentElement, next: before };
+};
+
+const lower = (_view, node) => {
+  const next = sibling(node, "nextElementSibling");
+  return next && { list: node.parentElement, next: next.nextElementSibling };
+};
+
+const out = (view, node) => {
+  const parent = view.nested && above(node);
+  return parent ? { list: parent.parentElement, next: parent.nextElementSibling } : null;
+};
+
+async function into(view, node) {
+  const before = view.nested && sibling(node, "previousElementSibling");
+  if (!before || "barren" in before.dataset) return null;
+  return inside(view, before);
+}
+
+// Gives the end of a node's children, open or opened for it.
+export async function inside(view, node) {
+  if (Number(node.dataset.count) || node.querySelector(":scope > ul")) await view.open(node);
+  let list = node.querySelector(":scope > ul");
+  if (!list) {
+    list = document.createElement("ul");
+    node.append(list);
+    node.querySelector(":scope > .node-row > .toggle").setAttribute("aria-expanded", "true");
+  }
+  return list.isConnected ? { list, next: list.querySelector(":scope > .more") } : null;
+}

@@ -1,0 +1,75 @@
+// The grid of permissions: a tick for a whole row or column, and 'every group', which goes before the single ones.
+export function grids(root) {
+  for (const table of root.querySelectorAll("[data-may]")) grid(table);
+  for (const button of root.querySelectorAll("[data-copy-permissions]")) {
+    button.addEventListener("click", (event) => copy(event, button));
+  }
+}
+
+const singles = (row) => [...row.querySelectorAll("td:not(.all) input[type=checkbox]")];
+
+function grid(table) {
+  const rows = [...table.tBodies[0].rows];
+  table.addEventListener("change", () => follow(table));
+  for (const row of rows) {
+    const name = row.cells[0].querySelector("span").textContent;
+    row.cells[0].querySelector("span").before(tick(`All groups one by one: ${name}`, () => toggle(singles(row).filter((box) => !box.disabled), table)));
+  }
+  [...table.tHead.rows[0].cells].slice(1).forEach((cell, index) => {
+    const boxes = () => rows.map((row) => row.cells[index + 1].querySelector("input[type=checkbox]")).filter((box) => !box.disabled);
+    cell.append(tick(`All options: ${cell.textContent}`, () => toggle(boxes(), table)));
+  });
+  follow(table);
+}
+
+function tick(label, act) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "tick";
+  button.textContent = "All";
+  button.setAttribute("aria-label", label);
+  button.addEventListener("click", act);
+  return button;
+}
+
+function toggle(boxes, table) {
+  const on = boxes.some((box) => !box.checked);
+  boxes.forEach((box) => (box.checked = on));
+  follow(table);
+}
+
+function follow(table) {
+  for (const row of table.tBodies[0].rows) {
+    const everyone = row.querySelector(".all input[type=checkbox]").checked;
+    row.classList.toggle("everyone", everyone);
+    singles(row).forEach((box) => (box.disabled = everyone));
+  }
+}
+
+// Fills the grid from another node without a new page; where that fails the button sends the form as it does without scripts.
+async function copy(event, button) {
+  const form = button.form;
+  const chosen = form.querySelector('input[name="_copy"]:checked');
+  event.preventDefault();
+  if (!chosen) {
+    form.querySelector('input[name="_search._copy"]').focus();
+    return;
+  }
+  try {
+    const answer = await fetch(button.dataset.copyPermissions + chosen.value, { headers: { Accept: "application/json" } });
+    if (!answer.ok) throw new Error(answer.statusText);
+    const { permissions } = await answer.json();
+    const table = form.querySelector("[data-may]");
+    for (const row of table.tBodies[0].rows) {
+      const who = permissions[row.dataset.option];
+      for (const box of row.querySelectorAll("input[type=checkbox]")) {
+        box.checked = who === "*" ? box.value === "*" : who.includes(Number(box.value));
+      }
+    }
+    follow(table);
+    button.querySelector("span").textContent = "Filled in";
+    setTimeout(() => (button.querySelector("span").textContent = "Fill in the grid"), 2500);
+  } catch {
+    button.form.requestSubmit(Object.assign(button, { dataset: {} }) && button);
+  }
+}

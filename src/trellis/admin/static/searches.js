@@ -1,0 +1,68 @@
+// Choosing a node: matches come while one types. And in a form that moves, the siblings of the parent that was chosen.
+export function forms(root) {
+  for (const picker of root.querySelectorAll("[data-picker]")) search(picker);
+  for (const form of root.querySelectorAll("form[data-move]")) moving(form);
+}
+
+function search(picker) {
+  const input = picker.querySelector("input[type=search]");
+  const said = picker.querySelector("[role=status]");
+  let last = input.value;
+  let waiting;
+  picker.querySelector(".find button").hidden = true;
+  input.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") event.preventDefault();
+  });
+  input.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(async () => {
+      const wanted = (last = input.value);
+      try {
+        const answer = await fetch(`${picker.dataset.source}&search=${encodeURIComponent(wanted)}`, { headers: { Accept: "application/json" } });
+        if (!answer.ok) throw new Error(answer.statusText);
+        const found = await answer.json();
+        if (wanted === last) show(picker, found, said, wanted);
+      } catch {
+        said.textContent = "The search did not work. Load the page again.";
+      }
+    }, 120);
+  });
+  picker.querySelector(`input[name^="_searched."]`).disabled = true;
+}
+
+function show(picker, { results, more }, said, wanted) {
+  const name = picker.dataset.picker;
+  const offers = picker.querySelector(".offers");
+  for (const label of [...offers.children]) {
+    const box = label.querySelector("input");
+    if (box.value !== "" && !box.checked) label.remove();
+  }
+  for (const one of results) {
+    if (offers.querySelector(`input[value="${one.id}"]`)) continue;
+    const label = document.createElement("label");
+    const box = Object.assign(document.createElement("input"), { type: "radio", name, value: one.id });
+    const text = document.createElement("span");
+    text.append(one.name);
+    if (one.path) text.append(" ", Object.assign(document.createElement("small"), { className: "quiet", textContent: `in ${one.path}` }));
+    label.append(box, text);
+    offers.append(label);
+  }
+  said.textContent = wanted && !results.length ? "Nothing is called that." : more ? `${more} more: type more letters.` : wanted ? `${results.length} found.` : "";
+}
+
+function moving(form) {
+  form.addEventListener("change", async (event) => {
+    if (event.target.name === "sibling") {
+      const chosen = form.querySelector('input[name="place"]:checked');
+      if (!["before", "after"].includes(chosen?.value)) form.querySelector('input[value="before"]').checked = true;
+    }
+    if (event.target.name !== "parentId") return;
+    const body = new URLSearchParams(new FormData(form));
+    body.set("_do", "look");
+    const answer = await fetch(form.action, { method: "POST", body });
+    if (!answer.ok) return;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const place = page.querySelector("#place");
+    if (place) form.querySelector("#place").replaceWith(place);
+  });
+}

@@ -1,0 +1,25 @@
+"""The command that delivers webhooks, apart from serving."""
+
+import asyncio
+import signal
+from contextlib import suppress
+
+from trellis.cli.terminal import community, say
+from trellis.core.gate import Gate
+from trellis.settings import Settings
+from trellis.webhooks.worker import Worker
+
+
+def work() -> None:
+    """Deliver webhooks until SIGTERM. Run as many of these as you like: they share the work, with `trellis serve` too."""
+    with community(Settings.load()) as gate, suppress(KeyboardInterrupt):
+        asyncio.run(_work(gate))
+
+
+async def _work(gate: Gate) -> None:
+    worker = Worker(gate)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, worker.stop)
+    say("Delivering webhooks. SIGTERM ends it.")
+    await worker.run()

@@ -1,0 +1,24 @@
+"""The record that a call is about: found, and as its caller sees it."""
+
+from typing import Any
+
+from trellis.core.kind import NodeKind, Verb
+from trellis.core.operation import Act
+from trellis.core.record import record
+from trellis.core.values import invalid_id
+from trellis.store import nodes
+from trellis.store.nodes import Node
+
+
+def found(kind: NodeKind, act: Act, verb: Verb) -> Node:
+    """Read the node that a call is about; refuse an id that names none."""
+    target = act.call.target or 0
+    node = nodes.find(act.tx, kind.name, target)
+    if node is None:
+        raise invalid_id(kind.singular, target, kind.missing_code(verb))
+    return node
+
+
+def seen(kind: NodeKind, act: Act, node: Node) -> dict[str, Any]:
+    """Write a node as callers see it."""
+    return record(act.tx, kind, node, act.world.community_url)

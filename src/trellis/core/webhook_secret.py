@@ -1,0 +1,58 @@
+"""The secret that a webhook's messages are signed with: `whsec_` and 32 bytes in base64, and how it is kept.
+
+What signs must be had again at every message, so no digest will do. Without a key of the operator's the secret itself is
+kept; with one, a salt is kept, and the secret is HMAC-SHA256 of the salt under that key: the database alone cannot sign.
+"""
+
+import base64
+import hashlib
+import hmac
+import re
+import secrets
+from typing import Final
+
+_PREFIX: Final = "whsec_"
+_SIZE: Final = 32
+_PLAIN: Final = "plain"
+_DERIVED: Final = "derived"
+_LOOKS_LIKE_ONE: Final = re.compile(r"whsec_[A-Za-z0-9+/=_-]{8,}")
+
+
+class SecretLost(Exception):
+    """A secret was made from another key than the one that is set now, or from one that is not set any more."""
+
+
+def new_kept(key: str | None) -> str:
+    """Make a secret, in the form in which it is kept: `plain:SECRET` or `derived:MARK:SALT`."""
+    random = base64.b64encode(secrets.token_bytes(_SIZE)).decode()
+    return f"{_PLAIN}:{random}" if key is None else f"{_DERIVED}:{_mark(key)}:{random}"
+
+
+def secret_bytes(kept: str, key: str | None) -> bytes:
+    """Give the secret of what is kept. Raises SecretLost."""
+    form, _, rest = kept.partition(":")
+    if form == _PLAIN:
+        return base64.b64decode(rest)
+    mark, _, salt = rest.partition(":")
+    if key is None or not hmac.compare_digest(mark, _mark(key)):
+        raise SecretLost("The secret was made with another TRELLIS_WEBHOOK_KEY. Set that one again, or rotate the secret.")
+    return _under(key, b"secret:" + base64.b64decode(salt))
+
+
+def shown(kept: str, key: str | None) -> str:
+    """Write a secret as its receiver is told it, once."""
+    return _PREFIX + base64.b64encode(secret_bytes(kept, key)).decode()
+
+
+def redacted(text: str) -> str:
+    """Hide whatever looks like a secret."""
+    return _LOOKS_LIKE_ONE.sub(f"{_PREFIX}[hidden]", text)
+
+
+def _mark(key: str) -> str:
+    """Give a short mark by which a key is recognised, and which tells nothing of it."""
+    return _under(key, b"mark").hex()[:12]
+
+
+def _under(key: str, text: bytes) -> bytes:
+    return hmac.digest(key.encode(), b"trellis webhook " + text, hashlib.sha256)

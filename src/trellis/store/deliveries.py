@@ -1,0 +1,234 @@
+"""The rows of deliveries: what is to be sent again, what was sent, and the log of the attempts."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy import bindparam
+
+from trellis.store.clauses import Among
+from trellis.store.journal import Event
+from trellis.store.tables import attempts, deliveries, events, webhooks
+from trellis.store.transaction import Statement, Transaction
+
+_c = deliveries.c
+State = Literal["waiting", "delivered", "failed"]
+
+
+@dataclass(slots=True)
+class Delivery:
+    """One message to one endpoint. `id` is 0 before it is written; `seq` is None for a test."""
+
+    id: int
+    webhook_id: int
+    seq: int | None
+    message: str
+    type: str
+    state: State
+    step: int
+    attempts: int
+    due_at: str | None
+    early: int
+    extras: int
+    created_at: str
+    attempted_at: str | None
+
+
+class Attempt(NamedTuple):
+    """One attempt as it is logged. `duration` is in milliseconds; `status` is None where no answer came."""
+
+    at: str
+    url: str
+    duration: int
+    status: int | None
+    error: str | None
+    answer: str | None
+
+
+_NAMES = tuple(f.name for f in fields(Delivery))
+_COLUMNS = tuple(_c[name] for name in _NAMES)
+_DUE = sa.and_(
+    _c.state == "waiting",
+    # An attempt that lies ahead of the clock was made before the clock was set back: what it put off is due.
+    sa.or_(_c.early == 1, _c.due_at <= bindparam("now"), _c.attempted_at > bindparam("ahead")),
+)
+_DUE_OF = Statement(
+    sa.select(*_COLUMNS)
+    .where(_DUE, _c.webhook_id == bindparam("webhook"))
+    .order_by(sa.func.coalesce(_c.seq, 0), _c.id)
+    .limit(bindparam("most", type_=sa.Integer))
+)
+_WITH_DUE = Statement(sa.select(_c.webhook_id).where(_DUE).distinct())
+
+
+def due(tx: Transaction, webhook: int, now: str, ahead: str, most: int) -> list[Delivery]:
+    """Read what is to be sent to an endpoint now, tests first and then the oldest event first."""
+    return [Delivery(*row) for row in tx.rows(_DUE_OF, webhook=webhook, now=now, ahead=ahead, most=most)]
+
+
+_OLDEST = Statement(
+    sa.select(*_COLUMNS)
+    .where(
+        _c.state == "waiting",
+        _c.webhook_id == bindparam("webhook"),
+        _c.seq < bindparam("before"),
+        _c.attempted_at >= bindparam("since"),
+        _c.extras < bindparam("most"),
+    )
+    .order_by(_c.seq)
+    .limit(1)
+)
+
+
+def oldest(tx: Transaction, webhook: int, before: int, since: str, most: int) -> Delivery | None:
+    """Read the delivery of the oldest event before one that has failed since a moment, before its time less often than `most`."""
+    rows = tx.rows(_OLDEST, webhook=webhook, before=before, since=since, most=most)
+    return Delivery(*rows[0]) if rows else None
+
+
+def with_due(tx: Transaction, now: str, ahead: str) -> set[int]:
+    """Give the ids of the webhooks for which something is due."""
+    return {row[0] for row in tx.rows(_WITH_DUE, now=now, ahead=ahead)}
+
+
+_e = events.c
+_EVENT_NAMES = tuple(Event.__slots__)
+_BEHIND = Statement(
+    sa.select(*(_e[name] for name in _EVENT_NAMES))
+    .where(_e.seq > bindparam("cursor"))
+    .order_by(_e.seq)
+    .limit(bindparam("most", type_=sa.Integer))
+)
+_EVENTS = Statement(sa.select(*(_e[name] for name in _EVENT_NAMES)).where(Among(_e.seq, "seqs")))
+_JSON = frozenset({"actor", "before", "after", "changed", "touched"})
+
+
+def events_behind(tx: Transaction, cursor: int, most: int) -> list[Event]:
+    """Read the events behind a number, in their order."""
+    return [_event(row, tx) for row in tx.rows(_BEHIND, cursor=cursor, most=most)]
+
+
+def events_of(tx: Transaction, seqs: Iterable[int]) -> dict[int, Event]:
+    """Read events by their numbers; those that are no longer kept are left out."""
+    listed = list(seqs)
+    return {row[0]: _event(row, tx) for row in tx.rows(_EVENTS, seqs=tx.ids(listed))} if listed else {}
+
+
+def _event(row: Sequence[Any], tx: Transaction) -> Event:
+    return Event(*(tx.decoded(value) if name in _JSON else value for name, value in zip(_EVENT_NAMES, row, strict=True)))
+
+
+# --- writing ------------------------------------------------------------------------------------------------------
+
+_INSERT = Statement(sa.insert(deliveries).values({name: bindparam(name) for name in _NAMES if name != "id"}).returning(_c.id))
+_MOVE = Statement(
+    sa.update(deliveries)
+    .where(_c.id == bindparam("delivery"))
+    .values({name: bindparam("new_" + name) for name in ("state", "step", "attempts", "due_at", "early", "extras", "attempted_at")})
+)
+_LOG = Statement(sa.insert(attempts).values({name: bindparam(name) for name in ("delivery_id", *Attempt._fields)}))
+_BRING_FORWARD = Statement(
+    sa.update(deliveries)
+    .where(
+        _c.webhook_id == bindparam("webhook"),
+        _c.state == "waiting",
+        _c.extras < bindparam("most"),
+        _c.attempted_at >= bindparam("since"),
+    )
+    .values(early=1)
+)
+
+
+def insert(tx: Transaction, delivery: Delivery) -> int:
+    """Write a new delivery; give its id."""
+    return int(tx.rows(_INSERT, **{name: getattr(delivery, name) for name in _NAMES if name != "id"})[0][0])
+
+
+def record(tx: Transaction, delivery: Delivery, attempt: Attempt) -> None:
+    """Write what came of an attempt: the delivery, new or as it is now, and the attempt."""
+    number = delivery.id
+    if not number:
+        number = insert(tx, delivery)
+    else:
+        tx.change(
+            _MOVE,
+            delivery=number,
+            new_state=delivery.state,
+            new_step=delivery.step,
+            new_attempts=delivery.attempts,
+            new_due_at=delivery.due_at,
+            new_early=delivery.early,
+            new_extras=delivery.extras,
+            new_attempted_at=delivery.attempted_at,
+        )
+    tx.change(_LOG, delivery_id=number, **attempt._asdict())
+
+
+def bring_forward(tx: Transaction, webhook: int, since: str, most: int) -> None:
+    """Let what failed since a moment go now, before its time, unless it has failed so as often as `most`."""
+    tx.change(_BRING_FORWARD, webhook=webhook, since=since, most=most)
+
+
+def redeliver(tx: Transaction, found: sa.ColumnElement[bool], now: str) -> int:
+    """Let deliveries go again now, with the whole schedule before them; give their number."""
+    anew = {"state": "waiting", "step": 0, "due_at": now, "early": 0}
+    return int(tx.connection.execute(sa.update(deliveries).where(found).values(anew)).rowcount)
+
+
+def the_one(webhook: int, delivery: int) -> sa.ColumnElement[bool]:
+    """Find a delivery of a webhook."""
+    return sa.and_(_c.webhook_id == webhook, _c.id == delivery)
+
+
+def failed_since(webhook: int, since: str) -> sa.ColumnElement[bool]:
+    """Find the deliveries of a webhook that are not delivered, and were last tried at or after a moment."""
+    return sa.and_(_c.webhook_id == webhook, _c.state != "delivered", _c.attempted_at >= since)
+
+
+# --- reading for people -------------------------------------------------------------------------------------------
+
+
+def page(tx: Transaction, filters: Mapping[str, Any], since: str | None, limit: int, offset: int) -> tuple[int, list[Delivery]]:
+    """Read a page of deliveries, the newest first, and how many there are. `filters` may hold webhook_id, state and id."""
+    found = [_c[name] == value for name, value in filters.items()]
+    if since is not None:
+        found.append(_c.created_at >= since)
+    total = tx.connection.execute(sa.select(sa.func.count()).select_from(deliveries).where(*found)).scalar_one()
+    rows = tx.connection.execute(sa.select(*_COLUMNS).where(*found).order_by(_c.id.desc()).limit(limit).offset(offset))
+    return int(total), [Delivery(*row) for row in rows]
+
+
+def attempts_of(tx: Transaction, delivery_ids: Iterable[int]) -> dict[int, list[Attempt]]:
+    """Read the attempts of deliveries, in their order."""
+    columns = [attempts.c[name] for name in Attempt._fields]
+    wanted = sa.select(attempts.c.delivery_id, *columns).where(attempts.c.delivery_id.in_(list(delivery_ids)))
+    found: dict[int, list[Attempt]] = {}
+    for row in tx.connection.execute(wanted.order_by(attempts.c.id)):
+        found.setdefault(row[0], []).append(Attempt(*row[1:]))
+    return found
+
+
+# --- purging ------------------------------------------------------------------------------------------------------
+
+
+def purge(tx: Transaction, before: str, keep: int, most: int = 2000) -> int:
+    """Delete deliveries, at most `most` at a time, and give their number.
+
+    They are the finished ones that are older than a moment or not among the latest `keep` of their webhook, and all those of
+    webhooks that are gone.
+    """
+    stale = sa.select(_c.id).where(_c.state != "waiting", _c.created_at < before).limit(most)
+    ids = [row[0] for row in tx.connection.execute(stale)]
+    held = {row[0] for row in tx.connection.execute(sa.select(webhooks.c.id))}
+    for webhook in [row[0] for row in tx.connection.execute(sa.select(_c.webhook_id).distinct())]:
+        mine = sa.select(_c.id).where(_c.webhook_id == webhook)
+        if webhook in held:
+            last = tx.connection.execute(mine.order_by(_c.id.desc()).offset(keep).limit(1)).scalar()
+            mine = mine.where(_c.id <= (last or 0), _c.state != "waiting")
+        ids += [row[0] for row in tx.connection.execute(mine.limit(most))]
+    ids = list(dict.fromkeys(ids))[:most]
+    if ids:
+        tx.connection.execute(sa.delete(attempts).where(attempts.c.delivery_id.in_(ids)))
+        tx.connection.execute(sa.delete(deliveries).where(_c.id.in_(ids)))
+    return len(ids)

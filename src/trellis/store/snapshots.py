@@ -1,0 +1,204 @@
+"""Rows as they were before an event deleted or changed them. They hold digests of passwords: no door shows them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import sqlalchemy as sa
+from sqlalchemy import bindparam
+
+from trellis.store.nodes import BELOW, COUNT_MORE, Node
+from trellis.store.tables import JSON, NUMBER, PLAIN, counters, events, nodes, snapshots
+from trellis.store.transaction import Row, Statement, Transaction
+
+How = Literal["deleted", "moved", "changed"]
+
+_c, _s = nodes.c, snapshots.c
+_KIND = _c.kind == bindparam("kind")
+_NAMES = tuple(column.name for column in snapshots.columns)
+_CONTENT = (_c.name, _c.name_key, _c.fields, _c.permissions, _c.created_at, _c.updated_at)
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """A row before event `seq`. `beside` has its neighbours then, nearest first, or, for one that was moved, where `to`."""
+
+    seq: int
+    kind: str
+    how: How
+    node: Node
+    beside: Mapping[str, Any]
+
+
+# --- keeping ------------------------------------------------------------------------------------------------------
+
+
+def _keeping(rows: sa.Select[Any]) -> Statement:
+    return Statement(sa.insert(snapshots).from_select(list(_NAMES), rows))
+
+
+def _head() -> tuple[sa.ColumnElement[Any], ...]:
+    return bindparam("seq", type_=NUMBER), _c.kind, _c.id, bindparam("how", type_=PLAIN)
+
+
+_BESIDE = bindparam("beside", type_=JSON)
+_PLACE = (bindparam("from_parent", type_=NUMBER), bindparam("from_position", type_=NUMBER))
+_KEPT = sa.exists().where(_s.seq == bindparam("seq"), _s.kind == bindparam("kind"), _s.id == bindparam("node"))
+_KEEP = _keeping(sa.select(*_head(), *_PLACE, *_CONTENT, _BESIDE).where(_KIND, _c.id == bindparam("node"), ~_KEPT))
+_AS_IT_STANDS = sa.select(*_head(), _c.parent_id, _c.position, *_CONTENT, _BESIDE)
+_KEEP_BELOW = _keeping(_AS_IT_STANDS.where(_KIND, _c.id.in_(sa.select(BELOW.c.id).where(BELOW.c.depth > 0))))
+_KEEP_CHILDREN = _keeping(_AS_IT_STANDS.where(_KIND, _c.parent_id == bindparam("parent")))
+
+
+def keep(tx: Transaction, kind: str, node: Node, how: How, beside: Mapping[str, Any] | None = None) -> None:
+    """Keep a row for the event that this transaction is about to leave, once.
+
+    Its place is that of `node`, in case it has been moved already; all else is as the row stands.
+    """
+    tx.change(
+        _KEEP,
+        seq=_coming(tx),
+        kind=kind,
+        node=node.id,
+        how=how,
+        from_parent=node.parent_id,
+        from_position=node.position,
+        beside=None if beside is None else tx.encoded(beside),
+    )
+
+
+def keep_below(tx: Transaction, kind: str, root: int) -> None:
+    """Keep every row below a node that is about to be deleted with all of them."""
+    tx.change(_KEEP_BELOW, seq=_coming(tx), kind=kind, root=root, how="deleted", beside=None)
+
+
+def keep_children(tx: Transaction, kind: str, parent: int, to: int) -> None:
+    """Keep the rows of a node's children, which are about to move under another."""
+    tx.change(_KEEP_CHILDREN, seq=_coming(tx), kind=kind, parent=parent, how="moved", beside=tx.encoded({"to": to}))
+
+
+def beside(tx: Transaction, kind: str, node: Node) -> dict[str, list[int]]:
+    """Give the nearest siblings before and behind a node, the nearest first."""
+    rows = tx.rows(
+        _NEIGHBOURS[node.parent_id is None],
+        kind=kind,
+        low=node.position - _REACH,
+        high=node.position + _REACH,
+        **({} if node.parent_id is None else {"parent": node.parent_id}),
+    )
+    before = [sibling for sibling, position in reversed(rows) if position < node.position]
+    return {"before": before, "behind": [sibling for sibling, position in rows if position > node.position]}
+
+
+_REACH: Final = 5  # siblings on either side by which undo finds a place again
+
+
+def _neighbours(*, top: bool) -> Statement:
+    under = _c.parent_id.is_(None) if top else _c.parent_id == bindparam("parent")
+    near = _c.position.between(bindparam("low"), bindparam("high"))
+    return Statement(sa.select(_c.id, _c.position).where(_KIND, under, near).order_by(_c.position))
+
+
+_NEIGHBOURS: Final = {top: _neighbours(top=top) for top in (True, False)}
+
+_LAST_EVENT = Statement(sa.select(counters.c.last).where(counters.c.name == "events"))
+
+
+def _coming(tx: Transaction) -> int:
+    """Give the number that the event of this transaction will have: writes come one at a time."""
+    rows = tx.rows(_LAST_EVENT)
+    return int(rows[0][0]) + 1 if rows else 1
+
+
+# --- finding ------------------------------------------------------------------------------------------------------
+
+_COLUMNS = (
+    *(_s.seq, _s.kind, _s.how, _s.beside),
+    *(_s.id, _s.parent_id, _s.position, _s.name, _s.fields, _s.permissions, _s.created_at, _s.updated_at),
+)
+_OF_EVENT = Statement(sa.select(*_COLUMNS).where(_s.seq == bindparam("seq")).order_by(_s.position, _s.kind, _s.id))
+_OF_RECORD = sa.select(*_COLUMNS).where(_s.kind == bindparam("kind"), _s.id == bindparam("node"), _s.seq > bindparam("behind"))
+_FOLLOWING = Statement(_OF_RECORD.order_by(_s.seq).limit(1))
+_LATEST = Statement(_OF_RECORD.order_by(_s.seq.desc()).limit(1))
+
+
+def of_event(tx: Transaction, seq: int) -> list[Snapshot]:
+    """Read every row that an event deleted or changed, by their places."""
+    return [_snapshot(row, tx) for row in tx.rows(_OF_EVENT, seq=seq)]
+
+
+def following(tx: Transaction, kind: str, node: int, seq: int) -> Snapshot | None:
+    """Read a row as the first event behind `seq` that touched it found it; None if none has touched it since."""
+    rows = tx.rows(_FOLLOWING, kind=kind, node=node, behind=seq)
+    return _snapshot(rows[0], tx) if rows else None
+
+
+def latest(tx: Transaction, kind: str, node: int) -> Snapshot | None:
+    """Read a row as the last event that touched it found it."""
+    rows = tx.rows(_LATEST, kind=kind, node=node, behind=0)
+    return _snapshot(rows[0], tx) if rows else None
+
+
+def _snapshot(row: Row, tx: Transaction) -> Snapshot:
+    node = Node(row[4], row[5], row[6], row[7], tx.decoded(row[8]), tx.decoded(row[9]), row[10], row[11])
+    return Snapshot(row[0], row[1], row[2], node, tx.decoded(row[3]) or {})
+
+
+# --- bringing back ------------------------------------------------------------------------------------------------
+
+
+def _bringing_back() -> Statement:
+    is_root = _s.id == bindparam("root", type_=NUMBER)
+    stood = {
+        "parent_id": sa.case((is_root, bindparam("to", type_=NUMBER)), else_=_s.parent_id),
+        "position": sa.case((is_root, bindparam("at", type_=NUMBER)), else_=_s.position),
+    }
+    columns = [column.name for column in nodes.columns]
+    rows = sa.select(*(stood.get(name, _s[name]) for name in columns)).where(
+        _s.seq == bindparam("seq"), _s.kind == bindparam("kind"), _s.how == "deleted"
+    )
+    return Statement(sa.insert(nodes).from_select(columns, rows))
+
+
+_BRING_BACK = _bringing_back()
+
+
+def bring_back(tx: Transaction, seq: int, kind: str, root: Node) -> int:
+    """Put the rows that an event deleted back as they were, byte for byte, `root` where it says; give their number."""
+    count = tx.change(_BRING_BACK, seq=seq, kind=kind, root=root.id, to=root.parent_id, at=root.position)
+    tx.change(COUNT_MORE, name=kind, more=count)
+    return count
+
+
+# --- how long -----------------------------------------------------------------------------------------------------
+
+
+def oldest(tx: Transaction) -> int | None:
+    """Give the oldest event of which rows are kept."""
+    found: int | None = tx.connection.execute(sa.select(sa.func.min(_s.seq))).scalar_one()
+    return found
+
+
+def total(tx: Transaction) -> int:
+    """Count the rows that are kept."""
+    return int(tx.connection.execute(sa.select(sa.func.count()).select_from(snapshots)).scalar_one())
+
+
+def purge(tx: Transaction, before: str, most: int = 5000) -> int:
+    """Delete the rows of events that are older than `before`, the oldest first, at most `most`; give their number.
+
+    An event of which some rows are gone can no longer be undone; the rows of all later ones are still whole.
+    """
+    first = oldest(tx)
+    if first is None:
+        return 0
+    walk = sa.select(events.c.seq, events.c.at).where(events.c.seq >= first).order_by(events.c.seq).limit(most)
+    coming = tx.connection.execute(walk).all()
+    bound = coming[0][0] - 1 if coming else _coming(tx)  # where the event itself is gone already
+    for seq, at in coming:
+        if at >= before:
+            break
+        bound = seq
+    key = (_s.seq, _s.kind, _s.id)
+    stale = sa.select(*key).where(_s.seq <= bound).order_by(*key).limit(most)
+    return tx.connection.execute(sa.delete(snapshots).where(sa.tuple_(*key).in_(stale))).rowcount

@@ -1,0 +1,1 @@
+"""The outgoing door: what has happened is sent to the endpoints that want to know."""

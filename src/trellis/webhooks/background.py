@@ -1,0 +1,43 @@
+"""Delivery beside serving: a worker in a thread with an event loop of its own, so that requests do not wait for it."""
+
+import asyncio
+import threading
+
+from trellis.core.gate import Gate
+from trellis.webhooks.worker import Worker
+
+
+class Background:
+    """A worker in the background of a process that serves."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._worker: Worker | None = None
+        self._ready = threading.Event()
+
+    def start(self) -> None:
+        """Begin to deliver."""
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._work()), name="trellis-webhooks", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, after a few seconds at most for what is under way."""
+        if self._thread is None:
+            return
+        self._ready.wait()
+        if self._loop is not None and self._worker is not None and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._worker.stop)
+        self._thread.join()
+        self._thread = None
+
+    async def _work(self) -> None:
+        try:
+            self._loop, self._worker = asyncio.get_running_loop(), Worker(self._gate)
+        finally:
+            self._ready.set()
+        try:
+            await self._worker.run()
+        finally:
+            self._gate.store.forget_reader()

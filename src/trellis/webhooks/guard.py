@@ -1,0 +1,121 @@
+"""The guard of the outgoing door: a name is looked up once, every address is judged, and that address is connected to."""
+
+import asyncio
+import socket
+import ssl
+import threading
+from collections.abc import Awaitable, Callable, Iterable
+from ipaddress import ip_address
+from typing import Any, Final
+
+import httpcore
+import httpx
+
+from trellis.core.address import Address, Network, NotAllowed, judge_address, judge_url
+
+Resolve = Callable[[str, int], Awaitable[list[str]]]
+
+_CONNECTIONS: Final = 256  # each endpoint has one message under way at most, so that nobody waits for a connection
+_KEPT_FOR: Final = 4.0  # seconds; many servers close a connection that was idle for 5
+_TRIED: Final = 3  # addresses of one name
+_CONNECT_SECONDS: Final = 4.0
+
+
+class Guard:
+    """Knows where webhooks may go. `resolve` gives the addresses of a name, as text."""
+
+    def __init__(self, allowed: tuple[Network, ...] = (), resolve: Resolve | None = None) -> None:
+        self._allowed = allowed
+        self._resolve = resolve or look_up
+
+    def judge(self, url: str) -> None:
+        """Judge a URL before anything is looked up. Raises NotAllowed."""
+        judge_url(url, self._allowed)
+
+    async def addresses(self, host: str, port: int) -> list[Address]:
+        """Give the addresses to connect to. Raises NotAllowed if one of them is closed, OSError if there is none."""
+        try:
+            literal = ip_address(host)
+        except ValueError:
+            found = await self._resolve(host, port)
+        else:
+            found = [str(literal)]
+        if not found:
+            raise OSError(f"{host} has no address")
+        return [judge_address(ip_address(text.partition("%")[0]), self._allowed) for text in found]
+
+
+class _Backend(httpcore.AsyncNetworkBackend):
+    """Opens connections to judged addresses only. TLS and the Host header still go by the name."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+        self._inner = httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109  # httpcore's signature
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        del timeout
+        addresses = await self._guard.addresses(host, port)
+        failed: Exception = OSError(f"{host} has no address")
+        for address in addresses[:_TRIED]:
+            try:
+                return await self._inner.connect_tcp(str(address), port, _CONNECT_SECONDS, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failed = error
+        raise failed
+
+    async def connect_unix_socket(self, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
+        raise NotAllowed("leads to a socket of this machine.")
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+class Transport(httpx.AsyncHTTPTransport):
+    """httpx's transport over guarded connections. No proxy, whatever the environment says."""
+
+    def __init__(self, guard: Guard, tls: ssl.SSLContext | None = None) -> None:
+        tls = tls or httpx.create_ssl_context()
+        super().__init__(verify=tls, trust_env=False)
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=tls,
+            max_connections=_CONNECTIONS,
+            max_keepalive_connections=_CONNECTIONS,
+            keepalive_expiry=_KEPT_FOR,
+            network_backend=_Backend(guard),
+        )
+
+
+async def look_up(host: str, port: int) -> list[str]:
+    """Ask the system's resolver. In a thread that ends with the process: a lookup cannot be called off."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[list[str]] = loop.create_future()
+
+    def settle(found: list[str] | None, error: OSError | None) -> None:
+        if future.done():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(found or [])
+
+    def ask() -> None:
+        found: list[str] | None = None
+        failed: OSError | None = None
+        try:
+            found = list(dict.fromkeys(str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)))
+        except (OSError, UnicodeError) as error:
+            failed = error if isinstance(error, OSError) else OSError(str(error))
+        try:
+            loop.call_soon_threadsafe(settle, found, failed)
+        except RuntimeError:
+            return  # the loop has ended meanwhile
+
+    threading.Thread(target=ask, name="trellis-lookup", daemon=True).start()
+    return await future

@@ -1,0 +1,192 @@
+"""The lists of nodes: trees and their levels, searches, pages, and the choice of a node."""
+
+import re
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.admin.conftest import MakeVisitor, Visitor, words
+from tests.admin.drawn import form
+from tests.cast import Cast, Events, Run
+from trellis.admin.app import Panel
+from trellis.compose import compose
+from trellis.core.kind import NodeKind
+from trellis.core.operation import Catalogue
+from trellis.core.values import Field, Groups, Moment, Text
+from trellis.kinds import KINDS
+from trellis.settings import Settings
+
+SHELVES = NodeKind(
+    name="shelves",
+    singular="shelf",
+    title="Shelves",
+    application="Library",
+    path="/library/shelves",
+    doc="Where books stand.",
+    code="Z999",
+    tree=True,
+    fields=(
+        Field("label", Text(20, 1), "What is written on it.", required=True),
+        Field("opened", Moment(nullable=True), "Since when."),
+        Field("readers", Groups(), "Who may read there.", default="*"),
+    ),
+    options={"browse": "Look at the books."},
+)
+SCRIPT = "<script>alert(1)</script>"
+
+
+def _names(text: str) -> list[str]:
+    return re.findall(r'class="node-name"[^>]*>([^<]*)<', text)
+
+
+def test_the_tree_shows_the_top_level_with_what_is_under_it_counted(admin: Visitor, cast: Cast, events: Events) -> None:
+    before = events()
+    response = admin.get("/forums")
+    assert response.status_code == 200
+    assert _names(response.text) == ["News", "Help", "Wiki", "Staff"]
+    assert "7 forums, 4 at the top level" in words(response)
+    assert f'data-id="{cast.news}"' in response.text
+    assert 'data-count="2"' in response.text
+    assert "Redirect" in words(response)
+    assert events() == before
+
+
+def test_levels_open_by_links_alone(admin: Visitor, cast: Cast) -> None:
+    page = admin.get("/forums")
+    link = re.search(r'class="toggle" href="/admin(/forums\?open=\d+)#node-\d+"', page.text)
+    assert link is not None
+    opened = admin.get(link[1])
+    assert _names(opened.text) == ["News", "Releases", "Interviews", "Help", "Wiki", "Staff"]
+    deeper = admin.get(f"/forums?open={cast.news},{cast.releases}")
+    assert _names(deeper.text)[:4] == ["News", "Releases", "Betas", "Interviews"]
+    closing = re.search(rf'href="/admin(/forums\?open={cast.releases})#node-{cast.news}" aria-expanded="true"', deeper.text)
+    assert closing is not None
+    assert _names(admin.get(closing[1]).text) == ["News", "Help", "Wiki", "Staff"]
+
+
+def test_a_level_for_scripts_is_rows_and_nothing_else(admin: Visitor, cast: Cast) -> None:
+    response = admin.get(f"/forums/level?under={cast.news}&depth=1")
+    assert response.text.lstrip().startswith("<li")
+    assert _names(response.text) == ["Releases", "Interviews"]
+
+
+def test_one_level_has_a_page_of_its_own(admin: Visitor, cast: Cast) -> None:
+    response = admin.get(f"/forums?under={cast.news}")
+    assert "2 directly under it" in words(response)
+    assert _names(response.text) == ["Releases", "Interviews"]
+    assert admin.get("/forums?under=999").status_code == 404
+
+
+def test_wide_levels_come_in_pages(admin: Visitor, run: Run) -> None:
+    for number in range(103):
+        run("calendars.create", name=f"C{number}")
+    first = admin.get("/calendars")
+    assert len(_names(first.text)) == 100
+    assert "3 more" in words(first)
+    assert "Page 1 of 2" in words(first)
+    assert _names(admin.get("/calendars?page=2").text) == ["C100", "C101", "C102"]
+    assert _names(admin.get("/calendars/level?page=2").text) == ["C100", "C101", "C102"]
+
+
+@pytest.mark.parametrize(
+    "query", ["open=x,0,-1,99999999999999999999", "page=0", "page=-5", "page=zzz", "under=", "under=zzz", "page=99999999"]
+)
+def test_an_address_without_sense_is_passed_over(admin: Visitor, cast: Cast, query: str) -> None:
+    assert admin.get(f"/forums?{query}").status_code == 200
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.name))
+def test_an_empty_list_says_how_to_begin(admin: Visitor, kind: object) -> None:
+    response = admin.get(f"/{kind.name}")  # type: ignore[attr-defined]  # the parameter is a kind
+    assert response.status_code == 200
+    if kind.name != "groups":  # type: ignore[attr-defined]
+        assert f"Make the first {kind.singular}" in words(response)  # type: ignore[attr-defined]
+
+
+def test_a_search_finds_names_wherever_they_stand(admin: Visitor, cast: Cast) -> None:
+    found = admin.get("/forums?search=E")
+    assert "5 of 7 forums" in words(found)
+    assert "News > Releases" in words(found)
+    assert f'href="/admin/forums/{cast.betas}"' in found.text
+    nothing = admin.get("/forums?search=zebra")
+    assert "Nothing is called that" in words(nothing)
+    assert admin.get("/forums?search=%00%0a%ff").status_code == 200
+    assert admin.get("/forums?search=" + "x" * 5000).status_code == 200
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.name))
+def test_a_script_in_a_name_or_description_does_not_run(admin: Visitor, run: Run, kind: object) -> None:
+    fields = {f.name for f in kind.fields}  # type: ignore[attr-defined]
+    more = {"description": f"<p>{SCRIPT}<img src=x onerror=alert(1)></p>"} if "description" in fields else {}
+    made = run(f"{kind.name}.create", name=SCRIPT + '"><b>', **more)  # type: ignore[attr-defined]
+    here = f"/{kind.name}"  # type: ignore[attr-defined]
+    paths = [here, f"{here}?search=script", f"{here}/new", *(f"{here}/{made['id']}{end}" for end in ("", "/delete"))]
+    paths += [f"{here}/{made['id']}/move"] if kind.ordered else []  # type: ignore[attr-defined]
+    paths += [f"{here}/{made['id']}/access"] if kind.audience else []  # type: ignore[attr-defined]
+    paths += ["/forums/new", f"{here}/find?search=s"]
+    for path in paths:
+        response = admin.get(path)
+        assert response.status_code == 200
+        if "json" not in response.headers["content-type"]:
+            assert "<script>alert" not in response.text, path
+            assert "onerror" not in response.text, path
+            assert '"><b>' not in response.text, path
+    gone = admin.post(f"{here}/{made['id']}", {"name": SCRIPT, "_seen": "old"})
+    assert gone.status_code == 409
+    assert "<script>alert" not in gone.text
+
+
+def test_nodes_are_found_by_their_names_for_a_choice(admin: Visitor, cast: Cast) -> None:
+    found = admin.get("/forums/find?search=e&parents=1").json()
+    assert {one["name"] for one in found["results"]} == {"News", "Releases", "Betas", "Interviews", "Help"}
+    assert {"id": cast.betas, "name": "Betas", "path": "News > Releases"} in found["results"]
+    assert "Wiki" not in str(admin.get("/forums/find?search=wiki&parents=1").json())  # a redirect has no children
+    without = admin.get(f"/forums/find?search=e&parents=1&not={cast.news}").json()
+    assert {one["name"] for one in without["results"]} == {"Help"}
+    assert admin.get("/forums/find?search=&parents=x&not=zzz").status_code == 200
+
+
+def test_every_operation_of_every_kind_can_be_reached(admin: Visitor, cast: Cast, run: Run) -> None:
+    """Each of the five pages is led to from the list, and each write has its form."""
+    catalogue: Catalogue = admin.client.app.house.gate.catalogue  # type: ignore[attr-defined]  # the panel
+    reached: set[str] = set()
+    for kind in KINDS:
+        one = run(f"{kind.name}.list", perPage=1, sortDir="desc")["results"][0]["id"]
+        listed = admin.get(f"/{kind.name}")
+        assert listed.status_code == 200
+        reached.add(kind.operation("list"))
+        assert f'href="/admin/{kind.name}/new"' in listed.text
+        assert ("_do", "save") in form(admin.get(f"/{kind.name}/new"), f"/{kind.name}/new").buttons
+        reached.add(kind.operation("create"))
+        shown = admin.get(f"/{kind.name}/{one}")
+        assert f'href="/admin/{kind.name}/' in listed.text
+        reached.add(kind.operation("get"))
+        assert ("_do", "save") in form(shown, f"/{kind.name}/{one}").buttons
+        reached.add(kind.operation("update"))
+        assert f'href="/admin/{kind.name}/{one}/delete"' in shown.text
+        assert ("_do", "delete") in form(admin.get(f"/{kind.name}/{one}/delete"), "/delete").buttons
+        reached.add(kind.operation("delete"))
+        assert f"/admin/events?resource={kind.name}&amp;resourceId={one}" in shown.text
+    assert reached == {name for name, operation in catalogue.items() if operation.kind is not None}
+    assert len(reached) == 5 * len(KINDS) == 25
+
+
+def test_a_new_kind_needs_no_page(settings: Settings, mira: int, visitor: MakeVisitor) -> None:
+    gate = compose(settings, (*KINDS, SHELVES))
+    with TestClient(Panel(gate, settings), "http://panel.example", client=("192.0.2.7", 50000)) as client:
+        admin = Visitor(client)
+        assert admin.sign_in().status_code == 303
+        assert "Make the first shelf" in words(admin.get("/shelves"))
+        new = form(admin.get("/shelves/new"), "/new")
+        refused = admin.post("/shelves/new", new.filled(name="A"))
+        assert (refused.status_code, "Label" in words(refused)) == (400, True)
+        assert admin.post("/shelves/new", new.filled(name="A", label="Novels")).status_code == 303
+        assert _names(admin.get("/shelves").text) == ["A"]
+        one = form(admin.get("/shelves/1"), "/1")
+        assert one["label"] == "Novels"
+        assert admin.post("/shelves/1", one.filled(("permissions.browse", "3"), label="Plays")).status_code == 303
+        assert _names(admin.get("/shelves/level").text) == ["A"]
+        assert "browse" in words(admin.get("/groups/3/access?kind=shelves&option=browse")).lower()
+        gone = form(admin.get("/shelves/1/delete"), "/delete")
+        assert admin.post("/shelves/1/delete", gone.filled(_do="delete")).status_code == 303
+    gate.store.close()

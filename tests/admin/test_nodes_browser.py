@@ -1,0 +1,249 @@
+"""The pages of nodes in a real Chromium: the journeys of an administrator, with scripts and without, and axe on each page."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.admin.browser import THEMES, WIDTHS, opened, overflow, sign_in, violations
+from tests.admin.conftest import LOGIN, PASSWORD
+from tests.cast import Cast, Run
+from tests.service import Service
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def page(chrome: Browser, mira: int, cast: Cast, service: Service) -> Iterator[Page]:
+    """Mira in front of the panel; at the end nothing may have been said on the console."""
+    context = opened(chrome, service.address)
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    sign_in(page, LOGIN, PASSWORD)
+    yield page
+    context.close()
+    assert [text for text in said if "Failed to load resource" not in text] == []
+
+
+def _tree(page: Page) -> list[str]:
+    """Give the names that are seen in the tree, from top to bottom."""
+    return [name for name in page.locator(".node-name").all_inner_texts() if name]
+
+
+def _drag(page: Page, name: str, onto: str, part: float) -> None:
+    """Drag a node by its handle to a part of another one's row: 0 is its upper edge, 1 the lower."""
+    start = page.get_by_role("button", name=f"Move {name}:").bounding_box()
+    end = page.locator(".node-row", has=page.get_by_role("link", name=onto, exact=True)).bounding_box()
+    assert start is not None
+    assert end is not None
+    page.mouse.move(start["x"] + start["width"] / 2, start["y"] + start["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(end["x"] + 120, end["y"] + end["height"] * part, steps=8)
+    page.mouse.up()
+
+
+def _order(run: Run, parent: object = "root") -> list[str]:
+    return [one["name"] for one in run("forums.list", parentId=parent, sortBy="position")["results"]]
+
+
+def test_a_forum_is_dragged_before_after_and_into_another(page: Page, cast: Cast, run: Run) -> None:
+    page.goto("/admin/forums")
+    _drag(page, "Staff", "Help", 0.1)
+    expect(page.get_by_role("status")).to_contain_text("“Staff” stands under the top level, before “Help” now.")
+    assert _tree(page) == ["News", "Staff", "Help", "Wiki"]
+    assert _order(run) == ["News", "Staff", "Help", "Wiki"]
+    _drag(page, "News", "Wiki", 0.9)
+    expect(page.get_by_role("status")).to_contain_text("after “Wiki”")
+    assert _order(run) == ["Staff", "Help", "Wiki", "News"]
+    _drag(page, "Help", "News", 0.5)
+    expect(page.get_by_role("status")).to_contain_text("“Help” stands under “News”, after “Interviews”")
+    assert _order(run, cast.news) == ["Releases", "Interviews", "Help"]
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("status")).to_contain_text("is back")
+    assert _order(run) == ["Staff", "Help", "Wiki", "News"]
+    page.reload()
+    assert _tree(page) == ["Staff", "Help", "Wiki", "News", "Releases", "Interviews"]
+
+
+def test_a_drag_that_somebody_else_has_overtaken_goes_back(page: Page, cast: Cast, run: Run) -> None:
+    page.goto("/admin/forums")
+    run("forums.update", cast.staff, name="Crew")
+    _drag(page, "Staff", "News", 0.1)
+    expect(page.locator("[data-said]")).to_contain_text("Crew was changed by terminal since this page was made")
+    assert _tree(page) == ["News", "Help", "Wiki", "Staff"]
+    assert _order(run) == ["News", "Help", "Wiki", "Crew"]
+
+
+def test_a_forum_is_moved_by_the_keyboard(page: Page, cast: Cast, run: Run) -> None:
+    page.goto("/admin/forums")
+    page.get_by_role("link", name="Help", exact=True).focus()
+    page.keyboard.press("m")
+    expect(page.get_by_role("status")).to_contain_text("You hold “Help”")
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("status")).to_contain_text("under “News”, after “Interviews”")
+    page.keyboard.press("ArrowUp")
+    expect(page.get_by_role("status")).to_contain_text("before “Interviews”")
+    assert _order(run) == ["News", "Help", "Wiki", "Staff"]  # not before it is put down
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_contain_text("stands under “News”, before “Interviews” now")
+    assert _order(run, cast.news) == ["Releases", "Help", "Interviews"]
+    page.get_by_role("button", name="Move Staff:").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("ArrowUp")
+    expect(page.get_by_role("status")).to_contain_text("before “Wiki”")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("status")).to_contain_text("It is back where it was")
+    assert _order(run) == ["News", "Wiki", "Staff"]
+
+
+def test_the_arrows_go_through_the_tree(page: Page, cast: Cast) -> None:
+    page.goto("/admin/forums")
+    page.get_by_role("link", name="News", exact=True).focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("link", name="Releases", exact=True)).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("link", name="Releases", exact=True)).to_be_focused()
+    page.keyboard.press("ArrowLeft")
+    expect(page.get_by_role("link", name="News", exact=True)).to_be_focused()
+    page.keyboard.press("End")
+    expect(page.get_by_role("link", name="Staff", exact=True)).to_be_focused()
+    assert page.url.endswith(f"?open={cast.news}")
+
+
+def test_the_dialog_moves_and_deletes(page: Page, cast: Cast, run: Run) -> None:
+    page.goto("/admin/forums")
+    page.get_by_role("link", name="Move Staff…").click()
+    dialog = page.get_by_role("dialog", name="Move Staff")
+    dialog.get_by_label("Under: search by name").fill("relea")
+    dialog.get_by_role("radio", name="Releases").check()
+    expect(dialog.get_by_role("group", name="Where among 1 forum")).to_be_visible()
+    dialog.get_by_label("Before or after which").select_option("Betas")
+    dialog.get_by_role("button", name="Move", exact=True).click()
+    expect(page.locator(".flash")).to_contain_text("Staff has moved.")
+    assert _order(run, cast.releases) == ["Staff", "Betas"]
+    page.get_by_role("link", name="Delete Staff…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete Staff").click()
+    expect(page.locator(".flash")).to_contain_text("Staff is deleted.")
+    assert _order(run, cast.releases) == ["Betas"]
+
+
+def test_the_grid_ticks_rows_columns_and_everybody(page: Page, cast: Cast, run: Run) -> None:
+    page.goto(f"/admin/forums/{cast.wiki}")
+    page.get_by_role("button", name="All options: Guests").click()
+    page.get_by_role("button", name="All groups one by one: Reply").click()
+    page.get_by_role("checkbox", name="Every group: view").check()
+    expect(page.get_by_role("checkbox", name="Guests: view")).to_be_disabled()
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator(".flash")).to_contain_text("Saved.")
+    kept = run("forums.get", cast.wiki)["permissions"]
+    assert kept == {"view": "*", "read": [2], "add": [2], "reply": [2, 3, 4, cast.moderators, cast.patrons], "attachments": [2]}
+    page.get_by_text("Copy from another forum…").click()
+    page.get_by_label("Copy from another forum: search by name").fill("staff")
+    page.get_by_role("radio", name="Staff").check()
+    page.get_by_role("button", name="Fill in the grid").click()
+    expect(page.get_by_role("checkbox", name="Every group: view")).not_to_be_checked()
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator(".flash")).to_contain_text("Saved.")
+    assert run("forums.get", cast.wiki)["permissions"]["view"] == [cast.moderators]
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_a_forum_is_made_changed_moved_and_deleted(
+    chrome: Browser, mira: int, cast: Cast, service: Service, run: Run, scripts: bool
+) -> None:
+    context = opened(chrome, service.address, scripts=scripts)
+    page = context.new_page()
+    sign_in(page, LOGIN, PASSWORD)
+    page.get_by_role("link", name="Forums", exact=True).click()
+    page.get_by_role("link", name="New forum", exact=True).click()
+    page.get_by_label("Name", exact=True).fill("Lounge")
+    page.get_by_label("Type").select_option("redirect")
+    page.get_by_role("button", name="Make the forum").last.click()
+    expect(page.get_by_role("alert")).to_contain_text("One field needs another look")
+    page.get_by_label("Type").select_option("discussions")
+    page.get_by_role("checkbox", name="Every group: view").check()
+    page.get_by_role("button", name="Make the forum").last.click()
+    expect(page.get_by_role("status").first).to_contain_text("Lounge is there now")
+    page.get_by_role("link", name="New forum under Lounge").click()
+    page.get_by_label("Name", exact=True).fill("Corner")
+    page.get_by_role("button", name="Make the forum").last.click()
+    page.get_by_role("link", name="Corner", exact=True).click()
+    page.get_by_label("Name", exact=True).fill("Nook")
+    page.get_by_role("button", name="Save").last.click()
+    expect(page.get_by_role("heading", name="Nook")).to_be_visible()
+    number = int(page.url.rpartition("/")[2])
+    page.goto(f"/admin/forums/{number}/move")
+    page.get_by_label("Under: search by name").fill("news")
+    if not scripts:
+        page.get_by_role("button", name="Find").click()
+    page.get_by_role("radio", name="News").check()
+    if not scripts:
+        page.get_by_role("button", name="Show what stands there").click()
+    else:
+        expect(page.get_by_role("group", name="Where among 2 forums")).to_be_visible()
+    page.get_by_role("radio", name="First").check()
+    page.get_by_role("button", name="Move", exact=True).last.click()
+    expect(page.get_by_role("status").first).to_contain_text("Nook has moved.")
+    assert _order(run, cast.news) == ["Nook", "Releases", "Interviews"]
+    page.goto(f"/admin/forums/{cast.news}/delete")
+    page.get_by_role("radio", name="Delete them too: 5 forums in all").check()
+    page.get_by_role("button", name="Delete News").click()
+    expect(page.get_by_role("status").first).to_contain_text("News and 4 below it are deleted.")
+    assert "News" not in _order(run)
+    page.go_back()  # to the form that deleted it
+    expect(page.get_by_role("status").first).to_contain_text("deleted already")
+    page.goto(f"/admin/groups/{cast.patrons}/delete")
+    page.get_by_role("button", name="Delete Patrons").click()
+    expect(page.get_by_role("status").first).to_contain_text("Patrons is deleted.")
+    page.goto("/admin/forums/new")
+    assert page.get_by_role("checkbox", name="Patrons: view").count() == 0
+    assert page.get_by_role("checkbox", name="Moderators: view").count() == 1
+    context.close()
+
+
+@pytest.mark.timeout(300)
+def test_axe_finds_nothing(chrome: Browser, mira: int, cast: Cast, service: Service, run: Run) -> None:
+    first = opened(chrome, service.address)
+    sign_in(first.new_page(), LOGIN, PASSWORD)
+    state = first.storage_state()
+    paths = [
+        *(f"/{kind}{end}" for kind in ("forums", "calendars", "categories", "blogs", "groups") for end in ("", "/new")),
+        f"/forums?open={cast.news},{cast.releases}",
+        f"/forums?under={cast.betas}",
+        "/forums?search=e",
+        "/forums?search=zebra",
+        *(f"/forums/{cast.news}{end}" for end in ("", "/move", "/delete")),
+        f"/calendars/{cast.meetups}",
+        f"/calendars/{cast.meetups}/move",
+        f"/blogs/{cast.notebook}",
+        *(f"/groups/{cast.patrons}{end}" for end in ("", "/access", "/delete", "/access?kind=calendars&option=add")),
+        "/groups/4",
+        "/forums/999",
+    ]
+    found: dict[tuple[str, int, str], object] = {}
+    for width in WIDTHS:
+        for theme in THEMES:
+            context = opened(chrome, service.address, width=width, theme=theme, state=state)
+            page = context.new_page()
+            for path in paths:
+                page.goto(f"/admin{path}")
+                if (wrong := violations(page)) or overflow(page):
+                    found[path, width, theme] = wrong or f"{overflow(page)} px too wide"
+            page.goto(f"/admin/forums/{cast.help}")
+            run("forums.update", cast.help, name=f"Help {width} {theme}")
+            page.get_by_label("Name", exact=True).fill("Mine")
+            page.get_by_role("button", name="Save").last.click()
+            expect(page.get_by_role("alert")).to_contain_text("changed this forum while you were at it")
+            if (wrong := violations(page)) or overflow(page):
+                found["conflict", width, theme] = wrong or f"{overflow(page)} px too wide"
+            page.goto("/admin/forums")
+            page.get_by_role("link", name="Delete News…").click()
+            page.get_by_role("dialog").wait_for()
+            if wrong := violations(page):
+                found["dialog", width, theme] = wrong
+            context.close()
+    first.close()
+    assert found == {}
+    assert len(paths) == 26

@@ -1,0 +1,82 @@
+"""`trellis work`: delivery apart from serving."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cast import Run
+from tests.receiver import Receiver
+from tests.service import Service, environment
+from trellis.settings import Settings
+
+PATIENCE = 30
+
+
+def until_received(receiver: Receiver, count: int) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while len(receiver.distinct) < count and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert len(receiver.distinct) == count
+
+
+@pytest.fixture
+def allowed(settings: Settings) -> Settings:
+    """Settings that let webhooks go to this machine."""
+    return settings.model_copy(update={"webhook_allow": ("127.0.0.1",)})
+
+
+def test_work_delivers_until_it_is_told_to_end(allowed: Settings, run: Run, tmp_path: Path) -> None:
+    with Receiver() as receiver:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "trellis", "work"], cwd=tmp_path, env=environment(allowed), stderr=subprocess.PIPE, text=True
+        )
+        made = subprocess.run(
+            [sys.executable, "-m", "trellis", "run", "webhooks.create", f"url={receiver.url}", "events=*"],
+            cwd=tmp_path,
+            env=environment(allowed),
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        assert "whsec_" in made.stdout
+        run("forums.create", name="News")
+        until_received(receiver, 1)
+        process.send_signal(signal.SIGTERM)
+        _, told = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+    assert told == "Delivering webhooks. SIGTERM ends it.\n"
+
+
+@pytest.mark.parametrize("delivery", [True, False])
+def test_serve_delivers_too_unless_it_is_told_not_to(allowed: Settings, tmp_path: Path, delivery: bool) -> None:
+    settings = allowed.model_copy(update={"webhook_delivery": delivery})
+    with Receiver() as receiver, Service(settings, tmp_path) as service:
+        subprocess.run(
+            [sys.executable, "-m", "trellis", "run", "webhooks.create", f"url={receiver.url}", "events=*"],
+            cwd=tmp_path,
+            env=environment(settings),
+            check=True,
+            capture_output=True,
+        )
+        subprocess.run(
+            [sys.executable, "-m", "trellis", "run", "forums.create", "name=News"],
+            cwd=tmp_path,
+            env=environment(settings),
+            check=True,
+            capture_output=True,
+        )
+        if delivery:
+            until_received(receiver, 1)
+        else:
+            time.sleep(1.5)
+            assert receiver.received == []
+        assert service.terminate() == 0
+        assert "Traceback" not in service.output
+
+
+def test_off_is_off() -> None:
+    assert Settings.load({"TRELLIS_WEBHOOK_DELIVERY": "off"}, None).webhook_delivery is False

@@ -1,0 +1,138 @@
+"""Where webhooks may go: judged by URL and by address."""
+
+from ipaddress import ip_address
+
+import pytest
+
+from trellis.core.address import NotAllowed, judge_address, judge_url, networks
+
+CLOSED = [
+    "127.0.0.1",
+    "127.8.8.8",
+    "0.0.0.0",  # noqa: S104  # judged, not bound to
+    "0.1.2.3",
+    "10.0.0.5",
+    "172.16.0.1",
+    "172.31.255.255",
+    "192.168.1.1",
+    "169.254.169.254",
+    "100.64.0.1",
+    "100.100.100.200",
+    "192.0.0.192",
+    "192.0.2.1",
+    "198.18.0.1",
+    "198.51.100.1",
+    "203.0.113.9",
+    "224.0.0.1",
+    "239.255.255.250",
+    "240.0.0.1",
+    "255.255.255.255",
+    "168.63.129.16",
+    "192.88.99.1",
+    "::",
+    "::1",
+    "::7f00:1",
+    "::ffff:127.0.0.1",
+    "::ffff:10.0.0.1",
+    "64:ff9b::7f00:1",
+    "64:ff9b::a00:5",
+    "64:ff9b:1::1",
+    "100::1",
+    "2001::1",
+    "2001:db8::1",
+    "2002:7f00:1::",
+    "2002:a00:5::1",
+    "3fff::1",
+    "5f00::1",
+    "fc00::1",
+    "fd00:ec2::254",
+    "fe80::1",
+    "fec0::1",
+    "ff02::1",
+]
+OPEN = ["1.1.1.1", "93.184.215.14", "2606:4700::1111", "::ffff:1.1.1.1", "64:ff9b::101:101", "2002:101:101::1"]
+
+
+@pytest.mark.parametrize("text", CLOSED)
+def test_what_is_not_on_the_open_internet_is_closed(text: str) -> None:
+    with pytest.raises(NotAllowed, match="not on the open internet"):
+        judge_address(ip_address(text), ())
+
+
+@pytest.mark.parametrize("text", OPEN)
+def test_what_is_on_the_open_internet_is_open(text: str) -> None:
+    judge_address(ip_address(text), ())
+
+
+def test_what_is_wrapped_is_connected_to_as_what_it_means() -> None:
+    assert str(judge_address(ip_address("::ffff:1.1.1.1"), ())) == "1.1.1.1"
+    assert str(judge_address(ip_address("::ffff:10.0.0.5"), networks(["10.0.0.0/8"]))) == "10.0.0.5"
+
+
+def test_the_operator_allows_networks_and_nothing_beside_them() -> None:
+    allowed = networks(["10.0.0.0/8", "fd00::/8", "127.0.0.1"])
+    for text in ("10.9.8.7", "fd12::1", "127.0.0.1", "::ffff:127.0.0.1"):
+        judge_address(ip_address(text), allowed)
+    for text in ("127.0.0.2", "192.168.1.1", "fe80::1"):
+        with pytest.raises(NotAllowed):
+            judge_address(ip_address(text), allowed)
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("ftp://hooks.example/", "https:// or http://"),
+        ("file:///etc/passwd", "https:// or http://"),
+        ("hooks.example/x", "https:// or http://"),
+        ("//hooks.example/", "https:// or http://"),
+        ("https://user:secret@hooks.example/", "user name or a password"),
+        ("https://user@hooks.example/", "user name or a password"),
+        ("https://hooks.example/#top", "never sent"),
+        ("https://hooks.example:25/", "port 25"),
+        ("https://hooks.example:0/", "port 0"),
+        ("https://hooks.example:99999/", "can be read"),
+        ("https:///x", "no host"),
+        ("https://-bad-.example/", "no host"),
+        ("https://bücher.example/", "no host"),
+        ("https://a..b/", "no host"),
+        ("https://localhost/", "this machine or this network"),
+        ("https://LOCALHOST./", "this machine or this network"),
+        ("https://db.localhost/", "this machine or this network"),
+        ("https://printer.local/", "this machine or this network"),
+        ("http://metadata.google.internal/", "this machine or this network"),
+        ("http://127.0.0.1/", "open internet"),
+        ("http://[::1]/", "open internet"),
+        ("http://[::ffff:127.0.0.1]/", "open internet"),
+        ("http://[fe80::1%25eth0]/", "open internet"),
+        ("http://2130706433/", "open internet"),
+        ("http://0x7f000001/", "open internet"),
+        ("http://0x7f.1/", "open internet"),
+        ("http://0177.0.0.1/", "open internet"),
+        ("http://127.1/", "open internet"),
+        ("http://169.254.169.254/latest/meta-data/", "open internet"),
+        ("http://[::1", "can be read"),
+    ],
+)
+def test_a_url_that_leads_nowhere_good_is_refused(url: str, reason: str) -> None:
+    with pytest.raises(NotAllowed, match=reason):
+        judge_url(url, ())
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "port"),
+    [
+        ("https://hooks.example/x?y=1", "hooks.example", 443),
+        ("http://hooks.example", "hooks.example", 80),
+        ("https://Hooks.Example:8443/", "hooks.example", 8443),
+        ("https://xn--bcher-kva.example/", "xn--bcher-kva.example", 443),
+        ("https://1.1.1.1/", "1.1.1.1", 443),
+        ("https://[2606:4700::1111]/", "2606:4700::1111", 443),
+    ],
+)
+def test_a_good_url_gives_host_and_port(url: str, host: str, port: int) -> None:
+    target = judge_url(url, ())
+    assert (target.host, target.port) == (host, port)
+
+
+def test_local_names_wait_for_their_addresses_where_something_is_allowed() -> None:
+    assert judge_url("http://hooks.internal:8080/", networks(["10.0.0.0/8"])).address is None

@@ -1,0 +1,76 @@
+"""What the tests of delivery may ask for: webhooks may go to this machine, and the clock begins at the true time."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests.cast import Clock, Run
+from tests.conftest import Fresh
+from tests.receiver import Receiver
+from trellis.core.gate import Gate
+from trellis.settings import Settings
+from trellis.webhooks.guard import Guard
+from trellis.webhooks.sender import Sender
+from trellis.webhooks.worker import Worker
+
+Off = Callable[..., None]
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """The gate's clock. Receivers refuse what is older than five minutes by the true time, so it begins there."""
+    return Clock(datetime.now(UTC))
+
+
+@pytest.fixture
+def settings(fresh: Fresh) -> Settings:
+    """Settings that let webhooks go to this machine."""
+    return fresh().model_copy(update={"webhook_allow": ("127.0.0.1/32",)})
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """A receiver that answers 200."""
+    with Receiver() as receiver:
+        yield receiver
+
+
+async def until(condition: Callable[[], bool], patience: float = 20.0) -> None:
+    """Wait for something that happens elsewhere, for so many seconds at most."""
+    deadline = time.monotonic() + patience
+    while not condition() and time.monotonic() < deadline:  # noqa: ASYNC110  # it happens in other threads and processes
+        await asyncio.sleep(0.02)
+
+
+async def deliver(worker: Worker) -> None:
+    """Let a worker send everything that is due, and let its connections go."""
+    try:
+        await worker.work_off()
+    finally:
+        await worker.close()
+
+
+@pytest.fixture
+def work_off(gate: Gate) -> Off:
+    """Send everything that is due by the gate's clock, with a worker of its own."""
+
+    def off(patience: float = 15.0, **given: Any) -> None:
+        guard = Guard(gate.world.outgoing.allowed, given.pop("resolve", None))
+        asyncio.run(deliver(Worker(gate, Sender(guard, patience=patience, **given))))
+
+    return off
+
+
+@pytest.fixture
+def hook(run: Run, receiver: Receiver) -> dict[str, Any]:
+    """A webhook for everything, to the receiver."""
+    return dict(run("webhooks.create", url=receiver.url, events=["*"]))
+
+
+def deliveries(run: Run, **filters: Any) -> list[dict[str, Any]]:
+    """Give the deliveries of webhook 1, the oldest first."""
+    return list(reversed(run("webhooks.deliveries", 1, perPage=1000, **filters)["results"]))

@@ -1,0 +1,268 @@
+"""What an endpoint may do wrong, and what becomes of its messages."""
+
+import socket
+import time
+from typing import Any
+
+import pytest
+
+from tests.cast import Clock, Events, Run
+from tests.receiver import Raw, Received, Receiver, answering
+from tests.webhooks.conftest import Off, deliveries
+
+GIGABYTE = 2**30
+
+
+def test_the_schedule_of_retries(run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock) -> None:
+    receiver.answer = answering(500, b"out of tea")
+    run("forums.create", name="News")
+    work_off()
+    waits = []
+    hours = 3600
+    for wait in (5, 300, 1800, *(n * hours for n in (2, 5, 10, 14, 20, 24))):
+        before = len(receiver.received)
+        clock.move(seconds=wait - 0.1)
+        work_off()
+        assert len(receiver.received) == before
+        clock.move(seconds=wait * 0.1 + 0.2)
+        work_off()
+        waits.append(len(receiver.received) - before)
+    assert waits == [1] * 9
+    clock.move(days=30)
+    work_off()
+    (delivery,) = deliveries(run)
+    assert len(set(receiver.ids)) == 1
+    assert (delivery["state"], delivery["nextAttemptAt"], len(delivery["attempts"])) == ("failed", None, 10)
+    assert {(one["status"], one["answer"]) for one in delivery["attempts"]} == {(500, "out of tea")}
+    assert run("webhooks.get", 1)["state"] == "failing"
+
+
+def test_after_an_outage_everything_comes_in_order(
+    run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock
+) -> None:
+    receiver.answer = answering(503)
+    for number in range(40):
+        run("forums.create", name=f"Forum {number}")
+        work_off()
+        clock.move(seconds=3)
+    assert 5 <= len(receiver.received) < 15  # it was left alone for longer and longer
+    receiver.answer = answering(200)
+    receiver.received.clear()
+    clock.move(seconds=61)
+    work_off()
+    assert [one.name for one in receiver.received] == [f"Forum {number}" for number in range(40)]
+    assert run("webhooks.get", 1)["state"] == "on"
+
+
+def test_a_message_that_is_refused_does_not_hold_up_those_behind_it(
+    run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock
+) -> None:
+    def picky(handler: Any, received: Received) -> None:
+        answering(500 if b"Poison" in received.body else 200)(handler, received)
+
+    receiver.answer = picky
+    for name in ("One", "Poison", "Two", "Three"):
+        run("forums.create", name=name)
+    work_off()
+    assert [one["state"] for one in deliveries(run)] == ["delivered", "waiting", "delivered", "delivered"]
+    receiver.answer = answering(200)
+    clock.move(seconds=6)
+    work_off()
+    assert [one["state"] for one in deliveries(run)] == ["delivered"] * 4
+
+
+@pytest.mark.parametrize(("asked", "wait"), [("120", 120), ("999999999", 86_400), ("soon", 6)])
+def test_retry_after_is_obeyed_within_bounds(
+    run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock, asked: str, wait: int
+) -> None:
+    receiver.answer = answering(429, Retry_After=asked)
+    run("forums.create", name="One")
+    work_off()
+    run("forums.create", name="Two")
+    clock.move(seconds=wait - 2)
+    work_off()
+    assert len(receiver.received) == 1
+    clock.move(seconds=2)
+    receiver.answer = answering(204)
+    work_off()
+    assert [b"One" in one.body for one in receiver.received] == [True, True, False]
+
+
+def test_an_endpoint_that_is_gone_is_switched_off(
+    run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, events: Events
+) -> None:
+    receiver.answer = answering(410)
+    run("forums.create", name="One")
+    run("forums.create", name="Two")
+    work_off()
+    assert len(receiver.received) == 1
+    now = run("webhooks.get", 1)
+    assert (now["enabled"], now["state"], now["disabledBecause"]) == (False, "off", "The endpoint answered 410: it is gone.")
+    assert (events()[-1]["operation"], events()[-1]["actor"]["type"]) == ("webhooks.disable", "service")
+    receiver.answer = answering(200)
+    run("webhooks.update", 1, enabled=True)
+    work_off()
+    assert run("webhooks.get", 1)["disabledBecause"] == ""
+    assert [one.name for one in receiver.received] == ["One", "One", "Two"]
+
+
+def test_a_week_of_nothing_but_failure_switches_an_endpoint_off(
+    run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock
+) -> None:
+    receiver.answer = answering(500)
+    for _ in range(8):
+        run("forums.create", name="News")
+        work_off()
+        assert run("webhooks.get", 1)["state"] == "failing"
+        clock.move(hours=20, minutes=58)
+    work_off()
+    assert run("webhooks.get", 1)["state"] == "failing"
+    clock.move(hours=1)
+    work_off()
+    assert run("webhooks.get", 1)["disabledBecause"] == "Every attempt of a week has failed."
+
+
+def test_a_redirect_is_a_failure_and_not_followed(run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off) -> None:
+    receiver.answer = answering(307, Location="http://169.254.169.254/latest/meta-data")
+    run("forums.create", name="News")
+    work_off()
+    (attempt,) = deliveries(run)[0]["attempts"]
+    assert (attempt["status"], attempt["error"]) == (307, None)
+    assert deliveries(run)[0]["state"] == "waiting"
+
+
+def silent(connection: socket.socket) -> None:
+    time.sleep(3)
+    del connection
+
+
+def dripping(connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n")
+    for _ in range(100):
+        connection.sendall(b"x")
+        time.sleep(0.05)
+
+
+def broken(connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nhalf")
+
+
+def mute(connection: socket.socket) -> None:
+    connection.shutdown(socket.SHUT_RDWR)
+
+
+def garbled(connection: socket.socket) -> None:
+    connection.sendall(b"220 smtp.example ESMTP\r\n")
+
+
+@pytest.mark.parametrize(
+    ("act", "status", "error"),
+    [
+        (silent, None, "There was no whole answer within 0.3 seconds."),
+        (dripping, 200, "There was no whole answer within 0.3 seconds."),
+        (broken, 200, "The exchange broke off"),
+        (mute, None, "The exchange broke off"),
+        (garbled, None, "The exchange broke off"),
+    ],
+)
+def test_what_is_no_whole_answer_is_a_failure(run: Run, work_off: Off, act: Any, status: int | None, error: str) -> None:
+    with Raw(act) as server:
+        run("webhooks.create", url=server.url, events=["*"])
+        run("forums.create", name="News")
+        started = time.monotonic()
+        work_off(patience=0.3)
+        assert time.monotonic() - started < 3
+        (delivery,) = deliveries(run)
+    assert (delivery["state"], delivery["attempts"][0]["status"]) == ("waiting", status)
+    assert delivery["attempts"][0]["error"].startswith(error)
+    assert server.count == 1
+
+
+def test_of_a_gigabyte_of_answer_64_kib_are_read(run: Run, work_off: Off) -> None:
+    sent = 0
+
+    def flood(connection: socket.socket) -> None:
+        nonlocal sent
+        connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % GIGABYTE)
+        while sent < GIGABYTE:
+            sent += connection.send(b"x" * 65_536)
+
+    with Raw(flood) as server:
+        run("webhooks.create", url=server.url, events=["*"])
+        run("forums.create", name="News")
+        work_off()
+    assert sent < GIGABYTE / 50
+    (delivery,) = deliveries(run)
+    assert delivery["state"] == "delivered"
+    assert len(delivery["attempts"][0]["answer"]) == 4096
+
+
+def test_an_endpoint_that_does_not_listen_is_a_failure_in_words(run: Run, work_off: Off) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    run("webhooks.create", url=f"http://127.0.0.1:{port}/", events=["*"])
+    run("forums.create", name="News")
+    work_off()
+    assert deliveries(run)[0]["attempts"][0]["error"].startswith("There was no connection")
+
+
+def test_a_slow_endpoint_does_not_hold_up_the_others(run: Run, receiver: Receiver, work_off: Off) -> None:
+    with Raw(silent) as slow:
+        for _ in range(5):
+            run("webhooks.create", url=slow.url, events=["*"])
+        run("webhooks.create", url=receiver.url, events=["*"])
+        for number in range(30):
+            run("forums.create", name=f"Forum {number}")
+        came: list[float] = []
+        quick = receiver.answer
+
+        def timed(handler: Any, received: Received) -> None:
+            came.append(time.monotonic())
+            quick(handler, received)
+
+        receiver.answer = timed
+        started = time.monotonic()
+        work_off(patience=1.5)
+    assert len(came) == 30
+    assert came[-1] - started < 1.2
+
+
+def test_after_a_long_outage_everything_comes_in_order_and_few_rows_have_gathered(
+    run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    run("webhooks.update", 1, url=f"http://127.0.0.1:{port}/")
+    for number in range(100):
+        run("forums.create", name=f"Forum {number}")
+    for _ in range(60):
+        work_off()
+        clock.move(minutes=5)
+    assert len(deliveries(run)) <= 3
+    run("webhooks.update", 1, url=receiver.url)
+    work_off()
+    assert [one.name for one in receiver.received] == [f"Forum {number}" for number in range(100)]
+
+
+def test_a_message_on_which_the_endpoint_hangs_holds_up_the_others_for_minutes_at_most(
+    run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock
+) -> None:
+    def picky(handler: Any, received: Received) -> None:
+        answering(503 if received.name == "Poison" else 200)(handler, received)
+
+    receiver.answer = picky
+    for name in ("Poison", "One", "Two"):
+        run("forums.create", name=name)
+    minutes = 0.0
+    while "Two" not in [one.name for one in receiver.received]:
+        work_off()
+        clock.move(seconds=15)
+        minutes += 0.25
+    assert minutes <= 5
+    for _ in range(50):
+        run("forums.create", name="More")
+        work_off()
+        clock.move(seconds=61)
+    poison = [one for one in receiver.received if one.name == "Poison"]
+    assert len(poison) <= 10 + 8
+    assert len([one for one in receiver.received if one.name == "More"]) >= 45

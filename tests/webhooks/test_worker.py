@@ -1,0 +1,317 @@
+"""Workers: how they share endpoints, and what happens when one of them dies, is late, or gives way."""
+
+import asyncio
+import logging
+import os
+import socket
+import time
+import tracemalloc
+from typing import Any, Final
+
+import pytest
+import sqlalchemy as sa
+
+from tests.cast import Run
+from tests.receiver import Raw, Received, Receiver, answering
+from tests.webhooks.conftest import Off, deliver, until
+from trellis.compose import compose
+from trellis.core.actor import TERMINAL
+from trellis.core.gate import Gate
+from trellis.core.operation import Call
+from trellis.settings import Settings
+from trellis.store import deliveries, webhooks
+from trellis.store.tables import webhooks as table
+from trellis.webhooks.background import Background
+from trellis.webhooks.courier import BATCH
+from trellis.webhooks.worker import LEASE, Worker
+
+EVENTS: Final = int(os.environ.get("TRELLIS_TEST_EVENTS", "400"))
+
+
+class Ticks:
+    """A clock that counts seconds, and that nobody but the test moves."""
+
+    def __init__(self) -> None:
+        self.at = 1000.0
+
+    def __call__(self) -> float:
+        return self.at
+
+
+def hold(gate: Gate, owner: str | None, beat: int = 1) -> None:
+    """Let somebody hold webhook 1."""
+    change = sa.update(table).values(owner=owner, beat=beat)
+    gate.store.write(lambda tx: tx.connection.execute(change)).result(30)
+
+
+def holder(gate: Gate) -> str | None:
+    with gate.store.reading() as tx:
+        found = webhooks.find(tx, 1)
+    assert found is not None
+    return found.owner
+
+
+def flood(gate: Gate, count: int, **fields: Any) -> None:
+    """Make many changes at once."""
+    futures = [gate.submit(Call("forums.create", TERMINAL, {"name": f"Forum {number}"} | fields)) for number in range(count)]
+    for future in futures:
+        future.result(60)
+
+
+def test_what_a_dead_worker_held_is_taken_over_when_it_has_given_no_sign_for_long(gate: Gate, run: Run, receiver: Receiver) -> None:
+    run("webhooks.create", url=receiver.url, events=["*"])
+    run("forums.create", name="News")
+    hold(gate, "dead", 7)
+    ticks = Ticks()
+
+    async def scene() -> None:
+        worker = Worker(gate, clock=ticks)
+        assert await worker.look() == 0
+        ticks.at += LEASE - 0.1
+        assert await worker.look() == 0
+        hold(gate, "dead", 8)  # not dead after all
+        ticks.at += 0.2
+        assert await worker.look() == 0
+        ticks.at += LEASE + 0.1
+        assert await worker.look() == 1
+        await worker.settled()
+        await worker.close()
+
+    asyncio.run(scene())
+    assert len(receiver.received) == 1
+    assert holder(gate) is None
+
+
+def test_a_worker_that_was_taken_for_dead_writes_nothing(
+    gate: Gate, run: Run, receiver: Receiver, work_off: Off, caplog: pytest.LogCaptureFixture
+) -> None:
+    run("webhooks.create", url=receiver.url, events=["*"])
+    run("forums.create", name="News")
+
+    def meanwhile(handler: Any, received: Received) -> None:
+        hold(gate, "another", 9)
+        answering(200)(handler, received)
+
+    receiver.answer = meanwhile
+    with caplog.at_level(logging.WARNING, logger="trellis"):
+        work_off()
+    assert "taken over" in caplog.text
+    assert run("webhooks.deliveries", 1)["results"] == []
+    hold(gate, None)
+    receiver.answer = answering(200)
+    work_off()
+    assert len(receiver.distinct) == 1
+    assert len(receiver.received) == 2
+
+
+def test_a_worker_that_cannot_renew_its_hold_calls_everything_off(
+    gate: Gate, run: Run, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    closed: list[float] = []
+
+    def silent(connection: socket.socket) -> None:
+        while connection.recv(65_536):
+            pass
+        closed.append(time.monotonic())
+
+    ticks = Ticks()
+
+    async def scene() -> None:
+        worker = Worker(gate, clock=ticks)
+        assert await worker.look() == 1
+        await until(lambda: server.count > 0)
+        ticks.at += LEASE / 2
+        await worker.beat()
+        assert (held := holder(gate)) is not None
+        assert str(os.getpid()) in held
+        monkeypatch.setattr(webhooks, "keep", lambda *_: 1 / 0)
+        ticks.at += LEASE / 2
+        await worker.beat()
+        assert closed == []
+        ticks.at += LEASE / 2
+        await worker.beat()
+        await asyncio.wait_for(worker.settled(), 2)
+        await worker.close()
+
+    with Raw(silent) as server, caplog.at_level(logging.WARNING, logger="trellis"):
+        run("webhooks.create", url=server.url, events=["*"])
+        run("forums.create", name="News")
+        asyncio.run(scene())
+        deadline = time.monotonic() + 5
+        while not closed and time.monotonic() < deadline:
+            time.sleep(0.02)
+    assert closed
+    assert "called off" in caplog.text
+
+
+def test_two_workers_racing_send_each_message_once_and_one_at_a_time(settings: Settings, gate: Gate, run: Run) -> None:
+    receivers = [Receiver() for _ in range(4)]
+    for one in receivers:
+        one.__enter__()
+        run("webhooks.create", url=one.url, events=["*"])
+    gates = [compose(settings) for _ in range(2)]
+
+    async def scene() -> None:
+        workers = [Worker(each) for each in gates]
+        running = [asyncio.create_task(worker.run()) for worker in workers]
+        for number in range(50):
+            await asyncio.wrap_future(gate.submit(Call("forums.create", TERMINAL, {"name": f"Forum {number}"})))
+            await asyncio.sleep(0.01)
+        await until(lambda: all(len(one.received) >= 50 for one in receivers))
+        for worker in workers:
+            worker.stop()
+        await asyncio.gather(*running)
+
+    asyncio.run(scene())
+    for each in gates:
+        each.store.close()
+    for one in receivers:
+        one.__exit__(None, None, None)
+        assert [received.name for received in one.received] == [f"Forum {number}" for number in range(50)]
+        assert one.most_at_once == 1
+    assert holder(gate) is None
+
+
+def test_many_events_are_delivered_in_bounded_memory(gate: Gate, run: Run, receiver: Receiver, work_off: Off) -> None:
+    run("webhooks.create", url=receiver.url, events=["*"])
+    flood(gate, EVENTS, description="x" * 10_000)
+    tracemalloc.start()
+    seen: list[int] = []
+
+    def counting(handler: Any, received: Received) -> None:
+        if len(receiver.received) % 100 == 0:
+            seen.append(tracemalloc.get_traced_memory()[0] - sum(len(one.body) for one in receiver.received))
+        answering(200)(handler, received)
+
+    receiver.answer = counting
+    try:
+        work_off()
+    finally:
+        tracemalloc.stop()
+    assert len(receiver.received) == len(receiver.distinct) == EVENTS
+    assert max(seen) < 16 * 2**20, seen
+    assert BATCH * 10_000 * 4 < 16 * 2**20
+
+
+def test_events_that_nobody_wants_are_passed_over_and_that_is_written_now_and_then(
+    gate: Gate, run: Run, receiver: Receiver, work_off: Off
+) -> None:
+    run("webhooks.create", url=receiver.url, events=["blog.*"])
+    flood(gate, 20)
+    work_off()
+    with gate.store.reading() as tx:
+        found = webhooks.find(tx, 1)
+        assert found is not None
+        assert found.cursor == 0
+    flood(gate, 1100)
+    run("blogs.create", name="Notebook")
+    work_off()
+    assert [one.name for one in receiver.received] == ["Notebook"]
+
+
+def test_the_log_is_purged_by_age_and_by_number_and_with_its_webhook(
+    gate: Gate, run: Run, receiver: Receiver, work_off: Off, clock: Any
+) -> None:
+    run("webhooks.create", url=receiver.url, events=["*"])
+    for name in ("One", "Two", "Three"):
+        run("forums.create", name=name)
+        work_off()
+        clock.move(days=1)
+
+    def left() -> int:
+        return int(run("webhooks.deliveries", 1)["totalResults"])
+
+    clock.move(days=28, hours=1)
+    asyncio.run(purge(gate))
+    assert left() == 1
+    clock.move(days=-30)
+    run("forums.create", name="Four")
+    work_off()
+    assert left() == 2
+    assert gate.store.write(lambda tx: deliveries.purge(tx, "2000", 1)).result(30) == 1
+    assert left() == 1
+    run("webhooks.delete", 1)
+    asyncio.run(purge(gate))
+    with gate.store.reading() as tx:
+        assert deliveries.page(tx, {}, None, 10, 0)[0] == 0
+
+
+async def purge(gate: Gate) -> None:
+    worker = Worker(gate)
+    await worker.purge()
+    await worker.close()
+
+
+def test_delivery_beside_serving_starts_and_stops(gate: Gate, run: Run, receiver: Receiver) -> None:
+    run("webhooks.create", url=receiver.url, events=["*"])
+    background = Background(gate)
+    background.stop()
+    background.start()
+    run("forums.create", name="News")
+    deadline = time.monotonic() + 10
+    while not receiver.received and time.monotonic() < deadline:
+        time.sleep(0.02)
+    background.stop()
+    assert len(receiver.received) == 1
+    assert holder(gate) is None
+
+
+def test_a_worker_that_ends_waits_a_little_for_what_is_under_way(gate: Gate, run: Run) -> None:
+    def slow(connection: socket.socket) -> None:
+        time.sleep(0.5)
+        connection.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+
+    async def scene() -> None:
+        worker = Worker(gate)
+        running = asyncio.create_task(worker.run())
+        await until(lambda: server.count > 0)
+        worker.stop()
+        await running
+
+    with Raw(slow) as server:
+        run("webhooks.create", url=server.url, events=["*"])
+        run("forums.create", name="News")
+        asyncio.run(scene())
+    assert run("webhooks.deliveries", 1)["results"][0]["state"] == "delivered"
+    assert holder(gate) is None
+
+
+def test_a_database_that_is_away_for_a_moment_ends_nothing(
+    gate: Gate, run: Run, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    run("webhooks.create", url=receiver.url, events=["*"])
+    run("forums.create", name="News")
+    listed = webhooks.enabled
+    failures = [OSError("away")]
+
+    def sometimes(tx: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return listed(tx)
+
+    monkeypatch.setattr(webhooks, "enabled", sometimes)
+
+    async def scene() -> None:
+        worker = Worker(gate)
+        running = asyncio.create_task(worker.run())
+        await until(lambda: bool(receiver.received))
+        worker.stop()
+        await running
+
+    with caplog.at_level(logging.ERROR, logger="trellis"):
+        asyncio.run(scene())
+    assert "could not be looked at" in caplog.text
+    assert len(receiver.received) == 1
+
+
+def test_a_secret_that_is_lost_is_told_in_the_log(settings: Settings, run: Run, receiver: Receiver) -> None:
+    run("webhooks.create", url=receiver.url, events=["*"])
+    hold_secret = sa.update(table).values(secret="derived:0123456789ab:AAAA")
+    gate = compose(settings)
+    gate.store.write(lambda tx: tx.connection.execute(hold_secret)).result(30)
+    run("forums.create", name="News")
+    asyncio.run(deliver(Worker(gate)))
+    gate.store.close()
+    (attempt,) = run("webhooks.deliveries", 1)["results"][0]["attempts"]
+    assert "TRELLIS_WEBHOOK_KEY" in attempt["error"]
+    assert receiver.received == []

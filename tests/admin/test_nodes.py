@@ -167,7 +167,7 @@ def test_every_operation_of_every_kind_can_be_reached(admin: Visitor, cast: Cast
         assert ("_do", "delete") in form(admin.get(f"/{kind.name}/{one}/delete"), "/delete").buttons
         reached.add(kind.operation("delete"))
         assert f"/admin/events?resource={kind.name}&amp;resourceId={one}" in shown.text
-    assert reached == {name for name, operation in catalogue.items() if operation.kind is not None}
+    assert reached == {name for name, o in catalogue.items() if o.kind is not None and o.verb != "restore"}
     assert len(reached) == 5 * len(KINDS) == 25
 
 

@@ -53,7 +53,11 @@ class Grid:
     """The whole grid. `rows` are the resources, `others` the operations that are not about nodes."""
 
     def __init__(self, catalogue: Catalogue) -> None:
-        served = {route.operation.name: (route.method, route.path) for route in routes(catalogue)}
+        served = {
+            name: (route.method, route.path)
+            for route in routes(catalogue)
+            for name in (route.operation.fork.to if route.operation.fork else (route.operation.name,))
+        }
         by_resource: dict[str, dict[str, Box]] = {}
         kinds: dict[str, NodeKind] = {}
         others: list[Box] = []

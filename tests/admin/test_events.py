@@ -120,3 +120,12 @@ def test_hostile_text_never_runs(admin: Visitor, gate: Gate, run: Run, events: E
 
 def test_an_event_that_is_not_there_is_said_to_be_so(admin: Visitor) -> None:
     assert admin.get("/events/99").status_code == 404
+
+
+def test_what_took_something_back_leads_to_it(admin: Visitor, run: Run, cast: Cast, events: Events) -> None:
+    run("forums.update", cast.help, name="Aid")
+    changed = events()[-1]["seq"]
+    run("forums.restore", changed)
+    page = admin.get(f"/events/{events()[-1]['seq']}")
+    assert f"Takes back event {changed}" in words(page)
+    assert f'href="/admin/events/{changed}"' in page.text

@@ -160,6 +160,10 @@ def test_leaving_a_dialog_gives_the_focus_back(chrome: Browser, mira: int, servi
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_role("heading", name="What was made")).to_be_visible()
     assert violations(page) == []
+    page.get_by_role("link", name="Close").click()
+    expect(dialog).to_have_count(0)
+    expect(link).to_be_focused()
+    link.click()
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     expect(link).to_be_focused()

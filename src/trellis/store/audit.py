@@ -71,6 +71,10 @@ def _reach(tx: Transaction, filters: Mapping[str, Any], before: int | None) -> t
 
 def _conditions(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
     found = [_c[name] == filters[name] for name in ("operation", "resource", "resource_id", "request_id") if name in filters]
+    if since := filters.get("since"):  # once more by the time itself: a clock that was set back has put it out of order
+        found.append(_c.at >= since)
+    if until := filters.get("until"):
+        found.append(_c.at < until)
     actor = [(name, str(filters[f"actor_{name}"])) for name in ("type", "id") if f"actor_{name}" in filters]
     return found + [sa.cast(Member(_c.actor, name), sa.Text) == value for name, value in actor]
 

@@ -48,7 +48,7 @@ async def show(visit: Visit) -> Response:
         grid=grid,
         chart=chart(summary["days"], [(f"{day:%d}", f"{day.day} {day:%b %Y}") for day in days]),
         uses=uses,
-        refused=[use for use in summary["operations"] if use["refused"] and use["operation"] not in key["grants"]],
+        refused=[use for use in summary["operations"] if use["refused"] and use["operation"] in grid.names - set(key["grants"])],
         unused=summary["unused"],
         requests=latest.value["results"],
         events=events.value["results"],

@@ -164,6 +164,7 @@ def test_leaving_a_dialog_gives_the_focus_back(chrome: Browser, mira: int, servi
     expect(dialog).to_have_count(0)
     expect(link).to_be_focused()
     link.click()
+    expect(dialog).to_be_visible()
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     expect(link).to_be_focused()

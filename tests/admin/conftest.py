@@ -112,8 +112,8 @@ def service(settings: Settings, tmp_path: Path) -> Iterator[Service]:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chrome() -> Iterator[Browser]:
-    """A real browser."""
+    """A real browser. It ends with its module: while it runs, no other test could start an event loop in this thread."""
     with chromium() as browser:
         yield browser

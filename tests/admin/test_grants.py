@@ -9,6 +9,7 @@ from tests.test_compose import SHELVES
 from trellis.admin.grants import COLUMNS, Grid
 from trellis.compose import catalogue_of
 from trellis.core.operation import Access, Catalogue, Operation
+from trellis.core.route import routes
 from trellis.kinds import KINDS
 
 GRID = Grid(catalogue_of(KINDS))
@@ -38,6 +39,12 @@ def test_what_one_address_undoes_for_every_kind_has_a_box_for_each() -> None:
     box = GRID.box("forums.restore")
     assert box is not None
     assert (box.method, box.path) == ("POST", "/core/events/{id}/restore")
+
+
+def test_every_box_links_to_an_entry_that_is_there() -> None:
+    entries = {f"/api/docs#{route.operation.name}" for route in routes(catalogue_of(KINDS))}
+    assert {box.reference for box in GRID.boxes} <= entries
+    assert all(box.method and box.path for box in GRID.boxes)
 
 
 def test_a_new_kind_and_an_operation_beside_the_nodes_are_in_it() -> None:

@@ -27,11 +27,12 @@ class Box:
     reads: bool
     method: str
     path: str
+    served_as: str  # the operation whose route leads to it: its own name, or that of one which forks
 
     @property
     def reference(self) -> str:
         """The address of its entry in the reference."""
-        return f"{REFERENCE}#{self.name}"
+        return f"{REFERENCE}#{self.served_as}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Grid:
 
     def __init__(self, catalogue: Catalogue) -> None:
         served = {
-            name: (route.method, route.path)
+            name: (route.method, route.path, route.operation.name)
             for route in routes(catalogue)
             for name in (route.operation.fork.to if route.operation.fork else (route.operation.name,))
         }
@@ -62,7 +63,7 @@ class Grid:
         kinds: dict[str, NodeKind] = {}
         others: list[Box] = []
         for operation in catalogue.grantable:
-            box = _box(operation, *served.get(operation.name, ("", "")))
+            box = _box(operation, *served.get(operation.name, ("", "", operation.name)))
             if box.column and operation.kind is not None:
                 by_resource.setdefault(operation.resource, {})[box.column] = box
                 kinds[operation.resource] = operation.kind
@@ -128,7 +129,7 @@ class Grid:
         return next((box for box in self.boxes if box.name == name), None)
 
 
-def _box(operation: Operation, method: str, path: str) -> Box:
+def _box(operation: Operation, method: str, path: str, served_as: str) -> Box:
     verb = operation.name.partition(".")[2]
     column = verb if operation.kind is not None and verb in COLUMNS else ""
-    return Box(operation.name, operation.summary, column, not operation.writes, method, path)
+    return Box(operation.name, operation.summary, column, not operation.writes, method, path, served_as)

@@ -5,7 +5,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.forms import Form
-from trellis.admin.grants import Grid
+from trellis.admin.grants import REFERENCE, Grid
 from trellis.admin.log import filters, key_names
 from trellis.admin.page import Page, Submitted, Visit
 from trellis.core.hello import HELLO
@@ -75,8 +75,17 @@ async def show(visit: Visit) -> Response:
         title=f"{found['method']} {found['path']}",
         found=found,
         names=names,
+        reference=_reference(visit, found["operation"]),
         reason=_meaning(visit, found["error"]),
     )
+
+
+def _reference(visit: Visit, operation: str | None) -> str:
+    """Give the address of an operation's entry in the reference, if it has one."""
+    if operation == HELLO.name:
+        return f"{REFERENCE}#{operation}"
+    box = Grid(visit.house.gate.catalogue).box(operation or "")
+    return box.reference if box else ""
 
 
 def _meaning(visit: Visit, code: str | None) -> Reason | None:

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-ROOT = None
-
 
 @dataclass(frozen=True, slots=True)
 class Shift:

@@ -15,7 +15,7 @@ from tests.cast import Run
 from tests.conftest import Fresh, runner
 from trellis.compose import compose
 from trellis.errors import Refused
-from trellis.store import journal, nodes
+from trellis.store import journal, nodes, pages
 
 ROOT = None
 picks = st.integers(0, 30)  # which of the nodes there are; some of them point past the end, to no node
@@ -179,7 +179,7 @@ class Forums(RuleBasedStateMachine):
     def the_database_agrees_with_the_model(self) -> None:
         with self.gate.store.reading() as tx:
             kept = {node.id: node for node in nodes.every(tx, "forums")}
-            total, _ = nodes.page(tx, "forums", nodes.Query({}, offset=100))
+            total, _ = pages.page(tx, "forums", pages.Query({}, offset=100))
             events = journal.event_page(tx, {}, 1, None, newest_first=True)
         assert set(kept) == set(self.model.ids)
         assert total == len(kept)

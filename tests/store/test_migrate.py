@@ -10,7 +10,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from trellis.settings import Settings
-from trellis.store import nodes
+from trellis.store import nodes, pages
 from trellis.store.engine import Store, engine_of
 from trellis.store.migrate import current, known, migrate, newest
 from trellis.store.tables import METADATA
@@ -51,7 +51,7 @@ def test_every_community_begins_with_three_groups_and_nothing_else(settings: Set
     store = Store(settings)
     with store.reading() as tx:
         groups = nodes.every(tx, "groups")
-        total, _ = nodes.page(tx, "groups", nodes.Query({}))
+        total, _ = pages.page(tx, "groups", pages.Query({}))
         others = [nodes.every(tx, kind) for kind in ("forums", "blogs", "calendars", "categories")]
     assert [(group.id, group.position, group.name) for group in groups] == [
         (2, 0, "Guests"),

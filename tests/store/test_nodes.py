@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from trellis.settings import Settings
-from trellis.store import nodes
+from trellis.store import nodes, pages
 from trellis.store.engine import Store
-from trellis.store.nodes import Node, Query
+from trellis.store.nodes import Node
+from trellis.store.pages import Query
 from trellis.store.transaction import Transaction
 
 # id → (parent, place). 1 and 6 stand at the top; 2, 3 under 1; 4, 5 under 2.
@@ -97,7 +98,7 @@ def test_descendants_come_nearest_first_and_children_in_their_order(store: Store
 def test_a_subtree_is_deleted_counted_and_of_one_kind_only(store: Store, root: int, number: int, left: set[int]) -> None:
     assert write(store, lambda tx: nodes.delete_subtree(tx, "forums", root)) == number
     assert set(places(store)) == left
-    assert read(store, lambda tx: nodes.page(tx, "forums", Query({})))[0] == len(left)
+    assert read(store, lambda tx: pages.page(tx, "forums", Query({})))[0] == len(left)
     assert read(store, lambda tx: nodes.find(tx, "blogs", 1)) is not None
 
 
@@ -151,7 +152,7 @@ def test_an_update_leaves_the_place_and_the_time_of_making(store: Store) -> None
     write(store, lambda tx: nodes.update(tx, "forums", new))
     found = read(store, lambda tx: nodes.find(tx, "forums", 4))
     assert found == replace(new, parent_id=2, position=0, created_at=node(4, 2, 0).created_at)
-    assert read(store, lambda tx: nodes.page(tx, "forums", Query({"search": "fòu"})))[0] == 1
+    assert read(store, lambda tx: pages.page(tx, "forums", Query({"search": "fòu"})))[0] == 1
 
 
 def test_a_parent_must_exist_and_a_node_with_children_cannot_vanish(store: Store) -> None:
@@ -196,14 +197,14 @@ def test_nodes_that_mention_a_number_are_found(store: Store, group: int, found: 
     ],
 )
 def test_a_page_is_filtered_and_counted(store: Store, filters: dict[str, Any], ids: list[int]) -> None:
-    total, found = read(store, lambda tx: nodes.page(tx, "forums", Query(filters)))
+    total, found = read(store, lambda tx: pages.page(tx, "forums", Query(filters)))
     assert (total, [one.id for one in found]) == (len(ids), ids)
-    total, found = read(store, lambda tx: nodes.page(tx, "forums", Query(filters, descending=True, limit=2, offset=1)))
+    total, found = read(store, lambda tx: pages.page(tx, "forums", Query(filters, descending=True, limit=2, offset=1)))
     assert (total, [one.id for one in found]) == (len(ids), ids[::-1][1:3])
 
 
 def test_a_page_of_a_kind_that_was_never_used_is_empty(store: Store) -> None:
-    assert read(store, lambda tx: nodes.page(tx, "calendars", Query({}))) == (0, [])
+    assert read(store, lambda tx: pages.page(tx, "calendars", Query({}))) == (0, [])
 
 
 def test_names_are_folded_for_sorting_and_searching() -> None:

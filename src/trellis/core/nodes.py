@@ -19,7 +19,7 @@ from trellis.core.target import found, seen
 from trellis.core.values import EVERYONE, Field, Given, Password, invalid_id, required
 from trellis.core.version import expect
 from trellis.errors import REASONS, Fault, refuse_faults
-from trellis.store import nodes, snapshots
+from trellis.store import nodes, pages, snapshots
 from trellis.store.nodes import Node
 
 # RFC 9106's low-memory profile would hold the one writer for 50 ms; this is OWASP's smallest: 19 MiB, 2 passes, 15 ms.
@@ -84,7 +84,7 @@ def _coded(kind: NodeKind, verb: Verb, messages: Iterable[str]) -> tuple[tuple[s
 def _list(kind: NodeKind, act: Act) -> Outcome:
     act.given.demand()
     query, page, per_page = query_of(kind, act.given)
-    total, found = nodes.page(act.tx, kind.name, query)
+    total, found = pages.page(act.tx, kind.name, query)
     return Outcome(page_of(records(act.tx, kind, found, act.world.community_url), total, page, per_page))
 
 

@@ -4,7 +4,8 @@ from typing import Any, Final
 
 from trellis.core.kind import NodeKind
 from trellis.core.values import Anything, Choice, Field, Given, Ids, Integer, Moment, ParentId, Text
-from trellis.store.nodes import Query, SortBy, name_key
+from trellis.store.nodes import name_key
+from trellis.store.pages import Query, SortBy
 
 PER_PAGE: Final = 25
 MOST_PER_PAGE: Final = 1000

@@ -1,19 +1,19 @@
-"""The rows of nodes: reading one, a page, a line of ancestors; inserting, changing, placing and deleting."""
+"""The rows of nodes: reading one, a line of ancestors; inserting, changing, placing and deleting."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.clauses import Among, Holds, Member, Mentions
+from trellis.store.clauses import Among, Mentions
 from trellis.store.tables import counters, nodes
 from trellis.store.transaction import Row, Statement, Transaction
 
 _c = nodes.c
-_COLUMNS = (_c.id, _c.parent_id, _c.position, _c.name, _c.fields, _c.permissions, _c.created_at, _c.updated_at)
+COLUMNS = (_c.id, _c.parent_id, _c.position, _c.name, _c.fields, _c.permissions, _c.created_at, _c.updated_at)
 _KIND = _c.kind == bindparam("kind")
 
 
@@ -31,17 +31,18 @@ class Node:
     updated_at: str
 
 
-def _node(row: Row, tx: Transaction) -> Node:
+def node_of(row: Row, tx: Transaction) -> Node:
+    """Make a node of a row of COLUMNS."""
     return Node(row[0], row[1], row[2], row[3], tx.decoded(row[4]), tx.decoded(row[5]), row[6], row[7])
 
 
-_FIND = Statement(sa.select(*_COLUMNS).where(_KIND, _c.id == bindparam("id")))
+_FIND = Statement(sa.select(*COLUMNS).where(_KIND, _c.id == bindparam("id")))
 
 
 def find(tx: Transaction, kind: str, node: int) -> Node | None:
     """Read one node."""
     rows = tx.rows(_FIND, kind=kind, id=node)
-    return _node(rows[0], tx) if rows else None
+    return node_of(rows[0], tx) if rows else None
 
 
 def _with_path() -> Statement:
@@ -58,7 +59,7 @@ def _with_path() -> Statement:
         )
     )
     above = sa.select(up.c.above).where(up.c.parent_id.is_(None)).scalar_subquery()
-    return Statement(sa.select(*_COLUMNS, above).where(_KIND, _c.id == bindparam("id")))
+    return Statement(sa.select(*COLUMNS, above).where(_KIND, _c.id == bindparam("id")))
 
 
 _FIND_WITH_PATH = _with_path()
@@ -67,7 +68,7 @@ _FIND_WITH_PATH = _with_path()
 def find_with_path(tx: Transaction, kind: str, node: int) -> tuple[Node, str] | None:
     """Read one node, and the names above it with ' > ' behind each; "" at the top level."""
     rows = tx.rows(_FIND_WITH_PATH, kind=kind, id=node)
-    return (_node(rows[0], tx), rows[0][8]) if rows else None
+    return (node_of(rows[0], tx), rows[0][8]) if rows else None
 
 
 _EXISTING = Statement(sa.select(_c.id).where(_KIND, Among(_c.id, "ids")))
@@ -276,7 +277,7 @@ def name_key(name: str) -> str:
 
 
 _MENTIONING = Statement(
-    sa.select(_c.kind, *_COLUMNS)
+    sa.select(_c.kind, *COLUMNS)
     .where(sa.or_(Mentions(_c.permissions, "group"), Mentions(_c.fields, "group")))
     .order_by(_c.kind, _c.id)
 )
@@ -284,78 +285,10 @@ _MENTIONING = Statement(
 
 def mentioning(tx: Transaction, group: int) -> list[tuple[str, Node]]:
     """Find the nodes in whose permissions or fields a number stands: the group's id, or a number that looks like it."""
-    return [(row[0], _node(row[1:], tx)) for row in tx.rows(_MENTIONING, group=group)]
-
-
-# --- pages --------------------------------------------------------------------------------------------------------
-
-SortBy = Literal["id", "name", "position", "createdAt", "updatedAt"]
-_SORT: Mapping[str, sa.Column[Any]] = {
-    "id": _c.id,
-    "name": _c.name_key,
-    "position": _c.position,
-    "createdAt": _c.created_at,
-    "updatedAt": _c.updated_at,
-}
-_FILTERS: Mapping[str, sa.ColumnElement[bool]] = {
-    "ids": Among(_c.id, "ids"),
-    "search": Holds(_c.name_key, "search"),
-    "updatedSince": _c.updated_at >= bindparam("updatedSince"),
-    "top": _c.parent_id.is_(None),
-    "parent": _c.parent_id == bindparam("parent"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """What a list asks for. `filters` holds ids, search, updatedSince, top, parent, and fields of the kind by name."""
-
-    filters: Mapping[str, Any]
-    sort_by: SortBy = "id"
-    descending: bool = False
-    limit: int = 25
-    offset: int = 0
-
-
-def _where(names: Sequence[str]) -> sa.ColumnElement[bool]:
-    return sa.and_(_KIND, *(_FILTERS[name] if name in _FILTERS else Member(_c.fields, name) == bindparam(name) for name in names))
-
-
-@cache
-def _counting(names: tuple[str, ...]) -> Statement:
-    if not names:
-        return Statement(sa.select(counters.c.total).where(counters.c.name == bindparam("kind")))
-    return Statement(sa.select(sa.func.count()).select_from(nodes).where(_where(names)))
-
-
-@cache
-def _paging(names: tuple[str, ...], sort_by: str, descending: bool) -> Statement:  # noqa: FBT001
-    by = _SORT[sort_by]
-    order = (by, _c.id) if by is not _c.id else (_c.id,)
-    if descending:
-        order = (by.desc(), *order[1:]) if by is not _c.id else (_c.id.desc(),)
-    found = sa.select(*_COLUMNS).where(_where(names)).order_by(*order)
-    return Statement(found.limit(bindparam("limit", type_=sa.Integer)).offset(bindparam("offset", type_=sa.Integer)))
-
-
-def page(tx: Transaction, kind: str, query: Query) -> tuple[int, list[Node]]:
-    """Read a page, and how many nodes there are on all pages."""
-    names = tuple(sorted(query.filters))
-    params = {"kind": kind} | {name: value for name, value in query.filters.items() if name != "top"}
-    if "ids" in params:
-        params["ids"] = tx.ids(params["ids"])
-    if names in {("parent",), ("top",)}:
-        total = count_children(tx, kind, query.filters.get("parent"))
-    else:
-        counted = tx.rows(_counting(names), **params)
-        total = int(counted[0][0]) if counted else 0
-    if query.offset >= total:
-        return total, []
-    rows = tx.rows(_paging(names, query.sort_by, query.descending), **params, limit=query.limit, offset=query.offset)
-    return total, [_node(row, tx) for row in rows]
+    return [(row[0], node_of(row[1:], tx)) for row in tx.rows(_MENTIONING, group=group)]
 
 
 def every(tx: Transaction, kind: str) -> list[Node]:
     """Read all nodes of a kind, by id."""
-    statement = sa.select(*_COLUMNS).where(_c.kind == kind).order_by(_c.id)
-    return [_node(tuple(row), tx) for row in tx.connection.execute(statement)]
+    statement = sa.select(*COLUMNS).where(_c.kind == kind).order_by(_c.id)
+    return [node_of(tuple(row), tx) for row in tx.connection.execute(statement)]

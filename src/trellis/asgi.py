@@ -10,7 +10,8 @@ from trellis.admin.page import PREFIX as PANEL
 from trellis.compose import compose
 from trellis.core.gate import Gate
 from trellis.errors import Refused
-from trellis.rest.app import PREFIX, Receive, Rest, Scope, Send
+from trellis.rest.app import PREFIX, Rest
+from trellis.rest.exchange import Receive, Scope, Send
 from trellis.settings import Settings
 from trellis.store.migrate import current, newest
 from trellis.webhooks.background import Background

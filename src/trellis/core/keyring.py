@@ -21,13 +21,21 @@ _MEMORY: Final = 10_000  # keys that a process remembers
 
 @dataclass(frozen=True, slots=True)
 class Bearer:
-    """Whoever presented a good key. `public` is the key's public part; `rate_limit` None is the service's own."""
+    """Whoever presented a good key. `public` is the key's public part; `rate_limit` None is the service's own.
+
+    `until` is when what was presented runs out: the key, or the old secret of a rotated one; None is never.
+    """
 
     actor: Actor
     public: str
     rate_limit: int | None
     log_requests: bool
     key: Key
+    until: str | None
+
+    def good(self, now: str) -> bool:
+        """Say whether what was presented has not run out."""
+        return self.until is None or self.until > now
 
 
 class Keyring:
@@ -56,20 +64,21 @@ class Keyring:
         mark = blake2b(presented.encode("utf-8", "surrogatepass"), key=self._salt, digest_size=16).digest()
         bearer = self._proved.get(mark) or self._prove(tx, presented, now, mark)
         key = bearer.key
-        if key.revoked_at or (key.expires_at and key.expires_at <= now):
+        if key.revoked_at or not bearer.good(now):
             raise _invalid()
         if key.addresses and not allowed(address, key.addresses):
             raise Refused(
                 "IP_ADDRESS_NOT_ALLOWED",
                 f"This key may not be used from {address}. Use it from an address on its list, or have this one added to it.",
             )
-        if self._used.get(key.id, "")[:16] != now[:16]:
-            self._use(key.id, now)
+        self.use(key.id, now)
         return bearer
 
-    def _use(self, key: int, now: str) -> None:
+    def use(self, key: int, now: str) -> None:
         """Take down that a key is used, unless that was done less than a minute ago."""
         last = self._used.get(key)
+        if last is not None and last[:16] == now[:16]:
+            return
         if last is None or datetime.fromisoformat(now) - datetime.fromisoformat(last) >= _MINUTE:
             self._used[key] = self._pending[key] = now
 
@@ -79,12 +88,14 @@ class Keyring:
         key = keys.by_public(tx, secret.public) if secret else None
         if secret is None or key is None:
             raise _invalid()
-        current = secret.matches(key.digest)
-        old = not current and key.old_digest and key.old_until and key.old_until > now and secret.matches(key.old_digest)
-        if not current and not old:
-            raise _invalid()
-        bearer = Bearer(Actor("key", key.id, key.name, frozenset(key.grants)), key.public, key.rate_limit, key.log_requests, key)
-        if current and self._version is not None and len(self._proved) < _MEMORY:  # an old secret ends without any commit
+        until = key.expires_at
+        if not secret.matches(key.digest):
+            if not (key.old_digest and key.old_until and key.old_until > now and secret.matches(key.old_digest)):
+                raise _invalid()
+            until = min(key.old_until, until or key.old_until)
+        actor = Actor("key", key.id, key.name, frozenset(key.grants))
+        bearer = Bearer(actor, key.public, key.rate_limit, key.log_requests, key, until)
+        if self._version is not None and len(self._proved) < _MEMORY:
             self._proved[mark] = bearer
         return bearer
 

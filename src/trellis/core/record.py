@@ -12,6 +12,8 @@ from trellis.store import nodes
 from trellis.store.nodes import Node
 from trellis.store.transaction import Transaction
 
+_RUNS = re.compile(r"[^a-z0-9]+")
+
 
 def records(tx: Transaction, kind: NodeKind, found: Iterable[Node], community_url: str) -> list[dict[str, Any]]:
     """Write nodes as callers see them; their ancestors are read in one go."""
@@ -30,11 +32,8 @@ def record(tx: Transaction, kind: NodeKind, node: Node, community_url: str) -> d
 def written(kind: NodeKind, node: Node, above: str, community_url: str) -> dict[str, Any]:
     """Write one node as callers see it; `above` is the path of its parent with ' > ' behind it, or ""."""
     name, fields, permissions, words = node.name, node.fields, node.permissions, slug(node.name)
-    record: dict[str, Any] = {
-        "id": node.id,
-        "name": name,
-        "url": f"{community_url}/{kind.name}/{node.id}{words and '-'}{words}/",
-    }
+    url = f"{community_url}/{kind.name}/{node.id}-{words}/" if words else f"{community_url}/{kind.name}/{node.id}/"
+    record: dict[str, Any] = {"id": node.id, "name": name, "url": url}
     if kind.tree:
         record["parentId"] = node.parent_id
     if kind.ordered:
@@ -55,5 +54,5 @@ def written(kind: NodeKind, node: Node, above: str, community_url: str) -> dict[
 @lru_cache(maxsize=4096)
 def slug(name: str) -> str:
     """Write a name for an address: `Frühe Hilfe!` → `fruhe-hilfe`; "" where no letter has a base in ASCII."""
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
-    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:80].rstrip("-")
+    plain = name if name.isascii() else unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    return _RUNS.sub("-", plain.lower()).strip("-")[:80].rstrip("-")

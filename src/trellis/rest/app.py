@@ -4,8 +4,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, MutableMapping
 from typing import Any, Final
 
 from trellis.core.gate import Answer, Gate
@@ -18,6 +17,7 @@ from trellis.core.version import encode, version_of
 from trellis.errors import Refused
 from trellis.rest.bodies import from_body, from_query
 from trellis.rest.cache import Answers, Kept
+from trellis.rest.exchange import Exchange, Headers, Receive, Reply, Scope, Send, head_of, lasting, passing
 from trellis.rest.headers import (
     audit_reason,
     expected_versions,
@@ -32,6 +32,7 @@ from trellis.rest.identify import presented_key
 from trellis.rest.limits import Allowance, Throttle
 from trellis.rest.links import links_of
 from trellis.rest.log import Bookkeeper
+from trellis.rest.recall import Known, Recall
 from trellis.rest.reference import Reference
 from trellis.settings import Settings
 from trellis.store.journal import Request
@@ -39,19 +40,14 @@ from trellis.store.transaction import Transaction
 
 log = logging.getLogger(__name__)
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Headers = list[tuple[bytes, bytes]]
-
 PREFIX: Final = "/api"
+MARK: Final = "trellis.mark"  # in the scope of a request that can be known again: by what
 _READ: Final = frozenset(
     b"accept authorization content-length content-type host idempotency-key if-match if-none-match origin transfer-encoding "
     b"x-api-key x-audit-log-reason x-request-id".split()
 )
 _ID: Final = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
 _HOST: Final = re.compile(r"[A-Za-z0-9._:\[\]-]{1,255}")
-_JSON: Final = b"application/json"
 _PROBLEM: Final = b"application/problem+json"
 _CORS_HEADERS: Final = (
     "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-API-Key, X-Audit-Log-Reason, X-Request-Id"
@@ -60,33 +56,6 @@ _EXPOSED: Final = (
     b"Dry-Run, ETag, Idempotent-Replayed, Link, Location, Retry-After, "
     b"X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id"
 )
-
-
-@dataclass(slots=True)
-class Reply:
-    """An answer on its way: status, body, and headers beside those that every answer has."""
-
-    status: int
-    body: bytes = b""
-    headers: Headers = field(default_factory=list)
-    type: bytes = _JSON
-
-
-@dataclass(slots=True)
-class Exchange:
-    """One request under way, and what has been found out about it so far."""
-
-    scope: Scope
-    receive: Receive
-    method: str
-    path: str
-    headers: dict[bytes, bytes]
-    address: str
-    request_id: str
-    operation: str | None = None
-    bearer: Bearer | None = None
-    allowance: Allowance | None = None
-    logged: bool = True
 
 
 class Rest:
@@ -99,8 +68,11 @@ class Rest:
         self.throttle = Throttle(settings.rate_limit_storage, settings.bad_key_limit)
         self.books = Bookkeeper(gate, self.keyring, settings)
         self.reference = Reference(gate.catalogue, settings)
-        self.answers = Answers(settings.answer_cache) if settings.answer_cache else None
+        self.answers = Answers(settings.answer_cache // 2) if settings.answer_cache else None
+        self.recall = Recall(settings.answer_cache // 2)
         self._version: int | None = None  # the data version, in this turn of the event loop
+        self.in_place = gate.store.in_place and self.throttle.in_place
+        self.mark = self.recall.mark
         self._ids = request_ids()
         self._plain: dict[str, dict[str, Route]] = {}
         self._with_id: dict[str, dict[str, Route]] = {}
@@ -116,17 +88,69 @@ class Rest:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter_ns()
         exchange = self._exchange(scope, receive)
-        error: str | None = None
+        reply, error = await self._judged(exchange)
+        headers = self._headers(exchange, reply)
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        await send({"type": "http.response.body", "body": b"" if exchange.method == "HEAD" else reply.body})
+        self._note(exchange, reply.status, error, started)
+
+    def at_once(self, scope: Scope) -> tuple[bytes, bytes]:
+        """Answer a GET without a task of its own, where `in_place` says that nothing has to be waited for.
+
+        Gives the head of the answer without the empty line behind it, and the body.
+        """
+        started = time.perf_counter_ns()
+        exchange = self._exchange(scope, _nothing)
+        judging = self._judged(exchange)
         try:
-            reply = await self._answer(exchange)
+            judging.send(None)
+        except StopIteration as done:
+            reply, error = done.value
+        else:
+            judging.close()
+            raise RuntimeError(f"GET {exchange.path} had to wait for something.")
+        head = head_of(reply.status, self._headers(exchange, reply))
+        self._note(exchange, reply.status, error, started)
+        return head, reply.body
+
+    def again(self, mark: bytes) -> tuple[bytes, bytes] | None:
+        """Answer a request that is known; None if it is not, or has to be judged anew. Gives what `at_once` gives.
+
+        What can have changed under one data version is judged here: the end of the key, and how often it is used.
+        """
+        started = time.perf_counter_ns()
+        try:
+            known = self.recall.find(self._version or self.gate.store.look(self._data_version), mark)
+            if known is None or not self.throttle.quiet:
+                return None
+            bearer, now = known.bearer, self.gate.now()
+            if not bearer.good(now):
+                return None
+            allowance = self.throttle.admit_key_here(bearer.public, known.limit) if known.limit else None
+        except Refused:
+            return None
+        self.keyring.use(bearer.key.id, now)
+        request_id = next(self._ids)
+        head = known.head + b"".join([b"%b: %b\r\n" % header for header in passing(request_id, allowance)])
+        if bearer.log_requests:
+            duration = (time.perf_counter_ns() - started) // 1000
+            self.books.note(
+                Request(
+                    now, "GET", known.path, known.operation, bearer.key.id, known.address, known.status, duration, request_id, None
+                )
+            )
+        return head, known.body
+
+    async def _judged(self, exchange: Exchange) -> tuple[Reply, str | None]:
+        """Give the answer, and the code of the error if it is one."""
+        try:
+            return await self._answer(exchange), None
         except Refused as refused:
-            reply, error = self._refusal(exchange, refused), refused.reason.code
+            return self._refusal(exchange, refused), refused.reason.code
         except Exception:
             log.exception("Request %s failed.", exchange.request_id)
             broken = Refused("INTERNAL_ERROR", "The service made a mistake. Nothing of this request was kept as far as we know.")
-            reply, error = self._refusal(exchange, broken), broken.reason.code
-        await self._send(exchange, reply, send)
-        self._note(exchange, reply.status, error, started)
+            return self._refusal(exchange, broken), broken.reason.code
 
     # --- the way in -----------------------------------------------------------------------------------------------
 
@@ -146,6 +170,7 @@ class Rest:
             headers,
             client[0] if client else "-",
             request_id(headers.get(b"x-request-id")) or next(self._ids),
+            self.gate.now(),
         )
 
     async def _answer(self, exchange: Exchange) -> Reply:
@@ -157,8 +182,7 @@ class Rest:
             return self._options(table)
         await self.throttle.admit_address(exchange.address)
         bearer = exchange.bearer = await self._identify(exchange)
-        limit = self.settings.rate_limit if bearer.rate_limit is None else bearer.rate_limit
-        if limit:
+        if limit := self._limit(bearer):
             exchange.allowance = await self.throttle.admit_key(bearer.public, limit)
         if table is None:
             raise Refused("NO_ENDPOINT", f"There is no {shown(exchange.path)} here. The endpoints are listed in {PREFIX}/docs.")
@@ -199,7 +223,9 @@ class Rest:
         version = self._version if shared else None
         name = (exchange.path, scope["query_string"], exchange.headers.get(b"host"), scope.get("scheme"))
         kept = self.answers.find(version, name) if self.answers is not None and version is not None else None
-        if kept is None:
+        if kept is not None:
+            exchange.lasts = version
+        else:
             kept = await self._look_up(exchange, route, bearer, target)
             if self.answers is not None and version is not None:
                 self.answers.keep(version, name, kept)
@@ -222,16 +248,19 @@ class Rest:
         presented = presented_key(exchange.headers, query, in_url=self.settings.key_in_url)
         try:
             if self.gate.store.in_place:
-                return self._judge(presented, exchange.address)
-            return await asyncio.to_thread(self._judge, presented, exchange.address)
+                return self._judge(presented, exchange.address, exchange.at)
+            return await asyncio.to_thread(self._judge, presented, exchange.address, exchange.at)
         except Refused as refused:
             if refused.message == "INVALID_API_KEY":
                 await self.throttle.count_bad_key(exchange.address)
             raise
 
-    def _judge(self, presented: str, address: str) -> Bearer:
-        now = self.gate.now()
+    def _judge(self, presented: str, address: str, now: str) -> Bearer:
         return self.gate.store.look(lambda tx: self.keyring.judge(tx, presented, address, now, self._data_version(tx)))
+
+    def _limit(self, bearer: Bearer) -> int:
+        """Give how many requests a key may send a minute; 0 is any number."""
+        return self.settings.rate_limit if bearer.rate_limit is None else bearer.rate_limit
 
     def _data_version(self, tx: Transaction) -> int | None:
         """Give the data version, asked for once per turn of the event loop.
@@ -366,24 +395,23 @@ class Rest:
             headers.append((b"access-control-max-age", b"600"))
         return Reply(204, b"", headers)
 
-    async def _send(self, exchange: Exchange, reply: Reply, send: Send) -> None:
-        headers = reply.headers
-        if reply.status not in {204, 304}:
-            headers.append((b"content-type", reply.type))
-            headers.append((b"content-length", str(len(reply.body)).encode()))
-        headers.append((b"x-request-id", exchange.request_id.encode("latin-1")))
-        headers.append((b"cache-control", b"private, no-cache"))
-        headers.append((b"vary", b"Authorization, X-API-Key, Origin"))
-        headers.append((b"x-content-type-options", b"nosniff"))
-        if (allowance := exchange.allowance) is not None:
-            headers.append((b"x-ratelimit-limit", str(allowance.limit).encode()))
-            headers.append((b"x-ratelimit-remaining", str(allowance.remaining).encode()))
-            headers.append((b"x-ratelimit-reset", str(allowance.reset).encode()))
-        if self.settings.cors_origins and (origin := self._origin(exchange)):
-            headers.append((b"access-control-allow-origin", origin))
-            headers.append((b"access-control-expose-headers", _EXPOSED))
-        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-        await send({"type": "http.response.body", "body": b"" if exchange.method == "HEAD" else reply.body})
+    def _headers(self, exchange: Exchange, reply: Reply) -> Headers:
+        """Give the headers of an answer; remember the request if it will get the same one again."""
+        headers = lasting(reply, self._origin(exchange), _EXPOSED)
+        mark: bytes | None = exchange.scope.get(MARK)
+        if mark is not None and exchange.lasts is not None and exchange.bearer is not None:
+            known = Known(
+                exchange.bearer,
+                self._limit(exchange.bearer),
+                redacted(PREFIX + exchange.path)[:512],
+                exchange.operation,
+                exchange.address,
+                head_of(reply.status, headers),
+                reply.body,
+                reply.status,
+            )
+            self.recall.keep(exchange.lasts, mark, known)
+        return headers + passing(exchange.request_id, exchange.allowance)
 
     def _origin(self, exchange: Exchange) -> bytes | None:
         origin = exchange.headers.get(b"origin")
@@ -398,7 +426,7 @@ class Rest:
             return
         self.books.note(
             Request(
-                at=self.gate.now(),
+                at=exchange.at,
                 method=exchange.method[:16],
                 path=redacted(PREFIX + exchange.path)[:512],
                 operation=exchange.operation,
@@ -410,6 +438,10 @@ class Rest:
                 error=error,
             )
         )
+
+
+async def _nothing() -> MutableMapping[str, Any]:
+    return {"type": "http.request", "body": b"", "more_body": False}
 
 
 def _allowed(table: Iterable[str]) -> str:

@@ -1,12 +1,13 @@
 """One request of the API under way, and the answer that it gets: what the parts of the door hand to each other."""
 
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final
 
 from trellis.core.keyring import Bearer
 from trellis.rest.limits import Allowance
+from trellis.rest.recall import Asked
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -19,6 +20,10 @@ _ALWAYS: Final = (
     (b"cache-control", b"private, no-cache"),
     (b"vary", b"Authorization, X-API-Key, Origin"),
     (b"x-content-type-options", b"nosniff"),
+)
+_EXPOSED: Final = (
+    b"Dry-Run, ETag, Idempotent-Replayed, Link, Location, Retry-After, "
+    b"X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id"
 )
 _LINES: Final = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
 
@@ -33,27 +38,35 @@ class Reply:
     type: bytes = JSON
 
 
+async def nothing_more() -> MutableMapping[str, Any]:
+    """Receive what comes behind the head of a request that has no body."""
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
 @dataclass(slots=True)
 class Exchange:
     """One request under way, and what has been found out about it so far."""
 
-    scope: Scope
-    receive: Receive
     method: str
-    path: str
-    headers: dict[bytes, bytes]
+    path: str  # behind /api
+    query: bytes
+    headers: Mapping[bytes, bytes]
+    base: str  # the address under which the caller reaches this service
     address: str
     request_id: str
     at: str  # when it came
+    receive: Receive = nothing_more
+    asked: Asked | None = None  # by what it can be known again
+    version: int | None = None  # the data version that it was judged under
     operation: str | None = None
     bearer: Bearer | None = None
     allowance: Allowance | None = None
     logged: bool = True
-    lasts: int | None = None  # the data version for which the same request gets the same answer, if it is known to
+    lasts: bool = False  # the answer stays the same as long as the data version does
 
 
-def lasting(reply: Reply, origin: bytes | None, exposed: bytes) -> Headers:
-    """Give the headers of an answer that the same request gets again while nothing has changed."""
+def lasting(reply: Reply, origin: bytes | None) -> Headers:
+    """Give the headers of an answer that the same request gets again; `origin` is whom a browser may let read it."""
     headers = reply.headers
     if reply.status not in _BODILESS:
         headers.append((b"content-type", reply.type))
@@ -61,7 +74,7 @@ def lasting(reply: Reply, origin: bytes | None, exposed: bytes) -> Headers:
     headers += _ALWAYS
     if origin is not None:
         headers.append((b"access-control-allow-origin", origin))
-        headers.append((b"access-control-expose-headers", exposed))
+        headers.append((b"access-control-expose-headers", _EXPOSED))
     return headers
 
 
@@ -75,6 +88,11 @@ def passing(request_id: str, allowance: Allowance | None) -> Headers:
     return headers
 
 
-def head_of(status: int, headers: Headers) -> bytes:
-    """Write the head of an answer as HTTP/1.1 has it (RFC 9112), without the empty line behind it."""
-    return _LINES[status] + b"".join([b"%b: %b\r\n" % header for header in headers])
+def first_line(status: int) -> bytes:
+    """Write the first line of an answer as HTTP/1.1 has it (RFC 9112)."""
+    return _LINES[status]
+
+
+def lines_of(headers: Headers) -> bytes:
+    """Write headers as HTTP/1.1 has them (RFC 9112), without the empty line that ends them."""
+    return b"".join([b"%b: %b\r\n" % header for header in headers])

@@ -1,72 +1,106 @@
-"""Requests that came before, byte for byte: their answers, ready to be sent as long as nothing has changed.
+"""Callers that came before, and what they asked: ready to be sent again as long as nothing has changed.
 
-A program that asks all day sends the same bytes each time. What was found out about them once (who it is, what is granted,
-which answer) holds as long as the data version does, and what does not is judged anew on each request: whether the key has
-run out, how often it was used, and what the log is to say. Requests are remembered by a keyed digest, so that no secret
-stands in memory.
+A program sends the same headers with each of its requests, and a program that asks all day the same requests. What was found
+out about either once (who it is, what is granted, which answer) holds as long as the data version does. They are remembered
+by a keyed digest of their bytes and of whom those came from, so that no secret stands in memory.
 """
 
 import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from trellis.core.keyring import Bearer
 
-_OVERHEAD: Final = 1500  # bytes that an entry takes beside its body
-_LONGEST: Final = 4096  # bytes of a request's head, above which it is not remembered
-_READING: Final = b"GET /api/"
+_MOST: Final = 1000  # callers
+_OVERHEAD: Final = 800  # bytes that an answer takes beside its body
+_LONGEST: Final = 4096  # bytes of a request's head, above which it is not looked at
 _END: Final = b"\r\n\r\n"
+# The first line of a request for reading, as plain as programs write it. What is not goes through the server's own parser,
+# and so does a key in the query.
+_LINE: Final = re.compile(rb"GET /api(/[A-Za-z0-9/_.~-]*)(?:\?((?:(?!key=)[!-\"$-~])*))? HTTP/1\.1\r\n")
 
 
 class Known(NamedTuple):
-    """A request that is known, and its answer."""
+    """An answer that was given to a caller: its head without what is another each time, and its body."""
 
-    bearer: Bearer
-    limit: int  # requests a minute; 0 is any number
-    path: str
-    operation: str | None
-    address: str
     head: bytes
     body: bytes
     status: int
+    path: str
+    operation: str | None
+
+
+@dataclass(slots=True, eq=False)
+class Caller:
+    """Whoever sends some headers, and the answers to its requests by path and query."""
+
+    headers: Mapping[bytes, bytes]
+    base: str
+    address: str
+    bearer: Bearer
+    limit: int  # requests a minute; 0 is any number
+    answers: dict[tuple[bytes, bytes | None], Known] = field(default_factory=dict)
+
+
+class Asked(NamedTuple):
+    """What somebody asks for, and the mark of who it is."""
+
+    path: bytes
+    query: bytes | None
+    mark: bytes
+
+    @property
+    def target(self) -> tuple[bytes, bytes | None]:
+        """Give what its answer is remembered by."""
+        return self.path, self.query
 
 
 class Recall:
-    """The requests that are known under the present data version, the first remembered forgotten first."""
+    """The callers that are known under the present data version. When there are too many, all are forgotten.
+
+    `room` is for how many bytes of answers there is place.
+    """
 
     def __init__(self, room: int) -> None:
         self._room = room
         self._used = 0
         self._version: int | None = None
-        self._known: dict[bytes, Known] = {}
+        self._callers: dict[bytes, Caller] = {}
         self._salt = os.urandom(16)
 
-    def mark(self, data: bytes, peer: bytes) -> bytes | None:
-        """Give the digest of what came, if that can be known again: the whole head of one request for reading, and no more.
-
-        `peer` is whom the bytes came from: the caller, or a proxy.
-        """
-        if data.startswith(_READING) and len(data) <= _LONGEST and data.find(_END) == len(data) - 4:
-            return blake2b(peer + data, key=self._salt, digest_size=16).digest()
-        return None
-
-    def find(self, version: int | None, mark: bytes) -> Known | None:
-        """Give what is known of a request under a data version."""
-        if version is None or version != self._version:
+    def read(self, data: bytes, peer: bytes) -> Asked | None:
+        """Read the bytes of one request for reading that has nothing behind its head; None for anything else."""
+        line = _LINE.match(data)
+        if line is None or len(data) > _LONGEST or data.find(_END) != len(data) - 4:
             return None
-        return self._known.get(mark)
+        mark = blake2b(peer + data[line.end() :], key=self._salt, digest_size=16).digest()
+        return Asked(line[1], line[2], mark)
 
-    def keep(self, version: int, mark: bytes, known: Known) -> None:
-        """Remember a request whose answer was made from data not older than `version`."""
-        if version != self._version:
+    def find(self, version: int | None, mark: bytes) -> Caller | None:
+        """Give who it is, if that was found out under this data version."""
+        return self._callers.get(mark) if version is not None and version == self._version else None
+
+    def meet(self, version: int, mark: bytes, caller: Caller) -> None:
+        """Remember a caller that was judged by data not older than `version`."""
+        if version != self._version or len(self._callers) >= _MOST:
             self._version = version
-            self._known.clear()
-            self._used = 0
+            self._forget()
+        self._callers[mark] = caller
+
+    def keep(self, caller: Caller, asked: Asked, known: Known) -> None:
+        """Remember an answer to a caller, made from data not older than the version that it was met under."""
         size = len(known.body) + _OVERHEAD
-        if mark in self._known or size > self._room // 8:
+        if asked.target in caller.answers or size > self._room // 8:
             return
-        self._known[mark] = known
-        self._used += size
-        while self._used > self._room:
-            gone = self._known.pop(next(iter(self._known)))
-            self._used -= len(gone.body) + _OVERHEAD
+        if self._used + size > self._room:
+            self._forget()
+        else:
+            self._used += size
+            caller.answers[asked.target] = known
+
+    def _forget(self) -> None:
+        self._callers = {}
+        self._used = 0

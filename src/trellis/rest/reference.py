@@ -1,7 +1,6 @@
 """The reference at /api/docs and the OpenAPI document at /api/openapi.json: made once, and read without a key."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from html import escape
@@ -16,6 +15,7 @@ from trellis import __version__
 from trellis.core.operation import Catalogue
 from trellis.core.page import MOST_PER_PAGE, PER_PAGE
 from trellis.rest.answers import HEADERS, STATUS_TEXT
+from trellis.rest.cache import Kept
 from trellis.rest.openapi import document
 from trellis.rest.samples import KEY, coloured
 from trellis.rest.view import aliases, all_errors, prose, sections, showcase
@@ -40,16 +40,6 @@ _BASE: Final = "https://trellis-base.invalid"
 _ROOT: Final = "/trellis-root.invalid"
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """What is answered to anybody who asks: a body, its type and version, and headers of its own."""
-
-    body: bytes
-    type: bytes
-    tag: bytes
-    headers: Headers = ()
-
-
 class Reference:
     """The pages by path, behind /api."""
 
@@ -57,21 +47,21 @@ class Reference:
         self._catalogue = catalogue
         self._settings = settings
         static = {f"/docs/{entry.name}": entry.read_bytes() for entry in files("trellis.rest").joinpath("static").iterdir()}
-        self._pages: dict[str, Callable[[str], Page]] = {path: _fixed(path, body) for path, body in sorted(static.items())}
+        self._pages: dict[str, Callable[[str], Kept]] = {path: _fixed(path, body) for path, body in sorted(static.items())}
         self._pages |= {"/openapi.json": self._openapi, "/docs": self._reference}
 
-    def find(self, path: str, base_url: str) -> Page:
+    def find(self, path: str, base_url: str) -> Kept:
         """Give the page at a path, for a caller who reaches this service at `base_url`. Raises KeyError where there is none."""
         return self._pages[path](base_url)
 
     def __contains__(self, path: str) -> bool:
         return path in self._pages
 
-    def _openapi(self, base_url: str) -> Page:
+    def _openapi(self, base_url: str) -> Kept:
         written = orjson.dumps(base_url)[1:-1]
         return _page(self._document.replace(_BASE.encode(), written), b"application/json", ((b"referrer-policy", b"no-referrer"),))
 
-    def _reference(self, base_url: str) -> Page:
+    def _reference(self, base_url: str) -> Kept:
         root = urlsplit(base_url).path
         page = self._html.replace(_BASE.encode(), escape(base_url).encode()).replace(_ROOT.encode(), escape(root).encode())
         return _page(page, b"text/html; charset=utf-8", _PAGE_HEADERS)
@@ -104,11 +94,11 @@ class Reference:
         }
 
 
-def _page(body: bytes, kind: bytes, headers: Headers) -> Page:
-    return Page(body, kind, blake2b(body, digest_size=12).hexdigest().encode(), headers)
+def _page(body: bytes, kind: bytes, headers: Headers) -> Kept:
+    return Kept(body, blake2b(body, digest_size=12).hexdigest().encode(), headers, kind)
 
 
-def _fixed(path: str, body: bytes) -> Callable[[str], Page]:
+def _fixed(path: str, body: bytes) -> Callable[[str], Kept]:
     page = _page(body, _TYPES[path.rpartition(".")[2]], _PAGE_HEADERS)
     return lambda _: page
 

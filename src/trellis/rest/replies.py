@@ -1,0 +1,83 @@
+"""What is answered: the outcome of a write, a refusal, a page without a key, and what a path allows."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from trellis.core.gate import Answer
+from trellis.core.route import Route
+from trellis.core.values import shown
+from trellis.core.version import encode, version_of
+from trellis.errors import Refused
+from trellis.rest.cache import Kept
+from trellis.rest.exchange import Exchange, Headers, Reply
+from trellis.rest.headers import none_match
+from trellis.rest.http import problem
+from trellis.rest.limits import Allowance
+
+_PROBLEM: Final = b"application/problem+json"
+_CORS_HEADERS: Final = (
+    b"Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-API-Key, X-Audit-Log-Reason, X-Request-Id"
+)
+
+
+def conditional(exchange: Exchange, kept: Kept, status: int = 200) -> Reply:
+    """Answer with what is kept, unless the caller has it already."""
+    headers = [*kept.headers, (b"etag", b'"%b"' % kept.tag)]
+    wanted = exchange.headers.get(b"if-none-match")
+    if wanted is not None and none_match(wanted, kept.tag):
+        return Reply(304, b"", headers)
+    return Reply(status, kept.body, headers, kept.type)
+
+
+def written(route: Route, answer: Answer, here: str) -> Reply:
+    """Answer a writing operation that is served at `here`."""
+    body = encode(answer.value)
+    if answer.dry:
+        return Reply(200, body, [(b"dry-run", b"true")])
+    reply = Reply(route.status, body)
+    verb = route.operation.verb
+    if verb in {"create", "update"}:
+        reply.headers.append((b"etag", b'"%b"' % version_of(body).encode()))
+    if verb == "create":
+        reply.headers.append((b"location", f"{here}/{answer.value['id']}".encode("latin-1")))
+    if answer.replayed:
+        reply.headers.append((b"idempotent-replayed", b"true"))
+    return reply
+
+
+def refusal(exchange: Exchange, refused: Refused) -> Reply:
+    """Answer with a problem document (RFC 9457)."""
+    status, body = problem(refused, exchange.base, exchange.request_id)
+    headers: Headers = []
+    facts = refused.facts
+    if status == 401:
+        headers.append((b"www-authenticate", b'Bearer realm="trellis"'))
+    if "retryAfter" in facts or status == 503:
+        headers.append((b"retry-after", str(facts.get("retryAfter", 1)).encode()))
+    if refused.message == "RATE_LIMITED":
+        exchange.allowance = Allowance(facts["limit"], 0, facts["reset"])
+    if "allow" in facts:
+        headers.append((b"allow", facts["allow"].encode()))
+    return Reply(status, body, headers, _PROBLEM)
+
+
+def options(methods: Iterable[str], *, cors: bool) -> Reply:
+    """Say what a path allows; with `cors`, also to a browser that asks before it sends."""
+    allowed = _allowed(methods).encode()
+    headers: Headers = [(b"allow", allowed)]
+    if cors:
+        headers.append((b"access-control-allow-methods", allowed))
+        headers.append((b"access-control-allow-headers", _CORS_HEADERS))
+        headers.append((b"access-control-max-age", b"600"))
+    return Reply(204, b"", headers)
+
+
+def bad_method(method: str, methods: Iterable[str]) -> Refused:
+    """Refuse a method that a path does not answer."""
+    allowed = _allowed(methods)
+    return Refused("BAD_METHOD", f"This path does not answer {shown(method)}; it answers {allowed}.", facts={"allow": allowed})
+
+
+def _allowed(methods: Iterable[str]) -> str:
+    known = set(methods) | {"OPTIONS"}
+    return ", ".join(sorted(known | {"HEAD"} if "GET" in known else known))

@@ -23,7 +23,7 @@ _PATHS = (
 
 
 def kept(size: int) -> Kept:
-    return Kept(b"x" * size, b"tag", ())
+    return Kept(b"x" * size, b"tag")
 
 
 def test_an_answer_is_found_again_under_the_same_version_only() -> None:

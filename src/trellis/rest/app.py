@@ -18,14 +18,13 @@ from trellis.rest.cache import Answers, Kept
 from trellis.rest.calls import call_of, query_of
 from trellis.rest.exchange import (
     Exchange,
-    Headers,
     Receive,
     Reply,
     Scope,
     Send,
     first_line,
     lasting,
-    lines_of,
+    pairs_of,
     passing,
 )
 from trellis.rest.headers import request_id, request_ids
@@ -66,7 +65,8 @@ class Rest:
         self.answers = Answers(settings.answer_cache // 2)
         self.recall = Recall(settings.answer_cache // 2)
         self.table = Table(routes(gate.catalogue))
-        self._version: int | None = None  # the data version, in this turn of the event loop
+        self._version: int | None = None  # the data version, for the tasks of this turn of the event loop
+        self._arrived: int | None = None  # the same, for the bytes that come in during this turn
         self._ids = request_ids()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -77,10 +77,8 @@ class Rest:
             reply = await self._answer(exchange)
         except Exception as raised:  # noqa: BLE001  # whatever it was, the caller gets an answer
             reply, error = self._failed(exchange, raised)
-        headers = lasting(reply, self._origin(exchange))
-        self._remember(exchange, reply, headers)
-        headers += passing(exchange.request_id, exchange.allowance)
-        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        head = self._head(exchange, reply)
+        await send({"type": "http.response.start", "status": reply.status, "headers": pairs_of(head)})
         await send({"type": "http.response.body", "body": b"" if exchange.method == "HEAD" else reply.body})
         self._note(exchange, reply.status, error, started)
 
@@ -94,12 +92,13 @@ class Rest:
         """
         started = time.perf_counter_ns()
         try:
-            caller = self.recall.find(self._data_version(), asked.mark)
+            caller = self.recall.find(self._version_on_arrival(), asked.mark)
             if caller is None or not self.throttle.quiet or not caller.bearer.good(now := self.gate.now()):
                 return None
-            path = _trimmed(asked.path.decode())
             known = caller.answers.get(asked.target)
-            if known is None and (not self.gate.store.in_place or self.table.find(path)[0] is None):
+            path = "" if known is not None else _trimmed(asked.path.decode())
+            methods, text = (None, None) if known is not None else self.table.find(path)
+            if known is None and (methods is None or not self.gate.store.in_place):
                 return None
             allowance = self.throttle.admit_key_here(caller.bearer.public, caller.limit) if caller.limit else None
         except Refused:
@@ -112,25 +111,26 @@ class Rest:
                 spent = (time.perf_counter_ns() - started) // 1000
                 entry = (now, "GET", known.path, known.operation, bearer.key.id, caller.address, known.status, spent, number, None)
                 self.books.note(Request._make(entry))
-            return known.head + lines_of(passing(number, allowance)), known.body
+            return known.head + passing(number, allowance), known.body
         query = asked.query or b""
         exchange = Exchange("GET", path, query, caller.headers, caller.base, caller.address, number, now, asked=asked)
-        exchange.version, exchange.bearer, exchange.allowance = self._version, bearer, allowance
-        return self._in_place(exchange, started)
-
-    def _in_place(self, exchange: Exchange, started: int) -> tuple[bytes, bytes]:
+        exchange.version, exchange.bearer, exchange.allowance = self._arrived, bearer, allowance
         error: str | None = None
         try:
-            route, target = self._route(exchange, *self.table.find(exchange.path))
-            reply = self._read_in_place(exchange, route, target)
+            reply = self._read_in_place(exchange, *self._route(exchange, methods, text))
         except Exception as raised:  # noqa: BLE001  # as above
             reply, error = self._failed(exchange, raised)
-        headers = lasting(reply, self._origin(exchange))
-        self._remember(exchange, reply, headers)
+        head = first_line(reply.status) + self._head(exchange, reply)
         self._note(exchange, reply.status, error, started)
-        return first_line(reply.status) + lines_of(headers + passing(exchange.request_id, exchange.allowance)), reply.body
+        return head, reply.body
 
-    def _remember(self, exchange: Exchange, reply: Reply, headers: Headers) -> None:
+    def _head(self, exchange: Exchange, reply: Reply) -> bytes:
+        """Write the headers of an answer; remember what can be known again."""
+        head = lasting(reply, self._origin(exchange))
+        self._remember(exchange, reply, head)
+        return head + passing(exchange.request_id, exchange.allowance)
+
+    def _remember(self, exchange: Exchange, reply: Reply, head: bytes) -> None:
         """Remember a caller, and an answer that it will get again."""
         asked, bearer, version = exchange.asked, exchange.bearer, exchange.version
         if asked is None or bearer is None or version is None or b"x-request-id" in exchange.headers:
@@ -140,8 +140,7 @@ class Rest:
             caller = Caller(plain, exchange.base, exchange.address, bearer, self._limit(bearer))
             self.recall.meet(version, asked.mark, caller)
         if exchange.lasts:
-            head = first_line(reply.status) + lines_of(headers)
-            known = Known(head, reply.body, reply.status, _logged(exchange.path), exchange.operation)
+            known = Known(first_line(reply.status) + head, reply.body, reply.status, _logged(exchange.path), exchange.operation)
             self.recall.keep(caller, asked, known)
 
     # --- the way in -------------------------------------------------------------------------------------------------
@@ -235,6 +234,19 @@ class Rest:
     def _forget_version(self) -> None:
         self._version = None
 
+    def _version_on_arrival(self) -> int | None:
+        """Give the data version for bytes that come in now, asked for once for all that come in at the same time.
+
+        What the tasks of this turn were told is too old for them: an answer may have left since, and its receiver be back.
+        """
+        if self._arrived is None and self.gate.store.in_place:
+            self._arrived = self.gate.store.look(lambda tx: tx.version())
+            asyncio.get_running_loop().call_soon(self._forget_arrival)
+        return self._arrived
+
+    def _forget_arrival(self) -> None:
+        self._arrived = None
+
     def _limit(self, bearer: Bearer) -> int:
         """Give how many requests a key may send a minute; 0 is any number."""
         return self.settings.rate_limit if bearer.rate_limit is None else bearer.rate_limit
@@ -293,7 +305,7 @@ class Rest:
         answer = self.gate.run(Call(operation.name, _known(exchange).actor, raw, target, request_id=exchange.request_id))
         body = encode(answer.value)
         links = links_of(operation.verb, f"{exchange.base}{PREFIX}{route.path}", exchange.query, answer.value)
-        return Kept(body, version_of(body).encode(), ((b"link", links),) if links else ())
+        return Kept(body, version_of(body).encode(), b"link: %b\r\n" % links if links else b"")
 
     # --- the way out ------------------------------------------------------------------------------------------------
 

@@ -7,11 +7,11 @@ _OVERHEAD: Final = 600  # bytes that an entry takes beside its body: the name, t
 
 
 class Kept(NamedTuple):
-    """An encoded answer: body, version tag, the headers that go with it, and its type."""
+    """An encoded answer: body, version tag, the lines of headers that go with it, and its type."""
 
     body: bytes
     tag: bytes
-    headers: tuple[tuple[bytes, bytes], ...] = ()
+    headers: bytes = b""
     type: bytes = b"application/json"
 
 

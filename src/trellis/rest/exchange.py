@@ -1,7 +1,7 @@
 """One request of the API under way, and the answer that it gets: what the parts of the door hand to each other."""
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -17,24 +17,25 @@ Headers = list[tuple[bytes, bytes]]
 JSON: Final = b"application/json"
 _BODILESS: Final = frozenset((204, 304))
 _ALWAYS: Final = (
-    (b"cache-control", b"private, no-cache"),
-    (b"vary", b"Authorization, X-API-Key, Origin"),
-    (b"x-content-type-options", b"nosniff"),
+    b"cache-control: private, no-cache\r\nvary: Authorization, X-API-Key, Origin\r\nx-content-type-options: nosniff\r\n"
 )
 _EXPOSED: Final = (
-    b"Dry-Run, ETag, Idempotent-Replayed, Link, Location, Retry-After, "
-    b"X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id"
+    b"access-control-expose-headers: Dry-Run, ETag, Idempotent-Replayed, Link, Location, Retry-After, "
+    b"X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id\r\n"
 )
 _LINES: Final = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
 
 
 @dataclass(slots=True)
 class Reply:
-    """An answer on its way: status, body, and headers beside those that every answer has."""
+    """An answer on its way: status, body, and the lines of headers beside those that every answer has.
+
+    Headers are lines of HTTP/1.1 (RFC 9112) from where they are made, each with its end: most answers are sent as such.
+    """
 
     status: int
     body: bytes = b""
-    headers: Headers = field(default_factory=list)
+    headers: bytes = b""
     type: bytes = JSON
 
 
@@ -65,34 +66,29 @@ class Exchange:
     lasts: bool = False  # the answer stays the same as long as the data version does
 
 
-def lasting(reply: Reply, origin: bytes | None) -> Headers:
-    """Give the headers of an answer that the same request gets again; `origin` is whom a browser may let read it."""
-    headers = reply.headers
+def lasting(reply: Reply, origin: bytes | None) -> bytes:
+    """Write the headers of an answer that the same request gets again; `origin` is whose scripts a browser may let read it."""
+    head = reply.headers + _ALWAYS
     if reply.status not in _BODILESS:
-        headers.append((b"content-type", reply.type))
-        headers.append((b"content-length", b"%d" % len(reply.body)))
-    headers += _ALWAYS
+        head += b"content-type: %b\r\ncontent-length: %d\r\n" % (reply.type, len(reply.body))
     if origin is not None:
-        headers.append((b"access-control-allow-origin", origin))
-        headers.append((b"access-control-expose-headers", _EXPOSED))
-    return headers
+        head += b"access-control-allow-origin: %b\r\n" % origin + _EXPOSED
+    return head
 
 
-def passing(request_id: str, allowance: Allowance | None) -> Headers:
-    """Give the headers of an answer that are other ones each time."""
-    headers: Headers = [(b"x-request-id", request_id.encode("latin-1"))]
+def passing(request_id: str, allowance: Allowance | None) -> bytes:
+    """Write the headers of an answer that are other ones each time."""
+    head = b"x-request-id: %b\r\n" % request_id.encode("latin-1")
     if allowance is not None:
-        headers.append((b"x-ratelimit-limit", b"%d" % allowance.limit))
-        headers.append((b"x-ratelimit-remaining", b"%d" % allowance.remaining))
-        headers.append((b"x-ratelimit-reset", b"%d" % allowance.reset))
-    return headers
+        head += b"x-ratelimit-limit: %d\r\nx-ratelimit-remaining: %d\r\nx-ratelimit-reset: %d\r\n" % allowance
+    return head
 
 
 def first_line(status: int) -> bytes:
-    """Write the first line of an answer as HTTP/1.1 has it (RFC 9112)."""
+    """Write the first line of an answer."""
     return _LINES[status]
 
 
-def lines_of(headers: Headers) -> bytes:
-    """Write headers as HTTP/1.1 has them (RFC 9112), without the empty line that ends them."""
-    return b"".join([b"%b: %b\r\n" % header for header in headers])
+def pairs_of(head: bytes) -> Headers:
+    """Take headers apart as ASGI has them."""
+    return [(name, value) for name, _, value in (line.partition(b": ") for line in head.split(b"\r\n")[:-1])]

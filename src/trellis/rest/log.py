@@ -17,8 +17,9 @@ from trellis.store.transaction import Transaction
 
 log = logging.getLogger(__name__)
 
-_MOST: Final = 20_000  # requests that wait in memory; the oldest fall away when the database cannot be written
+_MOST: Final = 50_000  # requests that wait in memory; the oldest fall away when the database cannot be written
 _EVERY: Final = 1.0  # seconds between batches
+_MANY: Final = 5_000  # requests that wait, from which on the next batch comes sooner
 _BATCH: Final = 2_000
 _PURGE_EVERY: Final = 600.0  # seconds
 _KEEP_USES: Final = 400  # days for which it is known what a key has used
@@ -33,11 +34,14 @@ class Bookkeeper:
         self._settings = settings
         self._waiting: deque[Request] = deque(maxlen=_MOST)
         self._task: asyncio.Task[None] | None = None
-        self._ending = asyncio.Event()
+        self._ending = False
+        self._awake = asyncio.Event()  # there is something to do before the next batch is due
 
     def note(self, request: Request) -> None:
         """Take down an answered request."""
         self._waiting.append(request)
+        if len(self._waiting) == _MANY:
+            self._awake.set()
 
     def start(self) -> None:
         """Begin to write, in the running event loop."""
@@ -45,7 +49,8 @@ class Bookkeeper:
 
     async def stop(self) -> None:
         """Write what waits, and end."""
-        self._ending.set()
+        self._ending = True
+        self._awake.set()
         if self._task is not None:
             await self._task
         await self.flush()
@@ -53,9 +58,11 @@ class Bookkeeper:
     async def _keep_writing(self) -> None:
         loop = asyncio.get_running_loop()
         next_purge = loop.time() + _EVERY
-        while not self._ending.is_set():
+        while not self._ending:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._ending.wait(), _EVERY)
+                await asyncio.wait_for(self._awake.wait(), _EVERY)
+            if not self._ending:
+                self._awake.clear()
             await self.flush()
             if loop.time() >= next_purge:
                 next_purge = loop.time() + _PURGE_EVERY

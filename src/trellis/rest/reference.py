@@ -21,17 +21,14 @@ from trellis.rest.samples import KEY, coloured
 from trellis.rest.view import aliases, all_errors, prose, sections, showcase
 from trellis.settings import Settings
 
-Headers = tuple[tuple[bytes, bytes], ...]
-
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+_NO_REFERRER: Final = b"referrer-policy: no-referrer\r\n"
 _PAGE_HEADERS: Final = (
-    (b"content-security-policy", POLICY.encode()),
-    (b"referrer-policy", b"no-referrer"),
-    (b"x-frame-options", b"DENY"),
-    (b"cross-origin-opener-policy", b"same-origin"),
+    f"content-security-policy: {POLICY}\r\nx-frame-options: DENY\r\ncross-origin-opener-policy: same-origin\r\n".encode()
+    + _NO_REFERRER
 )
 _TYPES: Final = {"css": b"text/css; charset=utf-8", "js": b"text/javascript; charset=utf-8", "svg": b"image/svg+xml"}
 
@@ -59,7 +56,7 @@ class Reference:
 
     def _openapi(self, base_url: str) -> Kept:
         written = orjson.dumps(base_url)[1:-1]
-        return _page(self._document.replace(_BASE.encode(), written), b"application/json", ((b"referrer-policy", b"no-referrer"),))
+        return _page(self._document.replace(_BASE.encode(), written), b"application/json", _NO_REFERRER)
 
     def _reference(self, base_url: str) -> Kept:
         root = urlsplit(base_url).path
@@ -94,7 +91,7 @@ class Reference:
         }
 
 
-def _page(body: bytes, kind: bytes, headers: Headers) -> Kept:
+def _page(body: bytes, kind: bytes, headers: bytes) -> Kept:
     return Kept(body, blake2b(body, digest_size=12).hexdigest().encode(), headers, kind)
 
 

@@ -9,66 +9,65 @@ from trellis.core.values import shown
 from trellis.core.version import encode, version_of
 from trellis.errors import Refused
 from trellis.rest.cache import Kept
-from trellis.rest.exchange import Exchange, Headers, Reply
+from trellis.rest.exchange import Exchange, Reply
 from trellis.rest.headers import none_match
 from trellis.rest.http import problem
 from trellis.rest.limits import Allowance
 
 _PROBLEM: Final = b"application/problem+json"
-_CORS_HEADERS: Final = (
-    b"Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-API-Key, X-Audit-Log-Reason, X-Request-Id"
+_CORS: Final = (
+    b"access-control-allow-headers: Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-API-Key, "
+    b"X-Audit-Log-Reason, X-Request-Id\r\naccess-control-max-age: 600\r\n"
 )
 
 
-def conditional(exchange: Exchange, kept: Kept, status: int = 200) -> Reply:
+def conditional(exchange: Exchange, kept: Kept) -> Reply:
     """Answer with what is kept, unless the caller has it already."""
-    headers = [*kept.headers, (b"etag", b'"%b"' % kept.tag)]
+    headers = kept.headers + b'etag: "%b"\r\n' % kept.tag
     wanted = exchange.headers.get(b"if-none-match")
     if wanted is not None and none_match(wanted, kept.tag):
         return Reply(304, b"", headers)
-    return Reply(status, kept.body, headers, kept.type)
+    return Reply(200, kept.body, headers, kept.type)
 
 
 def written(route: Route, answer: Answer, here: str) -> Reply:
     """Answer a writing operation that is served at `here`."""
     body = encode(answer.value)
     if answer.dry:
-        return Reply(200, body, [(b"dry-run", b"true")])
-    reply = Reply(route.status, body)
+        return Reply(200, body, b"dry-run: true\r\n")
+    headers = b""
     verb = route.operation.verb
     if verb in {"create", "update"}:
-        reply.headers.append((b"etag", b'"%b"' % version_of(body).encode()))
+        headers += b'etag: "%b"\r\n' % version_of(body).encode()
     if verb == "create":
-        reply.headers.append((b"location", f"{here}/{answer.value['id']}".encode("latin-1")))
+        headers += f"location: {here}/{answer.value['id']}\r\n".encode("latin-1")
     if answer.replayed:
-        reply.headers.append((b"idempotent-replayed", b"true"))
-    return reply
+        headers += b"idempotent-replayed: true\r\n"
+    return Reply(route.status, body, headers)
 
 
 def refusal(exchange: Exchange, refused: Refused) -> Reply:
     """Answer with a problem document (RFC 9457)."""
     status, body = problem(refused, exchange.base, exchange.request_id)
-    headers: Headers = []
+    headers = b""
     facts = refused.facts
     if status == 401:
-        headers.append((b"www-authenticate", b'Bearer realm="trellis"'))
+        headers += b'www-authenticate: Bearer realm="trellis"\r\n'
     if "retryAfter" in facts or status == 503:
-        headers.append((b"retry-after", str(facts.get("retryAfter", 1)).encode()))
+        headers += b"retry-after: %d\r\n" % facts.get("retryAfter", 1)
     if refused.message == "RATE_LIMITED":
         exchange.allowance = Allowance(facts["limit"], 0, facts["reset"])
     if "allow" in facts:
-        headers.append((b"allow", facts["allow"].encode()))
+        headers += b"allow: %b\r\n" % facts["allow"].encode()
     return Reply(status, body, headers, _PROBLEM)
 
 
 def options(methods: Iterable[str], *, cors: bool) -> Reply:
     """Say what a path allows; with `cors`, also to a browser that asks before it sends."""
     allowed = _allowed(methods).encode()
-    headers: Headers = [(b"allow", allowed)]
+    headers = b"allow: %b\r\n" % allowed
     if cors:
-        headers.append((b"access-control-allow-methods", allowed))
-        headers.append((b"access-control-allow-headers", _CORS_HEADERS))
-        headers.append((b"access-control-max-age", b"600"))
+        headers += b"access-control-allow-methods: %b\r\n" % allowed + _CORS
     return Reply(204, b"", headers)
 
 

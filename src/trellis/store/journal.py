@@ -1,7 +1,10 @@
 """What happened: the event log, the request log, and the answers kept for idempotency keys."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -160,46 +163,36 @@ class Request(NamedTuple):
     error: str | None
 
 
-_COLUMNS = ", ".join(Request._fields)
-_NUMBERS = {"key_id", "status", "duration"}
-_ROWS = {True: "json_each(:batch)", False: "jsonb_array_elements(%(batch)s::jsonb)"}
+_TOGETHER: Final = 80  # requests in one statement; SQLite may be built to take no more than 999 values
 
 
-def _member(name: str, *, sqlite: bool) -> str:
-    """Write a member of one request of a batch."""
-    number = Request._fields.index(name)
-    if sqlite:
-        return f"json_extract(value, '$[{number}]')"
-    return f"(value ->> {number})::{'bigint' if name in _NUMBERS else 'text'}"
+@cache
+def _logging(count: int, *, sqlite: bool) -> str:
+    """Write one statement for many requests: row by row, writer and event loop would take turns with the interpreter's lock."""
+    row = f"({', '.join('?' if sqlite else '%s' for _ in Request._fields)})"
+    return f"INSERT INTO requests ({', '.join(Request._fields)}) VALUES {', '.join([row] * count)}"  # noqa: S608  # no values
 
 
-def _batched(*, sqlite: bool) -> str:
-    """Write one statement for a whole batch: row by row, writer and event loop would take turns with the interpreter's lock."""
-    values = ", ".join(_member(name, sqlite=sqlite) for name in Request._fields)
-    return f"INSERT INTO requests ({_COLUMNS}) SELECT {values} FROM {_ROWS[sqlite]}"  # noqa: S608  # names of columns, no values
-
-
-def _counted(*, sqlite: bool) -> str:
-    """Write the statement that adds a batch to what keys have used by day."""
-    key, at, operation, status = (_member(name, sqlite=sqlite) for name in ("key_id", "at", "operation", "status"))
-    latest = "max" if sqlite else "greatest"
-    return (
-        "INSERT INTO key_uses (key_id, day, operation, status, times, last_at) "  # noqa: S608  # names of columns, no values
-        f"SELECT {key}, substr({at}, 1, 10), coalesce({operation}, ''), {status}, count(*), max({at}) "
-        f"FROM {_ROWS[sqlite]} WHERE {key} IS NOT NULL GROUP BY 1, 2, 3, 4 "
+_COUNT_USES = Statement(
+    sa.text(
+        "INSERT INTO key_uses (key_id, day, operation, status, times, last_at) "
+        "VALUES (:key, :day, :operation, :status, :times, :last) "
         "ON CONFLICT (key_id, day, operation, status) DO UPDATE SET times = key_uses.times + excluded.times, "
-        f"last_at = {latest}(key_uses.last_at, excluded.last_at)"
+        "last_at = CASE WHEN excluded.last_at > key_uses.last_at THEN excluded.last_at ELSE key_uses.last_at END"
     )
-
-
-_LOG = {sqlite: (_batched(sqlite=sqlite), _counted(sqlite=sqlite)) for sqlite in (True, False)}
+)
 
 
 def log_requests(tx: Transaction, batch: Sequence[Request]) -> None:
-    """Write answered requests, and count them."""
-    encoded = {"batch": tx.encoded([tuple(request) for request in batch])}
-    for statement in _LOG[tx.sqlite]:
-        tx.raw.execute(statement, encoded)
+    """Write answered requests, and count what keys have used by day."""
+    for first in range(0, len(batch), _TOGETHER):
+        part = batch[first : first + _TOGETHER]
+        tx.raw.execute(_logging(len(part), sqlite=tx.sqlite), tuple(chain.from_iterable(part)))
+    uses = Counter((r.key_id, r.at[:10], r.operation or "", r.status) for r in batch if r.key_id is not None)
+    last = {(r.key_id, r.at[:10], r.operation or "", r.status): r.at for r in batch}
+    for use, times in uses.items():
+        key, day, operation, status = use
+        tx.change(_COUNT_USES, key=key, day=day, operation=operation, status=status, times=times, last=last[use])
 
 
 def request_page(tx: Transaction, limit: int = 100) -> list[Request]:

@@ -1,6 +1,6 @@
 """Rows as they were before an event deleted or changed them. They hold digests of passwords: no door shows them."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -125,6 +125,20 @@ _LATEST = Statement(_OF_RECORD.order_by(_s.seq.desc()).limit(1))
 def of_event(tx: Transaction, seq: int) -> list[Snapshot]:
     """Read every row that an event deleted or changed, by their places."""
     return [_snapshot(row, tx) for row in tx.rows(_OF_EVENT, seq=seq)]
+
+
+def counts(tx: Transaction, seqs: Collection[int]) -> dict[int, int]:
+    """Count the rows that are kept of each of some events."""
+    if not seqs:
+        return {}
+    counted = sa.select(_s.seq, sa.func.count()).where(_s.seq.in_(seqs)).group_by(_s.seq)
+    return {row[0]: row[1] for row in tx.connection.execute(counted)}
+
+
+def names(tx: Transaction, seq: int, kind: str, ids: Collection[int]) -> dict[int, tuple[int | None, str]]:
+    """Give the parents and the names that some rows of a kind had before an event, by id."""
+    rows = sa.select(_s.id, _s.parent_id, _s.name).where(_s.seq == seq, _s.kind == kind, _s.id.in_(ids))
+    return {number: (parent, name) for number, parent, name in tx.connection.execute(rows)}
 
 
 def following(tx: Transaction, kind: str, node: int, seq: int) -> Snapshot | None:

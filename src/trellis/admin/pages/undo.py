@@ -59,7 +59,8 @@ async def undo(visit: Visit) -> Response:
 def _unready(visit: Visit, outlook: Outlook, plan: Plan) -> tuple[int, str] | None:
     """Say why it is not done yet: a parent is still looked for, or the form is not what it should be."""
     form, picker = visit.form, outlook.picker
-    if form.get(DO, "undo") != "undo" or (picker is not None and picker.changed):
+    asked = form.get(DO, "")
+    if asked not in {"", "undo"} or (not asked and picker is not None and picker.changed):
         return 200, ""
     strange = [name for name in form if name not in {CSRF, _TO} and not name.startswith("_")]
     if strange:

@@ -100,9 +100,9 @@ def test_ticks_of_groups_that_are_gone_are_told_to_fall_away(admin: Visitor, run
     run("groups.delete", cast.patrons)
     run("groups.delete", cast.moderators)
     page = words(admin.get(f"/events/{branch}/undo"))
-    assert "The group Patrons is gone, so its ticks fall away under read." in page
-    assert "The group Moderators is gone, so its ticks fall away under add, in 4 forums." in page
-    assert "The group Patrons is gone, so its ticks fall away under groups." in words(admin.get(f"/events/{blog}/undo"))
+    assert "The group Patrons is gone, so its ticks fall away under Read." in page
+    assert "The group Moderators is gone, so its ticks fall away under Add, in 4 forums." in page
+    assert "The group Patrons is gone, so its ticks fall away under Groups." in words(admin.get(f"/events/{blog}/undo"))
     assert _undo(admin, branch).status_code == 303
     assert run("forums.get", cast.betas)["permissions"]["read"] == []
 
@@ -115,7 +115,7 @@ def test_a_parent_that_is_gone_is_asked_for(admin: Visitor, run: Run, cast: Cast
     above = do("forums.delete", cast.releases)
     page = admin.get(f"/events/{seq}/undo")
     assert page.status_code == 200
-    assert f"there is no forum {cast.releases} now. Choose another place" in words(page)
+    assert "Releases, under which it stood, is gone. Choose another place, or first undo what deleted it ." in words(page)
     assert f'href="/admin/events/{above}/undo"' in page.text
     before = events()
     found = admin.post(f"/events/{seq}/undo", form(page, "/undo").filled(**{"_search.parentId": "hel", "_do": "search"}))
@@ -164,7 +164,7 @@ def test_a_move_from_under_one_that_is_gone_asks_too(admin: Visitor, run: Run, c
     seq = do("forums.update", cast.betas, parentId=cast.help)
     run("forums.delete", cast.releases)
     page = admin.get(f"/events/{seq}/undo")
-    assert f"there is no forum {cast.releases} now" in words(page)
+    assert "Releases, under which it stood, is gone." in words(page)
     assert str(cast.betas) not in {value for name, value in form(page, "/undo").offered if name == "parentId"}
     assert _undo(admin, seq, parentId=str(cast.news)).status_code == 303
     assert run("forums.get", cast.betas)["path"] == "News > Betas"
@@ -254,6 +254,21 @@ def test_what_was_deleted_since_leads_to_its_delete(admin: Visitor, run: Run, ca
     assert f'href="/admin/events/{deleted}/undo"' in page.text
     assert _undo(admin, deleted).status_code == 303
     assert "goes back to what it was" in words(admin.get(f"/events/{seq}/undo"))
+
+
+def test_what_a_delete_elsewhere_has_moved_leads_to_that_delete(admin: Visitor, run: Run, cast: Cast, do: Doing) -> None:
+    seq = do("forums.update", cast.interviews, name="Talks")
+    moved = do("forums.delete", cast.news, deleteChildrenOrMove=cast.staff)
+    page = admin.get(f"/events/{seq}/undo")
+    assert f"Parent id removed: forum {cast.news}, deleted since added: Staff" in words(page)
+    assert f'href="/admin/events/{moved}/undo"' in page.text
+
+
+def test_an_old_parent_that_is_a_redirect_now_is_said(admin: Visitor, run: Run, cast: Cast, do: Doing) -> None:
+    seq = do("forums.delete", cast.betas)
+    run("forums.update", cast.releases, type="redirect", redirectUrl="https://releases.example/")
+    said = words(admin.get(f"/events/{seq}/undo"))
+    assert f"forum {cast.releases} is a redirect, and a redirect has no children now. Choose another place." in said
 
 
 def test_a_redirect_that_has_children_now_stays(admin: Visitor, run: Run, cast: Cast, do: Doing) -> None:

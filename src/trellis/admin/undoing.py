@@ -10,13 +10,13 @@ from trellis.admin.diff import Change, contrast, told
 from trellis.admin.naming import named, touched
 from trellis.admin.node_form import groups_of
 from trellis.admin.page import Visit
-from trellis.core.events import differing
+from trellis.core.events import differing, written
 from trellis.core.kind import NodeKind
 from trellis.core.restoring import places_of
 from trellis.core.undo import undone
 from trellis.core.version import version_of
 from trellis.errors import Refused
-from trellis.store import snapshots
+from trellis.store import journal, snapshots
 from trellis.store.nodes import Node
 from trellis.store.snapshots import Snapshot
 from trellis.store.transaction import Transaction
@@ -52,10 +52,10 @@ async def standings(visit: Visit, events: Iterable[Mapping[str, Any]]) -> dict[i
     return {seq: Standing(kept.get(seq, 0) >= count, by.get(seq)) for seq, count in rows.items()}
 
 
-async def deleted_by(visit: Visit, kind: NodeKind, node: int) -> int | None:
-    """Give the event that deleted a node which is gone, alone or with what stood above it, if that is still kept."""
+async def deletion(visit: Visit, kind: NodeKind, node: int) -> Snapshot | None:
+    """Give what is kept of a node that is gone by the event that deleted it, alone or with what stood above it."""
     last = await visit.read(lambda tx: snapshots.latest(tx, kind.name, node))
-    return last.seq if last is not None and last.how == "deleted" else None
+    return last if last is not None and last.how == "deleted" else None
 
 
 # --- what it would do ---------------------------------------------------------------------------------------------
@@ -263,8 +263,13 @@ async def _parent(visit: Visit, kind: NodeKind, parent: int | None) -> str:
 
 
 async def _later(visit: Visit, event: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-    asked = {"resource": event["resource"], "resourceId": event["resourceId"], "order": "newest", "limit": _LATER}
-    found = (await visit.perform("events.list", asked)).value["results"]
-    since = [one for one in found if one["seq"] > event["seq"]]
+    """Give the events that have changed the record since, be it that a delete elsewhere has moved it."""
+    resource, node, seq = event["resource"], event["resourceId"], event["seq"]
+
+    def read(tx: Transaction) -> list[Mapping[str, Any]]:
+        found = (journal.find_event(tx, later) for later in snapshots.since(tx, resource, node, seq, _LATER))
+        return [written(one) for one in found if one is not None]
+
+    since = await visit.read(read)
     standing = await standings(visit, since)
     return tuple(one for one in since if one["seq"] in standing and standing[one["seq"]].open)

@@ -147,6 +147,12 @@ def following(tx: Transaction, kind: str, node: int, seq: int) -> Snapshot | Non
     return _snapshot(rows[0], tx) if rows else None
 
 
+def since(tx: Transaction, kind: str, node: int, seq: int, most: int) -> list[int]:
+    """Give the newest events behind `seq` that found a row and changed it, the newest first."""
+    behind = sa.select(_s.seq).where(_s.kind == kind, _s.id == node, _s.seq > seq).order_by(_s.seq.desc()).limit(most)
+    return list(tx.connection.execute(behind).scalars())
+
+
 def latest(tx: Transaction, kind: str, node: int) -> Snapshot | None:
     """Read a row as the last event that touched it found it."""
     rows = tx.rows(_LATEST, kind=kind, node=node, behind=0)

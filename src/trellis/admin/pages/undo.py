@@ -10,7 +10,7 @@ from trellis.admin.node_form import DO
 from trellis.admin.outline import shown_at
 from trellis.admin.page import CSRF, Page, Visit
 from trellis.admin.picking import Picker, pick
-from trellis.admin.undoing import RESTORE, Obstacle, Plan, deleted_by, obstacle, rehearsed
+from trellis.admin.undoing import RESTORE, Obstacle, Plan, deletion, obstacle, rehearsed
 from trellis.admin.versions import whole
 from trellis.core.kind import NodeKind
 from trellis.errors import Refused
@@ -22,7 +22,10 @@ _PLACE: Final = frozenset({"parentId", "position"})
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """An event that is to be undone: either with a plan, and a choice of the parent where one is needed, or with an obstacle."""
+    """An event that is to be undone: either with a plan, or with an obstacle.
+
+    `picker` is there where a parent must be chosen: `needed` says why, and `needed_by` is the event that deleted the old one.
+    """
 
     event: Mapping[str, Any] | None
     kind: NodeKind | None
@@ -30,7 +33,7 @@ class Outlook:
     now: Mapping[str, Any] | None = None
     picker: Picker | None = None
     needed: str = ""
-    parent_deleted_by: int | None = None
+    needed_by: int | None = None
     obstacle: Obstacle | None = None
 
 
@@ -124,9 +127,9 @@ async def _placed(visit: Visit, kind: NodeKind, event: Mapping[str, Any], needed
         plan, now = await rehearsed(visit, kind, event, {_TO: None}, placed=True)
     without = 0 if now is None else event["resourceId"]
     picker = await pick(visit, kind, _TO, chosen, label="Where it goes", nothing="The top level", without=without, fault=fault)
-    why = needed.detail.partition(" Say with ")[0]
-    parent = await deleted_by(visit, kind, needed.facts["parentId"])
-    return Outlook(event, kind, plan, now, picker, why, parent)
+    gone = await deletion(visit, kind, needed.facts["parentId"])
+    why = needed.detail.partition(" Say with ")[0] if gone is None else f"{gone.node.name}, under which it stood, is gone."
+    return Outlook(event, kind, plan, now, picker, why, None if gone is None else gone.seq)
 
 
 # --- answering ----------------------------------------------------------------------------------------------------

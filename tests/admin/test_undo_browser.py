@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.admin.browser import THEMES, WIDTHS, Theme, opened, overflow, sign_in, violations
-from tests.admin.conftest import LOGIN, PASSWORD
+from tests.admin.conftest import LOGIN, PASSWORD, Doing
 from tests.cast import ADMINISTRATORS, MEMBERS, Cast, Events, MakeKey, Run
 from tests.service import Service
 
@@ -95,18 +95,12 @@ def test_one_whose_parent_is_gone_finds_another(chrome: Browser, mira: int, cast
     context.close()
 
 
-def _scenes(run: Run, cast: Cast, events: Events) -> dict[str, int]:
+def _scenes(run: Run, cast: Cast, do: Doing) -> dict[str, int]:
     """Make an event for each face of the page."""
-
-    def do(operation: str, target: int, **raw: Any) -> int:
-        run(operation, target, **raw)
-        return int(events()[-1]["seq"])
-
     changed = do("forums.update", cast.help, name="Aid", permissions={"view": [MEMBERS]}, password="sesame")
     blog = do("blogs.delete", cast.notebook)
     orphan = do("forums.delete", cast.betas)
-    run("forums.update", cast.interviews, name="Talks")
-    since = int(events()[-1]["seq"])
+    since = do("forums.update", cast.interviews, name="Talks")
     run("forums.update", cast.interviews, name="Conversations", description="<p>Monthly.</p>")
     branch = do("forums.delete", cast.releases)
     undone = do("calendars.delete", cast.meetups)
@@ -121,8 +115,8 @@ def _scenes(run: Run, cast: Cast, events: Events) -> dict[str, int]:
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 @pytest.mark.timeout(300)
-def test_axe_finds_nothing(chrome: Browser, mira: int, cast: Cast, service: Service, run: Run, events: Events) -> None:
-    scenes = _scenes(run, cast, events)
+def test_axe_finds_nothing(chrome: Browser, mira: int, cast: Cast, service: Service, run: Run, do: Doing) -> None:
+    scenes = _scenes(run, cast, do)
     paths = [
         *(f"/events/{seq}/undo" for seq in (1, *scenes.values())),
         *(f"/events/{scenes[name]}" for name in ("moved", "undone")),

@@ -178,11 +178,16 @@ async def _changes(
 
 
 async def _left(visit: Visit, left: Iterable[Mapping[str, Any]]) -> tuple[Left, ...]:
-    names = {(resource, number): name for resource, name, number in await touched(visit, [(o["resource"], o["id"]) for o in left])}
-    singular = {kind.name: kind.singular for kind in visit.house.gate.world.kinds}
+    nodes = [(one["resource"], one["id"]) for one in left]
+    names = {(resource, number): name for resource, name, number in await touched(visit, nodes)}
+
+    def read(tx: Transaction) -> dict[tuple[str, int], str]:
+        gone = {node: snapshots.latest(tx, *node) for node in nodes if node not in names}
+        return {node: last.node.name for node, last in gone.items() if last is not None}
+
+    names |= await visit.read(read)
     return tuple(
-        Left(o["resource"], o["id"], names.get((o["resource"], o["id"]), f"{singular[o['resource']]} {o['id']}"), o["why"])
-        for o in left
+        Left(one["resource"], one["id"], names.get((one["resource"], one["id"]), str(one["id"])), one["why"]) for one in left
     )
 
 
@@ -236,7 +241,7 @@ async def obstacle(visit: Visit, kind: NodeKind | None, event: Mapping[str, Any]
         "Undoing it now would lose what was done since." if by_fields else refused.detail,
         deleted_by=facts.get("deletedBy"),
         differences=await _since(visit, kind, differences),
-        later=await _later(visit, event),
+        later=() if "deletedBy" in facts else await _later(visit, event),
     )
 
 

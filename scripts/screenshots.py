@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 ROOT: Final = Path(__file__).parent.parent
 FOLDER: Final = ROOT / "docs" / "screenshots"
@@ -79,6 +79,15 @@ def traffic(address: str, key: str) -> None:
     time.sleep(2)  # until the request log is written
 
 
+def sign_in(page: Page, login: str, password: str) -> None:
+    """Sign in by the form."""
+    page.goto("/admin/sign-in")
+    page.get_by_label("Login").fill(login)
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("heading", name="Overview").wait_for()
+
+
 def take(browser: Browser, address: str, login: str, password: str) -> None:
     """Sign in, and take each page."""
     for theme in sorted({theme for _, theme in PAGES.values()}):
@@ -86,11 +95,7 @@ def take(browser: Browser, address: str, login: str, password: str) -> None:
             base_url=address, viewport={"width": 1280, "height": 860}, color_scheme="light" if theme == "light" else "dark"
         )
         page = context.new_page()
-        page.goto("/admin/sign-in")
-        page.get_by_label("Login").fill(login)
-        page.get_by_label("Password").fill(password)
-        page.get_by_role("button", name="Sign in").click()
-        page.get_by_role("heading", name="Overview").wait_for()
+        sign_in(page, login, password)
         for name, path in ((name, path) for name, (path, wanted) in PAGES.items() if wanted == theme):
             page.goto(path)
             if "/confirm-password" in page.url:
@@ -100,6 +105,21 @@ def take(browser: Browser, address: str, login: str, password: str) -> None:
             page.screenshot(path=FOLDER / f"{name}.png")
             print(f"docs/screenshots/{name}.png", flush=True)
         context.close()
+
+
+def take_undo(browser: Browser, address: str, login: str, password: str) -> None:
+    """Delete a forum with all below it, and take the page that would undo it. It comes last: the forums are fewer then."""
+    context = browser.new_context(base_url=address, viewport={"width": 1280, "height": 860}, color_scheme="light")
+    page = context.new_page()
+    sign_in(page, login, password)
+    page.goto("/admin/forums/1/delete")
+    page.get_by_role("radio", name="Delete them too").check()
+    page.locator("button[value=delete]").click()
+    page.locator(".flash").get_by_role("link", name="Undo").click()
+    page.wait_for_load_state("networkidle")
+    page.screenshot(path=FOLDER / "undo.png")
+    print("docs/screenshots/undo.png", flush=True)
+    context.close()
 
 
 def main() -> None:
@@ -116,6 +136,7 @@ def main() -> None:
         traffic(address, key)
         browser = tool.chromium.launch(executable_path=browser_path, args=list(_ARGUMENTS))
         take(browser, address, login, password)
+        take_undo(browser, address, login, password)
         browser.close()
 
 

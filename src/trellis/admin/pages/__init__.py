@@ -3,7 +3,7 @@
 from typing import Final
 
 from trellis.admin.page import Page
-from trellis.admin.pages import account, administrators, entrance, events, first_run, key, keys, nodes, overview, requests
+from trellis.admin.pages import account, administrators, entrance, events, first_run, key, keys, nodes, overview, requests, undo
 from trellis.core.kind import NodeKind
 
 PAGES: Final[tuple[Page, ...]] = (
@@ -14,6 +14,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *key.PAGES,
     *requests.PAGES,
     *events.PAGES,
+    *undo.PAGES,
     *administrators.PAGES,
     *account.PAGES,
 )

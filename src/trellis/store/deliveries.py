@@ -1,19 +1,25 @@
 """The rows of deliveries: what is to be sent again, what was sent, and the log of the attempts."""
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Literal, NamedTuple
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.clauses import Among
+from trellis.store.clauses import Among, Beside
 from trellis.store.journal import Event
 from trellis.store.tables import attempts, deliveries, events, webhooks
 from trellis.store.transaction import Statement, Transaction
 
 _c = deliveries.c
 State = Literal["waiting", "delivered", "failed"]
+_STATES: Final = get_args(State)
+PATIENCE: Final = 0.03  # seconds
+_STRETCH: Final = 5_000  # deliveries
+_LAG: Final = 60  # seconds by which deliveries that are written one after the other may have been made in another order
 
 
 @dataclass(slots=True)
@@ -44,6 +50,14 @@ class Attempt(NamedTuple):
     status: int | None
     error: str | None
     answer: str | None
+
+
+class Search(NamedTuple):
+    """What a search has found. `next` is the id to go on before, if there may be more; `patient` is false if it ended early."""
+
+    found: list[Delivery]
+    next: int | None
+    patient: bool = True
 
 
 _NAMES = tuple(f.name for f in fields(Delivery))
@@ -189,19 +203,79 @@ def failed_since(webhook: int, since: str) -> sa.ColumnElement[bool]:
 # --- reading for people -------------------------------------------------------------------------------------------
 
 
-def page(tx: Transaction, filters: Mapping[str, Any], since: str | None, limit: int, offset: int) -> tuple[int, list[Delivery]]:
-    """Read a page of deliveries, the newest first, and how many there are. `filters` may hold webhook_id, state and id."""
-    found = [_c[name] == value for name, value in filters.items()]
-    if since is not None:
-        found.append(_c.created_at >= since)
-    total = tx.connection.execute(sa.select(sa.func.count()).select_from(deliveries).where(*found)).scalar_one()
-    rows = tx.connection.execute(sa.select(*_COLUMNS).where(*found).order_by(_c.id.desc()).limit(limit).offset(offset))
-    return int(total), [Delivery(*row) for row in rows]
+def find(tx: Transaction, delivery: int) -> Delivery | None:
+    """Read one delivery."""
+    row = tx.connection.execute(sa.select(*_COLUMNS).where(_c.id == delivery)).first()
+    return Delivery(*row) if row else None
 
 
-def attempts_of(tx: Transaction, delivery_ids: Iterable[int]) -> dict[int, list[Attempt]]:
-    """Read the attempts of deliveries, in their order."""
-    columns = [attempts.c[name] for name in Attempt._fields]
+def search(
+    tx: Transaction, filters: Mapping[str, Any], limit: int, before: int | None = None, patience: float = PATIENCE
+) -> Search:
+    """Search the deliveries, the newest first.
+
+    `filters` may hold webhook_id, state, type, seq, `since` and `until` (moments of being made; the latter not included).
+    """
+    leading = [_c.webhook_id == filters["webhook_id"]] if "webhook_id" in filters else []
+    others = [Beside(_c[name]) == filters[name] for name in ("state", "type") if name in filters]
+    others += [_c.created_at >= filters["since"]] if "since" in filters else []
+    others += [_c.created_at < filters["until"]] if "until" in filters else []
+    if "seq" in filters:  # an index leads there by way of each state and each webhook
+        leading = [_c.state.in_(_STATES), _c.webhook_id.in_(sa.select(webhooks.c.id)), _c.seq == filters["seq"], *leading]
+    top, bottom = _reach(tx, filters, before)
+    deadline = time.perf_counter() + patience
+    found: list[Delivery] = []
+    while top > bottom:
+        stretch = [*leading, _c.id < top, _c.id >= bottom]
+        end = _end(tx, stretch) if others and "seq" not in filters else None
+        rows = tx.connection.execute(
+            sa.select(*_COLUMNS)
+            .where(*stretch, *others, *([_c.id >= end] if end else []))
+            .order_by(_c.id.desc())
+            .limit(limit + 1 - len(found))
+        )
+        found += [Delivery(*row) for row in rows]
+        if len(found) > limit:
+            return Search(found[:limit], found[limit - 1].id)
+        if end is None:
+            break
+        top = end
+        if time.perf_counter() > deadline:
+            return Search(found, top, patient=False)
+    return Search(found, None)
+
+
+def _end(tx: Transaction, stretch: Sequence[sa.ColumnElement[bool]]) -> int | None:
+    """Give the id at which a stretch ends; None if the deliveries do before that."""
+    return tx.connection.execute(sa.select(_c.id).where(*stretch).order_by(_c.id.desc()).limit(1).offset(_STRETCH)).scalar()
+
+
+def _reach(tx: Transaction, filters: Mapping[str, Any], before: int | None) -> tuple[int, int]:
+    """Give the ids between which the deliveries of the asked time lie: up to but without the first, down to the second.
+
+    A delivery is written some seconds after it was made, so that ids and times are out of order by as much.
+    """
+    first, last = sa.select(sa.func.min(_c.id)), sa.select(sa.func.max(_c.id))
+    if since := filters.get("since"):
+        at = tx.connection.execute(sa.select(sa.func.min(_c.created_at)).where(_c.created_at >= since)).scalar()
+        first = first.where(_c.created_at >= since, _c.created_at <= _later(at or since, _LAG))
+    if until := filters.get("until"):
+        at = tx.connection.execute(sa.select(sa.func.max(_c.created_at)).where(_c.created_at < until)).scalar()
+        last = last.where(_c.created_at < until, _c.created_at >= _later(at or until, -_LAG))
+    bottom, top = (tx.connection.execute(statement).scalar() for statement in (first, last))
+    if bottom is None or top is None:
+        return 0, 0
+    return (top + 1 if before is None else min(top + 1, before)), bottom
+
+
+def _later(at: str, seconds: int) -> str:
+    moment = datetime.fromisoformat(at) + timedelta(seconds=seconds)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def attempts_of(tx: Transaction, delivery_ids: Iterable[int], *, answers: bool = True) -> dict[int, list[Attempt]]:
+    """Read the attempts of deliveries, in their order; `answer` is None throughout if it is not wanted."""
+    columns = [attempts.c[name] if answers or name != "answer" else sa.null() for name in Attempt._fields]
     wanted = sa.select(attempts.c.delivery_id, *columns).where(attempts.c.delivery_id.in_(list(delivery_ids)))
     found: dict[int, list[Attempt]] = {}
     for row in tx.connection.execute(wanted.order_by(attempts.c.id)):

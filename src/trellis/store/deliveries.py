@@ -19,7 +19,7 @@ State = Literal["waiting", "delivered", "failed"]
 _STATES: Final = get_args(State)
 PATIENCE: Final = 0.03  # seconds
 _STRETCH: Final = 5_000  # deliveries
-_LAG: Final = 60  # seconds by which deliveries that are written one after the other may have been made in another order
+_LAG: Final = 600  # seconds by which deliveries that are written one after the other may have been made in another order
 
 
 @dataclass(slots=True)
@@ -240,7 +240,7 @@ def search(
         if end is None:
             break
         top = end
-        if time.perf_counter() > deadline:
+        if time.perf_counter() > deadline and top > bottom:
             return Search(found, top, patient=False)
     return Search(found, None)
 
@@ -253,7 +253,7 @@ def _end(tx: Transaction, stretch: Sequence[sa.ColumnElement[bool]]) -> int | No
 def _reach(tx: Transaction, filters: Mapping[str, Any], before: int | None) -> tuple[int, int]:
     """Give the ids between which the deliveries of the asked time lie: up to but without the first, down to the second.
 
-    A delivery is written some seconds after it was made, so that ids and times are out of order by as much.
+    A delivery is written some time after it was made, so that ids and times are out of order by as much.
     """
     first, last = sa.select(sa.func.min(_c.id)), sa.select(sa.func.max(_c.id))
     if since := filters.get("since"):

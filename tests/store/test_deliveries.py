@@ -33,7 +33,7 @@ def written(gate: Gate, run: Any) -> list[Delivery]:
             seq=number // 3,
             message=f"msg_{number}",
             type=chance.choice(_TYPES),
-            state=chance.choice(_STATES),  # type: ignore[arg-type]  # a choice of the literals
+            state=chance.choice(_STATES),
             step=0,
             attempts=0,
             due_at=None,

@@ -122,8 +122,8 @@ def test_an_impatient_search_says_how_far_it_looked(admin: Visitor, gate: Gate, 
     monkeypatch.setattr("trellis.store.deliveries._STRETCH", 5)
     monkeypatch.setattr("trellis.store.deliveries.search.__defaults__", (None, 0.0))
     for number in range(12):
-        sent(gate, {}, state="delivered" if number else "failed")
-    page = admin.get("/deliveries?state=failed")
+        sent(gate, {}, type="forum.moved" if number else "forum.created")
+    page = admin.get("/deliveries?type=forum.created")
     assert "Nothing found yet" in words(page)
     assert "Looked back to delivery 7" in words(page)
     for _ in range(5):

@@ -220,29 +220,42 @@ def search(
     others = [Beside(_c[name]) == filters[name] for name in ("state", "type") if name in filters]
     others += [_c.created_at >= filters["since"]] if "since" in filters else []
     others += [_c.created_at < filters["until"]] if "until" in filters else []
-    if "seq" in filters:  # an index leads there by way of each state and each webhook
-        leading = [_c.state.in_(_STATES), _c.webhook_id.in_(sa.select(webhooks.c.id)), _c.seq == filters["seq"], *leading]
     top, bottom = _reach(tx, filters, before)
+    if (straight := _straight(tx, filters, leading)) is not None:
+        return _page(_read(tx, [*straight, *others], Beside(_c.id), top, bottom, limit + 1), limit)
     deadline = time.perf_counter() + patience
     found: list[Delivery] = []
     while top > bottom:
-        stretch = [*leading, _c.id < top, _c.id >= bottom]
-        end = _end(tx, stretch) if others and "seq" not in filters else None
-        rows = tx.connection.execute(
-            sa.select(*_COLUMNS)
-            .where(*stretch, *others, *([_c.id >= end] if end else []))
-            .order_by(_c.id.desc())
-            .limit(limit + 1 - len(found))
-        )
-        found += [Delivery(*row) for row in rows]
-        if len(found) > limit:
-            return Search(found[:limit], found[limit - 1].id)
-        if end is None:
+        end = _end(tx, [*leading, _c.id < top, _c.id >= bottom]) if others else None
+        found += _read(tx, [*leading, *others], _c.id, top, end or bottom, limit + 1 - len(found))
+        if end is None or len(found) > limit:
             break
         top = end
         if time.perf_counter() > deadline and top > bottom:
             return Search(found, top, patient=False)
-    return Search(found, None)
+    return _page(found, limit)
+
+
+def _straight(tx: Transaction, filters: Mapping[str, Any], webhook: list[sa.ColumnElement[bool]]) -> list[Any] | None:
+    """Give what leads to few deliveries by the index on state, webhook and event, if something does."""
+    if "seq" in filters:  # by way of each state and each webhook
+        return [_c.state.in_(_STATES), *(webhook or [_c.webhook_id.in_(sa.select(webhooks.c.id))]), _c.seq == filters["seq"]]
+    if "state" not in filters:
+        return None
+    found = [_c.state == filters["state"], *webhook]
+    some = sa.select(sa.literal(1)).where(*found).limit(_STRETCH).subquery()
+    return found if tx.connection.execute(sa.select(sa.func.count()).select_from(some)).scalar_one() < _STRETCH else None
+
+
+def _read(  # of two bounds below, SQLite would follow the first: there is one
+    tx: Transaction, where: list[Any], number: sa.ColumnElement[Any], top: int, bottom: int, limit: int
+) -> list[Delivery]:
+    wanted = sa.select(*_COLUMNS).where(*where, number < top, number >= bottom).order_by(number.desc()).limit(limit)
+    return [Delivery(*row) for row in tx.connection.execute(wanted)]
+
+
+def _page(found: list[Delivery], limit: int) -> Search:
+    return Search(found[:limit], found[limit - 1].id if len(found) > limit else None)
 
 
 def _end(tx: Transaction, stretch: Sequence[sa.ColumnElement[bool]]) -> int | None:

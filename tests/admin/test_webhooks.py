@@ -129,7 +129,7 @@ def test_every_event_can_be_ticked(admin: Visitor, run: Run) -> None:
         ({"url": "http://10.0.0.5/"}, "Address"),
         ({"url": "ftp://hooks.example/"}, "Address"),
         ({"url": HOSTILE}, "Address"),
-        ({"events": [""]}, "What it is told is empty"),
+        ({"events": [""]}, "What it is told: tick at least one box."),
         ({"events": ["", "forum.lost"]}, "there is no event 'forum.lost'"),
         ({"description": "x" * 501}, "Description"),
         ({"description": HOSTILE, "enabled": "perhaps"}, "Send messages"),

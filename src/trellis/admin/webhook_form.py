@@ -11,6 +11,7 @@ from trellis.core.kind import NodeKind
 from trellis.core.values import EVERYONE
 from trellis.core.webhook_fields import SETTINGS
 from trellis.core.webhooks import EVERYTHING
+from trellis.errors import Fault
 
 _LABELS: Final = {"url": "Address", "events": "What it is told", "enabled": "Send messages"}
 _HELP: Final = {
@@ -56,6 +57,12 @@ class WebhookForm(Form):
     def strange(self) -> tuple[str, ...]:
         """What is ticked and has no box: events of a kind that this community does not hold any more."""
         return tuple(name for name in self["events"].chosen if name and name not in self.known)
+
+    def sentence(self, fault: Fault) -> str:
+        """Write a fault for a person; without a single tick, what to do about it here."""
+        if fault.field == "events" and self._typed is not None and not any(self._typed.all("events")):
+            return f"{self._label('events')}: tick at least one box."
+        return super().sentence(fault)
 
     def settings(self) -> dict[str, Any]:
         """Give what was typed as the operations on webhooks take it, without events that a wider box covers. Raises Refused."""

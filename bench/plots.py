@@ -39,7 +39,9 @@ def draw(figures: Mapping[str, Any], folder: Path) -> list[dict[str, str]]:
         if over_http := figures.get("http"):
             drawn += [_rates(over_http, folder / "http.svg")]
         if growth := figures.get("growth"):
-            drawn += [_growth(growth, engine, folder / f"growth-{engine}.svg") for engine in dict.fromkeys(r["engine"] for r in growth)]
+            drawn += [
+                _growth(growth, engine, folder / f"growth-{engine}.svg") for engine in dict.fromkeys(r["engine"] for r in growth)
+            ]
     return drawn
 
 

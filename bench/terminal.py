@@ -46,7 +46,7 @@ def show(found: Iterable[Table]) -> None:
             drawn.add_column(column, justify="right" if number else "left", no_wrap=bool(number))
         for row in table.rows:
             reached = row[-1] == "reached"
-            short = row[-1].startswith("short")
+            short = row[-1].startswith(("short", "over"))
             drawn.add_row(*row, style="green" if reached else "red" if short else None)
         console.print(drawn)
         console.print()

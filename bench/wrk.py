@@ -62,9 +62,15 @@ def judged(load: Load, *, refusals: bool, size: int | None) -> Load:
 
 def wrk(address: str, mode: str, arguments: Sequence[str], seconds: int, core: int, clients: int = CLIENTS) -> Load:
     """Load a service for so many seconds, from one thread on one core."""
-    command = ["wrk", "-t1", f"-c{clients}", f"-d{seconds}s", "--timeout", "20s", "-s", str(SCRIPT), address, "--", mode, *arguments]
+    command = ["wrk", "-t1", f"-c{clients}", f"-d{seconds}s", "--timeout", "20s", "-s", str(SCRIPT), address, "--", mode]
+    environment = {**os.environ, "LOAD_MODE": mode}
     done = subprocess.run(
-        pinned(command, core), capture_output=True, text=True, check=False, env={**os.environ, "LOAD_MODE": mode}, timeout=seconds + 60
+        pinned([*command, *arguments], core),
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        timeout=seconds + 60,
     )
     if done.returncode:
         raise Unusable(f"wrk failed: {done.stderr.strip()[-500:]}")

@@ -70,7 +70,7 @@ def add_list(router: APIRouter, kind: Kind) -> None:
     model = kind.model
 
     @router.get(kind.path, dependencies=[may(f"{kind.name}.list")])
-    async def list_nodes(  # noqa: PLR0913  # one for each parameter of the contract
+    async def list_nodes(  # one for each parameter of the contract
         session: Reading,
         page: Annotated[int, Query(ge=1)] = 1,
         perPage: Annotated[int, Query(ge=1, le=1000)] = 25,  # noqa: N803  # the contract's name
@@ -103,7 +103,9 @@ def add_get(router: APIRouter, kind: Kind) -> None:
     """Serve one record."""
 
     @router.get(kind.path + "/{node}", dependencies=[may(f"{kind.name}.get")], response_model=kind.out)
-    async def get_node(session: Reading, node: int, response: Response, if_none_match: Annotated[str | None, Header()] = None) -> Any:
+    async def get_node(
+        session: Reading, node: int, response: Response, if_none_match: Annotated[str | None, Header()] = None
+    ) -> Any:
         record = await found(session, kind, node)
         if if_none_match == record.etag:
             return Response(status_code=304, headers={"ETag": record.etag})

@@ -12,22 +12,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.cases import CASES, FORUMS, Case
+from bench.document import DOCUMENT, KEPT, ROOT, told
 from bench.growth import Grow, grown
 from bench.machine import described
 from bench.over_http import Plan, measured, seeded
 from bench.plots import draw
 from bench.process import cores
 from bench.ratios import middle
-from bench.report import markdown, tables
+from bench.report import tables
 from bench.terminal import console, show, steps
 from bench.wrk import Unusable, missing
 
-ROOT: Final = Path(__file__).parent.parent
-DOCUMENT: Final = ROOT / "docs" / "benchmarks.md"
-KEPT: Final = ROOT / "docs" / "benchmarks"
-START: Final = "<!-- figures: start -->\n"
-END: Final = "<!-- figures: end -->"
-_PLANS: Final = {"quick": Plan(repetitions=1, seconds=1), "full": Plan(repetitions=5, seconds=2)}
+_PLANS: Final = {"quick": Plan(repetitions=1, seconds=1), "full": Plan(repetitions=7, seconds=1)}
 _GROWTHS: Final = {
     "quick": Grow(seconds=0.2, most={"sqlite": {"realistic": 100_000}}),
     "full": Grow(
@@ -58,7 +54,8 @@ def main() -> None:
             cases = [case for case in CASES if not given.only or case.name in given.only]
             figures["http"] = _over_http(folder, _PLANS[given.mode], cases)
         if given.part in {"all", "growth"} and not given.only:
-            figures["growth"] = _growth(folder, _GROWTHS[given.mode])
+            _have_wrk()
+            figures |= _growth(folder, _GROWTHS[given.mode])
     except Unusable as error:
         raise SystemExit(f"The benchmark cannot be used: {error}") from None
     show(tables(figures))
@@ -103,7 +100,7 @@ def _over_http(folder: Path, plan: Plan, cases: list[Case]) -> dict[str, Any]:
     return found
 
 
-def _growth(folder: Path, grow: Grow) -> list[dict[str, Any]]:
+def _growth(folder: Path, grow: Grow) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(dir=folder) as place, steps(len(grow.places)) as line:
         return grown(Path(place), grow, line)
 
@@ -113,15 +110,6 @@ def _keep(figures: dict[str, Any], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     figures["plots"] = draw(figures, folder)
     (folder / "figures.json").write_text(json.dumps(figures, indent=1) + "\n")
-
-
-def told(document: str, figures: dict[str, Any] | None) -> str:
-    """Put the measured part into the document."""
-    before, _, rest = document.partition(START)
-    _, end, after = rest.partition(END)
-    if not end:
-        raise SystemExit(f"{DOCUMENT.name} has no '{START.strip()}' and '{END}'.")
-    return f"{before}{START}\n{markdown(figures)}\n{END}{after}"
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ class Growth:
     bound: float
 
 
-_BY_PARENT: Final = ("filter by parent", "filter by parent, by place", "filter by parent, by place, page in the middle")
+_BY_PARENT: Final = ("filter by parent", "filter by parent, by place", "by parent and place, page in the middle")
 GROWTHS: Final = (
     Growth(("read one", "create at the end", "create in the middle", "move"), 1.3),
     Growth(("first page", "page in the middle", "last page", "page in the middle, by name", *_BY_PARENT), 3.0),

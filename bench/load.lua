@@ -42,7 +42,7 @@ local function mixed()
   return read_one()
 end
 
-local modes = { random = read_one, create = create, update = update, mixed = mixed }
+local modes = { random = read_one, pages = list_page, create = create, update = update, mixed = mixed }
 
 function init(args)
   mode, auth = args[1], "Bearer " .. args[2]

@@ -28,7 +28,7 @@ def tables(figures: Figures) -> list[Table]:
     over_http = figures.get("http", {})
     grown = by_operation(figures.get("growth", ()))
     found = [
-        Table("To reach", ("what", "bound", "measured", ""), (*_targets(over_http), *_growths(grown), *_memory(over_http))),
+        Table("To reach", ("what", "bound", "measured", ""), (*_targets(over_http), *_growths(grown), *_memory(figures))),
         Table(
             "Over HTTP", ("case", "req/s", "p50 ms", "p99 ms", "CPU µs", "MiB", "of the limit", "of the peer"), _cases(over_http)
         ),
@@ -61,7 +61,8 @@ def _machine(figures: Figures) -> str:
     return (
         f"Measured on {figures['date']} at commit {of['commit']} (`make bench`, {figures['mode']}): {of['cpu']}, {cores}, "
         f"governor {of['governor']}, {of['memory']}; {of['system']}, {of['kernel']}, {of['disk']}; {of['python']}, "
-        f"SQLite {of['sqlite']}; {packages}; wrk {of['wrk']}. Load average before the run: {of['load']}.{shared}\n"
+        f"SQLite {of['sqlite']}; {packages}; wrk {of['wrk']}. Load average before the run: {of['load']}.{shared} "
+        "Every repetition is in [figures.json](benchmarks/figures.json).\n"
     )
 
 
@@ -112,13 +113,15 @@ def _growths(grown: Grown) -> Iterator[tuple[str, ...]]:
                 yield what, f"≤ {growth.bound:g} ×", f"{value:.2f} ×", verdict(value, growth.bound, at_most=True)
 
 
-def _memory(over_http: Figures) -> Iterator[tuple[str, ...]]:
-    found = [(rep["memory"], case) for case, reps in over_http.items() for rep in reps[OURS]]
-    if found:
-        most, case = max(found)
-        bound, told = f"< {MEMORY // 2**20} MiB", f"{most / 2**20:.0f} MiB"
-        title = _TITLES.get(case, case)
-        yield f"memory of a worker, most: {title}", bound, told, verdict(most, MEMORY, at_most=True)
+def _memory(figures: Figures) -> Iterator[tuple[str, ...]]:
+    found = [(f"over {worker['forums']:,} forums", worker["memory"]) for worker in figures.get("workers", ())]
+    cases = [(rep["memory"], _TITLES.get(case, case)) for case, reps in figures.get("http", {}).items() for rep in reps[OURS]]
+    if cases:
+        most, case = max(cases)
+        found.append((f"most: {case}", most))
+    for what, memory in found:
+        bound, told = f"< {MEMORY // 2**20} MiB", f"{memory / 2**20:.0f} MiB"
+        yield f"memory of a worker, {what}", bound, told, verdict(memory, MEMORY, at_most=True)
 
 
 # --- over HTTP ----------------------------------------------------------------------------------------------------

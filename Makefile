@@ -61,7 +61,7 @@ screenshots: setup-dev browser ## take the screenshots of the README and the doc
 	@$(BIN)/python scripts/screenshots.py
 
 bench: $(VENV)/.bench ## measure it, in about 12 minutes; BENCH=quick takes two, BENCH='quick --only read-hot' less
-	@$(BIN)/python -m bench $(BENCH)
+	@$(BIN)/python -W 'ignore:XDG_RUNTIME_DIR is not set' -m bench $(BENCH)
 
 browser: ## see that the tests have a browser
 	@scripts/browser

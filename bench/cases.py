@@ -25,6 +25,7 @@ class Case:
     ids: tuple[int, int] = (1, FORUMS)
     status: int = 200
     key: Literal["good", "bad"] = "good"
+    clients: int = 32
 
     @property
     def probe(self) -> str:
@@ -38,7 +39,7 @@ CASES: Final = (
     Case("read-random-off", f"read one, random over {FORUMS:,}, cache off", "random", "hello", cached=False),
     Case("list-25", "list 25, hot", "fixed", "hello, as many bytes", path=_PATH),
     Case("list-25-off", "list 25, cache off", "fixed", "hello, as many bytes", cached=False, path=_PATH),
-    Case("list-1000", "list 1000, hot", "fixed", "hello, as many bytes", path=f"{_PATH}?perPage=1000"),
+    Case("list-1000", "list 1000, hot", "fixed", "hello, as many bytes", path=f"{_PATH}?perPage=1000", clients=4),
     Case("not-modified", "304 Not Modified", "fixed", "hello", path=_HOT, status=304),
     Case("mixed", "mixed: 95 reads, 5 writes", "mixed", None, ids=(1, 1000)),
     Case("create", "create", "create", "durable commits", ids=(1, 5000), status=201),

@@ -13,12 +13,15 @@ from typing import Final
 from bench.process import pinned
 
 SCRIPT: Final = Path(__file__).parent / "load.lua"
-CLIENTS: Final = 32
 _FIGURES: Final = re.compile(r"^FIGURES (\{.*\})$", re.MULTILINE)
 
 
 class Unusable(Exception):
     """A run whose figures must not be used; the text says why."""
+
+
+class Starved(Unusable):
+    """A run in which nothing was answered: not a wrong answer, but a machine that had no time for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ def parsed(output: str) -> Load:
         raise Unusable(f"wrk printed no figures: {output.strip()[-500:]}")
     load = Load(**json.loads(found[1]))
     if not load.requests:
-        raise Unusable("Nothing was answered.")
+        raise Starved("Nothing was answered.")
     return load
 
 
@@ -60,7 +63,7 @@ def judged(load: Load, *, refusals: bool, size: int | None) -> Load:
     return load
 
 
-def wrk(address: str, mode: str, arguments: Sequence[str], seconds: int, core: int, clients: int = CLIENTS) -> Load:
+def wrk(address: str, mode: str, arguments: Sequence[str], seconds: int, core: int, clients: int = 32) -> Load:
     """Load a service for so many seconds, from one thread on one core."""
     command = ["wrk", "-t1", f"-c{clients}", f"-d{seconds}s", "--timeout", "20s", "-s", str(SCRIPT), address, "--", mode]
     environment = {**os.environ, "LOAD_MODE": mode}

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bench.wrk import Load, Unusable, judged, parsed
+from bench.wrk import Load, Starved, Unusable, judged, parsed
 
 _LOAD = Load(requests=1000, seconds=2.0, bytes=500_000, p50=900.0, p99=2100.0, refused=0, broken=0)
 _OUTPUT = """Running 2s test @ http://127.0.0.1:8000
@@ -19,10 +19,14 @@ def test_the_line_of_figures_is_read_out_of_what_wrk_prints() -> None:
     assert parsed(_OUTPUT) == _LOAD
 
 
-@pytest.mark.parametrize("output", ["unable to connect", _OUTPUT.replace('"requests": 1000', '"requests": 0')])
-def test_a_run_without_figures_or_answers_is_refused(output: str) -> None:
-    with pytest.raises(Unusable):
-        parsed(output)
+def test_a_run_without_figures_is_refused() -> None:
+    with pytest.raises(Unusable, match="unable to connect"):
+        parsed("unable to connect")
+
+
+def test_a_run_without_answers_is_starved() -> None:
+    with pytest.raises(Starved):
+        parsed(_OUTPUT.replace('"requests": 1000', '"requests": 0'))
 
 
 def test_good_answers_pass() -> None:

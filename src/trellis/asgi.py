@@ -71,6 +71,7 @@ class Roof:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
+                self.gate.store.listen()
                 self.rest.books.start()
                 if self.outgoing is not None:
                     self.outgoing.start()

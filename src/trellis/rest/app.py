@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from trellis.core.gate import Answer, Gate
-from trellis.core.keyring import Bearer, Keyring
+from trellis.core.keyring import Bearer, Keyring, Proof, prove
 from trellis.core.operation import Access, Call, Operation
 from trellis.core.route import Route, routes
 from trellis.core.secret import redacted
@@ -35,7 +35,6 @@ from trellis.rest.log import Bookkeeper
 from trellis.rest.reference import Reference
 from trellis.settings import Settings
 from trellis.store.journal import Request
-from trellis.store.transaction import Transaction
 
 log = logging.getLogger(__name__)
 
@@ -196,7 +195,7 @@ class Rest:
         """Answer a reading operation, from memory where the data are still those that were answered from."""
         scope = exchange.scope
         shared = route.operation.access is Access.GRANTED and not (self.settings.key_in_url and b"key=" in scope["query_string"])
-        version = self._version if shared else None
+        version = self._data_version() if shared else None
         name = (exchange.path, scope["query_string"], exchange.headers.get(b"host"), scope.get("scheme"))
         kept = self.answers.find(version, name) if self.answers is not None and version is not None else None
         if kept is None:
@@ -220,28 +219,28 @@ class Rest:
     async def _identify(self, exchange: Exchange) -> Bearer:
         query: bytes = exchange.scope["query_string"]
         presented = presented_key(exchange.headers, query, in_url=self.settings.key_in_url)
+        address, now, version = exchange.address, self.gate.now(), self._data_version()
         try:
-            if self.gate.store.in_place:
-                return self._judge(presented, exchange.address)
-            return await asyncio.to_thread(self._judge, presented, exchange.address)
+            if (bearer := self.keyring.recall(presented, address, now, version)) is not None:
+                return bearer
+            in_place = self.gate.store.in_place
+            proof = self._prove(presented, now) if in_place else await asyncio.to_thread(self._prove, presented, now)
+            return self.keyring.admit(proof, presented, address, now, version)
         except Refused as refused:
             if refused.message == "INVALID_API_KEY":
                 await self.throttle.count_bad_key(exchange.address)
             raise
 
-    def _judge(self, presented: str, address: str) -> Bearer:
-        now = self.gate.now()
-        return self.gate.store.look(lambda tx: self.keyring.judge(tx, presented, address, now, self._data_version(tx)))
+    def _prove(self, presented: str, now: str) -> Proof:
+        return self.gate.store.look(lambda tx: prove(tx, presented, now))
 
-    def _data_version(self, tx: Transaction) -> int | None:
+    def _data_version(self) -> int | None:
         """Give the data version, asked for once per turn of the event loop.
 
         That is exact: the bytes of a request that is handled in this turn came after every commit that its sender knew of.
         """
-        if not tx.sqlite:
-            return None
         if self._version is None:
-            self._version = tx.version()
+            self._version = self.gate.store.data_version()
             asyncio.get_running_loop().call_soon(self._forget_version)
         return self._version
 

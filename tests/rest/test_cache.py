@@ -1,25 +1,9 @@
 """Answers kept in memory: never stale, never another's, never more than there is room for."""
 
-import random
-from collections.abc import Iterator
-
-import pytest
-
-from tests.caller import Caller
-from tests.cast import MakeKey, Run
+from tests.cast import MakeKey
 from tests.doors import MakeCaller
-from trellis.asgi import Roof
 from trellis.rest.cache import Answers, Kept
 from trellis.settings import Settings
-
-_PATHS = (
-    "/forums/forums",
-    "/forums/forums?perPage=3&page=2",
-    "/forums/forums?parentId=root&sortBy=position",
-    "/forums/forums?search=e",
-    "/calendar/calendar",
-    "/core/groups",
-)
 
 
 def kept(size: int) -> Kept:
@@ -61,38 +45,6 @@ def test_an_answer_that_would_fill_the_room_alone_is_not_kept() -> None:
     answers.find(1, ())
     answers.keep(1, ("a",), kept(19_000))
     assert answers.find(1, ("a",)) is None
-
-
-@pytest.fixture
-def elsewhere(settings: Settings, key: MakeKey) -> Iterator[Caller]:
-    """The API over the same database with connections of its own, as another process has it."""
-    door = Caller(Roof(settings), key("*", name="Elsewhere"))
-    yield door
-    door.close()
-    door.roof.gate.store.close()
-
-
-def test_no_answer_is_stale_whoever_writes(caller: MakeCaller, elsewhere: Caller, run: Run) -> None:
-    """Two doors over one database; each answer is compared with that of a door that keeps none."""
-    one, other, plain = caller(), elsewhere, caller(answer_cache=0)
-    parents = [run("forums.create", name=f"Forum {number}")["id"] for number in range(5)]
-    chance = random.Random(4)  # noqa: S311  # the same walk every time
-    for step in range(120):
-        if chance.random() < 0.3:
-            writer = chance.choice((one, other, plain))
-            forum = chance.choice(parents)
-            assert (
-                writer.post(
-                    f"/forums/forums/{forum}", json={"name": f"Renamed {step}", "position": chance.randrange(5)}
-                ).status_code
-                == 200
-            )
-        path = chance.choice((*_PATHS, f"/forums/forums/{chance.choice(parents)}"))
-        for door in (one, other):
-            answer, truth = door.get(path), plain.get(path)
-            assert answer.content == truth.content
-            assert answer.headers["etag"] == truth.headers["etag"]
-            assert answer.headers.get("link") == truth.headers.get("link")
 
 
 def test_what_is_kept_is_not_given_to_a_key_without_the_grant(caller: MakeCaller, key: MakeKey) -> None:

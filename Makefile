@@ -3,6 +3,7 @@
 PYTHON ?= python3
 PORT ?= 8000
 VENV := .venv
+BENCH ?= full
 BIN := $(VENV)/bin
 NODE := tests/clients/node_modules
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet --quiet
@@ -10,7 +11,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-in
 	--custom-compile-command 'make lock'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev serve test lint types layers format lock snapshot screenshots browser clean
+.PHONY: help setup setup-dev serve test lint types layers format lock snapshot screenshots bench browser clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +50,7 @@ lock: setup-dev ## pin the newest dependencies in requirements/
 	@echo "Resolving the dependencies …"
 	@$(LOCK) --upgrade --group dev pyproject.toml --output-file requirements/dev.txt
 	@$(LOCK) --upgrade --group build --constraints requirements/dev.txt pyproject.toml --output-file requirements/runtime.txt
+	@$(LOCK) --upgrade --group bench --constraints requirements/dev.txt pyproject.toml --output-file requirements/bench.txt
 
 snapshot: setup ## write docs/openapi.json
 	@mkdir -p docs
@@ -57,6 +59,9 @@ snapshot: setup ## write docs/openapi.json
 
 screenshots: setup-dev browser ## take the screenshots of the README and the docs
 	@$(BIN)/python scripts/screenshots.py
+
+bench: $(VENV)/.bench ## measure it, in about 12 minutes; BENCH=quick takes two, BENCH='quick --only read-hot' less
+	@$(BIN)/python -W 'ignore:XDG_RUNTIME_DIR is not set' -m bench $(BENCH)
 
 browser: ## see that the tests have a browser
 	@scripts/browser
@@ -85,6 +90,11 @@ $(VENV)/.runtime: requirements/runtime.txt pyproject.toml | $(BIN)/python
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.runtime
 	@echo "Installing the pinned development tools into .venv …"
 	@$(PIP) install --require-hashes --requirement requirements/dev.txt
+	@touch $@
+
+$(VENV)/.bench: requirements/bench.txt $(VENV)/.runtime
+	@echo "Installing the pinned peers and plotting library of the benchmark into .venv …"
+	@$(PIP) install --require-hashes --requirement requirements/bench.txt
 	@touch $@
 
 # What the tests take from npm, with the npm of .venv: the client generator, and axe-core for the pages.

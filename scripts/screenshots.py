@@ -1,20 +1,26 @@
-"""Take the screenshots of the README and the docs: a fresh sample community, some traffic, and the main pages."""
+"""Take the screenshots of the README and the docs: a fresh sample community, some traffic, and the main pages.
 
+With names behind it, such as `webhooks delivery`, it takes only those.
+"""
+
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Final
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 ROOT: Final = Path(__file__).parent.parent
 FOLDER: Final = ROOT / "docs" / "screenshots"
@@ -27,6 +33,11 @@ PAGES: Final = {
     "requests": ("/admin/requests", "light"),
     "events": ("/admin/events", "light"),
     "reference": ("/api/docs", "light"),
+}
+# Taken behind the others, since events are made for them.
+HOOK_PAGES: Final = {
+    "webhooks": ("/admin/webhooks", "light"),
+    "delivery": ("/admin/deliveries/1", "dark"),
 }
 _ARGUMENTS: Final = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking")
 _READS: Final = (
@@ -45,6 +56,7 @@ def service(folder: Path) -> Iterator[tuple[str, str, str, str]]:
     output = folder / "output"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TRELLIS_")}
     environment["TRELLIS_DATABASE_URL"] = f"sqlite:///{folder}/trellis.db"
+    environment["TRELLIS_WEBHOOK_ALLOW"] = "127.0.0.1,::1"
     with output.open("w") as out:
         command = [sys.executable, "-m", "trellis", "serve", "--demo", "--port", "0"]
         process = subprocess.Popen(command, cwd=folder, env=environment, stdout=out)
@@ -79,19 +91,63 @@ def traffic(address: str, key: str) -> None:
     time.sleep(2)  # until the request log is written
 
 
-def take(browser: Browser, address: str, login: str, password: str) -> None:
+def sign_in(page: Page, login: str, password: str) -> None:
+    """Sign in by the form."""
+    page.goto("/admin/sign-in")
+    page.get_by_label("Login").fill(login)
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("heading", name="Overview").wait_for()
+
+
+class _Receiver(BaseHTTPRequestHandler):
+    """Answers webhooks: one path is up, one is down, one is gone."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        answers = {"/search": (200, b"indexed"), "/chat": (503, b"Down for maintenance. Back at six."), "/app": (410, b"Gone.")}
+        status, body = answers[self.path]
+        self.send_response(status)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the standard library's name
+        del format, args
+
+
+def hooks(address: str, key: str) -> None:
+    """Make webhooks that get through, fail and are gone, and let something happen."""
+    server = HTTPServer(("127.0.0.1", 0), _Receiver)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+
+    def post(path: str, **body: object) -> None:
+        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        request = urllib.request.Request(f"{address}/api/{path}", json.dumps(body).encode(), headers)  # noqa: S310  # our own
+        urllib.request.urlopen(request, timeout=10).close()  # noqa: S310  # our own
+
+    url = f"http://localhost:{server.server_port}"
+    post("core/webhooks", url=f"{url}/search", events=["forum.*", "category.*"], description="Search index")
+    post("core/webhooks", url=f"{url}/chat", events=["calendar.created"], description="Announcements in the chat")
+    post("core/webhooks", url=f"{url}/app", events=["category.created"], description="Mobile app")
+    post("core/webhooks", url="https://archive.example/trellis", events=["*"], description="Archive", enabled=False)
+    post("calendar/calendar", name="Star parties")
+    time.sleep(8)  # until the first delivery, that of the chat, has failed twice
+    post("forums/forums", name="Meteor showers")
+    post("downloads/category", name="Posters")
+    time.sleep(3)
+    server.shutdown()
+
+
+def take(browser: Browser, address: str, login: str, password: str, pages: Mapping[str, tuple[str, str]]) -> None:
     """Sign in, and take each page."""
-    for theme in sorted({theme for _, theme in PAGES.values()}):
+    for theme in sorted({theme for _, theme in pages.values()}):
         context = browser.new_context(
             base_url=address, viewport={"width": 1280, "height": 860}, color_scheme="light" if theme == "light" else "dark"
         )
         page = context.new_page()
-        page.goto("/admin/sign-in")
-        page.get_by_label("Login").fill(login)
-        page.get_by_label("Password").fill(password)
-        page.get_by_role("button", name="Sign in").click()
-        page.get_by_role("heading", name="Overview").wait_for()
-        for name, path in ((name, path) for name, (path, wanted) in PAGES.items() if wanted == theme):
+        sign_in(page, login, password)
+        for name, path in ((name, path) for name, (path, wanted) in pages.items() if wanted == theme):
             page.goto(path)
             if "/confirm-password" in page.url:
                 page.get_by_label("Password of").fill(password)
@@ -100,6 +156,21 @@ def take(browser: Browser, address: str, login: str, password: str) -> None:
             page.screenshot(path=FOLDER / f"{name}.png")
             print(f"docs/screenshots/{name}.png", flush=True)
         context.close()
+
+
+def take_undo(browser: Browser, address: str, login: str, password: str) -> None:
+    """Delete a forum with all below it, and take the page that would undo it. It comes last: the forums are fewer then."""
+    context = browser.new_context(base_url=address, viewport={"width": 1280, "height": 860}, color_scheme="light")
+    page = context.new_page()
+    sign_in(page, login, password)
+    page.goto("/admin/forums/1/delete")
+    page.get_by_role("radio", name="Delete them too").check()
+    page.locator("button[value=delete]").click()
+    page.locator(".flash").get_by_role("link", name="Undo").click()
+    page.wait_for_load_state("networkidle")
+    page.screenshot(path=FOLDER / "undo.png")
+    print("docs/screenshots/undo.png", flush=True)
+    context.close()
 
 
 def main() -> None:
@@ -115,7 +186,13 @@ def main() -> None:
     ):
         traffic(address, key)
         browser = tool.chromium.launch(executable_path=browser_path, args=list(_ARGUMENTS))
-        take(browser, address, login, password)
+        wanted = set(sys.argv[1:]) or {*PAGES, *HOOK_PAGES, "undo"}
+        take(browser, address, login, password, {name: page for name, page in PAGES.items() if name in wanted})
+        if wanted & set(HOOK_PAGES):
+            hooks(address, key)
+            take(browser, address, login, password, {name: page for name, page in HOOK_PAGES.items() if name in wanted})
+        if "undo" in wanted:
+            take_undo(browser, address, login, password)
         browser.close()
 
 

@@ -1,7 +1,7 @@
 """The fixtures of the panel's tests: a browser without a screen or scripts for the quick ones, Chromium for the others."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from html import unescape
@@ -14,7 +14,8 @@ from playwright.sync_api import Browser
 from starlette.testclient import TestClient
 
 from tests.admin.browser import chromium
-from tests.cast import Run
+from tests.admin.drawn import form
+from tests.cast import Events, Run
 from tests.service import Service
 from trellis.admin.app import Panel
 from trellis.core import admins
@@ -23,6 +24,7 @@ from trellis.settings import Settings
 
 PASSWORD: Final = "correct horse battery"
 LOGIN: Final = "mira@example.com"
+Doing = Callable[..., int]
 
 
 @dataclass
@@ -103,6 +105,22 @@ def admin(visitor: MakeVisitor, mira: int) -> Visitor:
     signed_in = visitor()
     assert signed_in.sign_in().status_code == 303
     return signed_in
+
+
+@pytest.fixture
+def do(run: Run, events: Events) -> Doing:
+    """Run a write as the terminal, and give the number of its event."""
+
+    def doing(operation: str, target: int | None = None, /, **raw: Any) -> int:
+        run(operation, target, **raw)
+        return int(events()[-1]["seq"])
+
+    return doing
+
+
+def undo(admin: Visitor, seq: int, **changes: str) -> Any:
+    """Open the page that undoes an event, and press its button."""
+    return admin.post(f"/events/{seq}/undo", form(admin.get(f"/events/{seq}/undo"), "/undo").filled(_do="undo", **changes))
 
 
 @pytest.fixture

@@ -73,4 +73,5 @@ def hook(run: Run, receiver: Receiver) -> dict[str, Any]:
 
 def deliveries(run: Run, **filters: Any) -> list[dict[str, Any]]:
     """Give the deliveries of webhook 1, the oldest first."""
-    return list(reversed(run("webhooks.deliveries", 1, perPage=1000, **filters)["results"]))
+    listed = run("deliveries.list", webhook=1, limit=1000, **filters)["results"]
+    return [dict(run("deliveries.get", one["id"])) for one in reversed(listed)]

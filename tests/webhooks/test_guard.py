@@ -32,7 +32,7 @@ class Names:
 
 
 def attempts(run: Run) -> list[dict[str, Any]]:
-    return [attempt for one in reversed(run("webhooks.deliveries", 1)["results"]) for attempt in one["attempts"]]
+    return [attempt for one in reversed(run("deliveries.list", webhook=1)["results"]) for attempt in one["attempts"]]
 
 
 @sqlite

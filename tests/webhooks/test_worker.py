@@ -96,7 +96,7 @@ def test_a_worker_that_was_taken_for_dead_writes_nothing(
     with caplog.at_level(logging.WARNING, logger="trellis"):
         work_off()
     assert "taken over" in caplog.text
-    assert run("webhooks.deliveries", 1)["results"] == []
+    assert run("deliveries.list")["results"] == []
     hold(gate, None)
     receiver.answer = answering(200)
     work_off()
@@ -219,7 +219,7 @@ def test_the_log_is_purged_by_age_and_by_number_and_with_its_webhook(
         clock.move(days=1)
 
     def left() -> int:
-        return int(run("webhooks.deliveries", 1)["totalResults"])
+        return len(run("deliveries.list", webhook=1)["results"])
 
     clock.move(days=28, hours=1)
     asyncio.run(purge(gate))
@@ -233,7 +233,7 @@ def test_the_log_is_purged_by_age_and_by_number_and_with_its_webhook(
     run("webhooks.delete", 1)
     asyncio.run(purge(gate))
     with gate.store.reading() as tx:
-        assert deliveries.page(tx, {}, None, 10, 0)[0] == 0
+        assert deliveries.search(tx, {}, 10).found == []
 
 
 async def purge(gate: Gate) -> None:
@@ -272,7 +272,7 @@ def test_a_worker_that_ends_waits_a_little_for_what_is_under_way(gate: Gate, run
         run("webhooks.create", url=server.url, events=["*"])
         run("forums.create", name="News")
         asyncio.run(scene())
-    assert run("webhooks.deliveries", 1)["results"][0]["state"] == "delivered"
+    assert run("deliveries.list")["results"][0]["state"] == "delivered"
     assert holder(gate) is None
 
 
@@ -312,6 +312,6 @@ def test_a_secret_that_is_lost_is_told_in_the_log(settings: Settings, run: Run, 
     run("forums.create", name="News")
     asyncio.run(deliver(Worker(gate)))
     gate.store.close()
-    (attempt,) = run("webhooks.deliveries", 1)["results"][0]["attempts"]
+    (attempt,) = run("deliveries.list")["results"][0]["attempts"]
     assert "TRELLIS_WEBHOOK_KEY" in attempt["error"]
     assert receiver.received == []

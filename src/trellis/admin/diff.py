@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from typing import Any, Final
 
 from trellis.core.kind import NodeKind
-from trellis.core.values import EVERYONE, Groups
+from trellis.core.values import EVERYONE
 
 _LONG: Final = 60  # characters from which on a text is compared word by word
 _MOST_WORDS: Final = 3000  # beyond, comparing takes too long
@@ -40,10 +40,16 @@ class Change:
 def changes(event: Mapping[str, Any], kinds: Iterable[NodeKind], groups: Mapping[int, str]) -> tuple[Change, ...]:
     """Give what an event has changed, in the order of the record. `groups` are the names of groups by id."""
     kind = next((kind for kind in kinds if kind.name == event["resource"]), None)
-    audiences = {f.name for f in kind.fields if isinstance(f.type, Groups)} if kind else set()
-    before, after = event["before"] or {}, event["after"] or {}
+    return contrast(told(event), event["before"] or {}, event["after"] or {}, kind, groups)
+
+
+def contrast(
+    names: Iterable[str], before: Mapping[str, Any], after: Mapping[str, Any], kind: NodeKind | None, groups: Mapping[int, str]
+) -> tuple[Change, ...]:
+    """Give how two states of a record differ in some members. One that neither has is secret."""
+    audiences = {f.name for f in kind.group_fields} if kind else set()
     found: list[Change] = []
-    for name in told(event):
+    for name in names:
         if name not in before and name not in after:
             found.append(Change(_label(name)))
         else:

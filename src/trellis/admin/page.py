@@ -249,10 +249,11 @@ class Visit:
         """Answer a script."""
         return Response(orjson.dumps(value), status, media_type="application/json")
 
-    def redirect(self, path: str, said: str = "", tone: str = "good") -> Response:
-        """Go to another page of the panel, and say there what happened. Tones: good, note, bad."""
+    def redirect(self, path: str, said: str = "", tone: str = "good", undo: int | None = None) -> Response:
+        """Go to another page of the panel, and say there what happened. Tones: good, note, bad; `undo` is an event to take back."""
         if said:
-            text = base64.urlsafe_b64encode(orjson.dumps({"text": said[:1000], "tone": tone})).decode()
+            told = {"text": said[:1000], "tone": tone} | ({} if undo is None else {"undo": str(undo)})
+            text = base64.urlsafe_b64encode(orjson.dumps(told)).decode()
             self.cookies.append(("flash", f"{text}.{seal(self.token, text)}", 60))
         return RedirectResponse(PREFIX + path, 303)
 

@@ -50,6 +50,7 @@ def menu(kinds: tuple[NodeKind, ...]) -> tuple[tuple[str, tuple[Entry, ...]], ..
             (
                 Entry("keys", "API keys", f"{PREFIX}/keys", "key"),
                 Entry("requests", "Requests", f"{PREFIX}/requests", "requests"),
+                Entry("webhooks", "Webhooks", f"{PREFIX}/webhooks", "webhooks"),
                 Entry("reference", "API reference", "/api/docs", "reference"),
             ),
         ),

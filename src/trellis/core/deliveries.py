@@ -3,10 +3,9 @@
 import secrets
 from typing import Any, Final
 
-from trellis.core.message import TEST, message_of, test_message
+from trellis.core.message import TEST, headers_of, message_of, test_message
 from trellis.core.operation import Act, Operation, Outcome
-from trellis.core.page import PAGING, PER_PAGE, page_of
-from trellis.core.values import Choice, Field, Moment, NodeId
+from trellis.core.values import Choice, Field, Integer, Moment, NodeId, Text, invalid_id
 from trellis.core.webhooks import found
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.store import deliveries
@@ -14,33 +13,55 @@ from trellis.store.deliveries import Attempt, Delivery
 from trellis.store.journal import Event
 from trellis.store.webhooks import Webhook
 
-_MISSING: Final = {"test": "1T107/A", "redeliver": "1T107/B", "deliveries": "1T107/C", "delivery": "1T107/D"}
-_STATES: Final = {
+_MISSING: Final = {"test": "1T107/A", "redeliver": "1T107/B", "get": "1T107/C", "delivery": "1T107/D"}
+_HIDDEN: Final = "v1,[hidden]"  # a signature, for readers: it was made with the secret
+STATES: Final = {
     "waiting": "To be sent, or to be sent again.",
     "delivered": "Answered with success.",
     "failed": "Given up after the last attempt.",
 }
-_LISTED: Final = (
-    *PAGING,
-    Field("state", Choice(_STATES), "Only those in this state."),
-    Field("since", Moment(), "Only those made at or after this moment."),
-    Field("delivery", NodeId(), "Only the one with this id."),
+FILTERS: Final = (
+    Field("webhook", NodeId(nullable=True), "Only those to the webhook with this id."),
+    Field("state", Choice(STATES), "Only those in this state."),
+    Field("type", Text(100), "Only those that tell of this, such as forum.created."),
+    Field("event", NodeId(nullable=True), "Only those of the event with this number."),
+    Field("from", Moment(nullable=True), "Only those made at or after this moment."),
+    Field("to", Moment(nullable=True), "Only those made before this moment."),
 )
-_AGAIN: Final = (
-    Field("delivery", NodeId(), "The delivery to send again."),
-    Field("failedSince", Moment(), "Send again all that failed at or after this moment, or still wait for another attempt."),
+_PAGE: Final = (
+    Field("limit", Integer(1, 1000), "How many at most.", default=50),
+    Field("before", NodeId(nullable=True), "Where to go on: the `next` of the list before."),
 )
+_COLUMNS: Final = {
+    "webhook": "webhook_id",
+    "state": "state",
+    "type": "type",
+    "event": "seq",
+    "from": "since",
+    "to": "until",
+}
+FAILED_SINCE: Final = Field(
+    "failedSince", Moment(), "Send again all that failed at or after this moment, or still wait for another attempt."
+)
+_AGAIN: Final = (Field("delivery", NodeId(), "The delivery to send again."), FAILED_SINCE)
 
 
 def operations() -> tuple[Operation, ...]:
     """Give the operations on what was sent. All are for the panel and the terminal."""
     return (
         Operation(
-            name="webhooks.deliveries",
-            summary="List a webhook's deliveries",
-            doc="What was sent to a webhook, the newest first: the request, and each attempt with its answer and its time.",
+            name="deliveries.list",
+            summary="Search the deliveries of webhooks",
+            doc="What was sent to webhooks, the newest first, with each attempt. A search that would take long ends early and "
+            "says from where to go on.",
             run=_list,
-            fields=_LISTED,
+            fields=FILTERS + _PAGE,
+        ),
+        Operation(
+            name="deliveries.get",
+            summary="Get a delivery",
+            doc="One delivery: what was sent, and each attempt with its answer and its time. Never a signature.",
+            run=_get,
             has_target=True,
         ),
         Operation(
@@ -64,20 +85,36 @@ def operations() -> tuple[Operation, ...]:
 
 
 def _list(act: Act) -> Outcome:
-    webhook = found(act, _MISSING["deliveries"])
+    given = act.given
+    given.demand()
+    filters: dict[str, Any] = {ours: given.get(name) for name, ours in _COLUMNS.items() if given.get(name)}
+    result = deliveries.search(act.tx, filters, given.get("limit", 50), given.get("before"))
+    attempts = deliveries.attempts_of(act.tx, (one.id for one in result.found), answers=False)
+    results = [written(one) | {"attempts": [_told(a) for a in attempts.get(one.id, [])]} for one in result.found]
+    return Outcome({"results": results, "next": result.next, "complete": result.patient})
+
+
+def _told(attempt: Attempt) -> dict[str, Any]:
+    return {name: value for name, value in attempt._asdict().items() if name != "answer"}
+
+
+def _get(act: Act) -> Outcome:
     act.given.demand()
-    page, per_page = act.given.get("page", 1), act.given.get("perPage", PER_PAGE)
-    filters: dict[str, Any] = {"webhook_id": webhook.id}
-    filters |= {column: act.given.get(name) for name, column in (("state", "state"), ("delivery", "id")) if name in act.given}
-    total, listed = deliveries.page(act.tx, filters, act.given.get("since"), per_page, (page - 1) * per_page)
-    attempts = deliveries.attempts_of(act.tx, (one.id for one in listed))
-    events = deliveries.events_of(act.tx, (one.seq for one in listed if one.seq is not None))
-    results = [written(one, attempts.get(one.id, []), events.get(one.seq or 0)) for one in listed]
-    return Outcome(page_of(results, total, page, per_page))
+    delivery = deliveries.find(act.tx, act.call.target or 0)
+    if delivery is None:
+        raise invalid_id("delivery", act.call.target, _MISSING["get"])
+    attempts = deliveries.attempts_of(act.tx, (delivery.id,)).get(delivery.id, [])
+    events = deliveries.events_of(act.tx, () if delivery.seq is None else (delivery.seq,))
+    more = {
+        "headers": headers_of(delivery.message, attempts[-1].at, _HIDDEN) if attempts else None,
+        "request": content(delivery, events.get(delivery.seq or 0)),
+        "attempts": [attempt._asdict() for attempt in attempts],
+    }
+    return Outcome(written(delivery) | more)
 
 
-def written(delivery: Delivery, attempts: list[Attempt], event: Event | None) -> dict[str, Any]:
-    """Write a delivery for a reader. `request` is None where the event is no longer kept."""
+def written(delivery: Delivery) -> dict[str, Any]:
+    """Write a delivery for a reader, without what was sent and what was answered."""
     return {
         "id": delivery.id,
         "webhookId": delivery.webhook_id,
@@ -87,8 +124,6 @@ def written(delivery: Delivery, attempts: list[Attempt], event: Event | None) ->
         "state": delivery.state,
         "nextAttemptAt": delivery.due_at if delivery.state == "waiting" else None,
         "createdAt": delivery.created_at,
-        "request": content(delivery, event),
-        "attempts": [attempt._asdict() for attempt in attempts],
     }
 
 
@@ -125,7 +160,7 @@ def _test(act: Act) -> Outcome:
         attempted_at=None,
     )
     delivery.id = deliveries.insert(act.tx, delivery)
-    after = written(delivery, [], None)
+    after = written(delivery)
     return Outcome(after, webhook.id, after=after)
 
 

@@ -1,5 +1,6 @@
 """What a webhook carries: the message about an event, the same bytes under the same id however often it is sent."""
 
+from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -30,3 +31,13 @@ def test_message(webhook: int, at: str) -> dict[str, Any]:
 def body_of(message: dict[str, Any]) -> bytes:
     """Write a message as it is sent."""
     return encode(message)
+
+
+def timestamp_of(at: str) -> int:
+    """Give the moment of an attempt as its webhook-timestamp: seconds since 1970."""
+    return int(datetime.fromisoformat(at).timestamp())
+
+
+def headers_of(message: str, at: str, signature: str) -> dict[str, str]:
+    """Write what Standard Webhooks puts into the headers of an attempt."""
+    return {"webhook-id": message, "webhook-timestamp": str(timestamp_of(at)), "webhook-signature": signature}

@@ -1,4 +1,4 @@
-"""The overview: how much there is, what was asked of the API in the last day, and which keys want looking at."""
+"""The overview: how much there is, what was asked of the API in the last day, and which keys and webhooks want looking at."""
 
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -6,7 +6,8 @@ from typing import Any, Final
 from trellis.core.keys import written
 from trellis.core.operation import Act, Operation, Outcome
 from trellis.core.values import moment
-from trellis.store import overview
+from trellis.core.webhooks import written as webhook_written
+from trellis.store import overview, webhooks
 
 HOURS: Final = 24
 _SOON: Final = timedelta(days=30)
@@ -21,7 +22,8 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             "overview.get",
             "Look at everything at once",
-            "Counts of nodes, requests of the last 24 hours by hour and class of status, and keys that want looking at.",
+            "Counts of nodes, requests of the last 24 hours by hour and class of status, and the keys and webhooks that want "
+            "looking at.",
             _get,
         ),
     )
@@ -33,6 +35,7 @@ def _get(act: Act) -> Outcome:
     counted = overview.totals(act.tx)
     expiring, soon = overview.expiring(act.tx, act.now, moment(now + _SOON), _FEW)
     idle, unused = overview.unused(act.tx, act.now, moment(now - _UNUSED), _FEW)
+    failing = webhooks.failing(act.tx)
     return Outcome(
         {
             "nodes": {kind.name: counted.get(kind.name, 0) for kind in act.world.kinds},
@@ -40,6 +43,8 @@ def _get(act: Act) -> Outcome:
             "keys": overview.keys_in_use(act.tx, act.now),
             "expiring": {"count": expiring, "keys": [written(key, act.now) for key in soon]},
             "unused": {"count": idle, "keys": [written(key, act.now) for key in unused]},
+            "webhooks": webhooks.count(act.tx),
+            "failing": {"count": len(failing), "webhooks": [webhook_written(one, act.now) for one in failing[:_FEW]]},
         }
     )
 

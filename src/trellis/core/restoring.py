@@ -147,6 +147,12 @@ def without_lost(kind: NodeKind, node: Node, groups: AbstractSet[int]) -> tuple[
     return node, lost
 
 
+def places_of(kind: NodeKind, node: Node, group: int) -> list[str]:
+    """Name the lists of a node that hold a group: options of its permissions, and fields."""
+    lists = {**node.permissions, **{f.name: node.fields.get(f.name) for f in kind.group_fields}}
+    return [name for name, who in lists.items() if isinstance(who, list) and group in who]
+
+
 def _without_lost_groups(kind: NodeKind, act: Act, node: Node, groups: AbstractSet[int]) -> set[int]:
     mended, lost = without_lost(kind, node, groups)
     if lost:

@@ -1,6 +1,6 @@
 """Undo: the operations that take back an event, and the judgement whether it can be taken back."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -120,14 +120,20 @@ def _restore(kind: NodeKind, act: Act) -> Outcome:
 
 
 def _not_undone_yet(act: Act, event: Event) -> None:
-    if (by := _undone_by(act.tx, event.seq)) is not None:
+    if (by := undone(act.tx, (event.seq,)).get(event.seq)) is not None:
         raise Refused("NOT_RESTORABLE", f"Event {event.seq} was undone already, by event {by}.", facts={"undoneBy": by})
 
 
-def _undone_by(tx: Transaction, seq: int) -> int | None:
-    """Give the event that took another back; None if none did, or if that was taken back in its turn."""
-    by = journal.undoer(tx, seq)
-    return None if by is None or _undone_by(tx, by) is not None else by
+def undone(tx: Transaction, seqs: Collection[int]) -> dict[int, int]:
+    """Give, for each of some events that are undone, the event that did it. One whose undoing was undone stands again."""
+    lines: list[dict[int, int]] = []
+    while last := journal.undoers(tx, seqs):
+        lines.append(last)
+        seqs = last.values()
+    found: dict[int, int] = {}
+    for last in reversed(lines):
+        found = {seq: by for seq, by in last.items() if by not in found}
+    return found
 
 
 def _whole(act: Act, event: Event) -> list[Snapshot]:

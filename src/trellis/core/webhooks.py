@@ -1,6 +1,6 @@
 """Webhooks: the operations that make, change, list, try and delete the endpoints which are told of events."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from difflib import get_close_matches
@@ -12,7 +12,7 @@ from trellis.core.kind import NodeKind
 from trellis.core.operation import Access, Act, Operation, Outcome
 from trellis.core.page import PAGING, PER_PAGE, page_of
 from trellis.core.values import Field, Given, Integer, Text, invalid_id, moment, required
-from trellis.core.version import expect
+from trellis.core.version import encode, expect, version_of
 from trellis.core.webhook_fields import RECORD, SECRET, SETTINGS, SKIP
 from trellis.core.webhook_secret import new_kept, shown
 from trellis.errors import Fault, Refused, refuse_faults
@@ -26,7 +26,7 @@ PATH: Final = "/core/webhooks"
 MISSING: Final = {"get": "1T107/4", "update": "1T107/5", "delete": "1T107/6", "rotate": "1T107/7", "disable": "1T107/8"}
 
 
-_OVERLAP: Final = Field(
+OVERLAP: Final = Field(
     "overlapHours",
     Integer(0, 168),
     "For how many hours messages are signed with the old secret too.",
@@ -65,7 +65,7 @@ def operations() -> tuple[Operation, ...]:
             summary="Rotate a webhook's secret",
             doc="Makes a new secret and shows it, once. Meanwhile messages carry a signature with each of the two.",
             run=_rotate,
-            fields=(_OVERLAP,),
+            fields=(OVERLAP,),
             writes=True,
             has_target=True,
         ),
@@ -131,6 +131,16 @@ def wants(patterns: Iterable[str], event_type: str) -> bool:
     """Say whether an endpoint that wants these events wants this one."""
     every = f"{event_type.partition('.')[0]}.*"
     return any(pattern in {EVERYTHING, every, event_type} for pattern in patterns)
+
+
+def version(webhook: Mapping[str, Any]) -> str:
+    """Give the version of a written webhook: the same until one of its settings is changed. Delivery makes no difference."""
+    return version_of(encode([webhook[field.name] for field in SETTINGS]))
+
+
+def widened(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Say whether a change of a written webhook sends records elsewhere, or more of them."""
+    return after["url"] != before["url"] or not all(wants(before["events"], pattern) for pattern in after["events"])
 
 
 def found(act: Act, code: str) -> Webhook:
@@ -224,7 +234,7 @@ def _delete(act: Act) -> Outcome:
 def _rotate(act: Act) -> Outcome:
     old = found(act, MISSING["rotate"])
     act.given.demand()
-    hours = act.given.get(_OVERLAP.name, _OVERLAP.default)
+    hours = act.given.get(OVERLAP.name, OVERLAP.default)
     kept = new_kept(act.world.outgoing.key)
     until = moment(datetime.fromisoformat(act.now) + timedelta(hours=hours)) if hours else None
     new = replace(old, secret=kept, old_secret=old.secret if hours else None, old_until=until)

@@ -1,19 +1,25 @@
 """The rows of deliveries: what is to be sent again, what was sent, and the log of the attempts."""
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Literal, NamedTuple
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.clauses import Among
+from trellis.store.clauses import Among, Beside
 from trellis.store.journal import Event
 from trellis.store.tables import attempts, deliveries, events, webhooks
 from trellis.store.transaction import Statement, Transaction
 
 _c = deliveries.c
 State = Literal["waiting", "delivered", "failed"]
+_STATES: Final = get_args(State)
+PATIENCE: Final = 0.03  # seconds
+_STRETCH: Final = 5_000  # deliveries
+_LAG: Final = 600  # seconds by which deliveries that are written one after the other may have been made in another order
 
 
 @dataclass(slots=True)
@@ -44,6 +50,14 @@ class Attempt(NamedTuple):
     status: int | None
     error: str | None
     answer: str | None
+
+
+class Search(NamedTuple):
+    """What a search has found. `next` is the id to go on before, if there may be more; `patient` is false if it ended early."""
+
+    found: list[Delivery]
+    next: int | None
+    patient: bool = True
 
 
 _NAMES = tuple(f.name for f in fields(Delivery))
@@ -189,19 +203,92 @@ def failed_since(webhook: int, since: str) -> sa.ColumnElement[bool]:
 # --- reading for people -------------------------------------------------------------------------------------------
 
 
-def page(tx: Transaction, filters: Mapping[str, Any], since: str | None, limit: int, offset: int) -> tuple[int, list[Delivery]]:
-    """Read a page of deliveries, the newest first, and how many there are. `filters` may hold webhook_id, state and id."""
-    found = [_c[name] == value for name, value in filters.items()]
-    if since is not None:
-        found.append(_c.created_at >= since)
-    total = tx.connection.execute(sa.select(sa.func.count()).select_from(deliveries).where(*found)).scalar_one()
-    rows = tx.connection.execute(sa.select(*_COLUMNS).where(*found).order_by(_c.id.desc()).limit(limit).offset(offset))
-    return int(total), [Delivery(*row) for row in rows]
+def find(tx: Transaction, delivery: int) -> Delivery | None:
+    """Read one delivery."""
+    row = tx.connection.execute(sa.select(*_COLUMNS).where(_c.id == delivery)).first()
+    return Delivery(*row) if row else None
 
 
-def attempts_of(tx: Transaction, delivery_ids: Iterable[int]) -> dict[int, list[Attempt]]:
-    """Read the attempts of deliveries, in their order."""
-    columns = [attempts.c[name] for name in Attempt._fields]
+def search(
+    tx: Transaction, filters: Mapping[str, Any], limit: int, before: int | None = None, patience: float = PATIENCE
+) -> Search:
+    """Search the deliveries, the newest first.
+
+    `filters` may hold webhook_id, state, type, seq, `since` and `until` (moments of being made; the latter not included).
+    """
+    leading = [_c.webhook_id == filters["webhook_id"]] if "webhook_id" in filters else []
+    others = [Beside(_c[name]) == filters[name] for name in ("state", "type") if name in filters]
+    others += [_c.created_at >= filters["since"]] if "since" in filters else []
+    others += [_c.created_at < filters["until"]] if "until" in filters else []
+    top, bottom = _reach(tx, filters, before)
+    if (straight := _straight(tx, filters, leading)) is not None:
+        return _page(_read(tx, [*straight, *others], Beside(_c.id), top, bottom, limit + 1), limit)
+    deadline = time.perf_counter() + patience
+    found: list[Delivery] = []
+    while top > bottom:
+        end = _end(tx, [*leading, _c.id < top, _c.id >= bottom]) if others else None
+        found += _read(tx, [*leading, *others], _c.id, top, end or bottom, limit + 1 - len(found))
+        if end is None or len(found) > limit:
+            break
+        top = end
+        if time.perf_counter() > deadline and top > bottom:
+            return Search(found, top, patient=False)
+    return _page(found, limit)
+
+
+def _straight(tx: Transaction, filters: Mapping[str, Any], webhook: list[sa.ColumnElement[bool]]) -> list[Any] | None:
+    """Give what leads to few deliveries by the index on state, webhook and event, if something does."""
+    if "seq" in filters:  # by way of each state and each webhook
+        return [_c.state.in_(_STATES), *(webhook or [_c.webhook_id.in_(sa.select(webhooks.c.id))]), _c.seq == filters["seq"]]
+    if "state" not in filters:
+        return None
+    found = [_c.state == filters["state"], *webhook]
+    some = sa.select(sa.literal(1)).where(*found).limit(_STRETCH).subquery()
+    return found if tx.connection.execute(sa.select(sa.func.count()).select_from(some)).scalar_one() < _STRETCH else None
+
+
+def _read(  # of two bounds below, SQLite would follow the first: there is one
+    tx: Transaction, where: list[Any], number: sa.ColumnElement[Any], top: int, bottom: int, limit: int
+) -> list[Delivery]:
+    wanted = sa.select(*_COLUMNS).where(*where, number < top, number >= bottom).order_by(number.desc()).limit(limit)
+    return [Delivery(*row) for row in tx.connection.execute(wanted)]
+
+
+def _page(found: list[Delivery], limit: int) -> Search:
+    return Search(found[:limit], found[limit - 1].id if len(found) > limit else None)
+
+
+def _end(tx: Transaction, stretch: Sequence[sa.ColumnElement[bool]]) -> int | None:
+    """Give the id at which a stretch ends; None if the deliveries do before that."""
+    return tx.connection.execute(sa.select(_c.id).where(*stretch).order_by(_c.id.desc()).limit(1).offset(_STRETCH)).scalar()
+
+
+def _reach(tx: Transaction, filters: Mapping[str, Any], before: int | None) -> tuple[int, int]:
+    """Give the ids between which the deliveries of the asked time lie: up to but without the first, down to the second.
+
+    A delivery is written some time after it was made, so that ids and times are out of order by as much.
+    """
+    first, last = sa.select(sa.func.min(_c.id)), sa.select(sa.func.max(_c.id))
+    if since := filters.get("since"):
+        at = tx.connection.execute(sa.select(sa.func.min(_c.created_at)).where(_c.created_at >= since)).scalar()
+        first = first.where(_c.created_at >= since, _c.created_at <= _later(at or since, _LAG))
+    if until := filters.get("until"):
+        at = tx.connection.execute(sa.select(sa.func.max(_c.created_at)).where(_c.created_at < until)).scalar()
+        last = last.where(_c.created_at < until, _c.created_at >= _later(at or until, -_LAG))
+    bottom, top = (tx.connection.execute(statement).scalar() for statement in (first, last))
+    if bottom is None or top is None:
+        return 0, 0
+    return (top + 1 if before is None else min(top + 1, before)), bottom
+
+
+def _later(at: str, seconds: int) -> str:
+    moment = datetime.fromisoformat(at) + timedelta(seconds=seconds)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def attempts_of(tx: Transaction, delivery_ids: Iterable[int], *, answers: bool = True) -> dict[int, list[Attempt]]:
+    """Read the attempts of deliveries, in their order; `answer` is None throughout if it is not wanted."""
+    columns = [attempts.c[name] if answers or name != "answer" else sa.null() for name in Attempt._fields]
     wanted = sa.select(attempts.c.delivery_id, *columns).where(attempts.c.delivery_id.in_(list(delivery_ids)))
     found: dict[int, list[Attempt]] = {}
     for row in tx.connection.execute(wanted.order_by(attempts.c.id)):

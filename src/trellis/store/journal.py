@@ -1,6 +1,6 @@
 """What happened: the event log, the request log, and the answers kept for idempotency keys."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -72,10 +72,12 @@ def find_event(tx: Transaction, seq: int) -> Event | None:
     return None if row is None else Event(*row)
 
 
-def undoer(tx: Transaction, seq: int) -> int | None:
-    """Give the last event that took back another; None if none did."""
-    found: int | None = tx.connection.execute(sa.select(sa.func.max(events.c.seq)).where(events.c.undoes == seq)).scalar_one()
-    return found
+def undoers(tx: Transaction, seqs: Collection[int]) -> dict[int, int]:
+    """Give, for each of some events that was taken back, the last event that did so."""
+    if not seqs:
+        return {}
+    last = sa.select(events.c.undoes, sa.func.max(events.c.seq)).where(events.c.undoes.in_(seqs)).group_by(events.c.undoes)
+    return {row[0]: row[1] for row in tx.connection.execute(last)}
 
 
 _REACH = Statement(

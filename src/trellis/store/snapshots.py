@@ -1,6 +1,6 @@
 """Rows as they were before an event deleted or changed them. They hold digests of passwords: no door shows them."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -127,10 +127,30 @@ def of_event(tx: Transaction, seq: int) -> list[Snapshot]:
     return [_snapshot(row, tx) for row in tx.rows(_OF_EVENT, seq=seq)]
 
 
+def counts(tx: Transaction, seqs: Collection[int]) -> dict[int, int]:
+    """Count the rows that are kept of each of some events."""
+    if not seqs:
+        return {}
+    counted = sa.select(_s.seq, sa.func.count()).where(_s.seq.in_(seqs)).group_by(_s.seq)
+    return {row[0]: row[1] for row in tx.connection.execute(counted)}
+
+
+def names(tx: Transaction, seq: int, kind: str, ids: Collection[int]) -> dict[int, tuple[int | None, str]]:
+    """Give the parents and the names that some rows of a kind had before an event, by id."""
+    rows = sa.select(_s.id, _s.parent_id, _s.name).where(_s.seq == seq, _s.kind == kind, _s.id.in_(ids))
+    return {number: (parent, name) for number, parent, name in tx.connection.execute(rows)}
+
+
 def following(tx: Transaction, kind: str, node: int, seq: int) -> Snapshot | None:
     """Read a row as the first event behind `seq` that touched it found it; None if none has touched it since."""
     rows = tx.rows(_FOLLOWING, kind=kind, node=node, behind=seq)
     return _snapshot(rows[0], tx) if rows else None
+
+
+def since(tx: Transaction, kind: str, node: int, seq: int, most: int) -> list[int]:
+    """Give the newest events behind `seq` that found a row and changed it, the newest first."""
+    behind = sa.select(_s.seq).where(_s.kind == kind, _s.id == node, _s.seq > seq).order_by(_s.seq.desc()).limit(most)
+    return list(tx.connection.execute(behind).scalars())
 
 
 def latest(tx: Transaction, kind: str, node: int) -> Snapshot | None:

@@ -76,6 +76,14 @@ def count(tx: Transaction) -> int:
     return int(tx.connection.execute(sa.select(sa.func.count()).select_from(webhooks)).scalar_one())
 
 
+def failing(tx: Transaction) -> list[Webhook]:
+    """Read the webhooks whose last attempts have failed, and those that the service has switched off."""
+    now = sa.and_(_c.enabled == sa.true(), _c.failing_since.is_not(None))
+    given_up = sa.and_(_c.enabled == sa.false(), _c.disabled_because.is_not(None))
+    rows = tx.connection.execute(sa.select(*_COLUMNS).where(sa.or_(now, given_up)).order_by(_c.id))
+    return [_webhook(row, tx) for row in rows]
+
+
 def insert(tx: Transaction, webhook: Webhook) -> None:
     """Write a new webhook."""
     tx.connection.execute(sa.insert(webhooks).values(**asdict(webhook)))

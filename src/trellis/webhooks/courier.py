@@ -13,7 +13,7 @@ from trellis.core.actor import DELIVERY
 from trellis.core.deliveries import content
 from trellis.core.events import type_of
 from trellis.core.gate import Gate
-from trellis.core.message import body_of, message_id
+from trellis.core.message import body_of, headers_of, message_id, timestamp_of
 from trellis.core.operation import Call
 from trellis.core.values import moment
 from trellis.core.webhook_secret import SecretLost, secret_bytes
@@ -184,13 +184,9 @@ class Courier:
                 secrets.append(secret_bytes(webhook.old_secret, key))
         except SecretLost as lost:
             return Result(0, error=str(lost))
-        body, timestamp = body_of(message), int(datetime.fromisoformat(at).timestamp())
-        headers = {
-            "webhook-id": item.delivery.message,
-            "webhook-timestamp": str(timestamp),
-            "webhook-signature": signature(item.delivery.message, timestamp, body, secrets),
-        }
-        return await self._sender.send(webhook.url, headers, body)
+        body = body_of(message)
+        signed = signature(item.delivery.message, timestamp_of(at), body, secrets)
+        return await self._sender.send(webhook.url, headers_of(item.delivery.message, at, signed), body)
 
     async def _switch_off(self, webhook: int, because: str) -> None:
         call = Call("webhooks.disable", DELIVERY, {"because": because}, webhook)

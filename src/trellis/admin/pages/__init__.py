@@ -3,7 +3,22 @@
 from typing import Final
 
 from trellis.admin.page import Page
-from trellis.admin.pages import account, administrators, entrance, events, first_run, key, keys, nodes, overview, requests
+from trellis.admin.pages import (
+    account,
+    administrators,
+    deliveries,
+    entrance,
+    events,
+    first_run,
+    key,
+    keys,
+    nodes,
+    overview,
+    requests,
+    undo,
+    webhook,
+    webhooks,
+)
 from trellis.core.kind import NodeKind
 
 PAGES: Final[tuple[Page, ...]] = (
@@ -13,7 +28,11 @@ PAGES: Final[tuple[Page, ...]] = (
     *keys.PAGES,
     *key.PAGES,
     *requests.PAGES,
+    *webhooks.PAGES,
+    *webhook.PAGES,
+    *deliveries.PAGES,
     *events.PAGES,
+    *undo.PAGES,
     *administrators.PAGES,
     *account.PAGES,
 )

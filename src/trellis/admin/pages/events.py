@@ -9,6 +9,7 @@ from trellis.admin.diff import changes
 from trellis.admin.forms import Form
 from trellis.admin.log import filters, key_names
 from trellis.admin.page import Page, Submitted, Visit
+from trellis.admin.undoing import standings
 from trellis.core.audit import FILTERS
 from trellis.core.values import Field, Text
 from trellis.errors import Refused
@@ -41,6 +42,7 @@ async def index(visit: Visit) -> Response:
         title="Events",
         form=form,
         found=found,
+        standings=await standings(visit, found["results"]),
         query=dict(query),
         filtered=bool(set(query) - {"before"}),
     )
@@ -89,6 +91,8 @@ async def show(visit: Visit) -> Response:
         event=event,
         changes=changes(event, visit.house.gate.world.kinds, names),
         record=_record(event),
+        standing=(await standings(visit, [event])).get(event["seq"]),
+        days=visit.house.gate.world.keep_snapshots,
     )
 
 

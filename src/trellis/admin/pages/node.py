@@ -8,6 +8,7 @@ from starlette.responses import Response
 from trellis.admin.node_form import NodeForm, blank, filled
 from trellis.admin.outline import shown_at
 from trellis.admin.page import Visit
+from trellis.admin.undoing import deletion
 from trellis.admin.versions import Conflict, compare, content, guarded, last_change
 from trellis.core.kind import NodeKind
 from trellis.errors import Refused
@@ -116,6 +117,7 @@ async def gone(kind: NodeKind, visit: Visit) -> Response:
         kind=kind,
         number=number,
         event=events[0] if events and events[0]["operation"] == kind.operation("delete") else None,
+        deletion=await deletion(visit, kind, number),
         kept=kept,
         again=_AGAIN,
     )

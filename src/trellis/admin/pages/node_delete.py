@@ -1,11 +1,12 @@
 """Deleting a node: the dry run first, what becomes of its children, and then the act."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from starlette.responses import Response
 
+from trellis.admin.naming import named, touched
 from trellis.admin.node_form import DO
 from trellis.admin.outline import shown_at
 from trellis.admin.page import CSRF, StaleForm, Visit
@@ -86,31 +87,14 @@ async def _planned(kind: NodeKind, visit: Visit, record: Mapping[str, Any]) -> P
     told = {"gone": plan["deleted"], "children": direct, "changed": plan["changed"]}
     above = f"{record.get('path', '')} > "
     return Plan(
-        gone=tuple([name.removeprefix(above) for _, name in await _named(visit, kind, below[:_NAMED])]),
+        gone=tuple([name.removeprefix(above) for _, name in await named(visit, kind, below[:_NAMED])]),
         gone_count=plan["deleted"]["count"] - 1,
-        children=tuple([name.removeprefix(above) for _, name in await _named(visit, kind, direct[:_NAMED])]),
+        children=tuple([name.removeprefix(above) for _, name in await named(visit, kind, direct[:_NAMED])]),
         children_count=len(direct),
-        changed=tuple(await _touched(visit, changed[:_NAMED])),
+        changed=tuple(await touched(visit, changed[:_NAMED])),
         changed_count=plan["changed"]["count"],
         version=version_of(encode(told)),
     )
-
-
-async def _named(visit: Visit, kind: NodeKind, ids: Sequence[int]) -> list[tuple[int, str]]:
-    if not ids:
-        return []
-    found = (await visit.perform(kind.operation("list"), {"ids": list(ids), "perPage": len(ids)})).value["results"]
-    names = {record["id"]: record.get("path", record["name"]) for record in found}
-    return [(one, names[one]) for one in ids if one in names]
-
-
-async def _touched(visit: Visit, changed: Sequence[tuple[str, int]]) -> list[tuple[str, str, int]]:
-    kinds = {kind.name: kind for kind in visit.house.gate.world.kinds}
-    touched: list[tuple[str, str, int]] = []
-    for resource in dict.fromkeys(resource for resource, _ in changed):
-        ids = [number for name, number in changed if name == resource]
-        touched += [(resource, name, number) for number, name in await _named(visit, kinds[resource], ids)]
-    return touched
 
 
 async def delete(kind: NodeKind, visit: Visit) -> Response:
@@ -134,7 +118,7 @@ async def _deleted(kind: NodeKind, visit: Visit, record: Mapping[str, Any], plan
     form = visit.form
     raw = {} if not plan.children_count else {_FATE: -1 if form.get("fate") == "delete" else form.get("to", "")}
     try:
-        await visit.perform(kind.operation("delete"), raw, record["id"], expected=(whole(record),))
+        answer = await visit.perform(kind.operation("delete"), raw, record["id"], expected=(whole(record),))
     except Refused as refused:
         if refused.message == "INVALID_ID":
             raise
@@ -143,7 +127,7 @@ async def _deleted(kind: NodeKind, visit: Visit, record: Mapping[str, Any], plan
         fault = next((fault.detail for fault in refused.faults if fault.field == _FATE), "")
         return await _asked(kind, visit, record, 400, refused.detail, fault)
     said = _done(kind, record, plan, moved=form.get("fate") == "move")
-    return visit.redirect(await _where_to(kind, visit, record), said)
+    return visit.redirect(await _where_to(kind, visit, record), said, undo=answer.event)
 
 
 def _unsettled(kind: NodeKind, visit: Visit, record: Mapping[str, Any], plan: Plan) -> str:

@@ -1,0 +1,90 @@
+"""What is measured over HTTP, and what is to be reached."""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Limit = Literal["hello", "hello, as many bytes", "durable commits"]
+OURS: Final = "trellis"
+PEER: Final = "FastAPI peer"
+JOINED: Final = "hello, joined"
+FORUMS: Final = 100_000
+_PATH: Final = "/api/forums/forums"
+_HOT: Final = f"{_PATH}/4711"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One load: what wrk sends, what the answers are, what it is held against, and whether trellis answers from memory."""
+
+    name: str
+    title: str
+    mode: Literal["fixed", "random", "create", "update", "mixed"]
+    limit: Limit | None
+    cached: bool = True
+    path: str = _PATH
+    ids: tuple[int, int] = (1, FORUMS)
+    status: int = 200
+    key: Literal["good", "bad"] = "good"
+    clients: int = 32
+
+    @property
+    def probe(self) -> str:
+        """A path that is answered like those of this case."""
+        return f"{self.path}/{self.ids[0] + 4710}" if self.mode == "random" else self.path
+
+
+CASES: Final = (
+    Case("read-hot", "read one, hot", "fixed", "hello", path=_HOT),
+    Case("read-random", f"read one, random over {FORUMS:,}", "random", "hello"),
+    Case("read-random-off", f"read one, random over {FORUMS:,}, cache off", "random", "hello", cached=False),
+    Case("list-25", "list 25, hot", "fixed", "hello, as many bytes", path=_PATH),
+    Case("list-25-off", "list 25, cache off", "fixed", "hello, as many bytes", cached=False, path=_PATH),
+    Case("list-1000", "list 1000, hot", "fixed", "hello, as many bytes", path=f"{_PATH}?perPage=1000", clients=4),
+    Case("not-modified", "304 Not Modified", "fixed", "hello", path=_HOT, status=304),
+    Case("mixed", "mixed: 95 reads, 5 writes", "mixed", None, ids=(1, 1000)),
+    Case("create", "create", "create", "durable commits", ids=(1, 5000), status=201),
+    Case("update", "update", "update", "durable commits", ids=(1, 1000)),
+    Case("refused", "refused key", "fixed", "hello", path=_HOT, status=401, key="bad"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is to be reached: `case` at `bound` times the rate of `against`, or, where that is None, p99 within so many p50."""
+
+    case: str
+    against: str | None
+    bound: float
+
+
+TARGETS: Final = (
+    Target("read-hot", "hello", 0.80),
+    Target("read-random-off", "hello", 0.45),
+    Target("list-25", "hello, as many bytes", 0.70),
+    Target("list-25-off", "hello, as many bytes", 0.15),
+    Target("not-modified", "hello", 0.80),
+    Target("create", "durable commits", 0.80),
+    Target("read-hot", PEER, 6.0),
+    Target("list-25", PEER, 6.0),
+    Target("not-modified", PEER, 6.0),
+    Target("read-random-off", PEER, 3.0),
+    Target("list-25-off", PEER, 3.0),
+    Target("create", PEER, 2.0),
+    Target("mixed", None, 4.0),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What may grow, and how much, from 1,000 forums to 1,000,000."""
+
+    operations: tuple[str, ...]
+    bound: float
+
+
+_BY_PARENT: Final = ("filter by parent", "filter by parent, by place", "by parent and place, page in the middle")
+GROWTHS: Final = (
+    Growth(("read one", "create at the end", "create in the middle", "move"), 1.3),
+    Growth(("first page", "page in the middle", "last page", "page in the middle, by name", *_BY_PARENT), 3.0),
+)
+MEMORY: Final = 200 * 2**20  # bytes that a worker may have

@@ -1,0 +1,70 @@
+-- What wrk sends. Arguments: the mode, the key, a seed, and what the mode needs. `done` prints one line of JSON.
+
+local mode, auth, host, first, last, path
+local json = "application/json"
+local sent = 0
+
+local function message(method, where, body)
+  local head = method .. " " .. where .. " HTTP/1.1\r\nHost: " .. host .. "\r\nAuthorization: " .. auth .. "\r\n"
+  if body then
+    head = head .. "Content-Type: " .. json .. "\r\nContent-Length: " .. #body .. "\r\n"
+  end
+  return head .. "\r\n" .. (body or "")
+end
+
+local function read_one()
+  return message("GET", path .. "/" .. math.random(first, last))
+end
+
+local function list_page()
+  return message("GET", path .. "?page=" .. math.random(1, 40))
+end
+
+local function create()
+  sent = sent + 1
+  local body = string.format(
+    '{"name": "Made by the bench %d", "parentId": %d, "description": "<p>One of many, to be deleted soon.</p>"}',
+    sent, math.random(first, last))
+  return message("POST", path, body)
+end
+
+local function update()
+  sent = sent + 1
+  local body = string.format('{"description": "<p>Changed by the bench, %d.</p>"}', sent * 100000 + math.random(1, 99999))
+  return message("POST", path .. "/" .. math.random(first, last), body)
+end
+
+local function mixed()
+  local dice = math.random(1, 100)
+  if dice <= 3 then return update() end
+  if dice <= 5 then return create() end
+  if dice <= 24 then return list_page() end
+  return read_one()
+end
+
+local modes = { random = read_one, pages = list_page, create = create, update = update, mixed = mixed }
+
+function init(args)
+  mode, auth = args[1], "Bearer " .. args[2]
+  math.randomseed(tonumber(args[3]))
+  host = wrk.headers["Host"]
+  path, first, last = args[4], tonumber(args[5] or 0), tonumber(args[6] or 0)
+  if mode == "fixed" then
+    wrk.path = path
+    wrk.headers["Authorization"] = auth
+    if args[5] then wrk.headers["If-None-Match"] = args[5] end
+  end
+end
+
+-- wrk looks for `request` before it calls init: a fixed load keeps its own, which is made once.
+if os.getenv("LOAD_MODE") ~= "fixed" then
+  function request() return modes[mode]() end
+end
+
+function done(summary, latency, requests)
+  local wrong = summary.errors
+  io.write(string.format(
+    '\nFIGURES {"requests": %d, "seconds": %.6f, "bytes": %d, "p50": %.1f, "p99": %.1f, "refused": %d, "broken": %d}\n',
+    summary.requests, summary.duration / 1e6, summary.bytes, latency:percentile(50), latency:percentile(99),
+    wrong.status, wrong.connect + wrong.read + wrong.write + wrong.timeout))
+end

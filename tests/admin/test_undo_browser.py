@@ -1,0 +1,147 @@
+"""Undo in a real Chromium: a branch is deleted and brought back, with scripts and without; and axe on each of its pages."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.admin.browser import THEMES, WIDTHS, Theme, opened, overflow, sign_in, violations
+from tests.admin.conftest import LOGIN, PASSWORD, Doing
+from tests.cast import ADMINISTRATORS, MEMBERS, Cast, Events, MakeKey, Run
+from tests.service import Service
+
+pytestmark = pytest.mark.browser
+
+
+def _branch(run: Run, cast: Cast) -> int:
+    """Make a branch of 30 forums, four levels deep, no two alike."""
+
+    def make(name: str, number: int, **fields: Any) -> int:
+        who = [MEMBERS, cast.patrons] if number % 2 else "*"
+        raw = {"permissions": {"view": "*", "reply": who}, "description": f"<p>Number {number}</p>", "minContent": number}
+        return int(run("forums.create", name=name, **raw | fields)["id"])
+
+    gardens = make("Gardens", 0, position=1)
+    for a in range(4):
+        bed = make(f"Bed {a}", 1 + a, parentId=gardens, position=0)
+        for b in range(3):
+            row = make(f"Row {a}.{b}", 5 + 3 * a + b, parentId=bed, type="questions")
+            make(f"Plant {a}.{b}", 17 + 3 * a + b, parentId=row, password="sesame")
+    make("Compost", 29, parentId=gardens, position=2, permissions={"view": [ADMINISTRATORS]})
+    return gardens
+
+
+@pytest.mark.usefixtures("mira")
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_a_branch_of_30_forums_is_deleted_and_brought_back(
+    chrome: Browser, cast: Cast, service: Service, run: Run, key: MakeKey, events: Events, scripts: bool
+) -> None:
+    gardens = _branch(run, cast)
+    text = key(["forums.list", "forums.get"])
+
+    def tree() -> Any:
+        """Every forum, in order, as a program sees it, and its own record with its ETag."""
+        found = service.call("GET", "/forums/forums?perPage=1000&sortBy=position", text).json()["results"]
+        assert len(found) in {7, 37}
+        each = [service.call("GET", f"/forums/forums/{one['id']}", text) for one in found]
+        return found, [(one.json(), one.headers["etag"]) for one in each]
+
+    before, count = tree(), len(events())
+    context = opened(chrome, service.address, scripts=scripts)
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    sign_in(page, LOGIN, PASSWORD)
+    page.goto("/admin/forums")
+    page.get_by_role("link", name="Delete Gardens…").click()
+    page.get_by_role("radio", name="Delete them too: 30 forums in all").check()
+    page.get_by_role("button", name="Delete Gardens").click()
+    flash = page.locator(".flash")
+    expect(flash).to_contain_text("Gardens and 29 below it are deleted.")
+    assert len(tree()[0]) == 7
+    flash.get_by_role("link", name="Undo").click()
+    expect(page.get_by_text("Gardens comes back at the top level, after News, and with it 29 forums below it:")).to_be_visible()
+    page.get_by_role("button", name="Undo: bring back 30 forums").click()
+    expect(page.locator(".flash")).to_contain_text("Gardens and 29 below it are back.")
+    expect(page.get_by_role("link", name="Gardens", exact=True)).to_be_visible()
+    assert tree() == before
+    assert [event["operation"] for event in events()[count:]] == ["forums.delete", "forums.restore"]
+    assert run("forums.get", gardens)["position"] == 1
+    page.go_back()  # to the page that undid it
+    page.reload()
+    expect(page.get_by_text("It was undone already")).to_be_visible()
+    page.goto("/admin/events")
+    expect(page.get_by_role("link", name="Undone by event")).to_be_visible()
+    assert run("check.list")["problems"] == []
+    context.close()
+    assert said == []
+
+
+def test_one_whose_parent_is_gone_finds_another(chrome: Browser, mira: int, cast: Cast, service: Service, run: Run) -> None:
+    run("forums.delete", cast.betas)
+    run("forums.delete", cast.releases)
+    context = opened(chrome, service.address)
+    page = context.new_page()
+    sign_in(page, LOGIN, PASSWORD)
+    page.goto("/admin/events")
+    page.locator("tr", has_text="Betas").locator("td.when a").first.click()
+    page.get_by_role("dialog").get_by_role("link", name="Undo…").click()
+    page.get_by_label("Where it goes: search by name").fill("hel")
+    page.get_by_role("radio", name="Help").check()
+    page.get_by_role("button", name="Undo").last.click()
+    expect(page.locator(".flash")).to_contain_text("Betas is back.")
+    expect(page.get_by_role("link", name="Betas", exact=True)).to_be_visible()
+    assert run("forums.get", cast.betas)["path"] == "Help > Betas"
+    context.close()
+
+
+def _scenes(run: Run, cast: Cast, do: Doing) -> dict[str, int]:
+    """Make an event for each face of the page."""
+    changed = do("forums.update", cast.help, name="Aid", permissions={"view": [MEMBERS]}, password="sesame")
+    blog = do("blogs.delete", cast.notebook)
+    orphan = do("forums.delete", cast.betas)
+    since = do("forums.update", cast.interviews, name="Talks")
+    run("forums.update", cast.interviews, name="Conversations", description="<p>Monthly.</p>")
+    branch = do("forums.delete", cast.releases)
+    undone = do("calendars.delete", cast.meetups)
+    run("events.restore", undone)
+    moved = do("forums.delete", cast.news, deleteChildrenOrMove=cast.staff)
+    group = do("groups.delete", cast.patrons)
+    away = do("categories.update", cast.tools, name="Kit")
+    gone = do("categories.delete", cast.tools)
+    return {"changed": changed, "blog": blog, "orphan": orphan, "since": since, "branch": branch, "undone": undone,
+            "moved": moved, "group": group, "away": away, "gone": gone}  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@pytest.mark.timeout(300)
+def test_axe_finds_nothing(chrome: Browser, mira: int, cast: Cast, service: Service, run: Run, do: Doing) -> None:
+    scenes = _scenes(run, cast, do)
+    paths = [
+        *(f"/events/{seq}/undo" for seq in (1, *scenes.values())),
+        *(f"/events/{scenes[name]}" for name in ("moved", "undone")),
+        *("/events", f"/categories/{cast.tools}"),
+    ]
+    first = opened(chrome, service.address)
+    sign_in(first.new_page(), LOGIN, PASSWORD)
+    state = first.storage_state()
+    found: dict[tuple[str, int, Theme], object] = {}
+    for width in WIDTHS:
+        for theme in THEMES:
+            context = opened(chrome, service.address, width=width, theme=theme, state=state)
+            page = context.new_page()
+            for path in paths:
+                page.goto(f"/admin{path}")
+                if (wrong := violations(page)) or overflow(page):
+                    found[path, width, theme] = wrong or f"{overflow(page)} px too wide"
+            run("calendars.create", name=f"Passing {width} {theme}")
+            number = run("calendars.list", search=f"Passing {width} {theme}")["results"][0]["id"]
+            page.goto(f"/admin/calendars/{number}/delete")
+            page.get_by_role("button", name="Delete Passing").click()
+            page.locator(".flash").get_by_role("link", name="Undo").wait_for()
+            if (wrong := violations(page)) or overflow(page):
+                found["message", width, theme] = wrong or f"{overflow(page)} px too wide"
+            context.close()
+    first.close()
+    assert found == {}, "\n".join(f"{where}: {what}" for where, what in found.items())
+    assert len(paths) == 15

@@ -1,0 +1,197 @@
+"""Webhooks in a real Chromium: from making one to its end, with scripts and without; and what axe finds on these pages."""
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.admin.browser import THEMES, WIDTHS, Theme, confirm, opened, overflow, sign_in, violations
+from tests.admin.conftest import LOGIN, PASSWORD
+from tests.admin.hooks import does, sent
+from tests.cast import Clock, Run
+from tests.conftest import Fresh
+from tests.receiver import Receiver, answering
+from tests.service import Service
+from trellis.core.gate import Gate
+from trellis.settings import Settings
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def settings(fresh: Fresh) -> Settings:
+    """Settings that let webhooks go to this machine."""
+    return fresh().model_copy(update={"webhook_allow": ("127.0.0.1/32",)})
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """A receiver that answers 200."""
+    with Receiver(answering(200, b"thanks")) as receiver:
+        yield receiver
+
+
+def _until(page: Page, path: str, text: str) -> None:
+    """Open a page until it says something: what is sent is written a moment later."""
+    for _ in range(80):
+        page.goto("/admin" + path)
+        if page.locator("main", has_text=text).count():
+            return
+        time.sleep(0.25)
+    raise AssertionError(f"{path} does not say {text!r}: {page.locator('main').inner_text()}")
+
+
+def _made(page: Page, url: str) -> str:
+    """Make a webhook by the form; give its secret."""
+    page.get_by_role("link", name="Webhooks").click()
+    page.get_by_role("link", name="Make the first webhook").click()
+    confirm(page, PASSWORD)
+    page.get_by_label("Address").fill(url)
+    page.get_by_label("Description").fill("Search index")
+    page.get_by_role("checkbox", name="Forums: everything").check()
+    page.get_by_role("checkbox", name="Calendars: deleted").check()
+    page.get_by_role("button", name="Make the webhook").click()
+    return page.locator("#new-secret").inner_text()
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+@pytest.mark.timeout(180)
+def test_a_webhook_from_the_form_to_its_end(
+    chrome: Browser, mira: int, service: Service, receiver: Receiver, run: Run, scripts: bool
+) -> None:
+    context = opened(chrome, service.address, scripts=scripts)
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    sign_in(page, LOGIN, PASSWORD)
+    secret = _made(page, receiver.url)
+    page.get_by_role("link", name="I have copied it").click()
+    expect(page.locator("main")).to_contain_text("Forums: everything; Calendars: deleted")
+    page.get_by_role("button", name="Send a test").first.click()
+    _until(page, "/deliveries/1", "Delivered")
+    assert receiver.received[0].verified(secret)["type"] == "webhook.test"
+    receiver.answer = answering(500, b"out of tea")
+    run("forums.create", name="News")
+    _until(page, "/webhooks/1", "Every attempt has failed")
+    page.goto("/admin")
+    page.get_by_role("link", name="Search index").click()
+    page.get_by_role("row", name=re.compile("forum.created")).get_by_role("link").click()
+    expect(page.locator("main")).to_contain_text("out of tea")
+    receiver.answer = answering(200)
+    page.get_by_role("link", name="Search index").click()
+    page.get_by_role("link", name="Send again what failed").click()
+    expect(page.locator("main")).to_contain_text("1 message of Search index failed")
+    page.get_by_role("button", name="Send it again").click()
+    expect(page.get_by_role("status")).to_contain_text("1 message is sent again")
+    _until(page, "/webhooks/1", "Delivering")
+    page.get_by_role("link", name="Rotate the secret").click()
+    page.get_by_label("The old secret ends").select_option(label="After an hour")
+    page.get_by_role("button", name="Rotate and show the new secret").click()
+    rotated = page.locator("#new-secret").inner_text()
+    receiver.answer = answering(410)
+    run("forums.create", name="Olds")
+    _until(page, "/webhooks", "was switched off by the service")
+    for one in (secret, rotated):
+        assert receiver.received[-1].verified(one)["data"]["after"]["name"] == "Olds"
+    receiver.answer = answering(200)
+    page.get_by_role("link", name="Search index").first.click()
+    page.get_by_role("link", name="Switch on", exact=True).click()
+    page.get_by_label("Pass over it").check()
+    page.get_by_role("button", name="Switch on").click()
+    expect(page.get_by_role("status")).to_contain_text("It is switched on")
+    page.get_by_role("link", name="Delete").click()
+    page.get_by_role("button", name="Delete the webhook").click()
+    expect(page.get_by_role("heading", name="Webhooks")).to_be_visible()
+    expect(page.get_by_text("There are no webhooks yet")).to_be_visible()
+    context.close()
+    assert said == []
+
+
+def test_a_shown_secret_is_not_shown_again(chrome: Browser, mira: int, service: Service, receiver: Receiver, run: Run) -> None:
+    context = opened(chrome, service.address)
+    page = context.new_page()
+    sign_in(page, LOGIN, PASSWORD)
+    page.goto("/admin/webhooks/new")
+    page.get_by_label("Address").fill(receiver.url)
+    page.get_by_role("checkbox", name="Every event").check()
+    page.get_by_role("button", name="Make the webhook").click()
+    secret = page.locator("#new-secret").inner_text()
+    page.get_by_role("button", name="Copy").first.click()
+    page.reload()
+    expect(page.get_by_role("heading", name="the secret was shown already")).to_be_visible()
+    assert secret not in page.content()
+    context.close()
+    assert run("webhooks.list")["totalResults"] == 1
+
+
+_PAGES = (
+    *("", "/webhooks", "/webhooks/new", "/webhooks/1", "/webhooks/2", "/webhooks/3", "/webhooks/4", "/webhooks/1/edit"),
+    *("/webhooks/1/rotate", "/webhooks/1/delete", "/webhooks/2/on", "/webhooks/1/redeliver", "/webhooks/1/redeliver?failedSince=x"),
+    *("/deliveries", "/deliveries?webhook=3", "/deliveries?state=lost", "/deliveries?webhook=1&type=webhook.test", "/deliveries/1"),
+    *("/deliveries/2", "/deliveries/3", "/deliveries/4", "/events", "/events/{made}"),
+)
+
+
+def _scene(gate: Gate, run: Run, clock: Clock, address: Callable[[str], str]) -> int:
+    """Make webhooks in every state, and deliveries in every state; give the number of an event that was sent."""
+    run("webhooks.create", url=address("slow"), events=["forum.*", "blog.deleted"], description="Search index")
+    run("webhooks.create", url=address("x" * 300), events=["*"], description="Gone " + "x" * 200)
+    run("webhooks.create", url=address("off"), events=["group.*"], enabled=False)
+    run("webhooks.create", url=address("new"), events=["calendar.moved"], description="Never sent to")
+    run("forums.create", name="News")
+    seq = int(run("events.list")["next"])
+    failed = {"status": None, "error": "There was no connection: " + "x" * 300, "answer": None}
+    sent(gate, {"status": 503, "answer": "<h1>Down</h1>\n" + "y" * 2_000}, failed, state="waiting", seq=seq, type="forum.created")
+    sent(gate, {"answer": ""}, type="webhook.test")
+    sent(gate, {"status": 410}, state="failed", webhook_id=2, seq=9_999, type="forum.updated")
+    sent(gate, state="waiting", webhook_id=3)
+    run("webhooks.disable", 2, because="The endpoint answered 410: it is gone.")
+    run("webhooks.rotate", 1)
+    does(gate, 1, failing_since=clock.text, attempted_at=clock.text)
+    return seq
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@pytest.mark.timeout(300)
+def test_axe_finds_nothing(
+    chrome: Browser, mira: int, serve_still: Service, receiver: Receiver, run: Run, gate: Gate, clock: Clock
+) -> None:
+    made = _scene(gate, run, clock, lambda path: f"{receiver.url}/{path}")
+    first = opened(chrome, serve_still.address)
+    page = first.new_page()
+    sign_in(page, LOGIN, PASSWORD)
+    state = first.storage_state()
+    found: dict[tuple[str, int, Theme], object] = {}
+    for width in WIDTHS:
+        for theme in THEMES:
+            context = opened(chrome, serve_still.address, width=width, theme=theme, state=state)
+            page = context.new_page()
+            for path in _PAGES:
+                page.goto("/admin" + path.format(made=made))
+                if (wrong := violations(page)) or overflow(page):
+                    found[path, width, theme] = wrong or f"{overflow(page)} px too wide"
+            page.goto("/admin/webhooks/new")
+            page.get_by_label("Address").fill("http://10.0.0.5/")
+            page.get_by_role("button", name="Make the webhook").click()
+            page.get_by_role("alert").wait_for()
+            if wrong := violations(page):
+                found["faults", width, theme] = wrong
+            page.get_by_label("Address").fill(receiver.url)
+            page.get_by_role("checkbox", name="Every event").check()
+            page.get_by_role("button", name="Make the webhook").click()
+            page.locator("#new-secret").wait_for()
+            if (wrong := violations(page)) or overflow(page):
+                found["once", width, theme] = wrong or f"{overflow(page)} px too wide"
+            context.close()
+    first.close()
+    assert found == {}, "\n".join(f"{where}: {what}" for where, what in found.items())
+
+
+@pytest.fixture
+def serve_still(settings: Settings, tmp_path: Path) -> Iterator[Service]:
+    """The service, which sends nothing: what the scene has set stays."""
+    with Service(settings.model_copy(update={"webhook_delivery": False}), tmp_path) as running:
+        yield running

@@ -10,6 +10,7 @@ import pytest
 from tests.caller import Caller
 from tests.cast import MakeKey
 from tests.service import Service
+from tests.soon import soon
 from tests.witness import Witness
 from trellis.asgi import Roof
 from trellis.core.gate import Gate
@@ -24,9 +25,17 @@ class MakeService(Protocol):
     def __call__(self, *, options: Sequence[str] = (), **changes: Any) -> Service: ...
 
 
+def listening(gate: Gate) -> Gate:
+    """Have a gate follow what others change, as one does that serves, so that what it answers comes from memory."""
+    gate.store.listen()
+    soon(lambda: gate.store.data_version() is not None, 10)
+    return gate
+
+
 @pytest.fixture
 def caller(gate: Gate, settings: Settings, key: MakeKey) -> Iterator[MakeCaller]:
     """Open the API in this process with settings of one's own: `caller(key_in_url=True)`."""
+    listening(gate)
     with ExitStack() as opened:
 
         def make(key_text: str = "", /, **changes: Any) -> Caller:

@@ -2,7 +2,7 @@
 
 from bench.peers.hello import HELLO, hello
 from bench.peers.serving import serve
-from trellis.cli.wire import JoiningProtocol
+from trellis.cli.wire import TrellisProtocol
 
 if __name__ == "__main__":
-    serve(hello(HELLO), http=JoiningProtocol)
+    serve(hello(HELLO), http=TrellisProtocol)

@@ -49,7 +49,7 @@ class Settings(BaseSettings):
     key_in_url: bool = Field(default=False, description="Whether `?key=` is accepted. URLs end up in logs: leave it off.")
     body_limit: int = Field(1_048_576, ge=1024, le=1_073_741_824, description="The largest request body, in bytes.")
     answer_cache: int = Field(
-        33_554_432, ge=0, le=17_179_869_184, description="Bytes of memory per process for answers, on SQLite; 0 keeps none."
+        33_554_432, ge=0, le=17_179_869_184, description="Bytes of memory per process for answers; 0 keeps none."
     )
     keep_successes: int = Field(7, ge=0, le=3650, description="Days for which successful requests stay in the request log.")
     keep_failures: int = Field(30, ge=0, le=3650, description="Days for which refused and failed requests stay in it.")

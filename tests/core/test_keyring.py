@@ -7,7 +7,7 @@ from tests.conftest import Fresh
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
-from trellis.core.keyring import Bearer, Keyring
+from trellis.core.keyring import Bearer, Keyring, prove
 from trellis.core.operation import Call
 from trellis.core.secret import new_secret, parse_secret
 from trellis.errors import Refused
@@ -110,6 +110,28 @@ def test_a_change_made_by_another_process_holds_for_the_next_request(fresh: Fres
     assert porter.refuses(text)
     here.store.close()
     there.store.close()
+
+
+def test_a_proof_that_was_overtaken_by_a_change_is_not_remembered(gate: Gate, key: MakeKey, run: Run) -> None:
+    """One request proves the key in a thread; meanwhile it is revoked, and another request has seen the new version."""
+    keyring, text, now = Keyring(), key("*"), gate.now()
+    assert keyring.recall(text, HERE, now, 1) is None
+    proof = gate.store.look(lambda tx: prove(tx, text, now))
+    run("keys.revoke", 1)
+    assert keyring.recall(text, HERE, now, 2) is None
+    keyring.admit(proof, text, HERE, now, 1)
+    assert keyring.recall(text, HERE, now, 2) is None
+
+
+def test_nothing_is_remembered_without_a_version(gate: Gate, key: MakeKey) -> None:
+    keyring, text, now = Keyring(), key("*"), gate.now()
+    proof = gate.store.look(lambda tx: prove(tx, text, now))
+    for before, after in ((None, None), (1, None), (None, 1)):
+        keyring.recall(text, HERE, now, before)
+        keyring.admit(proof, text, HERE, now, before)
+        assert keyring.recall(text, HERE, now, after) is None
+    keyring.admit(proof, text, HERE, now, 1)
+    assert keyring.recall(text, HERE, now, 1) is not None
 
 
 def test_after_a_rotation_only_the_new_secret_is_good(porter: Porter, key: MakeKey, run: Run) -> None:

@@ -1,25 +1,17 @@
 """Answers kept in memory: never stale, never another's, never more than there is room for."""
 
-import random
-from collections.abc import Iterator
+import asyncio
+from typing import Any
 
 import pytest
 
-from tests.caller import Caller
-from tests.cast import MakeKey, Run
+from tests.cast import Cast, MakeKey, Run
 from tests.doors import MakeCaller
-from trellis.asgi import Roof
+from tests.soon import soon
+from trellis.core.gate import Answer, Gate
+from trellis.core.operation import Call
 from trellis.rest.cache import Answers, Kept
 from trellis.settings import Settings
-
-_PATHS = (
-    "/forums/forums",
-    "/forums/forums?perPage=3&page=2",
-    "/forums/forums?parentId=root&sortBy=position",
-    "/forums/forums?search=e",
-    "/calendar/calendar",
-    "/core/groups",
-)
 
 
 def kept(size: int) -> Kept:
@@ -63,42 +55,57 @@ def test_an_answer_that_would_fill_the_room_alone_is_not_kept() -> None:
     assert answers.find(1, ("a",)) is None
 
 
-@pytest.fixture
-def elsewhere(settings: Settings, key: MakeKey) -> Iterator[Caller]:
-    """The API over the same database with connections of its own, as another process has it."""
-    door = Caller(Roof(settings), key("*", name="Elsewhere"))
-    yield door
-    door.close()
-    door.roof.gate.store.close()
-
-
-def test_no_answer_is_stale_whoever_writes(caller: MakeCaller, elsewhere: Caller, run: Run) -> None:
-    """Two doors over one database; each answer is compared with that of a door that keeps none."""
-    one, other, plain = caller(), elsewhere, caller(answer_cache=0)
-    parents = [run("forums.create", name=f"Forum {number}")["id"] for number in range(5)]
-    chance = random.Random(4)  # noqa: S311  # the same walk every time
-    for step in range(120):
-        if chance.random() < 0.3:
-            writer = chance.choice((one, other, plain))
-            forum = chance.choice(parents)
-            assert (
-                writer.post(
-                    f"/forums/forums/{forum}", json={"name": f"Renamed {step}", "position": chance.randrange(5)}
-                ).status_code
-                == 200
-            )
-        path = chance.choice((*_PATHS, f"/forums/forums/{chance.choice(parents)}"))
-        for door in (one, other):
-            answer, truth = door.get(path), plain.get(path)
-            assert answer.content == truth.content
-            assert answer.headers["etag"] == truth.headers["etag"]
-            assert answer.headers.get("link") == truth.headers.get("link")
-
-
 def test_what_is_kept_is_not_given_to_a_key_without_the_grant(caller: MakeCaller, key: MakeKey) -> None:
     api = caller()
     assert api.get("/forums/forums").status_code == 200
     assert api.get("/forums/forums", key=key("calendars.list")).status_code == 403
+
+
+def test_an_answer_that_was_overtaken_by_a_write_is_not_kept(caller: MakeCaller, gate: Gate, run: Run, cast: Cast) -> None:
+    """The data are read, then changed, and only then answered: who asks next must not be told the same."""
+    api, honest = caller(), gate.run
+    path = f"/forums/forums/{cast.news}"
+
+    def overtaken(call: Call) -> Answer:
+        answer = honest(call)
+        gate.run = honest  # type: ignore[method-assign]
+        run("forums.update", cast.news, name="Renamed")
+        return answer
+
+    gate.run = overtaken  # type: ignore[method-assign]
+    assert [api.get(path).json()["name"] for _ in range(3)] == ["News", "Renamed", "Renamed"]
+
+
+def test_a_key_that_was_revoked_while_it_was_proved_is_not_remembered(
+    caller: MakeCaller, gate: Gate, run: Run, key: MakeKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api, text, honest = caller(), key("*"), gate.store.look
+
+    def overtaken(work: Any) -> Any:
+        proof = honest(work)
+        monkeypatch.undo()
+        run("keys.revoke", 2)
+        return proof
+
+    monkeypatch.setattr(gate.store, "look", overtaken)
+    assert [api.get("/nowhere", key=text).status_code for _ in range(3)] == [404, 401, 401]
+
+
+def test_keys_and_answers_in_memory_need_no_thread(caller: MakeCaller, cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    api = caller()
+    path = f"/forums/forums/{cast.news}"
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("the database was asked")
+
+    def from_memory() -> bool:
+        expected = api.get(path).content
+        with monkeypatch.context() as patch:
+            patch.setattr(asyncio, "to_thread", refuse)
+            patch.setattr(api.roof.gate, "run", refuse)
+            return [api.get(path).content for _ in range(3)] == [expected] * 3
+
+    soon(from_memory)  # not at once where the machine is so busy that there is no data version
 
 
 def test_the_setting_turns_it_off(settings: Settings) -> None:

@@ -148,5 +148,6 @@ def test_a_key_is_good_only_from_its_addresses(api: Caller, cast: Cast, key: Mak
 
 def test_a_wrong_address_is_told_only_to_who_has_the_whole_key(api: Caller, key: MakeKey) -> None:
     text = key("forums.*", addresses=["192.0.2.1"])
-    refusal(api.get("/forums/forums", key=text[:-1] + "0"), 401, "INVALID_API_KEY")
+    wrong = text[:-1] + ("0" if text[-1] != "0" else "1")
+    refusal(api.get("/forums/forums", key=wrong), 401, "INVALID_API_KEY")
     refusal(api.get("/forums/forums", key=text), 403, "IP_ADDRESS_NOT_ALLOWED")

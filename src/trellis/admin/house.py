@@ -47,4 +47,4 @@ class House:
 
     async def write(self, work: Callable[[Transaction], T]) -> T:
         """Write bookkeeping. What is an act on the community goes through `perform` instead."""
-        return await asyncio.wrap_future(self.gate.store.write(work))
+        return await asyncio.wrap_future(self.gate.store.write(work, quiet=True))

@@ -41,8 +41,9 @@ class Bearer:
 class Keyring:
     """Judges presented keys against the database, on every request.
 
-    Where the database tells its data version, what was proved under the same version is not proved again. It is remembered
-    under a keyed digest of the presented text, so that no secret stands in memory and no comparison tells anything by its time.
+    While the data version holds under which a key was proved, it is not proved again. That is remembered under a keyed digest
+    of the presented text, so that no secret stands in memory and no comparison tells anything by its time. A keyring belongs
+    to one thread; only `prove`, which touches nothing of it, may run in another.
     """
 
     def __init__(self) -> None:
@@ -53,16 +54,34 @@ class Keyring:
         self._pending: dict[int, str] = {}
 
     def judge(self, tx: Transaction, presented: str, address: str, now: str, version: int | None = None) -> Bearer:
-        """Give the bearer of a key. `version` is the data version that holds now, None where the database has none.
+        """Give the bearer of a key. `version` is the data version that holds now, None where nobody knows one.
 
         Raises Refused: INVALID_API_KEY for one that is unknown, malformed, expired or revoked (not saying which), and
         IP_ADDRESS_NOT_ALLOWED for a good one that may not be used from this address.
         """
+        bearer = self.recall(presented, address, now, version)
+        return bearer or self.admit(prove(tx, presented, now), presented, address, now, version)
+
+    def recall(self, presented: str, address: str, now: str, version: int | None) -> Bearer | None:
+        """Judge a key from memory, like `judge`; None if it has to be proved."""
         if version is None or version != self._version:
             self._proved.clear()
             self._version = version
-        mark = blake2b(presented.encode("utf-8", "surrogatepass"), key=self._salt, digest_size=16).digest()
-        bearer = self._proved.get(mark) or self._prove(tx, presented, now, mark)
+            return None
+        bearer = self._proved.get(self._mark(presented))
+        return None if bearer is None else self._admit(bearer, address, now)
+
+    def admit(self, bearer: Bearer, presented: str, address: str, now: str, version: int | None) -> Bearer:
+        """Judge a key that was proved, like `judge`. `version` is the one that held before the proof was begun."""
+        self._admit(bearer, address, now)
+        if version is not None and version == self._version and len(self._proved) < _MEMORY:
+            self._proved[self._mark(presented)] = bearer
+        return bearer
+
+    def _mark(self, presented: str) -> bytes:
+        return blake2b(presented.encode("utf-8", "surrogatepass"), key=self._salt, digest_size=16).digest()
+
+    def _admit(self, bearer: Bearer, address: str, now: str) -> Bearer:
         key = bearer.key
         if key.revoked_at or not bearer.good(now):
             raise _invalid()
@@ -82,27 +101,25 @@ class Keyring:
         if last is None or datetime.fromisoformat(now) - datetime.fromisoformat(last) >= _MINUTE:
             self._used[key] = self._pending[key] = now
 
-    def _prove(self, tx: Transaction, presented: str, now: str, mark: bytes) -> Bearer:
-        """Compare a presented key with what is kept of it."""
-        secret = parse_secret(presented)
-        key = keys.by_public(tx, secret.public) if secret else None
-        if secret is None or key is None:
-            raise _invalid()
-        until = key.expires_at
-        if not secret.matches(key.digest):
-            if not (key.old_digest and key.old_until and key.old_until > now and secret.matches(key.old_digest)):
-                raise _invalid()
-            until = min(key.old_until, until or key.old_until)
-        actor = Actor("key", key.id, key.name, frozenset(key.grants))
-        bearer = Bearer(actor, key.public, key.rate_limit, key.log_requests, key, until)
-        if self._version is not None and len(self._proved) < _MEMORY:
-            self._proved[mark] = bearer
-        return bearer
-
     def take_uses(self) -> list[tuple[int, str]]:
         """Give the last uses that are not yet recorded, as pairs of key id and moment, and forget them."""
         pending, self._pending = self._pending, {}
         return list(pending.items())
+
+
+def prove(tx: Transaction, presented: str, now: str) -> Bearer:
+    """Compare a presented key with what is kept of it. Raises Refused (INVALID_API_KEY) if it does not fit."""
+    secret = parse_secret(presented)
+    key = keys.by_public(tx, secret.public) if secret else None
+    if secret is None or key is None:
+        raise _invalid()
+    until = key.expires_at
+    if not secret.matches(key.digest):
+        if not (key.old_digest and key.old_until and key.old_until > now and secret.matches(key.old_digest)):
+            raise _invalid()
+        until = min(key.old_until, until or key.old_until)
+    actor = Actor("key", key.id, key.name, frozenset(key.grants))
+    return Bearer(actor, key.public, key.rate_limit, key.log_requests, key, until)
 
 
 def _invalid() -> Refused:

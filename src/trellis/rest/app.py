@@ -7,7 +7,7 @@ import time
 from typing import Final
 
 from trellis.core.gate import Gate
-from trellis.core.keyring import Bearer, Keyring
+from trellis.core.keyring import Bearer, Keyring, prove
 from trellis.core.operation import Access, Call, Operation
 from trellis.core.route import Route, routes
 from trellis.core.secret import redacted
@@ -207,27 +207,29 @@ class Rest:
 
     async def _identify(self, exchange: Exchange) -> Bearer:
         presented = presented_key(exchange.headers, exchange.query, in_url=self.settings.key_in_url)
-        exchange.version = self._data_version()
+        address, now = exchange.address, exchange.at
+        version = exchange.version = self._data_version()
         try:
-            if self.gate.store.in_place:
-                return self._judge(presented, exchange)
-            return await asyncio.to_thread(self._judge, presented, exchange)
+            if (bearer := self.keyring.recall(presented, address, now, version)) is not None:
+                return bearer
+            in_place = self.gate.store.in_place
+            bearer = self._prove(presented, now) if in_place else await asyncio.to_thread(self._prove, presented, now)
+            return self.keyring.admit(bearer, presented, address, now, version)
         except Refused as refused:
             if refused.message == "INVALID_API_KEY":
                 await self.throttle.count_bad_key(exchange.address)
             raise
 
-    def _judge(self, presented: str, exchange: Exchange) -> Bearer:
-        address, now, version = exchange.address, exchange.at, exchange.version
-        return self.gate.store.look(lambda tx: self.keyring.judge(tx, presented, address, now, version))
+    def _prove(self, presented: str, now: str) -> Bearer:
+        return self.gate.store.look(lambda tx: prove(tx, presented, now))
 
     def _data_version(self) -> int | None:
-        """Give the data version, asked for once per turn of the event loop; None where the database tells none.
+        """Give the data version, asked for once per turn of the event loop; None where nobody knows it.
 
         That is exact: the bytes of a request that is handled in this turn came after every commit that its sender knew of.
         """
-        if self._version is None and self.gate.store.in_place:
-            self._version = self.gate.store.look(lambda tx: tx.version())
+        if self._version is None:
+            self._version = self.gate.store.data_version()
             asyncio.get_running_loop().call_soon(self._forget_version)
         return self._version
 
@@ -239,8 +241,8 @@ class Rest:
 
         What the tasks of this turn were told is too old for them: an answer may have left since, and its receiver be back.
         """
-        if self._arrived is None and self.gate.store.in_place:
-            self._arrived = self.gate.store.look(lambda tx: tx.version())
+        if self._arrived is None:
+            self._arrived = self.gate.store.data_version()
             asyncio.get_running_loop().call_soon(self._forget_arrival)
         return self._arrived
 

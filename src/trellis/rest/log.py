@@ -79,7 +79,7 @@ class Bookkeeper:
                 keys.touch(tx, uses)
 
             try:
-                await asyncio.wrap_future(self._gate.store.write(write))
+                await asyncio.wrap_future(self._gate.store.write(write, quiet=True))
             except Exception:
                 log.exception("%d requests could not be written to the request log.", len(batch))
                 return
@@ -90,7 +90,8 @@ class Bookkeeper:
         for what, purge in self._purges().items():
             count = 0
             try:
-                while gone := await asyncio.wrap_future(self._gate.store.write(purge)):
+                quiet = what != "events"  # the feed tells how far back it reaches
+                while gone := await asyncio.wrap_future(self._gate.store.write(purge, quiet=quiet)):
                     count += gone
                     await asyncio.sleep(0.05)
             except Exception:

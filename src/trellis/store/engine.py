@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.pool import NullPool, QueuePool
 
 from trellis.settings import Settings
+from trellis.store.notices import Notices
 from trellis.store.transaction import Transaction
 from trellis.store.writer import Writer, unreachable
 
@@ -38,7 +39,26 @@ class Store:
             driver.OperationalError,
         )
         self._local = threading.local()
-        self._writer = Writer(self._open, self.failures, settings.busy_timeout)
+        self._notices = Notices(self._connect_apart)
+        self._writer = Writer(self._open, self.failures, settings.busy_timeout, self._notices.committed)
+
+    def listen(self) -> None:
+        """Begin to follow what other processes change, so that `data_version` can tell; SQLite tells it by itself."""
+        if not self.in_place:
+            self._notices.start()
+
+    def data_version(self) -> int | None:
+        """Give the number of the state that the data are in: what is read from now on may be kept for as long as it holds.
+
+        It has changed once a write of this process is acknowledged. Other processes' writes change it at once on SQLite, and
+        on PostgreSQL within milliseconds, or within a second at worst. None says that nobody knows: then keep nothing.
+        """
+        if not self.in_place:
+            return self._notices.version()
+        try:
+            return self.reader().version()
+        except self.failures:
+            return None
 
     def reading(self, *, snapshot: bool = True) -> "Reading":
         """Open a snapshot for reading in this thread, or, for a single statement, a transaction without one.
@@ -79,15 +99,24 @@ class Store:
         raw = connection.connection.driver_connection
         return Transaction(connection, raw, sqlite=self.in_place)
 
-    def write(self, work: Callable[[Transaction], T]) -> Future[T]:
+    def _connect_apart(self) -> Any:
+        """Make a connection outside the pool, that finds out within seconds when nobody is at the other end."""
+        dialect = self.engine.dialect
+        arguments, options = dialect.create_connect_args(self.engine.url)
+        usual = {"application_name": "trellis listener", "connect_timeout": 10, "tcp_user_timeout": 5000}
+        return dialect.connect(*arguments, **{**usual, **options}, autocommit=True, prepare_threshold=None)
+
+    def write(self, work: Callable[[Transaction], T], *, quiet: bool = False) -> Future[T]:
         """Hand a piece of work to the writer; the future is done once what it wrote is durable.
 
         What `work` raises reaches the future, and nothing that it wrote stays; Undo gives its value and leaves nothing.
+        Bookkeeping that no kept answer and no judgement of a key shows is `quiet`: the data version need not change for it.
         """
-        return self._writer.submit(work)
+        return self._writer.submit(work, quiet=quiet)
 
     def close(self) -> None:
         """Finish the writes that wait, and let the connections go."""
+        self._notices.close()
         self._writer.close()
         self.forget_reader()
         self.engine.dispose()

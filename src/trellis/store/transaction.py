@@ -46,7 +46,7 @@ class Transaction:
         return self.raw.execute(sql, own | params if own else params)
 
     def version(self) -> int | None:
-        """Give a number that changes with every commit of any other connection: SQLite's data version; None on PostgreSQL."""
+        """Give SQLite's data version, which changes with every commit of any other connection; None on PostgreSQL."""
         return self.raw.execute("PRAGMA data_version").fetchone()[0] if self.sqlite else None
 
     def ids(self, ids: tuple[int, ...] | list[int]) -> Any:

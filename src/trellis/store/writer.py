@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from trellis.errors import Refused
+from trellis.store.notices import tell
 from trellis.store.transaction import Transaction, Undo
 
 log = logging.getLogger(__name__)
@@ -27,6 +28,7 @@ _BATCH_SECONDS: Final = 0.02  # after which no further write joins a commit
 class _Job:
     work: Callable[[Transaction], Any]
     future: Future[Any]
+    quiet: bool
     result: Any = None
     error: BaseException | None = None
 
@@ -41,26 +43,34 @@ class Writer:
     """A thread with a connection of its own, made when the first write comes.
 
     `open_connection` makes the connection, `failures` are the driver's errors for a database that does not do its part,
-    `patience` is for how many seconds a write waits for its turn.
+    `patience` is for how many seconds a write waits for its turn, and `committed` is told the number of each commit on
+    PostgreSQL that was not quiet, before the writes in it are acknowledged.
     """
 
-    def __init__(self, open_connection: Callable[[], Transaction], failures: tuple[type[Exception], ...], patience: int) -> None:
+    def __init__(
+        self,
+        open_connection: Callable[[], Transaction],
+        failures: tuple[type[Exception], ...],
+        patience: int,
+        committed: Callable[[int], None],
+    ) -> None:
         self._open_connection = open_connection
         self._failures = failures
         self._patience = patience
+        self._committed = committed
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
 
-    def submit(self, work: Callable[[Transaction], T]) -> Future[T]:
-        """Take a piece of work; the future is done once what it wrote is durable."""
+    def submit(self, work: Callable[[Transaction], T], *, quiet: bool) -> Future[T]:
+        """Take a piece of work; the future is done once what it wrote is durable. Others hear of it unless it is quiet."""
         future: Future[T] = Future()
         if self._thread is None:
             with self._starting:
                 if self._thread is None:
                     self._thread = threading.Thread(target=self._serve, name="trellis-writer", daemon=True)
                     self._thread.start()
-        self._jobs.put(_Job(work, future))
+        self._jobs.put(_Job(work, future, quiet))
         return future
 
     def close(self) -> None:
@@ -100,6 +110,7 @@ class Writer:
         try:
             opened = time.monotonic()
             kept = self._run(tx, batch[0])
+            quiet = batch[0].quiet
             while len(batch) < _BATCH and time.monotonic() - opened < _BATCH_SECONDS:
                 try:
                     job = self._jobs.get_nowait()
@@ -111,11 +122,18 @@ class Writer:
                 if job.future.set_running_or_notify_cancel():
                     batch.append(job)
                     kept |= self._run(tx, job)
-            tx.raw.execute("COMMIT" if kept else "ROLLBACK")
+                    quiet &= job.quiet
+            self._end(tx, kept=kept, quiet=quiet)
         except BaseException:
             with suppress(Exception):
                 tx.raw.execute("ROLLBACK")
             raise
+
+    def _end(self, tx: Transaction, *, kept: bool, quiet: bool) -> None:
+        number = tell(tx) if kept and not quiet and not tx.sqlite else None
+        tx.raw.execute("COMMIT" if kept else "ROLLBACK")
+        if number is not None:
+            self._committed(number)
 
     def _begin(self, tx: Transaction) -> None:
         if not tx.sqlite:

@@ -144,7 +144,7 @@ class Courier:
             scanned = max(scanned, webhook.cursor)
             if not planned.items and not planned.more:
                 break
-        await self._write(lambda tx: webhooks.release(tx, [webhook_id], self._me))
+        await self._write(lambda tx: webhooks.release(tx, [webhook_id], self._me), quiet=True)
         return scanned
 
     async def _carry_out(self, webhook: Webhook, planned: Plan) -> bool:
@@ -192,8 +192,8 @@ class Courier:
         call = Call("webhooks.disable", DELIVERY, {"because": because}, webhook)
         await asyncio.wrap_future(self._gate.submit(call))
 
-    async def _write(self, work: Callable[[Transaction], Any]) -> Any:
-        future: Future[Any] = self._gate.store.write(work)
+    async def _write(self, work: Callable[[Transaction], Any], *, quiet: bool = False) -> Any:
+        future: Future[Any] = self._gate.store.write(work, quiet=quiet)
         return await asyncio.wrap_future(future)
 
 

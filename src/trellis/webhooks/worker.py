@@ -215,7 +215,7 @@ class Worker:
             self._call_off()
 
     async def _write(self, work: Callable[[Transaction], Any]) -> Any:
-        return await asyncio.wrap_future(self._gate.store.write(work))
+        return await asyncio.wrap_future(self._gate.store.write(work, quiet=True))
 
     # --- the log --------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,147 @@
+"""Several processes on one database: what one changes the others know within milliseconds, and in every trouble soon."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from statistics import median
+from typing import Any, Final
+
+import psycopg
+import pytest
+
+from tests.cast import Cast, MakeKey, Run
+from tests.doors import MakeService
+from tests.service import Service
+from tests.soon import soon
+from trellis.settings import Settings
+
+ROUNDS: Final = 30
+AT_ONCE: Final = 0.05  # seconds, as a rule
+BOUND: Final = 1.0  # seconds, in every trouble
+SLACK: Final = 0.5  # seconds by which a busy machine may be late
+FORUMS: Final = "/forums/forums"
+LISTENERS: Final = "FROM pg_stat_activity WHERE application_name = 'trellis listener' AND datname = current_database()"
+postgresql_only = pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+
+
+@pytest.fixture
+def services(serve: MakeService) -> tuple[Service, Service]:
+    """Two processes that serve the same database."""
+    return serve(rate_limit=0), serve(rate_limit=0)
+
+
+@pytest.fixture
+def database(settings: Settings) -> Iterator["psycopg.Connection[Any]"]:
+    """A connection that Trellis knows nothing of."""
+    with psycopg.connect(settings.database_url, autocommit=True) as connection:
+        yield connection
+
+
+def name(service: Service, key: str, forum: int) -> str:
+    return str(service.call("GET", f"{FORUMS}/{forum}", key).json()["name"])
+
+
+def renamed(service: Service, key: str, forum: int, wanted: str) -> float:
+    """Wait until a forum has a name; give for how long."""
+    return soon(lambda: name(service, key, forum) == wanted, BOUND)
+
+
+def status(service: Service, key: str) -> int:
+    return service.call("GET", FORUMS, key).status_code
+
+
+def refused(service: Service, key: str, within: float = BOUND) -> float:
+    """Wait until a key is refused; give for how long."""
+    return soon(lambda: status(service, key) == 401, within)
+
+
+def test_a_write_is_seen_at_once_where_it_was_made_and_in_the_twinkling_of_an_eye_elsewhere(
+    services: tuple[Service, Service], cast: Cast, key: MakeKey
+) -> None:
+    text, delays = key("*"), []
+    for number in range(ROUNDS):
+        here, there = services if number % 2 else services[::-1]
+        for service in (here, there, here, there):  # from now on it is in memory
+            name(service, text, cast.news)
+        wanted = f"News {number}"
+        assert here.call("POST", f"{FORUMS}/{cast.news}", text, json={"name": wanted}).status_code == 200
+        assert name(here, text, cast.news) == wanted
+        delays.append(renamed(there, text, cast.news, wanted))
+    assert median(delays) < AT_ONCE, delays
+
+
+def test_a_revoked_key_is_refused_by_all(services: tuple[Service, Service], key: MakeKey, run: Run) -> None:
+    delays = []
+    for number in range(1, ROUNDS // 3):
+        text = key("forums.list")
+        assert [status(service, text) for service in (*services, *services)] == [200] * 4
+        run("keys.revoke", number)
+        delays += [refused(service, text) for service in services]
+    assert median(delays) < AT_ONCE, delays
+
+
+@contextmanager
+def losing_connections(settings: Settings) -> Iterator[None]:
+    """Break the connections that notifications come over, again and again."""
+    enough = threading.Event()
+
+    def lose() -> None:
+        with psycopg.connect(settings.database_url, autocommit=True) as connection:
+            while not enough.wait(0.02):
+                connection.execute(f"SELECT pg_terminate_backend(pid) {LISTENERS}")
+
+    losing = threading.Thread(target=lose)
+    losing.start()
+    try:
+        yield
+    finally:
+        enough.set()
+        losing.join()
+
+
+@postgresql_only
+def test_a_revoked_key_is_refused_at_once_while_nobody_can_listen(
+    services: tuple[Service, Service], settings: Settings, key: MakeKey, run: Run
+) -> None:
+    texts = [key("forums.list") for _ in range(6)]
+    assert [status(service, text) for service in services for text in texts] == [200] * 12
+    with losing_connections(settings):
+        for number, text in enumerate(texts, 1):
+            time.sleep(0.3)
+            assert [status(service, text) for service in services] == [200, 200]
+            run("keys.revoke", number)
+            for service in services:
+                refused(service, text)
+
+
+@postgresql_only
+def test_a_revoked_key_is_refused_within_a_second_when_the_notification_is_lost(
+    services: tuple[Service, Service], database: "psycopg.Connection[Any]", key: MakeKey
+) -> None:
+    """The row says that the data have changed, and nobody told."""
+    for number in (1, 2, 3):
+        text = key("forums.list")
+        time.sleep(number / 7)  # meet the processes at different points between their readings of the row
+        assert [status(service, text) for service in (*services, *services)] == [200] * 4
+        with database.transaction():
+            database.execute("UPDATE api_keys SET revoked_at = '2020-01-01T00:00:00.000Z' WHERE id = %s", (number,))
+            database.execute("UPDATE counters SET last = last + 1 WHERE name = 'data version'")
+        for service in services:
+            refused(service, text, BOUND + SLACK)
+
+
+def test_workers_of_one_service_know_of_each_others_writes(serve: MakeService, cast: Cast, key: MakeKey, run: Run) -> None:
+    """Each request comes over a connection of its own, so that any worker may take it."""
+    service, text = serve(options=("--workers", "2"), rate_limit=0), key("*")
+    service.client.headers["Connection"] = "close"
+
+    def told() -> set[str]:
+        return {name(service, text, cast.news) for _ in range(6)}
+
+    for number in range(ROUNDS // 3):
+        wanted = f"News {number}"
+        assert service.call("POST", f"{FORUMS}/{cast.news}", text, json={"name": wanted}).status_code == 200
+        soon(lambda wanted=wanted: told() == {wanted}, BOUND + SLACK)  # type: ignore[misc]  # of each turn its own
+    run("keys.revoke", 1)
+    soon(lambda: {status(service, text) for _ in range(6)} == {401}, BOUND + SLACK)

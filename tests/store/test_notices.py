@@ -1,0 +1,220 @@
+"""The data version: it changes when the data do, whoever changes them, and holds only while somebody can say so."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any, Final
+
+import psycopg
+import pytest
+
+from tests.soon import soon
+from trellis.settings import Settings
+from trellis.store.engine import Store
+from trellis.store.nodes import next_number
+from trellis.store.transaction import Transaction, Undo
+
+Open = Callable[[], Store]
+BOUND: Final = 1.0  # seconds, within which everything is noticed
+SLACK: Final = 0.5  # seconds by which a busy machine may be late
+postgresql_only = pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+LISTENERS: Final = "FROM pg_stat_activity WHERE application_name = 'trellis listener' AND datname = current_database()"
+COUNT: Final = "UPDATE counters SET last = last + %s WHERE name = 'data version'"
+
+
+@pytest.fixture
+def opened(settings: Settings) -> Iterator[Open]:
+    """Open the database as a process does that serves; several are several processes."""
+    stores: list[Store] = []
+
+    def open_one() -> Store:
+        store = Store(settings)
+        stores.append(store)
+        store.listen()
+        soon(lambda: store.data_version() is not None, 10)
+        return store
+
+    yield open_one
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def store(opened: Open) -> Store:
+    return opened()
+
+
+@contextmanager
+def by_hand(settings: Settings) -> Iterator["psycopg.Connection[Any]"]:
+    with psycopg.connect(settings.database_url, autocommit=True) as connection:
+        yield connection
+
+
+def take(tx: Transaction) -> int:
+    return next_number(tx, "tickets")
+
+
+def look(_: Transaction) -> None:
+    """Write nothing."""
+
+
+def seen(store: Store) -> int:
+    version = store.data_version()
+    assert version is not None
+    return version
+
+
+def noticed(store: Store, before: int) -> Callable[[], bool]:
+    return lambda: store.data_version() not in {before, None}
+
+
+def test_an_own_write_has_changed_it_once_it_is_acknowledged(store: Store) -> None:
+    for _ in range(50):
+        before = seen(store)
+        store.write(take).result(30)
+        assert seen(store) != before
+
+
+def test_writes_that_share_a_commit_are_noticed_all_the_same(store: Store) -> None:
+    for _ in range(10):
+        before = seen(store)
+        for future in [store.write(take) for _ in range(20)]:
+            future.result(30)
+            assert seen(store) != before
+
+
+def test_the_write_of_another_process_is_noticed(opened: Open, engine: str) -> None:
+    here, there = opened(), opened()
+    delays = []
+    for _ in range(30):
+        before = seen(here)
+        there.write(take).result(30)
+        delays.append(soon(noticed(here, before), 0.001 if engine == "sqlite" else BOUND))
+    assert sorted(delays)[len(delays) // 2] < 0.05
+
+
+def test_without_changes_it_stays(opened: Open) -> None:
+    here, there = opened(), opened()
+    before = seen(here)
+
+    def undone(tx: Transaction) -> None:
+        take(tx)
+        raise Undo(None)
+
+    for store in (here, there):
+        store.write(look).result(30)
+        store.write(undone).result(30)
+    time.sleep(BOUND + SLACK)
+    assert seen(here) == before
+
+
+@postgresql_only
+def test_an_own_write_is_not_noticed_twice(store: Store) -> None:
+    store.write(take).result(30)
+    before = seen(store)
+    time.sleep(BOUND)
+    assert seen(store) == before
+
+
+@postgresql_only
+def test_quiet_writes_leave_it_and_do_not_quieten_the_others(store: Store) -> None:
+    before = seen(store)
+    store.write(take, quiet=True).result(30)
+    time.sleep(BOUND)
+    assert seen(store) == before
+    go = threading.Event()
+    futures: list[Future[Any]] = [
+        store.write(lambda _: go.wait(30), quiet=True),
+        store.write(take),
+        store.write(take, quiet=True),
+    ]
+    go.set()
+    for future in futures:
+        future.result(30)
+    assert seen(store) != before
+
+
+@postgresql_only
+def test_there_is_none_before_anybody_listens(settings: Settings) -> None:
+    store = Store(settings)
+    store.write(take).result(30)
+    assert store.data_version() is None
+    store.close()
+    assert store.data_version() is None
+
+
+@postgresql_only
+def test_there_is_none_after_the_end(store: Store, settings: Settings) -> None:
+    began = time.monotonic()
+    store.close()
+    assert time.monotonic() - began < BOUND
+    assert store.data_version() is None
+    with by_hand(settings) as connection:
+        soon(lambda: connection.execute(f"SELECT count(*) {LISTENERS}").fetchone() == (0,))
+
+
+@postgresql_only
+def test_a_lost_connection_ends_it_and_the_next_has_another(opened: Open, settings: Settings) -> None:
+    here, there = opened(), opened()
+    versions = {seen(here)}
+    with by_hand(settings) as connection:
+        for _ in range(3):
+            connection.execute(f"SELECT pg_terminate_backend(pid) {LISTENERS}")
+            assert soon(lambda: here.data_version() is None, BOUND) < BOUND
+            there.write(take).result(30)
+            soon(lambda: here.data_version() is not None, 10)
+            assert seen(here) not in versions
+            versions.add(seen(here))
+    before = seen(here)
+    there.write(take).result(30)
+    soon(noticed(here, before))
+
+
+@postgresql_only
+def test_a_lost_notification_is_made_up_for_within_a_second(store: Store, settings: Settings) -> None:
+    store.write(take).result(30)
+    with by_hand(settings) as connection:
+        for _ in range(3):
+            before = seen(store)
+            connection.execute(COUNT, (1,))
+            soon(lambda before=before: store.data_version() != before, BOUND + SLACK)  # type: ignore[misc]
+
+
+@postgresql_only
+def test_a_database_that_is_put_back_is_noticed_within_a_second(store: Store, settings: Settings) -> None:
+    for _ in range(3):
+        store.write(take).result(30)
+    before = seen(store)
+    with by_hand(settings) as connection:
+        connection.execute(COUNT, (-2,))
+        soon(noticed(store, before), BOUND + SLACK)
+    before = seen(store)
+    store.write(take).result(30)
+    assert seen(store) != before
+
+
+@postgresql_only
+def test_what_was_changed_by_hand_can_be_told_by_hand(store: Store, settings: Settings) -> None:
+    before = seen(store)
+    with by_hand(settings) as connection:
+        connection.execute("NOTIFY trellis_data")
+    soon(noticed(store, before))
+
+
+@postgresql_only
+def test_it_ends_within_a_second_when_the_database_does_not_answer(store: Store, settings: Settings) -> None:
+    """As with a network that swallows everything: the connection stands, and nothing comes."""
+    with psycopg.connect(settings.database_url) as connection:
+        connection.execute("LOCK TABLE counters")
+        assert soon(lambda: store.data_version() is None, BOUND + SLACK) > 0
+        connection.rollback()
+        soon(lambda: store.data_version() is not None, 10)
+
+
+@postgresql_only
+def test_it_ends_by_itself_after_a_minute(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = seen(store)
+    monkeypatch.setattr("trellis.store.notices._LONGEST", 0.1)
+    soon(noticed(store, before), BOUND + SLACK)

@@ -37,14 +37,27 @@ def test_a_second_time_there_is_nothing_to_do(settings: Settings) -> None:
     assert ran == []
 
 
+# What METADATA does not know: indexes of expressions, and SQLite's index for searching with the tables it is kept in.
+BESIDE = {"nodes_by_type", "node_names_by_gram"}
+
+
+def is_known(_object: Any, name: str | None, *_: Any) -> bool:
+    return name not in BESIDE and not str(name).startswith("search_index")
+
+
+@pytest.mark.filterwarnings("ignore:Skipped unsupported reflection of expression-based index")
 def test_the_migrations_make_the_tables_that_the_code_knows(settings: Settings) -> None:
     engine = engine_of(settings)
     with engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
+        context = MigrationContext.configure(
+            connection, opts={"compare_type": True, "compare_server_default": True, "include_object": is_known}
+        )
         assert compare_metadata(context, METADATA) == []
         assert {key["name"] for key in sa.inspect(connection).get_foreign_keys("nodes")} == {"nodes_parent"}
     engine.dispose()
-    assert tables(settings) == {table.name for table in METADATA.sorted_tables} | {"alembic_version"}
+    assert {name for name in tables(settings) if is_known(None, name)} == {table.name for table in METADATA.sorted_tables} | {
+        "alembic_version"
+    }
 
 
 def test_every_community_begins_with_three_groups_and_nothing_else(settings: Settings) -> None:

@@ -122,3 +122,24 @@ def _beside_sqlite(element: Beside, compiler: Any, **kw: Any) -> str:
 @compiles(Beside, "postgresql")
 def _beside_postgresql(element: Beside, compiler: Any, **kw: Any) -> str:
     return str(compiler.process(element.column, **kw))
+
+
+class Unled(ColumnElement[Any]):
+    """A column to sort by that no index is to be walked along: where few rows pass a filter, sorting them costs less."""
+
+    inherit_cache = False
+
+    def __init__(self, column: sa.Column[Any]) -> None:
+        self.column = column
+        self.type = column.type
+
+
+@compiles(Unled, "sqlite")
+def _unled_sqlite(element: Unled, compiler: Any, **kw: Any) -> str:
+    return f"+{compiler.process(element.column, **kw)}"
+
+
+@compiles(Unled, "postgresql")
+def _unled_postgresql(element: Unled, compiler: Any, **kw: Any) -> str:
+    column = compiler.process(element.column, **kw)
+    return f"({column} || '')" if isinstance(element.type, sa.Text) else f"({column} + 0)"

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.pool import NullPool, QueuePool
 
 from trellis.settings import Settings
+from trellis.store.memory import Memory
 from trellis.store.transaction import Transaction
 from trellis.store.writer import Writer, unreachable
 
@@ -38,6 +39,7 @@ class Store:
             driver.OperationalError,
         )
         self._local = threading.local()
+        self._memory = Memory()
         self._writer = Writer(self._open, self.failures, settings.busy_timeout)
 
     def reading(self, *, snapshot: bool = True) -> "Reading":
@@ -60,9 +62,9 @@ class Store:
     def reader(self) -> Transaction:
         """Give the connection that a read in this thread runs on."""
         if not self.in_place:
-            return self._open()
+            return self._open_for_reading()
         if (tx := getattr(self._local, "reader", None)) is None:  # kept: taking one from a pool costs more than the read
-            tx = self._local.reader = self._open()
+            tx = self._local.reader = self._open_for_reading()
             tx.raw.execute("PRAGMA query_only=ON")
         return tx
 
@@ -78,6 +80,11 @@ class Store:
         connection = self.engine.connect()
         raw = connection.connection.driver_connection
         return Transaction(connection, raw, sqlite=self.in_place)
+
+    def _open_for_reading(self) -> Transaction:
+        tx = self._open()
+        tx.memory = self._memory  # a write has none in common with others: what it sees may never be committed
+        return tx
 
     def write(self, work: Callable[[Transaction], T]) -> Future[T]:
         """Hand a piece of work to the writer; the future is done once what it wrote is durable.

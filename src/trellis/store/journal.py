@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.nodes import next_number
-from trellis.store.tables import answers, counters, events, key_uses, requests
+from trellis.store.tables import answers, counters, events, key_uses, request_hours, requests
 from trellis.store.transaction import Statement, Transaction
 
 
@@ -192,7 +192,17 @@ def _counted(*, sqlite: bool) -> str:
     )
 
 
-_LOG = {sqlite: (_batched(sqlite=sqlite), _counted(sqlite=sqlite)) for sqlite in (True, False)}
+def _counted_by_hour(*, sqlite: bool) -> str:
+    """Write the statement that adds a batch to how much was asked in each hour."""
+    at, status = (_member(name, sqlite=sqlite) for name in ("at", "status"))
+    return (
+        "INSERT INTO request_hours (hour, digit, times) "  # noqa: S608  # names of columns, no values
+        f"SELECT substr({at}, 1, 13), {status} / 100, count(*) FROM {_ROWS[sqlite]} WHERE true GROUP BY 1, 2 "
+        "ON CONFLICT (hour, digit) DO UPDATE SET times = request_hours.times + excluded.times"
+    )
+
+
+_LOG = {sqlite: (_batched(sqlite=sqlite), _counted(sqlite=sqlite), _counted_by_hour(sqlite=sqlite)) for sqlite in (True, False)}
 
 
 def log_requests(tx: Transaction, batch: Sequence[Request]) -> None:
@@ -219,4 +229,5 @@ def purge(
     stale = sa.select(requests.c.id).where(requests.c.at < max(successes_before, failures_before), old).limit(most)
     gone = tx.connection.execute(sa.delete(requests).where(requests.c.id.in_(stale))).rowcount
     gone += tx.connection.execute(sa.delete(key_uses).where(key_uses.c.day < uses_before[:10])).rowcount
+    gone += tx.connection.execute(sa.delete(request_hours).where(request_hours.c.hour < uses_before[:13])).rowcount
     return gone + tx.connection.execute(sa.delete(answers).where(answers.c.at < answers_before)).rowcount

@@ -1,0 +1,44 @@
+"""What a list of nodes is filtered and sorted by, as conditions on the rows of nodes or on what they were before."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Literal
+
+import sqlalchemy as sa
+from sqlalchemy import bindparam
+
+from trellis.store.clauses import Among, Beside, Holds, Member
+from trellis.store.tables import nodes
+
+SortBy = Literal["id", "name", "position", "createdAt", "updatedAt"]
+SORT: Final[Mapping[SortBy, str]] = {
+    "id": "id",
+    "name": "name_key",
+    "position": "position",
+    "createdAt": "created_at",
+    "updatedAt": "updated_at",
+}
+
+_Column = Callable[[str], sa.ColumnElement[Any]]
+_FILTERS: Final[Mapping[str, Callable[[_Column], sa.ColumnElement[bool]]]] = {
+    "ids": lambda column: Among(column("id"), "ids"),
+    "candidates": lambda column: Among(column("id"), "candidates"),  # see search.py
+    "search": lambda column: Holds(column("name_key"), "search"),
+    "updatedSince": lambda column: column("updated_at") >= bindparam("updatedSince"),
+    "top": lambda column: column("parent_id").is_(None),
+    "parent": lambda column: column("parent_id") == bindparam("parent"),
+}
+
+
+def where(names: Sequence[str], table: sa.Table = nodes, *, aside: bool = False) -> sa.ColumnElement[bool]:
+    """Write the condition that rows are of `:kind` and pass these filters; `aside`: so that none leads SQLite to an index."""
+
+    def column(name: str) -> sa.ColumnElement[Any]:
+        return Beside(table.c[name]) if aside else table.c[name]
+
+    def own(name: str) -> sa.ColumnElement[bool]:
+        member = Member(table.c["fields"], name)
+        return (Beside(member) if aside else member) == bindparam(name)
+
+    return sa.and_(
+        table.c.kind == bindparam("kind"), *(_FILTERS[name](column) if name in _FILTERS else own(name) for name in names)
+    )

@@ -18,10 +18,12 @@ SORT: Final[Mapping[SortBy, str]] = {
     "updatedAt": "updated_at",
 }
 
+BOUNDING: Final = frozenset({"ids", "candidates", "found"})  # filters that name the ids
 _Column = Callable[[str], sa.ColumnElement[Any]]
 _FILTERS: Final[Mapping[str, Callable[[_Column], sa.ColumnElement[bool]]]] = {
     "ids": lambda column: Among(column("id"), "ids"),
     "candidates": lambda column: Among(column("id"), "candidates"),  # see search.py
+    "found": lambda column: Among(column("id"), "found"),  # see memory.py
     "search": lambda column: Holds(column("name_key"), "search"),
     "updatedSince": lambda column: column("updated_at") >= bindparam("updatedSince"),
     "top": lambda column: column("parent_id").is_(None),

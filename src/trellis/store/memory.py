@@ -7,12 +7,13 @@ snapshot, or lets go of it. So it is exact, whichever process has written, and c
 import threading
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from trellis.store.filters import SORT, SortBy
 
+FEW: Final = 2000  # ids that are remembered of one question
 _MOST: Final = 128  # questions that are remembered
 _COLUMNS: Final = ("id", "name_key", "created_at", "updated_at")  # of the rows of a delta
 
@@ -30,17 +31,24 @@ class Anchor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known about a question as of change `seen`: how many rows answer it, and anchors by order and rank."""
+    """What is known about a question as of change `seen`.
+
+    How many rows answer it; which, if they are few; and anchors by order and rank.
+    """
 
     seen: int
     total: int | None = None
+    found: frozenset[int] | None = None
     anchors: Mapping[Order, tuple[Anchor, ...]] = field(default_factory=dict)
 
-    def advanced(self, seen: int, out: Iterable[Any], into: Iterable[Any]) -> "Known":
+    def advanced(self, seen: int, out: Sequence[Any], into: Sequence[Any]) -> "Known":
         """Give what is known once some rows have gone out of the answer and others have come into it."""
         steps = [(row, -1) for row in out] + [(row, 1) for row in into]
         total = None if self.total is None else self.total + sum(step for _, step in steps)
-        return Known(seen, total, {order: _shifted(anchors, order, steps) for order, anchors in self.anchors.items()})
+        found = None if self.found is None else (self.found - {row[0] for row in out}) | {row[0] for row in into}
+        if found is not None and len(found) > FEW:
+            found = None
+        return Known(seen, total, found, {order: _shifted(anchors, order, steps) for order, anchors in self.anchors.items()})
 
     def with_anchors(self, order: Order, new: Iterable[Anchor], apart: int) -> "Known":
         """Add anchors, as far as they are so many ranks apart from those there are."""
@@ -49,7 +57,7 @@ class Known:
             at = bisect_left(anchors, anchor.rank, key=_rank)
             if all(abs(near.rank - anchor.rank) >= apart for near in anchors[max(0, at - 1) : at + 1]):
                 anchors.insert(at, anchor)
-        return Known(self.seen, self.total, {**self.anchors, order: tuple(anchors)})
+        return Known(self.seen, self.total, self.found, {**self.anchors, order: tuple(anchors)})
 
     def nearest(self, order: Order, rank: int) -> Anchor | None:
         """Give the last anchor that does not stand behind a rank."""

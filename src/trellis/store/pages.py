@@ -14,8 +14,8 @@ from sqlalchemy import bindparam
 
 from trellis.store import changes, gaps, search
 from trellis.store.clauses import Unled
-from trellis.store.filters import SORT, SortBy, where
-from trellis.store.memory import Anchor, Known
+from trellis.store.filters import BOUNDING, SORT, SortBy, where
+from trellis.store.memory import FEW, Anchor, Known
 from trellis.store.nodes import COLUMNS, Node, count_children, node_of
 from trellis.store.tables import counters, nodes
 from trellis.store.transaction import Row, Statement, Transaction
@@ -23,9 +23,9 @@ from trellis.store.transaction import Row, Statement, Transaction
 __all__ = ["Query", "SortBy", "page"]
 
 _NEAR: Final = 1000  # rows that are passed over without further ado
-_HOP: Final = 2000  # rows from one anchor to the next
+_HOP: Final = 500  # rows from one anchor to the next
 _FEW: Final = 200  # rows that are sorted without asking whether there is a better way
-_BRIEF: Final = 5000  # ids that a search looks at one by one; or the twentieth part of all, if that is less
+_BRIEF: Final = 5000  # names that a search looks at one by one; or the twentieth part of all, if that is less
 _c = nodes.c
 
 Lead = Literal["either", "filter", "order"]
@@ -73,37 +73,32 @@ class _Asked:
         if self.names in {("parent",), ("top",)}:
             return count_children(self.tx, self.params["kind"], self.query.filters.get("parent"))
         if self.bounded:
-            return self._count()
+            return int(self.tx.rows(_counting(self.names), **self.params)[0][0])
         known = self._known()
-        if known is not None and known.total is not None:
-            if known.total <= _BRIEF:
-                self._narrow()
-            return known.total
-        total = self._count() if self._narrow() else None
-        if total is None:
-            total = self._count()
-        self._keep(Known(changes.reach(self.tx).last, total))
-        return total
+        if known is None or known.total is None:
+            known = self._count()
+            self._keep(known)
+        if known.found is not None:
+            self.names, self.bounded = ("found",), True
+            self.params["found"] = self.tx.ids(list(known.found))
+        return known.total or 0
 
     def _of_kind(self) -> int:
         counted = self.tx.rows(_OF_KIND, kind=self.params["kind"])
         return int(counted[0][0]) if counted else 0
 
-    def _count(self) -> int:
-        return int(self.tx.rows(_counting(self.names), **self.params)[0][0])
-
-    def _narrow(self) -> bool:
-        """Let the index for searching say which nodes may hold the text, if they are not many."""
-        if "search" not in self.names:
-            return False
-        most = min(_BRIEF, max(_FEW, self._of_kind() // 20))
-        found = search.candidates(self.tx, self.params["kind"], self.params["search"], most)
-        if found is None:
-            return False
-        self.names = (*self.names, "candidates")
-        self.params["candidates"] = self.tx.ids(found)
-        self.bounded = True
-        return True
+    def _count(self) -> Known:
+        """Count the rows, and remember which they are if they are few."""
+        seen, names, params = changes.reach(self.tx).last, self.names, self.params
+        if "search" in names:
+            most = min(_BRIEF, max(_FEW, self._of_kind() // 20))
+            found = search.candidates(self.tx, params["kind"], params["search"], most)
+            if found is not None:
+                names, params = (*names, "candidates"), params | {"candidates": self.tx.ids(found)}
+        some = self.tx.rows(_finding(names), **params, limit=FEW + 1)
+        if len(some) <= FEW:
+            return Known(seen, len(some), frozenset(row[0] for row in some))
+        return Known(seen, int(self.tx.rows(_counting(names), **params)[0][0]))
 
     # --- what was known -------------------------------------------------------------------------------------------
 
@@ -134,7 +129,7 @@ class _Asked:
         if not self.names and query.sort_by == "id" and query.offset > _NEAR:
             return self._by_rank(total)
         if self.bounded or query.sort_by == "position" or (not self.names and query.offset <= _NEAR):
-            return self._read("filter" if "candidates" in self.names else "either", "first", query.offset)
+            return self._read("filter" if self.names == ("found",) else "either", "first", query.offset)
         if query.offset <= _NEAR:
             return self._read(self._lead(total, query.offset), "first", query.offset)
         if (behind := total - query.offset - query.limit) <= _NEAR:
@@ -170,13 +165,16 @@ class _Asked:
         known = self._known() or Known(changes.reach(self.tx).last)
         at = known.nearest(order, query.offset)
         lead = self._lead(total, query.offset - (at.rank if at else 0))
-        hop, passed = max(_HOP, total // 256), list[Anchor]()
-        while query.offset - (at.rank if at else 0) > hop and lead != "filter":
-            step = self.tx.rows(_hopping(self.names, *order, lead, "anchor" if at else "first"), **self._params(hop, 1, at))
-            at = Anchor((at.rank if at else 0) + hop, *step[0])
+        if lead == "filter":  # which sorts all that pass it, wherever the page begins
+            return self._read(lead, "first", query.offset)
+        hop, passed = max(_HOP, total // 1000), list[Anchor]()
+        while (rank := at.rank if at else 0) < query.offset:
+            step = min(hop, query.offset - rank)
+            found = self.tx.rows(_hopping(self.names, *order, lead, "anchor" if at else "first"), **self._params(step, 1, at))
+            at = Anchor(rank + step, *found[0])
             passed.append(at)
         self._keep(known.with_anchors(order, passed, hop // 2))
-        return self._read(lead, "anchor" if at else "first", query.offset - (at.rank if at else 0), at=at)
+        return self._read(lead, "anchor", 0, at=at)
 
     def _read(self, lead: Lead, start: Start, offset: int, limit: int | None = None, at: Anchor | None = None) -> Sequence[Row]:
         query = self.query
@@ -200,7 +198,18 @@ _FROM_ID: Final = Statement(
 
 @cache
 def _counting(names: tuple[str, ...]) -> Statement:
-    return Statement(sa.select(sa.func.count()).select_from(nodes).where(where(names)))
+    return Statement(_led(sa.select(sa.func.count()).select_from(nodes), names))
+
+
+@cache
+def _finding(names: tuple[str, ...]) -> Statement:
+    return Statement(_led(sa.select(_c.id), names).limit(bindparam("limit", type_=sa.Integer)))
+
+
+def _led(found: sa.Select[Any], names: tuple[str, ...], *, aside: bool = False) -> sa.Select[Any]:
+    """Filter, and have SQLite look ids up where they are known: it would rather run through an index of everything."""
+    found = found.where(where(names, aside=aside))
+    return found if BOUNDING.isdisjoint(names) else found.with_hint(nodes, "INDEXED BY sqlite_autoindex_nodes_1", "sqlite")
 
 
 @cache
@@ -222,7 +231,7 @@ def _walk(
     start: Start,
 ) -> Statement:
     by, order = _c[SORT[sort_by]], list[sa.ColumnElement[Any]]()
-    found = sa.select(*columns).where(where(names, aside=lead == "order"))
+    found = _led(sa.select(*columns), names, aside=lead == "order")
     if start == "anchor":
         found = found.where(_behind(by, descending=descending))
     down = descending != (start == "last")

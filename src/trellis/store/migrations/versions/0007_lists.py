@@ -18,16 +18,18 @@ _NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 _LEVELS: Final = (8, 16)
 
 _OLD = "kind, id, parent_id, name_key, fields, created_at, updated_at"
+_WATCHED = "parent_id, name_key, fields, created_at, updated_at"
+
+
+def _sqlite_trigger(name: str, act: str, columns: str, values: str) -> str:
+    return f"CREATE TRIGGER {name} AFTER {act} ON nodes BEGIN INSERT INTO node_changes ({columns}) VALUES ({values}); END"  # noqa: S608  # names of columns
+
+
+_OLD_VALUES = ", ".join(f"old.{name}" for name in _OLD.split(", "))
 _SQLITE = (
-    "CREATE TRIGGER nodes_made AFTER INSERT ON nodes BEGIN INSERT INTO node_changes (kind, id) VALUES (new.kind, new.id); END",
-    *(
-        f"CREATE TRIGGER {name} AFTER {act} ON nodes BEGIN INSERT INTO node_changes ({_OLD}) "
-        "VALUES (old.kind, old.id, old.parent_id, old.name_key, old.fields, old.created_at, old.updated_at); END"  # names of columns, no values
-        for name, act in (
-            ("nodes_changed", "UPDATE OF parent_id, name_key, fields, created_at, updated_at"),
-            ("nodes_gone", "DELETE"),
-        )
-    ),
+    _sqlite_trigger("nodes_made", "INSERT", "kind, id", "new.kind, new.id"),
+    _sqlite_trigger("nodes_changed", f"UPDATE OF {_WATCHED}", _OLD, _OLD_VALUES),
+    _sqlite_trigger("nodes_gone", "DELETE", _OLD, _OLD_VALUES),
     "CREATE INDEX nodes_by_type ON nodes (kind, json_extract(fields, '$.type'), id)",
 )
 _SQLITE_SEARCH = (
@@ -42,7 +44,7 @@ _POSTGRESQL = (
         INSERT INTO node_changes ({_OLD})
         VALUES (OLD.kind, OLD.id, OLD.parent_id, OLD.name_key, OLD.fields, OLD.created_at, OLD.updated_at);
         RETURN NULL;
-    END $$""",  # noqa: S608  # names of columns, no values
+    END $$""",  # noqa: S608  # names of columns
     "CREATE TRIGGER nodes_made AFTER INSERT ON nodes FOR EACH ROW EXECUTE FUNCTION trellis_note_made()",
     """CREATE TRIGGER nodes_changed AFTER UPDATE OF parent_id, name_key, fields, created_at, updated_at ON nodes
     FOR EACH ROW EXECUTE FUNCTION trellis_note_changed()""",

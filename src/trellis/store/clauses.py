@@ -31,6 +31,21 @@ def _among_postgresql(element: Among, compiler: Any, **kw: Any) -> str:
     return f"{compiler.process(element.column, **kw)} = ANY(CAST({compiler.process(element.given, **kw)} AS BIGINT[]))"
 
 
+class AmongOf(Among):
+    """Whether a node of `:kind` is in a list of ids. SQLite looks these up, and runs through no index of the whole kind."""
+
+    inherit_cache = False
+
+
+@compiles(AmongOf, "sqlite")
+def _among_of_sqlite(element: AmongOf, compiler: Any, **kw: Any) -> str:
+    kind = compiler.process(sa.bindparam("kind", type_=sa.types.NullType()), **kw)
+    given = compiler.process(element.given, **kw)
+    column = compiler.process(element.column, **kw)
+    # The casts give the values the affinity of the columns, without which the index of both is passed by.
+    return f"(kind, {column}) IN (SELECT CAST({kind} AS TEXT), CAST(value AS INTEGER) FROM json_each({given}))"  # noqa: S608  # SQLAlchemy's own text
+
+
 class Holds(ColumnElement[bool]):
     """Whether a text holds another, byte for byte."""
 

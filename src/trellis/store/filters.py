@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.clauses import Among, Beside, Holds, Member
+from trellis.store.clauses import AmongOf, Beside, Holds, Member
 from trellis.store.tables import nodes
 
 SortBy = Literal["id", "name", "position", "createdAt", "updatedAt"]
@@ -18,12 +18,12 @@ SORT: Final[Mapping[SortBy, str]] = {
     "updatedAt": "updated_at",
 }
 
-BOUNDING: Final = frozenset({"ids", "candidates", "found"})  # filters that name the ids
+_BOUNDING: Final = frozenset({"ids", "candidates", "found"})  # filters that name the ids
 _Column = Callable[[str], sa.ColumnElement[Any]]
 _FILTERS: Final[Mapping[str, Callable[[_Column], sa.ColumnElement[bool]]]] = {
-    "ids": lambda column: Among(column("id"), "ids"),
-    "candidates": lambda column: Among(column("id"), "candidates"),  # see search.py
-    "found": lambda column: Among(column("id"), "found"),  # see memory.py
+    "ids": lambda column: AmongOf(column("id"), "ids"),
+    "candidates": lambda column: AmongOf(column("id"), "candidates"),  # see search.py
+    "found": lambda column: AmongOf(column("id"), "found"),  # see memory.py
     "search": lambda column: Holds(column("name_key"), "search"),
     "updatedSince": lambda column: column("updated_at") >= bindparam("updatedSince"),
     "top": lambda column: column("parent_id").is_(None),
@@ -41,6 +41,6 @@ def where(names: Sequence[str], table: sa.Table = nodes, *, aside: bool = False)
         member = Member(table.c["fields"], name)
         return (Beside(member) if aside else member) == bindparam(name)
 
-    return sa.and_(
-        table.c.kind == bindparam("kind"), *(_FILTERS[name](column) if name in _FILTERS else own(name) for name in names)
-    )
+    kind = table.c.kind if _BOUNDING.isdisjoint(names) else Beside(table.c.kind)
+    passed = (_FILTERS[name](column) if name in _FILTERS else own(name) for name in names)
+    return sa.and_(kind == bindparam("kind"), *passed)

@@ -4,8 +4,8 @@ Sorted by id and unfiltered, a page is found by counting gaps. Any other deep pa
 filter leads to its rows where few pass it; where many do, the order is walked along and the others are passed over.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final, Literal
 
@@ -14,7 +14,7 @@ from sqlalchemy import bindparam
 
 from trellis.store import changes, gaps, search
 from trellis.store.clauses import Unled
-from trellis.store.filters import BOUNDING, SORT, SortBy, where
+from trellis.store.filters import SORT, SortBy, where
 from trellis.store.memory import FEW, Anchor, Known
 from trellis.store.nodes import COLUMNS, Node, count_children, node_of
 from trellis.store.tables import counters, nodes
@@ -79,9 +79,17 @@ class _Asked:
             known = self._count()
             self._keep(known)
         if known.found is not None:
-            self.names, self.bounded = ("found",), True
-            self.params["found"] = self.tx.ids(list(known.found))
+            self._bound_to(known.found)
         return known.total or 0
+
+    def _bound_to(self, found: frozenset[int]) -> None:
+        """Answer from the ids that are known to pass; only those of the page, if they tell where it is."""
+        ids: Collection[int] = found
+        if self.query.sort_by == "id":
+            ids = sorted(found, reverse=self.query.descending)[self.query.offset : self.query.offset + self.query.limit]
+            self.query = replace(self.query, offset=0)
+        self.names, self.bounded = ("found",), True
+        self.params["found"] = self.tx.ids(list(ids))
 
     def _of_kind(self) -> int:
         counted = self.tx.rows(_OF_KIND, kind=self.params["kind"])
@@ -198,18 +206,12 @@ _FROM_ID: Final = Statement(
 
 @cache
 def _counting(names: tuple[str, ...]) -> Statement:
-    return Statement(_led(sa.select(sa.func.count()).select_from(nodes), names))
+    return Statement(sa.select(sa.func.count()).select_from(nodes).where(where(names)))
 
 
 @cache
 def _finding(names: tuple[str, ...]) -> Statement:
-    return Statement(_led(sa.select(_c.id), names).limit(bindparam("limit", type_=sa.Integer)))
-
-
-def _led(found: sa.Select[Any], names: tuple[str, ...], *, aside: bool = False) -> sa.Select[Any]:
-    """Filter, and have SQLite look ids up where they are known: it would rather run through an index of everything."""
-    found = found.where(where(names, aside=aside))
-    return found if BOUNDING.isdisjoint(names) else found.with_hint(nodes, "INDEXED BY sqlite_autoindex_nodes_1", "sqlite")
+    return Statement(sa.select(_c.id).where(where(names)).limit(bindparam("limit", type_=sa.Integer)))
 
 
 @cache
@@ -231,7 +233,7 @@ def _walk(
     start: Start,
 ) -> Statement:
     by, order = _c[SORT[sort_by]], list[sa.ColumnElement[Any]]()
-    found = _led(sa.select(*columns), names, aside=lead == "order")
+    found = sa.select(*columns).where(where(names, aside=lead == "order"))
     if start == "anchor":
         found = found.where(_behind(by, descending=descending))
     down = descending != (start == "last")

@@ -8,7 +8,7 @@ SQLite: a full-text index (FTS5, trigram) over `node_names`. PostgreSQL: an inde
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
@@ -188,7 +188,7 @@ def rebuild(tx: Transaction) -> None:
 _SAMPLE: Final = 200
 _WRONG: Final = """
     SELECT count(*) FROM {one} AS one LEFT JOIN {other} AS other ON other.kind = one.kind AND other.id = one.id
-    WHERE (other.name_key IS NULL OR other.name_key <> one.name_key) AND NOT EXISTS (
+    WHERE (other.name_key IS NULL{or_other}) AND NOT EXISTS (
         SELECT 1 FROM node_changes WHERE n > {seen} AND node_changes.kind = one.kind AND node_changes.id = one.id)
 """
 
@@ -197,8 +197,11 @@ def wrong(tx: Transaction) -> int:
     """Count the names of which the index holds something else, apart from those that it has yet to learn."""
     if not able(tx) or (last := seen(tx)) < 0:
         return 0
-    pairs: tuple[dict[str, Any], ...] = ({"one": "nodes", "other": "node_names"}, {"one": "node_names", "other": "nodes"})
-    found = sum(tx.raw.execute(_WRONG.format(**pair, seen=last)).fetchone()[0] for pair in pairs)
+    ways = (
+        {"one": "nodes", "other": "node_names", "or_other": " OR other.name_key <> one.name_key"},
+        {"one": "node_names", "other": "nodes", "or_other": ""},
+    )
+    found = sum(tx.raw.execute(_WRONG.format(**way, seen=last)).fetchone()[0] for way in ways)
     return int(found) or _lost(tx)
 
 

@@ -105,7 +105,9 @@ class Member(ColumnElement[str]):
 
 @compiles(Member, "sqlite")
 def _member_sqlite(element: Member, compiler: Any, **kw: Any) -> str:
-    return f"json_extract({compiler.process(element.column, **kw)}, '$.{_plain(element.name)}')"
+    column = compiler.process(element.column, **kw)
+    # What is no JSON, `trellis check` finds; no list and no index shall fail over it. nodes_by_type is spelt like this.
+    return f"CASE WHEN json_valid({column}) THEN json_extract({column}, '$.{_plain(element.name)}') END"
 
 
 @compiles(Member, "postgresql")

@@ -30,7 +30,7 @@ _SQLITE = (
     _sqlite_trigger("nodes_made", "INSERT", "kind, id", "new.kind, new.id"),
     _sqlite_trigger("nodes_changed", f"UPDATE OF {_WATCHED}", _OLD, _OLD_VALUES),
     _sqlite_trigger("nodes_gone", "DELETE", _OLD, _OLD_VALUES),
-    "CREATE INDEX nodes_by_type ON nodes (kind, json_extract(fields, '$.type'), id)",
+    "CREATE INDEX nodes_by_type ON nodes (kind, CASE WHEN json_valid(fields) THEN json_extract(fields, '$.type') END, id)",
 )
 _SQLITE_SEARCH = (
     "CREATE VIRTUAL TABLE search_index USING fts5("

@@ -223,7 +223,7 @@ def test_names_are_worked_into_the_index_and_old_changes_go(
     for behind in (True, False):
         with gate.store.reading() as tx:
             assert search.behind(tx) is behind
-            assert api.get("/forums/forums?search=forum+1").json()["totalResults"] == 11
+        assert api.get("/forums/forums?search=forum+1").json()["totalResults"] == 11
         api.do(api.roof.rest.books.catch_up())
     api.do(api.roof.rest.books.purge())
     with gate.store.reading() as tx:

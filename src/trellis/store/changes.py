@@ -1,6 +1,5 @@
 """What became of nodes lately: the journal that triggers keep, from which what was known a moment ago is brought up to date."""
 
-from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -40,14 +39,12 @@ def reach(tx: Transaction) -> Reach:
 class Delta(NamedTuple):
     """The rows that no longer answer a question, as they were, and those that do now: (id, name, made, changed)."""
 
+    last: int  # the change up to which that is so
     out: list[Row]
     into: list[Row]
 
 
 _SINCE = sa.and_(_j.kind == bindparam("kind"), _j.n > bindparam("seen"))
-_HOW_MANY: Final = Statement(
-    sa.select(sa.func.count()).select_from(sa.select(sa.literal(1)).where(_SINCE).limit(_MOST + 1).subquery())
-)
 
 
 @cache
@@ -66,12 +63,17 @@ def _into(names: tuple[str, ...]) -> Statement:
     return Statement(sa.select(_c.id, _c.name_key, _c.created_at, _c.updated_at).where(touched, where(names, nodes, aside=True)))
 
 
-def delta(tx: Transaction, names: Sequence[str], params: dict[str, Any], seen: int) -> Delta | None:
-    """Compare the nodes that answer a question with those that did after change `seen`; None if that is too much to do."""
-    if tx.rows(_HOW_MANY, kind=params["kind"], seen=seen)[0][0] > _MOST:
+def delta(tx: Transaction, names: tuple[str, ...], params: dict[str, Any], seen: int) -> Delta | None:
+    """Compare the nodes that answer a question with those that did after change `seen`.
+
+    None if that cannot be told: the journal does not reach so far back, too much has changed, or `seen` is still to come.
+    """
+    first, last = reach(tx)
+    if not first - 1 <= seen <= last or last - seen > _MOST:
         return None
-    names = tuple(names)
-    return Delta(tx.rows(_out(names), **params, seen=seen), tx.rows(_into(names), **params, seen=seen))
+    if seen == last:
+        return Delta(last, [], [])
+    return Delta(last, tx.rows(_out(names), **params, seen=seen), tx.rows(_into(names), **params, seen=seen))
 
 
 def trim(tx: Transaction, done: int, most: int = 5000) -> int:

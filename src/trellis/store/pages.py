@@ -115,16 +115,12 @@ class _Asked:
         known = self.tx.memory.recall(self.question)
         if known is None:
             return None
-        first, last = changes.reach(self.tx)
-        if known.seen == last:
-            return known
-        if known.seen > last or known.seen < first - 1:  # another reader's later snapshot; or too long ago
-            return None
         delta = changes.delta(self.tx, self.question[1], self.params, known.seen)
         if delta is None:
             return None
-        known = known.advanced(last, *delta)
-        self._keep(known)
+        if delta.last != known.seen:
+            known = known.advanced(*delta)
+            self._keep(known)
         return known
 
     def _keep(self, known: Known) -> None:

@@ -142,7 +142,7 @@ def done(tx: Transaction) -> int:
     return reach(tx).last if last < 0 else last
 
 
-def catch_up(tx: Transaction, most: int = 1000) -> int:
+def catch_up(tx: Transaction, most: int = 250) -> int:
     """Work the next changes into the index, at most `most`; give their number."""
     if not able(tx):
         _note(tx, -1)

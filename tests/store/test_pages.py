@@ -62,7 +62,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
         pages: {"_NEAR": 2, "_HOP": 3, "_FEW": 2, "_BRIEF": 8, "FEW": 4},
         memory: {"FEW": 4},
         changes: {"_MOST": 20, "KEPT": 30},
-        search: {"_PROBE": 3},
+        search: {"_PROBE": 3, "_RARE": 1},
     }
     for module, values in small.items():
         for name, value in values.items():

@@ -21,7 +21,8 @@ INDEXED_FIELDS: Final = frozenset({"type"})  # fields of kinds that nodes_by_typ
 NAME: Final = "search"  # of the counter that holds the last change that the index knows of; -1: it knows nothing
 _GRAM: Final = 3
 _MOST_GRAMS: Final = 12  # of a text, that are asked for
-_PROBE: Final = 100
+_PROBE: Final = 100  # occurrences by which it is seen how frequent a sequence is
+_RARE: Final = 10
 _j, _n = changes.c, names.c
 
 _SEEN = sa.select(counters.c.last).where(counters.c.name == NAME).scalar_subquery()
@@ -72,16 +73,19 @@ def _grams(text: str) -> list[str]:
 
 def _matched(tx: Transaction, kind: str, grams: Sequence[str], limit: int) -> list[int]:
     """Ask for the rarest sequences only: running through the long list of a frequent one costs more than it spares."""
-    dense: list[tuple[float, str]] = []
+    rare: list[tuple[int, str]] = []  # how often each occurs
+    dense: list[tuple[float, str]] = []  # how near to each other the first are of those that occur more often
     for gram in grams:
         match = '"' + gram.replace('"', '""') + '"'
         probed = tx.rows(_PROBED, match=match, limit=_PROBE)
-        if len(probed) < _PROBE:
-            dense = [(0, match)]
+        if len(probed) == _PROBE:
+            dense.append((1 / probed[-1][0], match))
+            continue
+        rare.append((len(probed), match))
+        if len(probed) <= _RARE:
             break
-        dense.append((1 / probed[-1][0], match))  # how near to each other the first of them are
-    dense.sort()
-    asked = [match for density, match in dense if density <= 4 * dense[0][0]]
+    least = min(dense)[0] if dense else 0
+    asked = [min(rare)[1]] if rare else [match for density, match in dense if density <= 4 * least]
     return [row[0] for row in tx.rows(_MATCHED, match=" ".join(asked), kind=kind, limit=limit)]
 
 

@@ -6,7 +6,7 @@ gives are candidates: the caller compares their names. Those that changed since 
 SQLite: a full-text index (FTS5, trigram) over `node_names`. PostgreSQL: an index (GIN) over what trellis_grams makes of them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
@@ -15,7 +15,7 @@ from sqlalchemy import bindparam
 
 from trellis.store.changes import reach
 from trellis.store.tables import changes, counters, names
-from trellis.store.transaction import Statement, Transaction
+from trellis.store.transaction import Row, Statement, Transaction
 
 INDEXED_FIELDS: Final = frozenset({"type"})  # fields of kinds that nodes_by_type, or an index like it, leads to in order
 NAME: Final = "search"  # of the counter that holds the last change that the index knows of; -1: it knows nothing
@@ -32,24 +32,28 @@ _WAITING: Final = Statement(
 _PROBED: Final = Statement(sa.text("SELECT rowid FROM search_index WHERE search_index MATCH :match LIMIT :limit"))
 _MATCHED: Final = Statement(
     sa.text(  # CROSS JOIN: SQLite would rather look at every name
-        "SELECT node_names.id FROM search_index CROSS JOIN node_names ON node_names.doc = search_index.rowid "
+        "SELECT node_names.id, instr(node_names.name_key, :text) "
+        "FROM search_index CROSS JOIN node_names ON node_names.doc = search_index.rowid "
         "WHERE search_index MATCH :match AND node_names.kind = :kind LIMIT :limit"
     )
 )
 _HOLDING: Final = Statement(
-    sa.text("SELECT id FROM node_names WHERE kind = :kind AND trellis_grams(name_key) @> CAST(:grams AS TEXT[]) LIMIT :limit")
+    sa.text(
+        "SELECT id, strpos(name_key, :text) FROM node_names "
+        "WHERE kind = :kind AND trellis_grams(name_key) @> CAST(:grams AS TEXT[]) LIMIT :limit"
+    )
 )
 
 
 def candidates(tx: Transaction, kind: str, text: str, most: int) -> list[int] | None:
-    """Give the ids of all nodes whose folded names may hold a text; None if they are too many, or no index can tell."""
+    """Give the ids of all nodes whose folded names hold a text, and of some more; None if too many might, or no index can tell."""
     if len(text) < _GRAM or "\0" in text or not able(tx):
         return None
     waiting = [row[0] for row in tx.rows(_WAITING, kind=kind, limit=most + 1)]
     if len(waiting) > most:
         return None
-    found = (_matched if tx.sqlite else _holding)(tx, kind, _grams(text), most + 1)
-    return None if len(found) > most else sorted({*found, *waiting})
+    found = (_matched if tx.sqlite else _holding)(tx, kind, text, most + 1)
+    return None if len(found) > most else sorted({node for node, at in found if at}.union(waiting))
 
 
 def able(tx: Transaction) -> bool:
@@ -71,11 +75,11 @@ def _grams(text: str) -> list[str]:
     return every[:: -(-len(every) // _MOST_GRAMS)]
 
 
-def _matched(tx: Transaction, kind: str, grams: Sequence[str], limit: int) -> list[int]:
+def _matched(tx: Transaction, kind: str, text: str, limit: int) -> list[Row]:
     """Ask for the rarest sequences only: running through the long list of a frequent one costs more than it spares."""
     rare: list[tuple[int, str]] = []  # how often each occurs
     dense: list[tuple[float, str]] = []  # how near to each other the first are of those that occur more often
-    for gram in grams:
+    for gram in _grams(text):
         match = '"' + gram.replace('"', '""') + '"'
         probed = tx.rows(_PROBED, match=match, limit=_PROBE)
         if len(probed) == _PROBE:
@@ -86,11 +90,11 @@ def _matched(tx: Transaction, kind: str, grams: Sequence[str], limit: int) -> li
             break
     least = min(dense)[0] if dense else 0
     asked = [min(rare)[1]] if rare else [match for density, match in dense if density <= 4 * least]
-    return [row[0] for row in tx.rows(_MATCHED, match=" ".join(asked), kind=kind, limit=limit)]
+    return tx.rows(_MATCHED, match=" ".join(asked), text=text, kind=kind, limit=limit)
 
 
-def _holding(tx: Transaction, kind: str, grams: Sequence[str], limit: int) -> list[int]:
-    return [row[0] for row in tx.rows(_HOLDING, kind=kind, grams=list(grams), limit=limit)]
+def _holding(tx: Transaction, kind: str, text: str, limit: int) -> list[Row]:
+    return tx.rows(_HOLDING, kind=kind, grams=_grams(text), text=text, limit=limit)
 
 
 # --- catching up --------------------------------------------------------------------------------------------------

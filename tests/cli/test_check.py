@@ -193,7 +193,7 @@ def test_only_so_many_problems_are_listed_and_all_are_counted(cast: Cast, plant:
     found = run("check.list", limit=3)
 
     assert len(found["problems"]) == 3
-    assert found["count"] == found["repairable"] == 15
+    assert found["count"] == found["repairable"] == 13
 
 
 def test_a_dry_repair_keeps_nothing(cast: Cast, plant: Plant, run: Run, events: Events) -> None:

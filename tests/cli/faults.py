@@ -148,14 +148,31 @@ FAULTS = (
         "events", None, "gap", "events 4 to 5 are missing from the log", repairable=False,
     ),
     Fault(
+        "gaps that are miscounted",
+        "UPDATE node_gaps SET gone = 3 WHERE kind = 'groups'",
+        "groups", None, "gaps", "the gaps among the ids are counted wrongly in 2 blocks of them",
+    ),
+    Fault(
+        "gaps of which nothing is known",
+        "DELETE FROM node_gaps WHERE kind = 'groups' AND level = 8",
+        "groups", None, "gaps", "the gaps among the ids are counted wrongly in 1 blocks of them",
+    ),
+    Fault(
+        "a name that the index does not know",
+        "UPDATE node_names SET name_key = 'hosts' WHERE kind = 'groups' AND id = 2",
+        "search", None, "index", "the index for searching does not know 1 names as they are",
+    ),
+    Fault(
         "a kind that there is not",
-        "UPDATE nodes SET kind = 'galleries' WHERE kind = 'blogs'; UPDATE counters SET total = 0 WHERE name = 'blogs'",
+        "UPDATE nodes SET kind = 'galleries' WHERE kind = 'blogs'; UPDATE counters SET last = 0, total = 0 WHERE name = 'blogs'; "
+        "UPDATE node_changes SET kind = 'galleries' WHERE kind = 'blogs'",
         "galleries", None, "kind", "1 rows are of a kind that this community does not hold", repairable=False,
     ),
     Fault(
         "a built-in group that is gone",
         "DELETE FROM nodes WHERE kind = 'groups' AND id = 2; UPDATE counters SET total = 4 WHERE name = 'groups'; "
-        "UPDATE nodes SET position = position - 1 WHERE kind = 'groups'",
+        "UPDATE nodes SET position = position - 1 WHERE kind = 'groups'; DELETE FROM node_names WHERE kind = 'groups' AND id = 2; "
+        "UPDATE node_gaps SET gone = 2 WHERE kind = 'groups'",
         "groups", "guests", "built in", "this group is built in and not there", repairable=False,
     ),
 )  # fmt: skip

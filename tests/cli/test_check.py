@@ -188,12 +188,12 @@ def test_a_grant_of_an_operation_that_is_gone(trellis_json: TrellisJson, trellis
 
 
 def test_only_so_many_problems_are_listed_and_all_are_counted(cast: Cast, plant: Plant, run: Run) -> None:
-    plant("UPDATE nodes SET name_key = '?'")
+    plant("UPDATE nodes SET name_key = '?' WHERE kind <> 'groups'")
 
     found = run("check.list", limit=3)
 
     assert len(found["problems"]) == 3
-    assert found["count"] == found["repairable"] == 18
+    assert found["count"] == found["repairable"] == 13
 
 
 def test_a_dry_repair_keeps_nothing(cast: Cast, plant: Plant, run: Run, events: Events) -> None:

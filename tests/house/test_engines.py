@@ -67,7 +67,7 @@ def _told(asked: tuple[str, str], answer: httpx.Response) -> tuple[Any, ...]:
 
 def _left(gate: Gate) -> dict[str, Any]:
     witness = Witness(gate)
-    rows = {name: found for name, found in witness.rows().items() if name not in {"api_keys", "events"}}
+    rows = {name: found for name, found in witness.rows().items() if name not in {"api_keys", "events", "node_changes"}}
     counters = [row for row in rows["counters"] if row["name"] != "data version"]  # which only PostgreSQL needs
     return rows | {"counters": counters, "events": [event for event in witness.events() if event["resource"] != "keys"]}
 

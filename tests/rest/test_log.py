@@ -16,7 +16,7 @@ from tests.service import Service
 from tests.witness import Witness
 from trellis.core.gate import Gate
 from trellis.rest import log as request_log
-from trellis.store import journal
+from trellis.store import changes, journal, search
 from trellis.store.journal import Request
 from trellis.store.transaction import Transaction
 
@@ -209,6 +209,41 @@ def test_kept_answers_go_after_a_day(api: Caller, witness: Witness, clock: Clock
     clock.move(seconds=1)
     api.do(api.roof.rest.books.purge())
     assert witness.rows()["idempotent_answers"] == []
+
+
+# --- the index for searching --------------------------------------------------------------------------------------
+
+
+def test_names_are_worked_into_the_index_and_old_changes_go(
+    api: Caller, gate: Gate, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "KEPT", 5)
+    for number in range(20):
+        run("forums.create", name=f"Forum {number}")
+    for behind in (True, False):
+        with gate.store.reading() as tx:
+            assert search.behind(tx) is behind
+        assert api.get("/forums/forums?search=forum+1").json()["totalResults"] == 11
+        api.do(api.roof.rest.books.catch_up())
+    api.do(api.roof.rest.books.purge())
+    with gate.store.reading() as tx:
+        first, last = changes.reach(tx)
+        assert last - first == 4
+        assert search.candidates(tx, "forums", "forum 19", 100) == [20]
+
+
+def test_an_index_that_cannot_be_written_stops_nothing(
+    api: Caller, run: Run, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_: Transaction) -> int:
+        raise LookupError
+
+    monkeypatch.setattr(search, "catch_up", fail)
+    run("forums.create", name="Late")
+    with caplog.at_level(logging.ERROR):
+        api.do(api.roof.rest.books.catch_up())
+    assert "could not be brought up to date" in caplog.text
+    assert api.get("/forums/forums?search=late").json()["totalResults"] == 1
 
 
 # --- by itself ----------------------------------------------------------------------------------------------------

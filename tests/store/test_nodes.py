@@ -180,32 +180,5 @@ def test_nodes_that_mention_a_number_are_found(store: Store, group: int, found: 
     assert read(store, lambda tx: [(kind, one.id) for kind, one in nodes.mentioning(tx, group)]) == found
 
 
-@pytest.mark.parametrize(
-    ("filters", "ids"),
-    [
-        ({}, [1, 2, 3, 4, 5, 6]),
-        ({"ids": [6, 2, 99]}, [2, 6]),
-        ({"ids": []}, []),
-        ({"parent": 1}, [2, 3]),
-        ({"parent": 99}, []),
-        ({"top": True}, [1, 6]),
-        ({"search": "o"}, [1, 2, 4]),
-        ({"search": "ive", "parent": 2}, [5]),
-        ({"updatedSince": "2026-02"}, [1, 2, 3, 4, 5, 6]),
-        ({"updatedSince": "2026-03"}, []),
-        ({"top": True, "ids": [2, 6]}, [6]),
-    ],
-)
-def test_a_page_is_filtered_and_counted(store: Store, filters: dict[str, Any], ids: list[int]) -> None:
-    total, found = read(store, lambda tx: pages.page(tx, "forums", Query(filters)))
-    assert (total, [one.id for one in found]) == (len(ids), ids)
-    total, found = read(store, lambda tx: pages.page(tx, "forums", Query(filters, descending=True, limit=2, offset=1)))
-    assert (total, [one.id for one in found]) == (len(ids), ids[::-1][1:3])
-
-
-def test_a_page_of_a_kind_that_was_never_used_is_empty(store: Store) -> None:
-    assert read(store, lambda tx: pages.page(tx, "calendars", Query({}))) == (0, [])
-
-
 def test_names_are_folded_for_sorting_and_searching() -> None:
     assert nodes.name_key("STRASSE") == nodes.name_key("Straße")

@@ -9,10 +9,11 @@ from trellis.core.kind import NodeKind, Verb
 from trellis.core.operation import Act, Operation, Outcome
 from trellis.core.soundness import Problem, Verdict, judge
 from trellis.core.values import Field, Integer
-from trellis.store import check, journal, keys, nodes, snapshots
+from trellis.store import check, gaps, journal, keys, nodes, search, snapshots
 
 _KEYS: Final = "keys"
 _EVENTS: Final = "events"
+_SEARCH: Final = "search"
 _SOME: Final = 10  # gaps in the event log, or kinds of damage, that are told one by one
 _PAGE: Final = 1000
 _UNDOABLE: Final[tuple[Verb, ...]] = ("update", "delete")  # the verbs of changes that undo keeps rows for
@@ -120,6 +121,7 @@ def _findings(act: Act) -> Iterator[Finding]:
         yield from _shape(act, kind)
         yield from _order(act, kind)
     yield from _counters(act, sizes)
+    yield from _lists(act)
     yield from _log(act)
     yield from _grants(act)
 
@@ -217,6 +219,17 @@ def _counters(act: Act, sizes: Mapping[str, tuple[int, int]]) -> Iterator[Findin
         if wrong:
             problem = Problem(name, None, "counter", " and ".join(wrong))
             yield Finding((problem,), partial(check.count_anew, act.tx, name, max(last, most), count))
+
+
+def _lists(act: Act) -> Iterator[Finding]:
+    """Check what lists are found by: the gaps among ids, and the index for searching."""
+    for kind in act.world.kinds:
+        if wrong := gaps.wrong(act.tx, kind.name):
+            detail = f"the gaps among the ids are counted wrongly in {wrong} blocks of them; pages far from the first are not right"
+            yield Finding((Problem(kind.name, None, "gaps", detail),), partial(gaps.count_anew, act.tx, kind.name))
+    if wrong := search.wrong(act.tx):
+        detail = f"the index for searching does not know {wrong} names as they are"
+        yield Finding((Problem(_SEARCH, None, "index", detail),), partial(search.rebuild, act.tx))
 
 
 def _log(act: Act) -> Iterator[Finding]:

@@ -1,9 +1,9 @@
 """The gate: the one place where an operation is authorised, run, recorded and committed.
 
 Every door (REST, panel, command line) comes through here. What does not: bookkeeping, which is written in batches off the
-request's path: the last use of a key, what keys use by day, the request log, the purging of old requests, idempotent answers,
-events and snapshots, how far webhook delivery is, with its log of attempts, and the panel's sessions, sign-in attempts and
-one-time links.
+request's path: the last use of a key, what keys use by day, the request log, the index for searching in names, the purging of
+old requests, idempotent answers, events, snapshots and changes, how far webhook delivery is, with its log of attempts, and the
+panel's sessions, sign-in attempts and one-time links.
 """
 
 import threading

@@ -1,4 +1,4 @@
-"""The request log and the last use of keys: gathered in memory, written in batches off the request's path."""
+"""What need not be written before the answer: the request log, the last use of keys, the index for searching."""
 
 import asyncio
 import logging
@@ -11,7 +11,7 @@ from typing import Final
 from trellis.core.gate import Gate
 from trellis.core.keyring import Keyring
 from trellis.settings import Settings
-from trellis.store import journal, keys, snapshots
+from trellis.store import changes, journal, keys, search, snapshots
 from trellis.store.journal import Request
 from trellis.store.transaction import Transaction
 
@@ -26,7 +26,7 @@ _KEEP_USES: Final = 400  # days for which it is known what a key has used
 
 
 class Bookkeeper:
-    """Writes what need not be written before the answer: requests, last uses, and the purging of old rows."""
+    """Writes what need not be written before the answer: requests, last uses, names to search in; and purges old rows."""
 
     def __init__(self, gate: Gate, keyring: Keyring, settings: Settings) -> None:
         self._gate = gate
@@ -64,6 +64,7 @@ class Bookkeeper:
             if not self._ending:
                 self._awake.clear()
             await self.flush()
+            await self.catch_up()
             if loop.time() >= next_purge:
                 next_purge = loop.time() + _PURGE_EVERY
                 await self.purge()
@@ -84,6 +85,24 @@ class Bookkeeper:
                 log.exception("%d requests could not be written to the request log.", len(batch))
                 return
             uses = []
+
+    async def catch_up(self) -> None:
+        """Work the names that have changed into the index for searching, a batch at a time."""
+        store = self._gate.store
+        try:
+            while not self._ending.is_set() and await self._is_behind():
+                if not await asyncio.wrap_future(store.write(search.catch_up)):
+                    return
+                await asyncio.sleep(0.02)
+        except Exception:
+            log.exception("The index for searching could not be brought up to date.")
+
+    async def _is_behind(self) -> bool:
+        def look() -> bool:
+            with self._gate.store.reading() as tx:
+                return search.behind(tx)
+
+        return look() if self._gate.store.in_place else await asyncio.to_thread(look)
 
     async def purge(self) -> None:
         """Delete what is older than it is kept, a batch at a time, so that writes come between."""
@@ -119,4 +138,5 @@ class Bookkeeper:
             ),
             "snapshots": lambda tx: snapshots.purge(tx, snapshot),
             "events": lambda tx: journal.purge_events(tx, events),
+            "changes": lambda tx: changes.trim(tx, search.done(tx)),
         }

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.pool import NullPool, QueuePool
 
 from trellis.settings import Settings
+from trellis.store.memory import Memory
 from trellis.store.notices import Notices
 from trellis.store.transaction import Transaction
 from trellis.store.writer import Writer, unreachable
@@ -39,6 +40,7 @@ class Store:
             driver.OperationalError,
         )
         self._local = threading.local()
+        self._memory = Memory()
         self._notices = Notices(self._connect_apart)
         self._writer = Writer(self._open, self.failures, settings.busy_timeout, self._notices.committed)
 
@@ -80,9 +82,9 @@ class Store:
     def reader(self) -> Transaction:
         """Give the connection that a read in this thread runs on."""
         if not self.in_place:
-            return self._open()
+            return self._open_for_reading()
         if (tx := getattr(self._local, "reader", None)) is None:  # kept: taking one from a pool costs more than the read
-            tx = self._local.reader = self._open()
+            tx = self._local.reader = self._open_for_reading()
             tx.raw.execute("PRAGMA query_only=ON")
         return tx
 
@@ -105,6 +107,11 @@ class Store:
         arguments, options = dialect.create_connect_args(self.engine.url)
         usual = {"application_name": "trellis listener", "connect_timeout": 10, "tcp_user_timeout": 5000}
         return dialect.connect(*arguments, **{**usual, **options}, autocommit=True, prepare_threshold=None)
+
+    def _open_for_reading(self) -> Transaction:
+        tx = self._open()
+        tx.memory = self._memory  # a write has none in common with others: what it sees may never be committed
+        return tx
 
     def write(self, work: Callable[[Transaction], T], *, quiet: bool = False) -> Future[T]:
         """Hand a piece of work to the writer; the future is done once what it wrote is durable.

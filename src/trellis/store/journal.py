@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.nodes import next_number
-from trellis.store.tables import answers, counters, events, key_uses, requests
+from trellis.store.tables import answers, counters, events, key_uses, request_hours, requests
 from trellis.store.transaction import Statement, Transaction
 
 
@@ -183,10 +183,16 @@ _COUNT_USES = Statement(
         "last_at = CASE WHEN excluded.last_at > key_uses.last_at THEN excluded.last_at ELSE key_uses.last_at END"
     )
 )
+_COUNT_HOUR = Statement(
+    sa.text(
+        "INSERT INTO request_hours (hour, digit, times) VALUES (:hour, :digit, :times) "
+        "ON CONFLICT (hour, digit) DO UPDATE SET times = request_hours.times + excluded.times"
+    )
+)
 
 
 def log_requests(tx: Transaction, batch: Sequence[Request]) -> None:
-    """Write answered requests, and count what keys have used by day."""
+    """Write answered requests; count what keys have used by day, and how much was asked in each hour."""
     for first in range(0, len(batch), _TOGETHER):
         part = batch[first : first + _TOGETHER]
         tx.raw.execute(_logging(len(part), sqlite=tx.sqlite), tuple(chain.from_iterable(part)))
@@ -195,6 +201,8 @@ def log_requests(tx: Transaction, batch: Sequence[Request]) -> None:
     for use, times in uses.items():
         key, day, operation, status = use
         tx.change(_COUNT_USES, key=key, day=day, operation=operation, status=status, times=times, last=last[use])
+    for (hour, digit), times in Counter((r.at[:13], r.status // 100) for r in batch).items():
+        tx.change(_COUNT_HOUR, hour=hour, digit=digit, times=times)
 
 
 def request_page(tx: Transaction, limit: int = 100) -> list[Request]:
@@ -214,4 +222,5 @@ def purge(
     stale = sa.select(requests.c.id).where(requests.c.at < max(successes_before, failures_before), old).limit(most)
     gone = tx.connection.execute(sa.delete(requests).where(requests.c.id.in_(stale))).rowcount
     gone += tx.connection.execute(sa.delete(key_uses).where(key_uses.c.day < uses_before[:10])).rowcount
+    gone += tx.connection.execute(sa.delete(request_hours).where(request_hours.c.hour < uses_before[:13])).rowcount
     return gone + tx.connection.execute(sa.delete(answers).where(answers.c.at < answers_before)).rowcount

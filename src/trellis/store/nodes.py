@@ -8,6 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
+from trellis.store import gaps
 from trellis.store.clauses import Among, Mentions
 from trellis.store.tables import counters, nodes
 from trellis.store.transaction import Row, Statement, Transaction
@@ -117,7 +118,7 @@ def _below() -> sa.CTE:
 
 BELOW = _below()
 _SUBTREE = Statement(sa.select(BELOW.c.id).where(BELOW.c.depth > 0).order_by(BELOW.c.depth, BELOW.c.id))
-_DELETE_SUBTREE = Statement(sa.delete(nodes).where(_KIND, _c.id.in_(sa.select(BELOW.c.id))))
+_DELETE_SUBTREE = Statement(sa.delete(nodes).where(_KIND, _c.id.in_(sa.select(BELOW.c.id))).returning(_c.id))
 
 
 def descendants(tx: Transaction, kind: str, root: int) -> list[int]:
@@ -127,9 +128,10 @@ def descendants(tx: Transaction, kind: str, root: int) -> list[int]:
 
 def delete_subtree(tx: Transaction, kind: str, root: int) -> int:
     """Delete a node with all below it; give their number. The siblings are not renumbered here."""
-    gone = tx.change(_DELETE_SUBTREE, kind=kind, root=root)
-    tx.change(COUNT_MORE, name=kind, more=-gone)
-    return gone
+    gone = [row[0] for row in tx.rows(_DELETE_SUBTREE, kind=kind, root=root)]
+    tx.change(COUNT_MORE, name=kind, more=-len(gone))
+    gaps.open_up(tx, kind, gone)
+    return len(gone)
 
 
 _CHILDREN = Statement(sa.select(_c.id).where(_KIND, _c.parent_id == bindparam("parent")).order_by(_c.position))

@@ -5,7 +5,7 @@ from dataclasses import fields
 import sqlalchemy as sa
 
 from trellis.store.keys import Key
-from trellis.store.tables import counters, keys, requests
+from trellis.store.tables import counters, keys, request_hours
 from trellis.store.transaction import Transaction
 
 _KEY = tuple(keys.c[f.name] for f in fields(Key))
@@ -17,10 +17,9 @@ def totals(tx: Transaction) -> dict[str, int]:
 
 
 def requests_by_hour(tx: Transaction, since: str) -> dict[tuple[str, int], int]:
-    """Count requests by hour (`2026-01-31T09`) and first digit of the status, from an index alone."""
-    hour, digit = sa.func.substr(requests.c.at, 1, 13), requests.c.status // 100
-    statement = sa.select(hour, digit, sa.func.count()).where(requests.c.at >= since).group_by(hour, digit)
-    return {(at, int(status)): count for at, status, count in tx.connection.execute(statement)}
+    """Give the requests by hour (`2026-01-31T09`) and first digit of the status, as the log's writer has counted them."""
+    statement = sa.select(request_hours).where(request_hours.c.hour >= since[:13])
+    return {(hour, int(digit)): int(times) for hour, digit, times in tx.connection.execute(statement)}
 
 
 def _living(now: str) -> sa.ColumnElement[bool]:

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
+from trellis.store import gaps
 from trellis.store.nodes import BELOW, COUNT_MORE, Node
 from trellis.store.tables import JSON, NUMBER, PLAIN, counters, events, nodes, snapshots
 from trellis.store.transaction import Row, Statement, Transaction
@@ -177,7 +178,7 @@ def _bringing_back() -> Statement:
     rows = sa.select(*(stood.get(name, _s[name]) for name in columns)).where(
         _s.seq == bindparam("seq"), _s.kind == bindparam("kind"), _s.how == "deleted"
     )
-    return Statement(sa.insert(nodes).from_select(columns, rows))
+    return Statement(sa.insert(nodes).from_select(columns, rows).returning(_c.id))
 
 
 _BRING_BACK = _bringing_back()
@@ -185,9 +186,10 @@ _BRING_BACK = _bringing_back()
 
 def bring_back(tx: Transaction, seq: int, kind: str, root: Node) -> int:
     """Put the rows that an event deleted back as they were, byte for byte, `root` where it says; give their number."""
-    count = tx.change(_BRING_BACK, seq=seq, kind=kind, root=root.id, to=root.parent_id, at=root.position)
-    tx.change(COUNT_MORE, name=kind, more=count)
-    return count
+    back = [row[0] for row in tx.rows(_BRING_BACK, seq=seq, kind=kind, root=root.id, to=root.parent_id, at=root.position)]
+    tx.change(COUNT_MORE, name=kind, more=len(back))
+    gaps.close_up(tx, kind, back)
+    return len(back)
 
 
 # --- how long -----------------------------------------------------------------------------------------------------

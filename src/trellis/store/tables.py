@@ -40,6 +40,45 @@ counters = sa.Table(
     sa.Column("total", NUMBER, nullable=False),
 )
 
+# --- worked out of the nodes, so that no list has to look at all of them -------------------------------------------
+
+# How many of the ids of a block were given out and are no node any more, see gaps.py. A block without any has no row.
+gaps = sa.Table(
+    "node_gaps",
+    METADATA,
+    sa.Column("kind", PLAIN, primary_key=True),
+    sa.Column("level", sa.Integer, primary_key=True, autoincrement=False),  # a block is 2 to this power ids
+    sa.Column("block", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("gone", NUMBER, nullable=False),
+)
+
+# What became of nodes lately, written by triggers: the row as it was before, or no name where there was none.
+changes = sa.Table(
+    "node_changes",
+    METADATA,
+    sa.Column("n", NUMBER, primary_key=True, autoincrement=True),
+    sa.Column("kind", PLAIN, nullable=False),
+    sa.Column("id", NUMBER, nullable=False),
+    sa.Column("parent_id", NUMBER),
+    sa.Column("name_key", PLAIN),
+    sa.Column("fields", JSON),
+    sa.Column("created_at", PLAIN),
+    sa.Column("updated_at", PLAIN),
+)
+
+# The names that the index for searching holds, see search.py: those of the nodes, as of a change a moment ago.
+names = sa.Table(
+    "node_names",
+    METADATA,
+    sa.Column("doc", NUMBER, primary_key=True, autoincrement=True),
+    sa.Column("kind", PLAIN, nullable=False),
+    sa.Column("id", NUMBER, nullable=False),
+    sa.Column("name_key", PLAIN, nullable=False),
+    sa.Index("node_names_by_node", "kind", "id", unique=True),
+)
+
+# --- keys, events and requests ------------------------------------------------------------------------------------
+
 keys = sa.Table(
     "api_keys",
     METADATA,
@@ -148,6 +187,15 @@ key_uses = sa.Table(
     sa.Column("times", NUMBER, nullable=False),
     sa.Column("last_at", PLAIN, nullable=False),
     sa.Index("key_uses_by_day", "day"),
+)
+
+# How many requests were answered in an hour (`2026-01-31T09`, UTC), by first digit of the status.
+request_hours = sa.Table(
+    "request_hours",
+    METADATA,
+    sa.Column("hour", PLAIN, primary_key=True),
+    sa.Column("digit", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("times", NUMBER, nullable=False),
 )
 
 # --- the panel ----------------------------------------------------------------------------------------------------

@@ -1,10 +1,12 @@
 """A transaction, and the statements that run in it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 import sqlalchemy as sa
+
+from trellis.store.memory import Memory
 
 Row = tuple[Any, ...]
 
@@ -32,6 +34,7 @@ class Transaction:
     connection: sa.Connection
     raw: Any  # the driver's own connection
     sqlite: bool  # or else PostgreSQL
+    memory: Memory = field(default_factory=lambda: Memory(most=0))  # what the process remembers of lists, if it reads only
 
     def rows(self, statement: Statement, **params: Any) -> list[Row]:
         """Run a hot statement that answers rows. JSON columns come as text on SQLite: see `decoded`."""

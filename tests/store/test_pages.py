@@ -1,0 +1,277 @@
+"""Pages of nodes: every filter, order and page is what a plain filter over all nodes says, whatever was changed before."""
+
+import random
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tests.store.test_nodes import node, read, store, write
+from trellis.store import changes, gaps, memory, nodes, pages, search, tables
+from trellis.store.engine import Store
+from trellis.store.nodes import Node, name_key
+from trellis.store.pages import Query
+from trellis.store.transaction import Transaction
+
+__all__ = ["store"]
+
+
+@pytest.mark.parametrize(
+    ("filters", "ids"),
+    [
+        ({}, [1, 2, 3, 4, 5, 6]),
+        ({"ids": [6, 2, 99]}, [2, 6]),
+        ({"ids": []}, []),
+        ({"parent": 1}, [2, 3]),
+        ({"parent": 99}, []),
+        ({"top": True}, [1, 6]),
+        ({"search": "o"}, [1, 2, 4]),
+        ({"search": "ive", "parent": 2}, [5]),
+        ({"updatedSince": "2026-02"}, [1, 2, 3, 4, 5, 6]),
+        ({"updatedSince": "2026-03"}, []),
+        ({"top": True, "ids": [2, 6]}, [6]),
+    ],
+)
+def test_a_page_is_filtered_and_counted(store: Store, filters: dict[str, Any], ids: list[int]) -> None:
+    total, found = read(store, lambda tx: pages.page(tx, "forums", Query(filters)))
+    assert (total, [one.id for one in found]) == (len(ids), ids)
+    total, found = read(store, lambda tx: pages.page(tx, "forums", Query(filters, descending=True, limit=2, offset=1)))
+    assert (total, [one.id for one in found]) == (len(ids), ids[::-1][1:3])
+
+
+def test_a_page_of_a_kind_that_was_never_used_is_empty(store: Store) -> None:
+    assert read(store, lambda tx: pages.page(tx, "calendars", Query({}))) == (0, [])
+
+
+# --- many rows, few of them looked at at a time -------------------------------------------------------------------
+
+SORTS: dict[str, Callable[[Node], Any]] = {
+    "id": lambda one: one.id,
+    "name": lambda one: name_key(one.name),
+    "createdAt": lambda one: one.created_at,
+    "updatedAt": lambda one: one.updated_at,
+}
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have every way to a page taken by few rows: blocks of four ids, anchors three rows apart."""
+    small: dict[Any, dict[str, Any]] = {
+        gaps: {"_LEVELS": (4, 2)},
+        pages: {"_NEAR": 2, "_HOP": 3, "_FEW": 2, "_BRIEF": 8, "FEW": 4},
+        memory: {"FEW": 4},
+        changes: {"_MOST": 20, "KEPT": 30},
+        search: {"_PROBE": 3, "_RARE": 1},
+    }
+    for module, values in small.items():
+        for name, value in values.items():
+            monkeypatch.setattr(module, name, value)
+
+
+def plain(every: list[Node], query: Query) -> tuple[int, list[int]]:
+    """The answer to a query, in the plainest way."""
+    passes: dict[str, Callable[[Node, Any], bool]] = {
+        "search": lambda one, text: text in name_key(one.name),
+        "updatedSince": lambda one, moment: one.updated_at >= moment,
+        "top": lambda one, _: one.parent_id is None,
+        "type": lambda one, value: one.fields.get("type") == value,
+        "ids": lambda one, ids: one.id in ids,
+    }
+    found = [one for one in every if all(passes[name](one, value) for name, value in query.filters.items())]
+    found.sort(key=lambda one: one.id)
+    found.sort(key=SORTS[query.sort_by], reverse=query.descending)
+    return len(found), [one.id for one in found][query.offset : query.offset + query.limit]
+
+
+QUERIES = [
+    Query(filters, sort_by, descending, limit, offset)  # type: ignore[arg-type]  # the orders are those of SORTS
+    for filters in (
+        {},
+        {"type": "a"},
+        {"type": "b"},
+        {"updatedSince": "2026-02-2"},
+        {"search": "x"},
+        {"search": "lorem"},
+        {"search": "rare"},
+        {"search": "lorem", "type": "b"},
+        {"top": True, "updatedSince": "2026-02-1"},
+        {"ids": list(range(3, 40)), "search": "o"},
+    )
+    for sort_by in SORTS
+    for descending in (False, True)
+    for limit, offset in ((5, 0), (3, 7), (4, 31), (2, 20), (5, 55), (30, 1))
+]
+
+
+def test_every_way_to_a_page_leads_to_the_same_rows(store: Store, narrow: None) -> None:
+    """Rows come, go, come back and change between the rounds, and what was remembered is brought up to date."""
+    chance = random.Random(11)  # noqa: S311  # a sequence to repeat, not a secret
+    write(store, gaps_of_a_new_tree)
+    for _ in range(4):
+        for change in (grow, thin, rename):
+            write(store, partial(change, chance=chance))
+            if chance.random() < 0.5:
+                write(store, lambda tx: search.catch_up(tx, 7))
+            if chance.random() < 0.3:
+                write(store, lambda tx: changes.trim(tx, search.done(tx)))
+            with store.reading() as tx:
+                every = nodes.every(tx, "forums")
+                for query in chance.sample(QUERIES, 120):
+                    total, found = pages.page(tx, "forums", query)
+                    assert (total, [one.id for one in found]) == plain(every, query), query
+                assert gaps.wrong(tx, "forums") == search.wrong(tx) == 0
+
+
+def gaps_of_a_new_tree(tx: Transaction) -> None:
+    """Count the gaps in blocks of the size that `narrow` gives them."""
+    gaps.count_anew(tx, "forums")
+
+
+def grow(tx: Transaction, chance: random.Random) -> None:
+    for _ in range(15):
+        id, day = nodes.next_number(tx, "forums", more=1), chance.randint(10, 28)
+        name = chance.choice(["Lorem", "ipsum", "lorem RARE", "x", "Straße"]) + chance.choice(["", " x", f" {id}"])
+        made = node(id, None, id, name=name, fields={"type": chance.choice("aaaaab")})
+        made.created_at, made.updated_at = f"2026-01-{chance.randint(10, 12)}", f"2026-02-{day}"
+        nodes.insert(tx, "forums", made)
+
+
+def thin(tx: Transaction, chance: random.Random) -> None:
+    leaves = [one for one in nodes.every(tx, "forums") if one.id > 6]
+    for one in chance.sample(leaves, 4):
+        nodes.delete_subtree(tx, "forums", one.id)
+        if chance.random() < 0.3:  # and back again, as an undo does
+            nodes.insert(tx, "forums", one)
+            tx.change(nodes.COUNT_MORE, name="forums", more=1)
+            gaps.close_up(tx, "forums", [one.id])
+
+
+def rename(tx: Transaction, chance: random.Random) -> None:
+    for one in chance.sample(nodes.every(tx, "forums"), 5):
+        one.name = chance.choice(["Lorem again", "rare", "dolor x"])
+        one.updated_at = f"2026-02-{chance.randint(10, 28)}"
+        one.fields = one.fields | {"type": chance.choice("ab")}
+        nodes.update(tx, "forums", one)
+
+
+# --- what was remembered ------------------------------------------------------------------------------------------
+
+
+def test_what_is_remembered_is_known_to_be_too_old(store: Store, narrow: None) -> None:
+    """More has changed than is worth looking at, or the journal reaches back less far: then it is counted anew."""
+    query = Query({"search": "o"})
+    for ids in (range(7, 10), range(10, 40), range(40, 45)):
+        before = read(store, lambda tx: pages.page(tx, "forums", query))[0]
+
+        def plant(tx: Transaction, ids: range = ids) -> None:
+            for id in ids:
+                nodes.insert(tx, "forums", node(id, None, id, name="o"))
+
+        write(store, plant)
+        assert read(store, lambda tx: pages.page(tx, "forums", query))[0] == before + len(ids)
+    assert write(store, lambda tx: changes.trim(tx, 10**6)) > 0
+    assert read(store, lambda tx: pages.page(tx, "forums", query))[0] == 3 + 38
+
+
+def test_a_snapshot_that_was_opened_before_sees_what_it_saw(store: Store) -> None:
+    query = Query({"search": "o"})
+    with store.reading() as tx:
+        early = pages.page(tx, "forums", query)[0]
+        write(store, lambda other: nodes.insert(other, "forums", node(7, None, 2, name="Otto")))
+        later = Store(store.settings)
+        later._memory = store._memory
+        assert read(later, lambda other: pages.page(other, "forums", query))[0] == early + 1
+        assert pages.page(tx, "forums", query)[0] == early
+        later.close()
+    assert read(store, lambda other: pages.page(other, "forums", query))[0] == early + 1
+
+
+def test_little_is_remembered(store: Store) -> None:
+    for number in range(200):
+        read(store, partial(pages.page, kind="forums", query=Query({"search": f"{number}"})))
+    assert len(store._memory._known) == 128
+
+
+# --- the index for searching --------------------------------------------------------------------------------------
+
+# Folding that changes lengths, what full-text search and LIKE read as their own, letters of two and of four bytes.
+HARD = [
+    "Straße",
+    "STRASSE",
+    "İstanbul",
+    "100% \\_\"'*",
+    "e\u0301t\u00e9",
+    "日本語フォーラム",
+    "a" * 255,
+    "😀😀😀😀",
+    "ab",
+    "NEAR(a b)",
+    "--",
+    "ΣΊΣΥΦΟΣ",
+]
+
+
+@pytest.mark.parametrize("caught_up", [False, True])
+def test_a_search_finds_exactly_the_names_that_hold_the_text(store: Store, caught_up: bool) -> None:
+    def plant(tx: Transaction) -> None:
+        for id, name in enumerate(HARD * 2, start=7):
+            nodes.insert(tx, "forums", node(id, None, id, name=name))
+        if caught_up:
+            search.catch_up(tx)
+
+    write(store, plant)
+    with store.reading() as tx:
+        every = nodes.every(tx, "forums")
+        assert search.behind(tx) is not caught_up
+        for name in HARD:
+            folded = name_key(name)
+            for text in {folded, folded[:3], folded[-3:], folded[1:4], folded[:2], f"{folded}x", '"*', "%", "_"} - {""}:
+                query = Query({"search": text}, limit=100)
+                total, found = pages.page(tx, "forums", query)
+                assert (total, [one.id for one in found]) == plain(every, query), text
+
+
+def test_without_an_index_every_name_is_looked_at(store: Store) -> None:
+    """As where SQLite was built without FTS5; where it is there again, it is built anew."""
+    with store.reading() as tx:
+        tx.memory.searchable = False
+        assert search.candidates(tx, "forums", "three", 100) is None
+        assert pages.page(tx, "forums", Query({"search": "three"}))[0] == 1
+        tx.memory.searchable = True
+
+    def lose(tx: Transaction) -> None:
+        tx.memory.searchable = False
+        assert search.catch_up(tx) == 0
+        assert search.done(tx) == changes.reach(tx).last
+        tx.memory.searchable = None
+
+    write(store, lose)
+    assert read(store, search.behind)
+    assert read(store, lambda tx: pages.page(tx, "forums", Query({"search": "four"}))[0]) == 1
+    write(store, search.catch_up)
+    assert not read(store, search.behind)
+    assert read(store, lambda tx: search.candidates(tx, "forums", "three", 100)) == [3]
+
+
+def test_the_check_sees_that_the_index_lacks_a_name(store: Store) -> None:
+    write(store, search.catch_up)
+    assert read(store, search.wrong) == 0
+    mine = tables.names.c.kind == "forums"
+    write(store, lambda tx: tx.connection.execute(tables.names.update().where(mine, tables.names.c.id == 3).values(name_key="Two")))
+    write(store, lambda tx: tx.connection.execute(tables.names.delete().where(mine, tables.names.c.id == 4)))
+    write(store, lambda tx: tx.connection.execute(tables.names.update().where(mine, tables.names.c.id == 5).values(id=99)))
+    assert read(store, search.wrong) == 4
+    write(store, search.rebuild)
+    assert read(store, search.wrong) == 0
+    assert read(store, lambda tx: search.candidates(tx, "forums", "three", 100)) == [3]
+
+
+def test_the_check_sees_that_sqlite_has_lost_what_it_has_indexed(store: Store) -> None:
+    write(store, search.catch_up)
+    if not store.in_place:
+        return
+    write(store, lambda tx: tx.raw.execute("INSERT INTO search_index (search_index) VALUES ('delete-all')"))
+    assert read(store, search.wrong) > 0
+    write(store, search.rebuild)
+    assert read(store, search.wrong) == 0

@@ -87,11 +87,11 @@ class Bookkeeper:
             uses = []
 
     async def catch_up(self) -> None:
-        """Work the names that have changed into the index for searching, a batch at a time."""
+        """Work the names that have changed into the index for searching, a batch at a time, as long as the log can wait."""
         store = self._gate.store
         try:
-            while not self._ending.is_set() and await self._is_behind():
-                if not await asyncio.wrap_future(store.write(search.catch_up)):
+            while not self._awake.is_set() and await self._is_behind():
+                if not await asyncio.wrap_future(store.write(search.catch_up, quiet=True)):
                     return
                 await asyncio.sleep(0.02)
         except Exception:

@@ -14,6 +14,7 @@ from trellis.core.secret import redacted
 from trellis.core.values import MAX_ID, invalid_id, shown
 from trellis.core.version import encode, version_of
 from trellis.errors import Refused
+from trellis.rest.arrivals import Arrivals
 from trellis.rest.cache import Answers, Kept
 from trellis.rest.calls import call_of, query_of
 from trellis.rest.exchange import (
@@ -67,6 +68,7 @@ class Rest:
         self.table = Table(routes(gate.catalogue))
         self._version: int | None = None  # the data version, for the tasks of this turn of the event loop
         self._arrived: int | None = None  # the same, for the bytes that come in during this turn
+        self._arrivals = Arrivals()
         self._ids = request_ids()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -194,7 +196,7 @@ class Rest:
             operation = await self._followed(operation, bearer, target)
             exchange.operation = operation.name
         call = await call_of(exchange, operation, bearer.actor, target, self.settings)
-        answer = await asyncio.wrap_future(self.gate.submit(call))
+        answer = await self._arrivals.of(self.gate.submit(call))
         return written(route, answer, f"{exchange.base}{PREFIX}{route.path}")
 
     def _page(self, exchange: Exchange) -> Reply:

@@ -6,7 +6,7 @@ from trellis.core import tree
 from trellis.core.kind import NodeKind
 from trellis.core.values import Given
 from trellis.errors import Fault
-from trellis.store import nodes
+from trellis.store import families, nodes, siblings
 from trellis.store.nodes import Node
 from trellis.store.transaction import Transaction
 
@@ -73,7 +73,7 @@ def _place(
     if wish == "position":
         return given.get("position"), []
     sibling = given.get(wish)
-    at = nodes.place_of(tx, kind.name, parent_id, sibling)
+    at = siblings.place_of(tx, kind.name, parent_id, sibling)
     if at is None or (node is not None and sibling == node.id):
         where = "at the top level" if parent_id is None else f"under {parent_id}"
         detail = f"{wish}: there is no other {kind.singular} {sibling} {where}. Give the id of one that stands there."
@@ -83,21 +83,17 @@ def _place(
 
 
 def settle(tx: Transaction, kind: NodeKind, node: Node, placement: Placement, *, new: bool) -> Node:
-    """Put a node in its place and renumber the siblings that make way. A new node is not yet among them."""
+    """Put a node in its place; its siblings make way. A new one is only told its place: it takes it when it is written."""
     if placement.stays:
         return node
     name, parent = kind.name, placement.parent_id
-    count = nodes.count_children(tx, name, parent)
-    if not new and node.parent_id == parent:
-        place = tree.slot(placement.place, count - 1)
-        shifts = tree.moving(parent, node.position, place)
-    else:
+    count = siblings.count(tx, name, parent)
+    if new or node.parent_id != parent:
         place = tree.slot(placement.place, count)
-        shifts = tree.entering(parent, place, count)
         if not new:
-            shifts += tree.leaving(node.parent_id, node.position, nodes.count_children(tx, name, node.parent_id))
-    for shift in shifts:
-        nodes.shift(tx, name, shift.parent, shift.first, shift.last, shift.by)
-    if not new and (place, parent) != (node.position, node.parent_id):
-        nodes.place(tx, name, node.id, parent, place)
+            families.move(tx, name, node.id, node.parent_id, parent, place)
+    else:
+        place = tree.slot(placement.place, count - 1)
+        if place != node.position:
+            families.Family(tx, name, parent).slide(node.id, node.position, place)
     return replace(node, parent_id=parent, position=place)

@@ -14,7 +14,7 @@ from trellis.core.target import seen
 from trellis.core.values import EVERYONE
 from trellis.core.version import expect
 from trellis.errors import Fault, Refused, refuse_faults
-from trellis.store import nodes, snapshots
+from trellis.store import nodes, siblings, snapshots
 from trellis.store.journal import Event
 from trellis.store.nodes import Node
 from trellis.store.snapshots import Snapshot
@@ -101,7 +101,7 @@ def place_of(kind: NodeKind, act: Act, snapshot: Snapshot, now: Node | None) -> 
         return Placement(parent_id, parent)
     own = now.position if now is not None and now.parent_id == parent_id else None
     before, behind = (
-        [nodes.place_of(act.tx, kind.name, parent_id, sibling) for sibling in snapshot.beside.get(side, ())]
+        [siblings.place_of(act.tx, kind.name, parent_id, sibling) for sibling in snapshot.beside.get(side, ())]
         for side in ("before", "behind")
     )
     return Placement(parent_id, parent, tree.returning(snapshot.node.position, before, behind, own))

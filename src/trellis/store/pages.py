@@ -8,8 +8,9 @@ from typing import Any, Literal
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
+from trellis.store import ordered, siblings
 from trellis.store.clauses import Among, Holds, Member
-from trellis.store.nodes import COLUMNS, Node, count_children, node_of
+from trellis.store.nodes import COLUMNS, Node, node_of
 from trellis.store.tables import counters, nodes
 from trellis.store.transaction import Statement, Transaction
 
@@ -20,7 +21,6 @@ SortBy = Literal["id", "name", "position", "createdAt", "updatedAt"]
 _SORT: Mapping[str, sa.Column[Any]] = {
     "id": _c.id,
     "name": _c.name_key,
-    "position": _c.position,
     "createdAt": _c.created_at,
     "updatedAt": _c.updated_at,
 }
@@ -57,6 +57,8 @@ def _counting(names: tuple[str, ...]) -> Statement:
 
 @cache
 def _paging(names: tuple[str, ...], sort_by: str, descending: bool) -> Statement:  # noqa: FBT001
+    if sort_by == "position":
+        return _by_place(names, descending=descending)
     by = _SORT[sort_by]
     order = (by, _c.id) if by is not _c.id else (_c.id,)
     if descending:
@@ -65,18 +67,33 @@ def _paging(names: tuple[str, ...], sort_by: str, descending: bool) -> Statement
     return Statement(found.limit(bindparam("limit", type_=sa.Integer)).offset(bindparam("offset", type_=sa.Integer)))
 
 
+def _by_place(names: tuple[str, ...], *, descending: bool) -> Statement:
+    where = _where(names)
+    if not {"parent", "top"}.isdisjoint(names):
+        found = ordered.some_of_family(where, top="top" in names, descending=descending)
+        return Statement(found.limit(bindparam("limit", type_=sa.Integer)).offset(bindparam("offset", type_=sa.Integer)))
+    return Statement(ordered.of_all(where, bounded=not names, descending=descending))
+
+
 def page(tx: Transaction, kind: str, query: Query) -> tuple[int, list[Node]]:
     """Read a page, and how many nodes there are on all pages."""
     names = tuple(sorted(query.filters))
     params = {"kind": kind} | {name: value for name, value in query.filters.items() if name != "top"}
     if "ids" in params:
         params["ids"] = tx.ids(params["ids"])
-    if names in {("parent",), ("top",)}:
-        total = count_children(tx, kind, query.filters.get("parent"))
+    parent = query.filters.get("parent")
+    whole_family = names in {("parent",), ("top",)}
+    if whole_family:
+        total = siblings.count(tx, kind, parent)
     else:
         counted = tx.rows(_counting(names), **params)
         total = int(counted[0][0]) if counted else 0
     if query.offset >= total:
         return total, []
-    rows = tx.rows(_paging(names, query.sort_by, query.descending), **params, limit=query.limit, offset=query.offset)
+    by_place = query.sort_by == "position"
+    if by_place and (whole_family or (not names and siblings.count(tx, kind, None) == total)):
+        rows = ordered.family(tx, kind, parent, total, query.limit, query.offset, descending=query.descending)
+    else:
+        more = {"family": parent or 0, "end": query.offset + query.limit} if by_place else {}
+        rows = tx.rows(_paging(names, query.sort_by, query.descending), **params, **more, limit=query.limit, offset=query.offset)
     return total, [node_of(row, tx) for row in rows]

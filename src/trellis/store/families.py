@@ -1,0 +1,327 @@
+"""Siblings that come, go and move: who makes way for them, and the shelves on which many stand (see `shelving`).
+
+Nothing else writes a node's parent, shelf or position. A family that outgrows one shelf is dealt out to several; a full shelf
+is cut in two; one that few are left on takes its neighbour's in or goes to it; a family of few stands on shelf 0 again.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy import bindparam
+
+from trellis.store import shelving
+from trellis.store.shelving import HEIGHT, Shelf, cut, dealt
+from trellis.store.siblings import KIND, PLACE, UNSHELVED, ZERO, children, extent, under, with_parent
+from trellis.store.tables import NUMBER, nodes, shelves
+from trellis.store.transaction import Statement, Transaction
+
+_c, _s = nodes.c, shelves.c
+_SHELF_KIND = _s.kind == bindparam("kind")
+_FAMILY = sa.and_(_SHELF_KIND, _s.parent_id == bindparam("family", type_=NUMBER))
+_COLUMNS = (_s.id, _s.level, _s.above, _s.before, _s.size)
+_ONE_BY_ONE: Final = 8  # to take one in among many costs as much as to deal out so many
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where a row stands: its shelf, and its place there."""
+
+    shelf: int
+    at: int
+
+
+def _number(name: str) -> sa.BindParameter[int]:
+    return bindparam(name, type_=NUMBER)
+
+
+# --- statements ---------------------------------------------------------------------------------------------------
+
+_SPOT = Statement(sa.select(_c.shelf, _c.position).where(KIND, _c.id == bindparam("node")))
+_PUT = Statement(
+    sa.update(nodes)
+    .where(KIND, _c.id == bindparam("node"))
+    .values(parent_id=bindparam("to"), shelf=bindparam("on"), position=bindparam("at"))
+)
+_NEXT = Statement(sa.select(sa.func.coalesce(sa.func.max(_s.id), ZERO) + 1).where(_SHELF_KIND))
+_ADD = Statement(sa.insert(shelves).values({column.name: bindparam(column.name) for column in shelves.columns}))
+_DROP = Statement(sa.delete(shelves).where(_SHELF_KIND, _s.id == bindparam("id")))
+_DROP_ALL = Statement(sa.delete(shelves).where(_FAMILY))
+_ON = Statement(sa.select(*_COLUMNS).where(_FAMILY, _s.above == bindparam("above")).order_by(_s.before, _s.size))
+_RESIZE = Statement(sa.update(shelves).where(_SHELF_KIND, _s.id == bindparam("shelf")).values(size=bindparam("new")))
+_HANG = Statement(sa.update(shelves).where(_SHELF_KIND, _s.id == bindparam("shelf")).values(above=bindparam("to")))
+_CARRY_SHELVES = Statement(
+    sa.update(shelves)
+    .where(_FAMILY, _s.above == _number("shelf"), _s.before >= _number("first"))
+    .values(above=_number("to"), before=_s.before + _number("by"))
+)
+
+
+def _down() -> Statement:
+    """Find the shelves from the whole one down to the one that a comer's place is on; between two it is the first."""
+    shelf = shelves.alias()
+    whole = sa.select(*_COLUMNS, sa.cast(ZERO, NUMBER).label("start")).where(_FAMILY, _s.above == ZERO)
+    way = whole.cte("way", recursive=True)
+    start, place = way.c.start + shelf.c.before, _number("place")
+    on_it = sa.or_(
+        sa.and_(start < place, start + shelf.c.size >= place), sa.and_(place == ZERO, start == ZERO, shelf.c.before == ZERO)
+    )
+    further = sa.select(*(shelf.c[column.name] for column in _COLUMNS), start).where(
+        shelf.c.kind == bindparam("kind"), shelf.c.parent_id == _number("family"), shelf.c.above == way.c.id, on_it
+    )
+    way = way.union_all(further)
+    return Statement(sa.select(way).order_by(way.c.level.desc()))
+
+
+def _up() -> Statement:
+    """Find the shelves from the whole one down to a given one."""
+    shelf = shelves.alias()
+    way = sa.select(*_COLUMNS).where(_SHELF_KIND, _s.id == bindparam("shelf")).cte("way", recursive=True)
+    way = way.union_all(
+        sa.select(*(shelf.c[column.name] for column in _COLUMNS)).where(
+            shelf.c.kind == bindparam("kind"), shelf.c.id == way.c.above
+        )
+    )
+    return Statement(sa.select(way).order_by(way.c.level.desc()))
+
+
+def _grow() -> Statement:
+    """Let the shelves on a way, and what stands behind each of them, know that one came or went."""
+    levels = range(HEIGHT + 1)
+    beside = [sa.and_(_FAMILY, _s.above == _number(f"above{n}"), _s.before >= _number(f"before{n}")) for n in levels]
+    on_way = _s.id.in_([_number(f"shelf{n}") for n in levels])
+    return Statement(
+        sa.update(shelves)
+        .where(sa.or_(*beside))
+        .values(
+            size=_s.size + sa.case((on_way, _number("by")), else_=ZERO),
+            before=_s.before + sa.case((on_way, ZERO), else_=_number("by")),
+        )
+    )
+
+
+_DOWN, _UP, _GROW = _down(), _up(), _grow()
+
+
+@cache
+def _shift(top: bool) -> Statement:  # noqa: FBT001  # see `under`
+    reach = _c.position.between(_number("first"), _number("last"))
+    return Statement(sa.update(nodes).where(under(top), _c.shelf == _number("shelf"), reach).values(position=_c.position + _number("by")))
+
+
+@cache
+def _carry(top: bool) -> Statement:  # noqa: FBT001
+    those = sa.and_(under(top), _c.shelf == _number("shelf"), _c.position >= _number("first"))
+    return Statement(sa.update(nodes).where(those).values(shelf=_number("to"), position=_c.position + _number("by")))
+
+
+@cache
+def _deal(top: bool) -> Statement:  # noqa: FBT001
+    shelf, at = _number("leaf") + _c.position // _number("per"), _c.position % _number("per")
+    return Statement(sa.update(nodes).where(under(top), UNSHELVED).values(shelf=shelf, position=at))
+
+
+@cache
+def _gather(top: bool) -> Statement:  # noqa: FBT001
+    return Statement(sa.update(nodes).where(under(top), _c.shelf > ZERO).values(shelf=ZERO, position=PLACE))
+
+
+_STAMP = Statement(sa.update(nodes).where(under(top=False)).values(updated_at=bindparam("when")))
+_REPARENT = Statement(
+    sa.update(nodes).where(under(top=False)).values(parent_id=bindparam("to"), position=_c.position + _number("by"))
+)
+_LAST: Final = 2**31 - 1  # more than any shelf holds
+_NOWHERE: Final = Shelf(-1, 0, -1, 0, 0)
+
+
+# --- the family ---------------------------------------------------------------------------------------------------
+
+
+class Family:
+    """The children of a node, or the top level (`parent` is None), in one transaction."""
+
+    def __init__(self, tx: Transaction, kind: str, parent: int | None) -> None:
+        self._tx, self._kind, self._parent = tx, kind, parent
+        self._given: dict[str, Any] = {"kind": kind, **with_parent(parent)}
+        self._own: dict[str, Any] = {"kind": kind, "family": parent or 0}
+
+    def enter(self, place: int) -> Spot:
+        """Make room in a place, 0…n among n siblings; give the spot that a row can be put in."""
+        known = extent(self._tx, self._kind, self._parent)
+        if not known.top:
+            if known.count < shelving.CAPACITY:
+                self._shift(0, place, 1)
+                return Spot(0, place)
+            self.deal_out()
+        way = self._down(place)
+        if way[-1].size >= shelving.CAPACITY:
+            self._cut(way, at_end=place == way[0].size)
+            way = self._down(place)
+        spot = Spot(way[-1].id, place - sum(shelf.before for shelf in way))
+        self._shift(spot.shelf, spot.at, 1)
+        self._grow(way, 1)
+        return spot
+
+    def leave(self, spot: Spot) -> None:
+        """Close the gap in a spot that no row stands in any more."""
+        self._shift(spot.shelf, spot.at + 1, -1)
+        if not spot.shelf:
+            return
+        way = self._way(_UP, kind=self._kind, shelf=spot.shelf)
+        self._grow(way, -1)
+        if way[0].size - 1 <= shelving.CAPACITY // 2:
+            self.gather()
+        else:
+            self._tidy(way)
+
+    def put(self, node: int, spot: Spot) -> None:
+        """Put a row in a spot of this family."""
+        self._tx.change(_PUT, kind=self._kind, node=node, to=self._parent, on=spot.shelf, at=spot.at)
+
+    def slide(self, node: int, old: int, new: int) -> None:
+        """Move one of the siblings from place `old` to `new`; those between make way, or those on the shelves at both ends."""
+        spot = spot_of(self._tx, self._kind, node)
+        at = spot.at + new - old  # if that is on its own shelf
+        if not spot.shelf or 0 <= at < self._way(_UP, kind=self._kind, shelf=spot.shelf)[-1].size:
+            low, high, by = (spot.at + 1, at, -1) if old < new else (at, spot.at - 1, 1)
+            self._shift(spot.shelf, low, by, high)
+            self.put(node, Spot(spot.shelf, at))
+            return
+        target = self.enter(new + 1 if old < new else new)
+        spot = spot_of(self._tx, self._kind, node)  # which may have been moved by those that made way
+        self.put(node, target)
+        self.leave(spot)
+
+    # --- all of them at once ---
+
+    def deal_out(self) -> None:
+        """Put siblings that are numbered 0…n-1 on shelf 0 on shelves of their own."""
+        count, first = extent(self._tx, self._kind, self._parent).count, self._next()
+        per = shelving.fill(shelving.CAPACITY)
+        self._tx.change(_deal(self._parent is None), **self._given, leaf=first, per=per)
+        for shelf in dealt(count, first, shelving.CAPACITY):
+            self._add(shelf)
+
+    def gather(self) -> None:
+        """Put all siblings on shelf 0, numbered 0…n-1."""
+        if self._tx.change(_gather(self._parent is None), **self._given):
+            self.forget()
+
+    def forget(self) -> None:
+        """Drop the shelves. What stood on them must be put elsewhere."""
+        self._tx.change(_DROP_ALL, **self._own)
+
+    # --- shelves ---
+
+    def _next(self) -> int:
+        return int(self._tx.rows(_NEXT, kind=self._kind)[0][0])
+
+    def _add(self, shelf: Shelf) -> None:
+        given = {"id": shelf.id, "level": shelf.level, "above": shelf.above, "before": shelf.before, "size": shelf.size}
+        self._tx.change(_ADD, kind=self._kind, parent_id=self._parent or 0, **given)
+
+    def _down(self, place: int) -> list[Shelf]:
+        return self._way(_DOWN, **self._own, place=place)
+
+    def _way(self, statement: Statement, **given: Any) -> list[Shelf]:
+        return [Shelf(*row[:5]) for row in self._tx.rows(statement, **given)]
+
+    def _shift(self, shelf: int, first: int, by: int, last: int = _LAST) -> None:
+        self._tx.change(_shift(self._parent is None), **self._given, shelf=shelf, first=first, last=last, by=by)
+
+    def _grow(self, way: list[Shelf], by: int) -> None:
+        given: dict[str, int] = {}
+        for n in range(HEIGHT + 1):
+            shelf = way[n] if n < len(way) else _NOWHERE
+            given |= {f"shelf{n}": shelf.id, f"above{n}": shelf.above, f"before{n}": shelf.before}
+        self._tx.change(_GROW, **self._own, **given, by=by)
+
+    def _things(self, shelf: Shelf) -> list[int]:
+        """Say how many siblings stand before each thing on a shelf."""
+        return list(range(shelf.size)) if not shelf.level else [on_it.before for on_it in self._on(shelf.id)]
+
+    def _on(self, above: int) -> list[Shelf]:
+        return self._way(_ON, **self._own, above=above)
+
+    def _carry(self, shelf: Shelf, to: int, first: int, by: int) -> None:
+        """Move what stands on a shelf from `first` on to another one."""
+        if shelf.level:
+            self._tx.change(_CARRY_SHELVES, **self._own, shelf=shelf.id, to=to, first=first, by=by)
+        else:
+            self._tx.change(_carry(self._parent is None), **self._given, shelf=shelf.id, to=to, first=first, by=by)
+
+    def _resize(self, shelf: int, size: int) -> None:
+        self._tx.change(_RESIZE, kind=self._kind, shelf=shelf, new=size)
+
+    def _cut(self, way: list[Shelf], *, at_end: bool) -> None:
+        """Cut the last shelf of a way in two, and those above it that become too full by that."""
+        for depth in range(len(way) - 1, -1, -1):
+            shelf = way[depth]
+            things = self._things(shelf)
+            if len(things) < shelving.CAPACITY + (shelf.level > 0) or shelf.level == HEIGHT:
+                return
+            stay, new = cut(things, at_end=at_end), self._next()
+            above = shelf.above
+            if not above:
+                above, new = new, new + 1
+                self._add(Shelf(above, shelf.level + 1, 0, 0, shelf.size))
+                self._tx.change(_HANG, kind=self._kind, shelf=shelf.id, to=above)
+            self._add(Shelf(new, shelf.level, above, shelf.before + stay, shelf.size - stay))
+            self._carry(shelf, new, stay, -stay)
+            self._resize(shelf.id, stay)
+
+    def _tidy(self, way: list[Shelf]) -> None:
+        """Pour shelves on which few are left together with a neighbour. `way` is as it was before one left."""
+        sizes = [shelf.size - 1 for shelf in way]
+        for depth in range(len(way) - 1, 0, -1):
+            shelf, size = way[depth], sizes[depth]
+            things = len(self._on(shelf.id)) if shelf.level else size
+            if things > shelving.CAPACITY // 4:
+                return
+            if not things:
+                self._tx.change(_DROP, kind=self._kind, id=shelf.id)
+                continue
+            beside = self._on(shelf.above)
+            at = next(n for n, one in enumerate(beside) if one.id == shelf.id)
+            if len(beside) == 1:
+                continue
+            left, right = (beside[at - 1], beside[at]) if at else (beside[0], beside[1])
+            other = left if at else right
+            more = len(self._on(other.id)) if other.level else other.size
+            if things + more > shelving.fill(shelving.CAPACITY):
+                return
+            self._carry(right, left.id, 0, left.size)
+            self._resize(left.id, left.size + right.size)
+            self._tx.change(_DROP, kind=self._kind, id=right.id)
+
+
+def spot_of(tx: Transaction, kind: str, node: int) -> Spot:
+    """Say where a row stands."""
+    return Spot(*tx.rows(_SPOT, kind=kind, node=node)[0])
+
+
+def adopt(tx: Transaction, kind: str, parent: int, to: int, when: str) -> None:
+    """Move all children of one node behind those of another, in their order; `when` is their time of change."""
+    goers, takers = Family(tx, kind, parent), Family(tx, kind, to)
+    coming, there = extent(tx, kind, parent).count, extent(tx, kind, to).count
+    tx.change(_STAMP, kind=kind, parent=parent, when=when)
+    if coming + there > max(shelving.CAPACITY, coming * _ONE_BY_ONE):
+        for place, child in enumerate(children(tx, kind, parent), there):
+            takers.put(child, takers.enter(place))
+        goers.forget()
+        return
+    goers.gather()
+    takers.gather()
+    tx.change(_REPARENT, kind=kind, parent=parent, to=to, by=there)
+    if coming + there > shelving.CAPACITY:
+        takers.deal_out()
+
+
+def move(tx: Transaction, kind: str, node: int, old: int | None, new: int | None, place: int) -> None:  # noqa: PLR0913  # a move is from here to there
+    """Move a node from the children of `old` to a place among those of `new`, which is another."""
+    family = Family(tx, kind, new)
+    target = family.enter(place)
+    spot = spot_of(tx, kind, node)
+    family.put(node, target)
+    Family(tx, kind, old).leave(spot)

@@ -8,9 +8,10 @@ import orjson
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
+from trellis.store import shelving
 from trellis.store.clauses import Among
 from trellis.store.families import Family, Spot
-from trellis.store.shelving import CAPACITY, Shelf, sound
+from trellis.store.shelving import Shelf, sound
 from trellis.store.siblings import PLACE, count, under, with_parent
 from trellis.store.tables import counters, events, keys, nodes, shelves
 from trellis.store.transaction import Row, Statement, Transaction
@@ -177,7 +178,7 @@ def renumber(tx: Transaction, kind: str, parent: int | None) -> None:
         if (shelf, position) != (0, at):
             family.put(node, Spot(0, at))
     family.forget()
-    if len(standing) > CAPACITY:
+    if len(standing) > shelving.CAPACITY:
         family.deal_out()
 
 

@@ -106,8 +106,8 @@ _DOWN, _UP, _GROW = _down(), _up(), _grow()
 
 @cache
 def _shift(top: bool) -> Statement:  # noqa: FBT001  # see `under`
-    reach = _c.position.between(_number("first"), _number("last"))
-    return Statement(sa.update(nodes).where(under(top), _c.shelf == _number("shelf"), reach).values(position=_c.position + _number("by")))
+    those = sa.and_(under(top), _c.shelf == _number("shelf"), _c.position.between(_number("first"), _number("last")))
+    return Statement(sa.update(nodes).where(those).values(position=_c.position + _number("by")))
 
 
 @cache
@@ -318,7 +318,7 @@ def adopt(tx: Transaction, kind: str, parent: int, to: int, when: str) -> None:
         takers.deal_out()
 
 
-def move(tx: Transaction, kind: str, node: int, old: int | None, new: int | None, place: int) -> None:  # noqa: PLR0913  # a move is from here to there
+def move(tx: Transaction, kind: str, node: int, old: int | None, new: int | None, place: int) -> None:  # from here to there
     """Move a node from the children of `old` to a place among those of `new`, which is another."""
     family = Family(tx, kind, new)
     target = family.enter(place)

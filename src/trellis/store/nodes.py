@@ -20,7 +20,10 @@ _KIND = _c.kind == bindparam("kind")
 
 @dataclass(slots=True)
 class Node:
-    """A node as it is kept, `position` its place among its siblings. `fields` are the kind's own, `permissions` option → "*" or a list of group ids."""
+    """A node as it is kept, `position` its place among its siblings.
+
+    `fields` are the kind's own, `permissions` option → "*" or a list of group ids.
+    """
 
     id: int
     parent_id: int | None

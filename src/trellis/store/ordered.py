@@ -13,9 +13,7 @@ _OTHERS = tuple(column for column in COLUMNS if column is not PLACE)
 _AT = COLUMNS.index(PLACE)
 
 
-def family(
-    tx: Transaction, kind: str, parent: int | None, total: int, limit: int, offset: int, *, descending: bool
-) -> list[Row]:
+def family(tx: Transaction, kind: str, parent: int | None, total: int, limit: int, offset: int, *, descending: bool) -> list[Row]:
     """Read a page of all `total` children of a node, or of the top level, in their order; nothing before it is passed over."""
     first = total - offset - limit if descending else offset
     rows = between(tx, kind, parent, max(0, first), first + limit - 1, _OTHERS, descending=descending)
@@ -57,11 +55,12 @@ def _shelved(top: bool, *, bounded: bool, descending: bool) -> sa.Select[tuple[i
     further = sa.select(_s.id, _s.level, _s.parent_id, before, down.c.total).where(
         _s.kind == bindparam("kind"), _s.parent_id == down.c.parent_id, _s.above == down.c.id, down.c.level > ZERO
     )
+    if bounded:
+        further = further.where(before + _s.size > down.c.total - end if descending else before < end)
+    down = down.union_all(further)
     place = down.c.start + _c.position
     parent = _c.parent_id.is_(None) if top else _c.parent_id == down.c.parent_id
     standing = sa.and_(KIND, parent, down.c.level == ZERO, _c.shelf == down.c.id)
     if bounded:
-        further = further.where(before + _s.size > down.c.total - end if descending else before < end)
         standing = sa.and_(standing, place >= down.c.total - end if descending else place < end)
-    down = down.union_all(further)
     return sa.select(_c.id, place.label("place")).select_from(sa.join(down, nodes, sa.true())).where(standing)

@@ -16,6 +16,7 @@ _c = nodes.c
 _KIND = _c.kind == bindparam("kind")
 _DEEPEST: Final = 1000  # a way up that is longer is cut off
 
+
 def way_to(tx: Transaction, kind: str, node: int) -> list[Node]:
     """Read the nodes from the top level down to one, which is the last; nothing if there is no such node."""
     way: list[Node] = []

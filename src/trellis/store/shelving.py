@@ -50,12 +50,12 @@ def dealt(count: int, first: int, capacity: int) -> list[Shelf]:
             return [*made, Shelf(first, level, 0, 0, count)]
 
 
-def cut(starts: Sequence[int], size: int, *, at_end: bool) -> int:
+def cut(starts: Sequence[int], *, at_end: bool) -> int:
     """Say how many siblings stay on a shelf that is cut in two; `starts` has how many stand before each thing on it.
 
     Where things come in their order, each at the end, only the last moves on, so that no shelf is left half empty.
     """
-    return starts[-1 if at_end else len(starts) // 2] if len(starts) > 1 else size
+    return starts[-1 if at_end else len(starts) // 2]
 
 
 def sound(shelves: Sequence[Shelf], standing: Mapping[int, int]) -> bool:

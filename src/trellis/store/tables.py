@@ -31,9 +31,7 @@ nodes = sa.Table(
     sa.Index("nodes_by_updated", "kind", "updated_at", "id"),
 )
 _unshelved = nodes.c.shelf == sa.text("0")
-sa.Index(
-    "nodes_by_position", nodes.c.kind, nodes.c.position, nodes.c.id, sqlite_where=_unshelved, postgresql_where=_unshelved
-)
+sa.Index("nodes_by_position", nodes.c.kind, nodes.c.position, nodes.c.id, sqlite_where=_unshelved, postgresql_where=_unshelved)
 
 # A family of many siblings stands on shelves, and these on shelves: a tree of counts, so that a place costs a logarithm.
 # A family of few has no row here: all of it is on shelf 0.

@@ -38,19 +38,16 @@ def upgrade() -> None:
 
 def _deal_out(shelves: sa.Table) -> None:
     connection = op.get_bind()
-    large = connection.execute(
-        sa.text("SELECT kind, parent_id, count(*) FROM nodes GROUP BY kind, parent_id HAVING count(*) > :many"), {"many": _MANY}
-    ).all()
+    nodes = sa.table("nodes", *(sa.column(name) for name in ("kind", "parent_id", "shelf")), sa.column("position", sa.Integer))
+    family, position, many = (nodes.c.kind, nodes.c.parent_id), nodes.c.position, sa.func.count()
+    large = connection.execute(sa.select(*family, many).group_by(*family).having(many > _MANY)).all()
     following: dict[str, int] = {}
     for kind, parent, count in large:
         first = following.get(kind, 1)
-        under = "parent_id IS NULL" if parent is None else "parent_id = :parent"
         connection.execute(
-            sa.text(
-                "UPDATE nodes SET shelf = :first + position / :per, position = position - (position / :per) * :per "
-                f"WHERE kind = :kind AND {under}"  # noqa: S608  # one of the two texts above
-            ),
-            {"first": first, "per": _PER, "kind": kind} | ({} if parent is None else {"parent": parent}),
+            sa.update(nodes)
+            .where(nodes.c.kind == kind, nodes.c.parent_id.is_(None) if parent is None else nodes.c.parent_id == parent)
+            .values(shelf=first + position // _PER, position=position % _PER)
         )
         rows = [{"kind": kind, "parent_id": parent or 0, **row} for row in _dealt(count, first)]
         connection.execute(sa.insert(shelves), rows)

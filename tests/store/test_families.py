@@ -31,7 +31,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 def planted(tx: Transaction, parent: int | None, place: int) -> int:
     """Plant a node; give its id."""
     new = nodes.next_number(tx, "forums", more=1)
-    nodes.insert(tx, "forums", Node(new, parent, place, f"N{new}", {}, {}, "2026-01", "2026-01"))
+    nodes.insert(tx, "forums", Node(new, parent, 0, f"N{new}", {}, {}, "2026-01", "2026-01"), place)
     return new
 
 

@@ -118,8 +118,7 @@ def _create(kind: NodeKind, act: Act) -> Outcome:
         created_at=act.now,
         updated_at=act.now,
     )
-    new = settle(act.tx, kind, new, place, new=True)
-    nodes.insert(act.tx, kind.name, new)
+    new = nodes.insert(act.tx, kind.name, new, place.place)
     after = seen(kind, act, new)
     return Outcome(after, resource_id=new.id, after=after)
 
@@ -136,7 +135,7 @@ def _update(kind: NodeKind, act: Act) -> Outcome:
     _refuse((*given.faults, *place.faults, *faults, *wrong_groups, *children))
     changed_secrets = _digest_secrets(kind, given, fields, old.fields)
     beside = None if place.stays else snapshots.beside(act.tx, kind.name, old)
-    placed = settle(act.tx, kind, old, place, new=False)
+    placed = settle(act.tx, kind, old, place)
     new = replace(placed, name=given.get("name", old.name), fields=fields, permissions=permissions)
     after = seen(kind, act, new)
     changed = differing(before, after) + changed_secrets

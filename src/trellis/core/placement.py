@@ -82,18 +82,13 @@ def _place(
     return tree.beside(at, own, behind=wish == "after"), []
 
 
-def settle(tx: Transaction, kind: NodeKind, node: Node, placement: Placement, *, new: bool) -> Node:
-    """Put a node in its place; its siblings make way. A new one is only told its place: it takes it when it is written."""
+def settle(tx: Transaction, kind: NodeKind, node: Node, placement: Placement) -> Node:
+    """Move a node to its place; its siblings make way, those that it leaves close up."""
     if placement.stays:
         return node
-    name, parent = kind.name, placement.parent_id
-    count = siblings.count(tx, name, parent)
-    if new or node.parent_id != parent:
-        place = tree.slot(placement.place, count)
-        if not new:
-            families.move(tx, name, node.id, node.parent_id, parent, place)
+    parent = placement.parent_id
+    if node.parent_id == parent:
+        place = families.Family(tx, kind.name, parent).slide(node.id, node.position, placement.place)
     else:
-        place = tree.slot(placement.place, count - 1)
-        if place != node.position:
-            families.Family(tx, name, parent).slide(node.id, node.position, place)
+        place = families.move(tx, kind.name, node.id, node.parent_id, parent, placement.place)
     return replace(node, parent_id=parent, position=place)

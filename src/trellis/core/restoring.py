@@ -30,8 +30,8 @@ def bring_back(kind: NodeKind, act: Act, event: Event, kept: Sequence[Snapshot])
     root = next(snapshot for snapshot in gone if snapshot.node.id == event.resource_id)
     groups = groups_there(act)
     place = place_of(kind, act, root, None)
-    node = settle(act.tx, kind, replace(root.node), place, new=True)
-    snapshots.bring_back(act.tx, event.seq, kind.name, node)
+    node = replace(root.node, parent_id=place.parent_id)
+    snapshots.bring_back(act.tx, event.seq, kind.name, node, place.place)
     lost = [_without_lost_groups(kind, act, snapshot.node, groups) for snapshot in gone]
     moved, left = _children_back(kind, act, node, [snapshot for snapshot in kept if snapshot.how == "moved"])
     changed, unchanged = _group_back(act, node.id, [snapshot for snapshot in kept if snapshot.how == "changed"])
@@ -172,7 +172,7 @@ def _children_back(kind: NodeKind, act: Act, root: Node, children: Sequence[Snap
             why = "What came back stands below it now."
         else:
             snapshots.keep(act.tx, kind.name, child, "moved", {"to": root.id})
-            placed = settle(act.tx, kind, child, Placement(root.id, root), new=False)
+            placed = settle(act.tx, kind, child, Placement(root.id, root))
             nodes.update(act.tx, kind.name, replace(placed, updated_at=act.now))
             back.append(child.id)
             continue

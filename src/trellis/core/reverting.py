@@ -35,7 +35,7 @@ def revert(kind: NodeKind, act: Act, event: Event, then: Snapshot) -> Outcome:
     wanted, lost = without_lost(kind, then.node, groups)
     _fits(kind, act, now, wanted)
     beside = None if place.stays else snapshots.beside(act.tx, kind.name, now)
-    placed = settle(act.tx, kind, now, place, new=False)
+    placed = settle(act.tx, kind, now, place)
     new = replace(placed, name=wanted.name, fields=wanted.fields, permissions=wanted.permissions)
     after = seen(kind, act, new)
     changed = differing(before, after) + tuple(f.name for f in kind.secrets if new.fields.get(f.name) != now.fields.get(f.name))

@@ -8,11 +8,6 @@ def makes_cycle(node: int, line: Iterable[int]) -> bool:
     return node in line
 
 
-def slot(wanted: int | None, count: int) -> int:
-    """Give the place that a node gets among `count` others: the one it wants, or the last one."""
-    return count if wanted is None else min(wanted, count)
-
-
 def beside(sibling: int, own: int | None, *, behind: bool) -> int:
     """Give the place before or behind the sibling in place `sibling`, once the node has left place `own` of the same row."""
     left = sibling - 1 if own is not None and own < sibling else sibling

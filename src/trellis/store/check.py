@@ -179,7 +179,7 @@ def renumber(tx: Transaction, kind: str, parent: int | None) -> None:
             family.put(node, Spot(0, at))
     family.forget()
     if len(standing) > shelving.CAPACITY:
-        family.deal_out()
+        family.deal_out(len(standing))
 
 
 def to_top(tx: Transaction, kind: str, node: int) -> None:

@@ -18,8 +18,7 @@ from trellis.store.tables import NUMBER, nodes, shelves
 from trellis.store.transaction import Statement, Transaction
 
 _c, _s = nodes.c, shelves.c
-_SHELF_KIND = _s.kind == bindparam("kind")
-_FAMILY = sa.and_(_SHELF_KIND, _s.parent_id == bindparam("family", type_=NUMBER))
+_FAMILY = sa.and_(_s.kind == bindparam("kind"), _s.parent_id == bindparam("family", type_=NUMBER))
 _COLUMNS = (_s.id, _s.level, _s.above, _s.before, _s.size)
 _ONE_BY_ONE: Final = 8  # to take one in among many costs as much as to deal out so many
 
@@ -44,13 +43,13 @@ _PUT = Statement(
     .where(KIND, _c.id == bindparam("node"))
     .values(parent_id=bindparam("to"), shelf=bindparam("on"), position=bindparam("at"))
 )
-_NEXT = Statement(sa.select(sa.func.coalesce(sa.func.max(_s.id), ZERO) + 1).where(_SHELF_KIND))
+_NEXT = Statement(sa.select(sa.func.coalesce(sa.func.max(_s.id), ZERO) + 1))
 _ADD = Statement(sa.insert(shelves).values({column.name: bindparam(column.name) for column in shelves.columns}))
-_DROP = Statement(sa.delete(shelves).where(_SHELF_KIND, _s.id == bindparam("id")))
+_DROP = Statement(sa.delete(shelves).where(_s.id == bindparam("id")))
 _DROP_ALL = Statement(sa.delete(shelves).where(_FAMILY))
 _ON = Statement(sa.select(*_COLUMNS).where(_FAMILY, _s.above == bindparam("above")).order_by(_s.before, _s.size))
-_RESIZE = Statement(sa.update(shelves).where(_SHELF_KIND, _s.id == bindparam("shelf")).values(size=bindparam("new")))
-_HANG = Statement(sa.update(shelves).where(_SHELF_KIND, _s.id == bindparam("shelf")).values(above=bindparam("to")))
+_RESIZE = Statement(sa.update(shelves).where(_s.id == bindparam("shelf")).values(size=bindparam("new")))
+_HANG = Statement(sa.update(shelves).where(_s.id == bindparam("shelf")).values(above=bindparam("to")))
 _CARRY_SHELVES = Statement(
     sa.update(shelves)
     .where(_FAMILY, _s.above == _number("shelf"), _s.before >= _number("first"))
@@ -77,12 +76,8 @@ def _down() -> Statement:
 def _up() -> Statement:
     """Find the shelves from the whole one down to a given one."""
     shelf = shelves.alias()
-    way = sa.select(*_COLUMNS).where(_SHELF_KIND, _s.id == bindparam("shelf")).cte("way", recursive=True)
-    way = way.union_all(
-        sa.select(*(shelf.c[column.name] for column in _COLUMNS)).where(
-            shelf.c.kind == bindparam("kind"), shelf.c.id == way.c.above
-        )
-    )
+    way = sa.select(*_COLUMNS).where(_s.id == bindparam("shelf")).cte("way", recursive=True)
+    way = way.union_all(sa.select(*(shelf.c[column.name] for column in _COLUMNS)).where(shelf.c.id == way.c.above))
     return Statement(sa.select(way).order_by(way.c.level.desc()))
 
 
@@ -146,29 +141,32 @@ class Family:
         self._given: dict[str, Any] = {"kind": kind, **with_parent(parent)}
         self._own: dict[str, Any] = {"kind": kind, "family": parent or 0}
 
-    def enter(self, place: int) -> Spot:
-        """Make room in a place, 0…n among n siblings; give the spot that a row can be put in."""
+    def enter(self, wanted: int | None) -> tuple[Spot, int]:
+        """Make room in a place, or behind the last one (None); give the spot that a row can be put in, and its place."""
         known = extent(self._tx, self._kind, self._parent)
+        place = known.count if wanted is None else min(wanted, known.count)
         if not known.top:
             if known.count < shelving.CAPACITY:
-                self._shift(0, place, 1)
-                return Spot(0, place)
-            self.deal_out()
+                self._shift(Spot(0, place), known.count, 1)
+                return Spot(0, place), place
+            self.deal_out(known.count)
         way = self._down(place)
         if way[-1].size >= shelving.CAPACITY:
-            self._cut(way, at_end=place == way[0].size)
+            self._cut(way, at_end=place == known.count)
             way = self._down(place)
-        spot = Spot(way[-1].id, place - sum(shelf.before for shelf in way))
-        self._shift(spot.shelf, spot.at, 1)
+        leaf = way[-1]
+        spot = Spot(leaf.id, place - sum(shelf.before for shelf in way))
+        self._shift(spot, leaf.size, 1)
         self._grow(way, 1)
-        return spot
+        return spot, place
 
     def leave(self, spot: Spot) -> None:
         """Close the gap in a spot that no row stands in any more."""
-        self._shift(spot.shelf, spot.at + 1, -1)
         if not spot.shelf:
+            self._shift(Spot(0, spot.at + 1), _LAST, -1)
             return
-        way = self._way(_UP, kind=self._kind, shelf=spot.shelf)
+        way = self._up(spot.shelf)
+        self._shift(Spot(spot.shelf, spot.at + 1), way[-1].size, -1)
         self._grow(way, -1)
         if way[0].size - 1 <= shelving.CAPACITY // 2:
             self.gather()
@@ -179,25 +177,35 @@ class Family:
         """Put a row in a spot of this family."""
         self._tx.change(_PUT, kind=self._kind, node=node, to=self._parent, on=spot.shelf, at=spot.at)
 
-    def slide(self, node: int, old: int, new: int) -> None:
-        """Move one of the siblings from place `old` to `new`; those between make way, or those on the shelves at both ends."""
+    def slide(self, node: int, old: int, wanted: int | None) -> int:
+        """Move one of the siblings from place `old` to another, or behind the last one (None); give its place.
+
+        On one shelf those between make way; from one to another those on both shelves, and the shelves between.
+        """
+        last = extent(self._tx, self._kind, self._parent).count - 1
+        new = last if wanted is None else min(wanted, last)
+        if new == old:
+            return new
         spot = spot_of(self._tx, self._kind, node)
-        at = spot.at + new - old  # if that is on its own shelf
-        if not spot.shelf or 0 <= at < self._way(_UP, kind=self._kind, shelf=spot.shelf)[-1].size:
-            low, high, by = (spot.at + 1, at, -1) if old < new else (at, spot.at - 1, 1)
-            self._shift(spot.shelf, low, by, high)
+        at = spot.at + new - old
+        if not spot.shelf or (abs(new - old) < shelving.CAPACITY and 0 <= at < self._up(spot.shelf)[-1].size):
+            if old < new:
+                self._shift(Spot(spot.shelf, spot.at + 1), at + 1, -1)
+            else:
+                self._shift(Spot(spot.shelf, at), spot.at, 1)
             self.put(node, Spot(spot.shelf, at))
-            return
-        target = self.enter(new + 1 if old < new else new)
+            return new
+        target, _ = self.enter(new + 1 if old < new else new)
         spot = spot_of(self._tx, self._kind, node)  # which may have been moved by those that made way
         self.put(node, target)
         self.leave(spot)
+        return new
 
     # --- all of them at once ---
 
-    def deal_out(self) -> None:
-        """Put siblings that are numbered 0…n-1 on shelf 0 on shelves of their own."""
-        count, first = extent(self._tx, self._kind, self._parent).count, self._next()
+    def deal_out(self, count: int) -> None:
+        """Put siblings that are numbered 0…`count`-1 on shelf 0 on shelves of their own."""
+        first = self._next()
         per = shelving.fill(shelving.CAPACITY)
         self._tx.change(_deal(self._parent is None), **self._given, leaf=first, per=per)
         for shelf in dealt(count, first, shelving.CAPACITY):
@@ -215,7 +223,7 @@ class Family:
     # --- shelves ---
 
     def _next(self) -> int:
-        return int(self._tx.rows(_NEXT, kind=self._kind)[0][0])
+        return int(self._tx.rows(_NEXT)[0][0])
 
     def _add(self, shelf: Shelf) -> None:
         given = {"id": shelf.id, "level": shelf.level, "above": shelf.above, "before": shelf.before, "size": shelf.size}
@@ -224,11 +232,17 @@ class Family:
     def _down(self, place: int) -> list[Shelf]:
         return self._way(_DOWN, **self._own, place=place)
 
+    def _up(self, shelf: int) -> list[Shelf]:
+        return self._way(_UP, shelf=shelf)
+
     def _way(self, statement: Statement, **given: Any) -> list[Shelf]:
         return [Shelf(*row[:5]) for row in self._tx.rows(statement, **given)]
 
-    def _shift(self, shelf: int, first: int, by: int, last: int = _LAST) -> None:
-        self._tx.change(_shift(self._parent is None), **self._given, shelf=shelf, first=first, last=last, by=by)
+    def _shift(self, first: Spot, end: int, by: int) -> None:
+        """Move those on a shelf from a spot on, and before place `end`, by a number of places."""
+        if first.at < end:
+            given = {"shelf": first.shelf, "first": first.at, "last": end - 1, "by": by}
+            self._tx.change(_shift(self._parent is None), **self._given, **given)
 
     def _grow(self, way: list[Shelf], by: int) -> None:
         given: dict[str, int] = {}
@@ -252,7 +266,7 @@ class Family:
             self._tx.change(_carry(self._parent is None), **self._given, shelf=shelf.id, to=to, first=first, by=by)
 
     def _resize(self, shelf: int, size: int) -> None:
-        self._tx.change(_RESIZE, kind=self._kind, shelf=shelf, new=size)
+        self._tx.change(_RESIZE, shelf=shelf, new=size)
 
     def _cut(self, way: list[Shelf], *, at_end: bool) -> None:
         """Cut the last shelf of a way in two, and those above it that become too full by that."""
@@ -266,7 +280,7 @@ class Family:
             if not above:
                 above, new = new, new + 1
                 self._add(Shelf(above, shelf.level + 1, 0, 0, shelf.size))
-                self._tx.change(_HANG, kind=self._kind, shelf=shelf.id, to=above)
+                self._tx.change(_HANG, shelf=shelf.id, to=above)
             self._add(Shelf(new, shelf.level, above, shelf.before + stay, shelf.size - stay))
             self._carry(shelf, new, stay, -stay)
             self._resize(shelf.id, stay)
@@ -280,7 +294,7 @@ class Family:
             if things > shelving.CAPACITY // 4:
                 return
             if not things:
-                self._tx.change(_DROP, kind=self._kind, id=shelf.id)
+                self._tx.change(_DROP, id=shelf.id)
                 continue
             beside = self._on(shelf.above)
             at = next(n for n, one in enumerate(beside) if one.id == shelf.id)
@@ -293,12 +307,24 @@ class Family:
                 return
             self._carry(right, left.id, 0, left.size)
             self._resize(left.id, left.size + right.size)
-            self._tx.change(_DROP, kind=self._kind, id=right.id)
+            self._tx.change(_DROP, id=right.id)
 
 
 def spot_of(tx: Transaction, kind: str, node: int) -> Spot:
     """Say where a row stands."""
     return Spot(*tx.rows(_SPOT, kind=kind, node=node)[0])
+
+
+def move(  # from here to there
+    tx: Transaction, kind: str, node: int, old: int | None, new: int | None, wanted: int | None
+) -> int:
+    """Move a node from the children of `old` to a place among those of `new`, another, or behind the last; give its place."""
+    family = Family(tx, kind, new)
+    target, place = family.enter(wanted)
+    spot = spot_of(tx, kind, node)
+    family.put(node, target)
+    Family(tx, kind, old).leave(spot)
+    return place
 
 
 def adopt(tx: Transaction, kind: str, parent: int, to: int, when: str) -> None:
@@ -307,21 +333,12 @@ def adopt(tx: Transaction, kind: str, parent: int, to: int, when: str) -> None:
     coming, there = extent(tx, kind, parent).count, extent(tx, kind, to).count
     tx.change(_STAMP, kind=kind, parent=parent, when=when)
     if coming + there > max(shelving.CAPACITY, coming * _ONE_BY_ONE):
-        for place, child in enumerate(children(tx, kind, parent), there):
-            takers.put(child, takers.enter(place))
+        for child in children(tx, kind, parent):
+            takers.put(child, takers.enter(None)[0])
         goers.forget()
         return
     goers.gather()
     takers.gather()
     tx.change(_REPARENT, kind=kind, parent=parent, to=to, by=there)
     if coming + there > shelving.CAPACITY:
-        takers.deal_out()
-
-
-def move(tx: Transaction, kind: str, node: int, old: int | None, new: int | None, place: int) -> None:  # from here to there
-    """Move a node from the children of `old` to a place among those of `new`, which is another."""
-    family = Family(tx, kind, new)
-    target = family.enter(place)
-    spot = spot_of(tx, kind, node)
-    family.put(node, target)
-    Family(tx, kind, old).leave(spot)
+        takers.deal_out(coming + there)

@@ -1,7 +1,7 @@
 """The rows of nodes: reading one, a line of ancestors; inserting, changing and deleting."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -166,9 +166,12 @@ def next_number(tx: Transaction, sequence: str, more: int = 0) -> int:
 _INSERT = Statement(sa.insert(nodes).values({column.name: bindparam(column.name) for column in nodes.columns}))
 
 
-def insert(tx: Transaction, kind: str, node: Node) -> None:
-    """Write a new node in its place, under an id that `next_number` gave and counted; its siblings make way."""
-    spot = Family(tx, kind, node.parent_id).enter(node.position)
+def insert(tx: Transaction, kind: str, node: Node, wanted: int | None = None) -> Node:
+    """Write a new node, under an id that `next_number` gave and counted, and give it with its place.
+
+    That is the `wanted` one, for which its siblings make way, or behind the last one.
+    """
+    spot, place = Family(tx, kind, node.parent_id).enter(wanted)
     tx.change(
         _INSERT,
         kind=kind,
@@ -183,6 +186,7 @@ def insert(tx: Transaction, kind: str, node: Node) -> None:
         created_at=node.created_at,
         updated_at=node.updated_at,
     )
+    return replace(node, position=place)
 
 
 _UPDATE = Statement(

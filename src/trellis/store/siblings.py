@@ -25,11 +25,9 @@ UNSHELVED = _c.shelf == ZERO
 def _place() -> sa.ColumnElement[int]:
     """Add what stands before a node's shelf, and before those above it. The highest has nothing before it."""
     leaf, second, third = (shelves.alias() for _ in range(3))  # as many as there are levels below the highest
-    way = leaf.outerjoin(second, sa.and_(second.c.kind == leaf.c.kind, second.c.id == leaf.c.above)).outerjoin(
-        third, sa.and_(third.c.kind == second.c.kind, third.c.id == second.c.above)
-    )
+    way = leaf.outerjoin(second, second.c.id == leaf.c.above).outerjoin(third, third.c.id == second.c.above)
     before = leaf.c.before + sa.func.coalesce(second.c.before, ZERO) + sa.func.coalesce(third.c.before, ZERO)
-    found = sa.select(before).select_from(way).where(leaf.c.kind == _c.kind, leaf.c.id == _c.shelf)
+    found = sa.select(before).select_from(way).where(leaf.c.id == _c.shelf)
     start = sa.func.coalesce(found.correlate(nodes).scalar_subquery(), ZERO)  # no shelf: damage, which `check` mends
     return _c.position + sa.case((UNSHELVED, ZERO), else_=start)
 

@@ -146,20 +146,23 @@ def _bringing_back() -> tuple[Statement, Statement]:
     deleted = (_s.seq == bindparam("seq"), _s.kind == bindparam("kind"), _s.how == "deleted")
     columns = [column.name for column in nodes.columns]
     rows = sa.select(*(stood[name] if name in stood else _s[name] for name in columns)).where(*deleted)
-    below = sa.select(_s.parent_id).where(*deleted, ~is_root).group_by(_s.parent_id)
+    below = sa.select(_s.parent_id, sa.func.count()).where(*deleted, ~is_root).group_by(_s.parent_id)
     return Statement(sa.insert(nodes).from_select(columns, rows)), Statement(below.having(sa.func.count() > bindparam("few")))
 
 
 _BRING_BACK, _MANY = _bringing_back()
 
 
-def bring_back(tx: Transaction, seq: int, kind: str, root: Node) -> int:
-    """Put the rows that an event deleted back as they were, byte for byte, `root` where it says; give their number."""
-    spot = Family(tx, kind, root.parent_id).enter(root.position)
+def bring_back(tx: Transaction, seq: int, kind: str, root: Node, wanted: int | None) -> int:  # from here to there
+    """Put the rows that an event deleted back as they were, byte for byte; give their number.
+
+    `root` says under which parent, and `wanted` in which place there; None is behind the last one.
+    """
+    spot, _ = Family(tx, kind, root.parent_id).enter(wanted)
     given = {"seq": seq, "kind": kind, "root": root.id}
     count = tx.change(_BRING_BACK, **given, to=root.parent_id, shelf=spot.shelf, at=spot.at)
-    for (parent,) in tx.rows(_MANY, **given, few=shelving.CAPACITY):
-        Family(tx, kind, parent).deal_out()
+    for parent, children in tx.rows(_MANY, **given, few=shelving.CAPACITY):
+        Family(tx, kind, parent).deal_out(children)
     tx.change(COUNT_MORE, name=kind, more=count)
     return count
 

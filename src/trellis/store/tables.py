@@ -38,15 +38,14 @@ sa.Index("nodes_by_position", nodes.c.kind, nodes.c.position, nodes.c.id, sqlite
 shelves = sa.Table(
     "shelves",
     METADATA,
-    sa.Column("kind", PLAIN, primary_key=True),
     sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("kind", PLAIN, nullable=False),
     sa.Column("parent_id", NUMBER, nullable=False),  # whose children stand there; 0 is the top level
     sa.Column("level", NUMBER, nullable=False),  # 0 holds siblings, 1 shelves of level 0, and so on
     sa.Column("above", NUMBER, nullable=False),  # the shelf that it stands on; 0 for the one that holds the whole family
     sa.Column("before", NUMBER, nullable=False),  # how many siblings stand before it on that shelf
     sa.Column("size", NUMBER, nullable=False),  # how many stand on it, at any depth
     sa.Index("shelves_within", "kind", "parent_id", "above"),
-    sqlite_with_rowid=False,
 )
 
 # One row a sequence (a kind, or `events`): the last number given out, and how many there are now.

@@ -21,12 +21,12 @@ def upgrade() -> None:
     """Add the shelves, and put on them whoever has more siblings than one takes."""
     op.drop_index("nodes_by_position", "nodes")
     op.add_column("nodes", sa.Column("shelf", _NUMBER, nullable=False, server_default=sa.text("0")))
-    numbers = ("id", "parent_id", "level", "above", "before", "size")
+    numbers = ("parent_id", "level", "above", "before", "size")
     shelves = op.create_table(
         "shelves",
-        sa.Column("kind", _PLAIN, primary_key=True),
-        *(sa.Column(name, _NUMBER, nullable=False, primary_key=name == "id", autoincrement=False) for name in numbers),
-        sqlite_with_rowid=False,
+        sa.Column("id", _NUMBER, primary_key=True, autoincrement=False),
+        sa.Column("kind", _PLAIN, nullable=False),
+        *(sa.Column(name, _NUMBER, nullable=False) for name in numbers),
     )
     _deal_out(shelves)
     op.drop_index("nodes_children", "nodes")  # only now: it finds the families
@@ -41,9 +41,8 @@ def _deal_out(shelves: sa.Table) -> None:
     nodes = sa.table("nodes", *(sa.column(name) for name in ("kind", "parent_id", "shelf")), sa.column("position", sa.Integer))
     family, position, many = (nodes.c.kind, nodes.c.parent_id), nodes.c.position, sa.func.count()
     large = connection.execute(sa.select(*family, many).group_by(*family).having(many > _MANY)).all()
-    following: dict[str, int] = {}
+    first = 1
     for kind, parent, count in large:
-        first = following.get(kind, 1)
         connection.execute(
             sa.update(nodes)
             .where(nodes.c.kind == kind, nodes.c.parent_id.is_(None) if parent is None else nodes.c.parent_id == parent)
@@ -51,7 +50,7 @@ def _deal_out(shelves: sa.Table) -> None:
         )
         rows = [{"kind": kind, "parent_id": parent or 0, **row} for row in _dealt(count, first)]
         connection.execute(sa.insert(shelves), rows)
-        following[kind] = first + len(rows)
+        first += len(rows)
 
 
 def _dealt(count: int, first: int) -> Iterator[dict[str, int]]:

@@ -177,7 +177,7 @@ def renumber(tx: Transaction, kind: str, parent: int | None) -> None:
     for at, (node, shelf, position) in enumerate(standing):
         if (shelf, position) != (0, at):
             family.put(node, Spot(0, at))
-    family.forget()
+    tx.connection.execute(sa.delete(shelves).where(_s.kind == kind, _s.parent_id == (parent or 0)))  # those astray too
     if len(standing) > shelving.CAPACITY:
         family.deal_out(len(standing))
 

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store import shelving
+from trellis.store.clauses import Among
 from trellis.store.shelving import HEIGHT, Shelf, cut, dealt
 from trellis.store.siblings import KIND, PLACE, UNSHELVED, ZERO, children, extent, under, with_parent
 from trellis.store.tables import NUMBER, nodes, shelves
@@ -46,13 +47,12 @@ _PUT = Statement(
 _NEXT = Statement(sa.select(sa.func.coalesce(sa.func.max(_s.id), ZERO) + 1))
 _ADD = Statement(sa.insert(shelves).values({column.name: bindparam(column.name) for column in shelves.columns}))
 _DROP = Statement(sa.delete(shelves).where(_s.id == bindparam("id")))
-_DROP_ALL = Statement(sa.delete(shelves).where(_FAMILY))
-_ON = Statement(sa.select(*_COLUMNS).where(_FAMILY, _s.above == bindparam("above")).order_by(_s.before, _s.size))
+_ON = Statement(sa.select(*_COLUMNS).where(_s.above == bindparam("above")).order_by(_s.before, _s.size))
 _RESIZE = Statement(sa.update(shelves).where(_s.id == bindparam("shelf")).values(size=bindparam("new")))
 _HANG = Statement(sa.update(shelves).where(_s.id == bindparam("shelf")).values(above=bindparam("to")))
 _CARRY_SHELVES = Statement(
     sa.update(shelves)
-    .where(_FAMILY, _s.above == _number("shelf"), _s.before >= _number("first"))
+    .where(_s.above == _number("shelf"), _s.before >= _number("first"))
     .values(above=_number("to"), before=_s.before + _number("by"))
 )
 
@@ -66,29 +66,26 @@ def _down() -> Statement:
     on_it = sa.or_(
         sa.and_(start < place, start + shelf.c.size >= place), sa.and_(place == ZERO, start == ZERO, shelf.c.before == ZERO)
     )
-    further = sa.select(*(shelf.c[column.name] for column in _COLUMNS), start).where(
-        shelf.c.kind == bindparam("kind"), shelf.c.parent_id == _number("family"), shelf.c.above == way.c.id, on_it
-    )
+    further = sa.select(*(shelf.c[column.name] for column in _COLUMNS), start).where(shelf.c.above == way.c.id, on_it)
     way = way.union_all(further)
     return Statement(sa.select(way).order_by(way.c.level.desc()))
 
 
 def _up() -> Statement:
-    """Find the shelves from the whole one down to a given one."""
+    """Find the shelves from the whole one down to a given one. Not UNION ALL: it must end in a damaged database too."""
     shelf = shelves.alias()
     way = sa.select(*_COLUMNS).where(_s.id == bindparam("shelf")).cte("way", recursive=True)
-    way = way.union_all(sa.select(*(shelf.c[column.name] for column in _COLUMNS)).where(shelf.c.id == way.c.above))
+    way = way.union(sa.select(*(shelf.c[column.name] for column in _COLUMNS)).where(shelf.c.id == way.c.above))
     return Statement(sa.select(way).order_by(way.c.level.desc()))
 
 
 def _grow() -> Statement:
     """Let the shelves on a way, and what stands behind each of them, know that one came or went."""
-    levels = range(HEIGHT + 1)
-    beside = [sa.and_(_FAMILY, _s.above == _number(f"above{n}"), _s.before >= _number(f"before{n}")) for n in levels]
-    on_way = _s.id.in_([_number(f"shelf{n}") for n in levels])
+    beside = [sa.and_(_s.above == _number(f"shelf{n}"), _s.before >= _number(f"before{n + 1}")) for n in range(HEIGHT)]
+    on_way = _s.id.in_([_number(f"shelf{n}") for n in range(HEIGHT + 1)])
     return Statement(
         sa.update(shelves)
-        .where(sa.or_(*beside))
+        .where(sa.or_(_s.id == _number("shelf0"), *beside))
         .values(
             size=_s.size + sa.case((on_way, _number("by")), else_=ZERO),
             before=_s.before + sa.case((on_way, ZERO), else_=_number("by")),
@@ -96,7 +93,16 @@ def _grow() -> Statement:
     )
 
 
-_DOWN, _UP, _GROW = _down(), _up(), _grow()
+def _drop() -> Statement:
+    """Drop all shelves of some families: those of the children of `:parents`."""
+    whole = sa.select(_s.id).where(_s.kind == bindparam("kind"), Among(_s.parent_id, "parents"), _s.above == ZERO)
+    down = whole.cte("down", recursive=True, nesting=True)
+    shelf = shelves.alias()
+    down = down.union_all(sa.select(shelf.c.id).where(shelf.c.above == down.c.id))
+    return Statement(sa.delete(shelves).where(_s.id.in_(sa.select(down.c.id))))
+
+
+_DOWN, _UP, _GROW, _DROP_ALL = _down(), _up(), _grow(), _drop()
 
 
 @cache
@@ -218,7 +224,7 @@ class Family:
 
     def forget(self) -> None:
         """Drop the shelves. What stood on them must be put elsewhere."""
-        self._tx.change(_DROP_ALL, **self._own)
+        forget(self._tx, self._kind, [self._parent or 0])
 
     # --- shelves ---
 
@@ -248,20 +254,20 @@ class Family:
         given: dict[str, int] = {}
         for n in range(HEIGHT + 1):
             shelf = way[n] if n < len(way) else _NOWHERE
-            given |= {f"shelf{n}": shelf.id, f"above{n}": shelf.above, f"before{n}": shelf.before}
-        self._tx.change(_GROW, **self._own, **given, by=by)
+            given |= {f"shelf{n}": shelf.id, f"before{n}": shelf.before}
+        self._tx.change(_GROW, **given, by=by)
 
     def _things(self, shelf: Shelf) -> list[int]:
         """Say how many siblings stand before each thing on a shelf."""
         return list(range(shelf.size)) if not shelf.level else [on_it.before for on_it in self._on(shelf.id)]
 
     def _on(self, above: int) -> list[Shelf]:
-        return self._way(_ON, **self._own, above=above)
+        return self._way(_ON, above=above)
 
     def _carry(self, shelf: Shelf, to: int, first: int, by: int) -> None:
         """Move what stands on a shelf from `first` on to another one."""
         if shelf.level:
-            self._tx.change(_CARRY_SHELVES, **self._own, shelf=shelf.id, to=to, first=first, by=by)
+            self._tx.change(_CARRY_SHELVES, shelf=shelf.id, to=to, first=first, by=by)
         else:
             self._tx.change(_carry(self._parent is None), **self._given, shelf=shelf.id, to=to, first=first, by=by)
 
@@ -279,8 +285,8 @@ class Family:
             above = shelf.above
             if not above:
                 above, new = new, new + 1
-                self._add(Shelf(above, shelf.level + 1, 0, 0, shelf.size))
                 self._tx.change(_HANG, shelf=shelf.id, to=above)
+                self._add(Shelf(above, shelf.level + 1, 0, 0, shelf.size))
             self._add(Shelf(new, shelf.level, above, shelf.before + stay, shelf.size - stay))
             self._carry(shelf, new, stay, -stay)
             self._resize(shelf.id, stay)
@@ -308,6 +314,11 @@ class Family:
             self._carry(right, left.id, 0, left.size)
             self._resize(left.id, left.size + right.size)
             self._tx.change(_DROP, id=right.id)
+
+
+def forget(tx: Transaction, kind: str, parents: list[int]) -> None:
+    """Drop the shelves of the children of these nodes; 0 is the top level."""
+    tx.change(_DROP_ALL, kind=kind, parents=tx.ids(parents))
 
 
 def spot_of(tx: Transaction, kind: str, node: int) -> Spot:

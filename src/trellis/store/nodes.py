@@ -8,8 +8,8 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.clauses import Among, Mentions
-from trellis.store.families import Family, spot_of
-from trellis.store.siblings import PLACE
+from trellis.store.families import Family, forget, spot_of
+from trellis.store.siblings import PLACE, ZERO
 from trellis.store.tables import counters, nodes, shelves
 from trellis.store.transaction import Row, Statement, Transaction
 
@@ -122,8 +122,10 @@ def _below() -> sa.CTE:
 BELOW = _below()
 _SUBTREE = Statement(sa.select(BELOW.c.id).where(BELOW.c.depth > 0).order_by(BELOW.c.depth, BELOW.c.id))
 _DELETE_SUBTREE = Statement(sa.delete(nodes).where(_KIND, _c.id.in_(sa.select(BELOW.c.id))))
-_DELETE_SHELVES = Statement(
-    sa.delete(shelves).where(shelves.c.kind == bindparam("kind"), shelves.c.parent_id.in_(sa.select(BELOW.c.id)))
+_SHELVED = Statement(
+    sa.select(shelves.c.parent_id).where(
+        shelves.c.kind == bindparam("kind"), shelves.c.above == ZERO, shelves.c.parent_id.in_(sa.select(BELOW.c.id))
+    )
 )
 
 
@@ -135,7 +137,8 @@ def descendants(tx: Transaction, kind: str, root: int) -> list[int]:
 def delete_subtree(tx: Transaction, kind: str, node: Node) -> int:
     """Delete a node with all below it, and let its siblings close up; give the number of those that are gone."""
     spot = spot_of(tx, kind, node.id)
-    tx.change(_DELETE_SHELVES, kind=kind, root=node.id)
+    if shelved := [row[0] for row in tx.rows(_SHELVED, kind=kind, root=node.id)]:
+        forget(tx, kind, shelved)
     gone = tx.change(_DELETE_SUBTREE, kind=kind, root=node.id)
     Family(tx, kind, node.parent_id).leave(spot)
     tx.change(COUNT_MORE, name=kind, more=-gone)

@@ -36,7 +36,7 @@ def of_all(where: sa.ColumnElement[bool], *, bounded: bool, descending: bool) ->
     """
     unshelved = sa.select(_c.id, _c.position.label("place")).where(KIND, UNSHELVED, where)
     parts = [unshelved, *(_shelved(top, bounded=bounded, descending=descending).where(where) for top in (True, False))]
-    order = sa.desc("place") if descending else sa.asc("place")
+    order: sa.ColumnElement[int] = sa.desc("place") if descending else sa.asc("place")
     limit, offset = (bindparam(name, type_=sa.Integer) for name in ("limit", "offset"))
     found = sa.union_all(*parts).order_by(order, "id").limit(limit).offset(offset).subquery("found")
     columns = (*_OTHERS[:_AT], found.c.place, *_OTHERS[_AT:])
@@ -52,9 +52,7 @@ def _shelved(top: bool, *, bounded: bool, descending: bool) -> sa.Select[tuple[i
     )
     down = whole.cte("down" if top else "down_inside", recursive=True)
     before, end = down.c.start + _s.before, bindparam("end", type_=NUMBER)
-    further = sa.select(_s.id, _s.level, _s.parent_id, before, down.c.total).where(
-        _s.kind == bindparam("kind"), _s.parent_id == down.c.parent_id, _s.above == down.c.id, down.c.level > ZERO
-    )
+    further = sa.select(_s.id, _s.level, _s.parent_id, before, down.c.total).where(_s.above == down.c.id, down.c.level > ZERO)
     if bounded:
         further = further.where(before + _s.size > down.c.total - end if descending else before < end)
     down = down.union_all(further)

@@ -59,15 +59,16 @@ class Extent:
 
 @cache
 def _extent(top: bool) -> Statement:  # noqa: FBT001
-    last = sa.select(sa.func.max(_c.position)).where(under(top), UNSHELVED)
+    # Counted, since PostgreSQL may look for the highest position through the index of all positions.
+    few = sa.select(sa.func.count()).where(under(top), UNSHELVED)
     whole = (_s.kind == bindparam("kind"), _s.parent_id == bindparam("family", type_=NUMBER), _s.above == ZERO)
-    return Statement(sa.select(last.scalar_subquery(), *(sa.select(c).where(*whole).scalar_subquery() for c in (_s.size, _s.id))))
+    return Statement(sa.select(few.scalar_subquery(), *(sa.select(c).where(*whole).scalar_subquery() for c in (_s.size, _s.id))))
 
 
 def extent(tx: Transaction, kind: str, parent: int | None) -> Extent:
     """Say how many children a node has, or the top level, and where they stand."""
-    last, size, top = tx.rows(_extent(parent is None), kind=kind, family=parent or 0, **with_parent(parent))[0]
-    return Extent(last + 1 if last is not None else size or 0, top or 0)
+    few, size, top = tx.rows(_extent(parent is None), kind=kind, family=parent or 0, **with_parent(parent))[0]
+    return Extent(few + (size or 0), top or 0)
 
 
 def count(tx: Transaction, kind: str, parent: int | None) -> int:
@@ -77,9 +78,7 @@ def count(tx: Transaction, kind: str, parent: int | None) -> int:
 
 _COUNTS = Statement(
     sa.union_all(
-        sa.select(_c.parent_id, sa.func.max(_c.position) + 1)
-        .where(KIND, Among(_c.parent_id, "ids"), UNSHELVED)
-        .group_by(_c.parent_id),
+        sa.select(_c.parent_id, sa.func.count()).where(KIND, Among(_c.parent_id, "ids"), UNSHELVED).group_by(_c.parent_id),
         sa.select(_s.parent_id, _s.size).where(_s.kind == bindparam("kind"), Among(_s.parent_id, "ids"), _s.above == ZERO),
     )
 )
@@ -119,7 +118,7 @@ def on_shelves(top: bool, *, bounded: bool) -> tuple[sa.FromClause, sa.ColumnEle
     )
     down = begin.cte("down", recursive=True)
     start = down.c.start + _s.before
-    further = sa.select(_s.id, _s.level, start).where(*family, _s.above == down.c.id, down.c.level > ZERO)
+    further = sa.select(_s.id, _s.level, start).where(_s.above == down.c.id, down.c.level > ZERO)
     if bounded:
         first, last = (bindparam(name, type_=NUMBER) for name in ("first", "last"))
         further = further.where(start <= last, start + _s.size > first)

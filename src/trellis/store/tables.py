@@ -45,8 +45,10 @@ shelves = sa.Table(
     sa.Column("above", NUMBER, nullable=False),  # the shelf that it stands on; 0 for the one that holds the whole family
     sa.Column("before", NUMBER, nullable=False),  # how many siblings stand before it on that shelf
     sa.Column("size", NUMBER, nullable=False),  # how many stand on it, at any depth
-    sa.Index("shelves_within", "kind", "parent_id", "above"),
+    sa.Index("shelves_within", "above"),
 )
+_whole = shelves.c.above == sa.text("0")
+sa.Index("shelves_of_family", shelves.c.kind, shelves.c.parent_id, unique=True, sqlite_where=_whole, postgresql_where=_whole)
 
 # One row a sequence (a kind, or `events`): the last number given out, and how many there are now.
 counters = sa.Table(

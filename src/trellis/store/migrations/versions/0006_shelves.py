@@ -30,10 +30,13 @@ def upgrade() -> None:
     )
     _deal_out(shelves)
     op.drop_index("nodes_children", "nodes")  # only now: it finds the families
-    op.create_index("shelves_within", "shelves", ["kind", "parent_id", "above"])
+    whole, few = sa.text("above = 0"), sa.text("shelf = 0")
+    op.create_index("shelves_within", "shelves", ["above"])
+    op.create_index("shelves_of_family", "shelves", ["kind", "parent_id"], unique=True, sqlite_where=whole, postgresql_where=whole)
     op.create_index("nodes_children", "nodes", ["kind", "parent_id", "shelf", "position"])
-    few = sa.text("shelf = 0")
     op.create_index("nodes_by_position", "nodes", ["kind", "position", "id"], sqlite_where=few, postgresql_where=few)
+    if op.get_bind().dialect.name == "postgresql":  # or else it would plan by what it knew before, until it looks again
+        op.execute("ANALYZE nodes, shelves")
 
 
 def _deal_out(shelves: sa.Table) -> None:

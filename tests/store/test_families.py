@@ -1,6 +1,7 @@
 """Families of many siblings against a plain list: comers, goers and movers leave the order that the list says they leave."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, ClassVar
 
 import pytest
@@ -70,7 +71,7 @@ class Siblings(RuleBasedStateMachine):
         line = self.lists[parent]
         for _ in range(many):
             at = len(line) if at_end else place % (len(line) + 1)
-            line.insert(at, self.write(lambda tx, at=at: planted(tx, parent, at)))
+            line.insert(at, self.write(partial(planted, parent=parent, place=at)))
 
     @rule(parent=st.sampled_from([None, HOUSE, ATTIC]), place=picks, many=st.integers(1, 30))
     def go(self, parent: int | None, place: int, many: int) -> None:
@@ -80,7 +81,7 @@ class Siblings(RuleBasedStateMachine):
             if not leaves:
                 return
             gone = leaves[place % len(leaves)]
-            self.write(lambda tx, gone=gone: delete(tx, gone))
+            self.write(partial(delete, node=gone))
             line.remove(gone)
 
     @rule(old=st.sampled_from([None, HOUSE, ATTIC]), new=st.sampled_from([None, HOUSE, ATTIC]), place=picks, to=picks)

@@ -12,7 +12,7 @@ from trellis.store import shelving
 from trellis.store.clauses import Among
 from trellis.store.families import Family, Spot
 from trellis.store.shelving import Shelf, sound
-from trellis.store.siblings import PLACE, count, under, with_parent
+from trellis.store.siblings import PLACE, UNSHELVED, count, under, with_parent
 from trellis.store.tables import counters, events, keys, nodes, shelves
 from trellis.store.transaction import Row, Statement, Transaction
 
@@ -184,7 +184,9 @@ def renumber(tx: Transaction, kind: str, parent: int | None) -> None:
 
 def to_top(tx: Transaction, kind: str, node: int) -> None:
     """Put a node behind all others at the top level; `renumber` is to follow where it came from, and where many stand there."""
-    Family(tx, kind, None).put(node, Spot(0, count(tx, kind, None)))
+    last = sa.select(sa.func.coalesce(sa.func.max(_c.position), -1)).where(under(top=True), UNSHELVED)  # there may be gaps
+    behind = int(tx.connection.execute(last, {"kind": kind}).scalar_one()) + 1
+    Family(tx, kind, None).put(node, Spot(0, max(behind, count(tx, kind, None))))
 
 
 # --- counters, events, keys and the file --------------------------------------------------------------------------

@@ -14,12 +14,11 @@ from sqlalchemy import bindparam
 from trellis.store import shelving
 from trellis.store.clauses import Among
 from trellis.store.shelving import HEIGHT, Shelf, cut, dealt
-from trellis.store.siblings import KIND, PLACE, UNSHELVED, ZERO, children, extent, under, with_parent
+from trellis.store.siblings import FEW, KIND, PLACE, ZERO, children, extent, under, with_parent
 from trellis.store.tables import NUMBER, nodes, shelves
 from trellis.store.transaction import Statement, Transaction
 
 _c, _s = nodes.c, shelves.c
-_FAMILY = sa.and_(_s.kind == bindparam("kind"), _s.parent_id == bindparam("family", type_=NUMBER))
 _COLUMNS = (_s.id, _s.level, _s.above, _s.before, _s.size)
 _ONE_BY_ONE: Final = 8  # to take one in among many costs as much as to deal out so many
 
@@ -58,9 +57,9 @@ _CARRY_SHELVES = Statement(
 
 
 def _down() -> Statement:
-    """Find the shelves from the whole one down to the one that a comer's place is on; between two it is the first."""
+    """Find the shelves from the whole one, `:top`, down to the one that a comer's place is on; between two it is the first."""
     shelf = shelves.alias()
-    whole = sa.select(*_COLUMNS, sa.cast(ZERO, NUMBER).label("start")).where(_FAMILY, _s.above == ZERO)
+    whole = sa.select(*_COLUMNS, sa.cast(ZERO, NUMBER).label("start")).where(_s.id == _number("top"))
     way = whole.cte("way", recursive=True)
     start, place = way.c.start + shelf.c.before, _number("place")
     on_it = sa.or_(
@@ -120,7 +119,7 @@ def _carry(top: bool) -> Statement:  # noqa: FBT001
 @cache
 def _deal(top: bool) -> Statement:  # noqa: FBT001
     shelf, at = _number("leaf") + _c.position // _number("per"), _c.position % _number("per")
-    return Statement(sa.update(nodes).where(under(top), UNSHELVED).values(shelf=shelf, position=at))
+    return Statement(sa.update(nodes).where(under(top), FEW).values(shelf=shelf, position=at))
 
 
 @cache
@@ -145,21 +144,17 @@ class Family:
     def __init__(self, tx: Transaction, kind: str, parent: int | None) -> None:
         self._tx, self._kind, self._parent = tx, kind, parent
         self._given: dict[str, Any] = {"kind": kind, **with_parent(parent)}
-        self._own: dict[str, Any] = {"kind": kind, "family": parent or 0}
 
     def enter(self, wanted: int | None) -> tuple[Spot, int]:
         """Make room in a place, or behind the last one (None); give the spot that a row can be put in, and its place."""
         known = extent(self._tx, self._kind, self._parent)
         place = known.count if wanted is None else min(wanted, known.count)
-        if not known.top:
-            if known.count < shelving.CAPACITY:
-                self._shift(Spot(0, place), known.count, 1)
-                return Spot(0, place), place
-            self.deal_out(known.count)
-        way = self._down(place)
+        if not known.top and known.count < shelving.CAPACITY:
+            self._shift(Spot(0, place), known.count, 1)
+            return Spot(0, place), place
+        way = self._down(place, known.top or self.deal_out(known.count))
         if way[-1].size >= shelving.CAPACITY:
-            self._cut(way, at_end=place == known.count)
-            way = self._down(place)
+            way = self._down(place, self._cut(way, at_end=place == known.count))
         leaf = way[-1]
         spot = Spot(leaf.id, place - sum(shelf.before for shelf in way))
         self._shift(spot, leaf.size, 1)
@@ -209,13 +204,15 @@ class Family:
 
     # --- all of them at once ---
 
-    def deal_out(self, count: int) -> None:
-        """Put siblings that are numbered 0…`count`-1 on shelf 0 on shelves of their own."""
+    def deal_out(self, count: int) -> int:
+        """Put siblings that are numbered 0…`count`-1 on shelf 0 on shelves of their own; give the one that holds them all."""
         first = self._next()
         per = shelving.fill(shelving.CAPACITY)
         self._tx.change(_deal(self._parent is None), **self._given, leaf=first, per=per)
-        for shelf in dealt(count, first, shelving.CAPACITY):
+        made = dealt(count, first, shelving.CAPACITY)
+        for shelf in made:
             self._add(shelf)
+        return made[-1].id
 
     def gather(self) -> None:
         """Put all siblings on shelf 0, numbered 0…n-1."""
@@ -235,8 +232,8 @@ class Family:
         given = {"id": shelf.id, "level": shelf.level, "above": shelf.above, "before": shelf.before, "size": shelf.size}
         self._tx.change(_ADD, kind=self._kind, parent_id=self._parent or 0, **given)
 
-    def _down(self, place: int) -> list[Shelf]:
-        return self._way(_DOWN, **self._own, place=place)
+    def _down(self, place: int, top: int) -> list[Shelf]:
+        return self._way(_DOWN, top=top, place=place)
 
     def _up(self, shelf: int) -> list[Shelf]:
         return self._way(_UP, shelf=shelf)
@@ -274,15 +271,13 @@ class Family:
     def _resize(self, shelf: int, size: int) -> None:
         self._tx.change(_RESIZE, shelf=shelf, new=size)
 
-    def _cut(self, way: list[Shelf], *, at_end: bool) -> None:
-        """Cut the last shelf of a way in two, and those above it that become too full by that."""
-        for depth in range(len(way) - 1, -1, -1):
-            shelf = way[depth]
+    def _cut(self, way: list[Shelf], *, at_end: bool) -> int:
+        """Cut the last shelf of a way in two, and those above it that become too full by that; give the highest one."""
+        for shelf in reversed(way):
             things = self._things(shelf)
             if len(things) < shelving.CAPACITY + (shelf.level > 0) or shelf.level == HEIGHT:
-                return
-            stay, new = cut(things, at_end=at_end), self._next()
-            above = shelf.above
+                break
+            stay, new, above = cut(things, at_end=at_end), self._next(), shelf.above
             if not above:
                 above, new = new, new + 1
                 self._tx.change(_HANG, shelf=shelf.id, to=above)
@@ -290,6 +285,9 @@ class Family:
             self._add(Shelf(new, shelf.level, above, shelf.before + stay, shelf.size - stay))
             self._carry(shelf, new, stay, -stay)
             self._resize(shelf.id, stay)
+            if not shelf.above:
+                return above
+        return way[0].id
 
     def _tidy(self, way: list[Shelf]) -> None:
         """Pour shelves on which few are left together with a neighbour. `way` is as it was before one left."""

@@ -20,6 +20,8 @@ _c, _s = nodes.c, shelves.c
 KIND = _c.kind == bindparam("kind")
 ZERO: sa.ColumnElement[int] = sa.literal_column("0", NUMBER)  # no parameter: with one, SQLite would not use the partial index
 UNSHELVED = _c.shelf == ZERO
+# The same of the children of one parent. Not `=`, with which PostgreSQL may go through the index of all that are unshelved.
+FEW = _c.shelf <= ZERO
 
 
 def _place() -> sa.ColumnElement[int]:
@@ -59,8 +61,7 @@ class Extent:
 
 @cache
 def _extent(top: bool) -> Statement:  # noqa: FBT001
-    # Counted, since PostgreSQL may look for the highest position through the index of all positions.
-    few = sa.select(sa.func.count()).where(under(top), UNSHELVED)
+    few = sa.select(sa.func.count()).where(under(top), FEW)
     whole = (_s.kind == bindparam("kind"), _s.parent_id == bindparam("family", type_=NUMBER), _s.above == ZERO)
     return Statement(sa.select(few.scalar_subquery(), *(sa.select(c).where(*whole).scalar_subquery() for c in (_s.size, _s.id))))
 
@@ -78,7 +79,7 @@ def count(tx: Transaction, kind: str, parent: int | None) -> int:
 
 _COUNTS = Statement(
     sa.union_all(
-        sa.select(_c.parent_id, sa.func.count()).where(KIND, Among(_c.parent_id, "ids"), UNSHELVED).group_by(_c.parent_id),
+        sa.select(_c.parent_id, sa.func.count()).where(KIND, Among(_c.parent_id, "ids"), FEW).group_by(_c.parent_id),
         sa.select(_s.parent_id, _s.size).where(_s.kind == bindparam("kind"), Among(_s.parent_id, "ids"), _s.above == ZERO),
     )
 )

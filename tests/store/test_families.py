@@ -153,3 +153,116 @@ def order(store: Store) -> list[int]:
 
     made: list[int] = store.write(plant).result(30)
     return made
+
+
+def page(store: Store, **query: Any) -> tuple[int, list[tuple[int, int]]]:
+    with store.reading() as tx:
+        total, found = pages.page(tx, "forums", Query(sort_by="position", **query))
+    return total, [(node.id, node.position) for node in found]
+
+
+@pytest.mark.parametrize("offset", [0, 1, 70, 145, 149, 150, 400])
+@pytest.mark.parametrize("descending", [False, True])
+def test_any_page_of_a_family_is_found_by_place(store: Store, order: list[int], offset: int, descending: bool) -> None:
+    line = [(node, at) for at, node in enumerate(order)]
+    expected = (line[::-1] if descending else line)[offset : offset + 10]
+    given: dict[str, Any] = {"limit": 10, "offset": offset, "descending": descending}
+    assert page(store, filters={"top": True}, **given) == (150, expected)
+    some = [(node, at) for node, at in (line[::-1] if descending else line) if "7" in f"n{node}"]
+    assert page(store, filters={"top": True, "search": "7"}, **given) == (len(some), some[offset : offset + 10])
+    few = [(151, 0), (152, 1), (153, 2)]
+    assert page(store, filters={"parent": order[0]}, **given) == (3, (few[::-1] if descending else few)[offset : offset + 10])
+
+
+@pytest.mark.parametrize("offset", [0, 1, 70, 145, 152, 153])
+@pytest.mark.parametrize("descending", [False, True])
+def test_any_page_of_all_nodes_is_found_by_place_and_then_by_id(
+    store: Store, order: list[int], offset: int, descending: bool
+) -> None:
+    places = [(at, node) for at, node in enumerate(order)] + [(at, 151 + at) for at in range(3)]
+    places.sort(key=lambda one: (-one[0] if descending else one[0], one[1]))
+    line = [(node, at) for at, node in places]
+    given: dict[str, Any] = {"limit": 10, "offset": offset, "descending": descending}
+    assert page(store, filters={}, **given) == (153, line[offset : offset + 10])
+    some = [(node, at) for node, at in line if "7" in f"n{node}"]
+    assert page(store, filters={"search": "7"}, **given) == (len(some), some[offset : offset + 10])
+
+
+def told(store: Store) -> list[tuple[int | None, int]]:
+    with store.reading() as tx:
+        return check.uneven(tx, "forums")
+
+
+def spoil(store: Store, *statements: str) -> None:
+    store.write(lambda tx: [tx.raw.execute(statement) for statement in statements]).result(30)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE shelves SET size = size + 1 WHERE above = 0",
+        "UPDATE shelves SET before = before + 1 WHERE id = 3",
+        "UPDATE shelves SET above = id WHERE id = 2",
+        "UPDATE shelves SET parent_id = 7 WHERE above = 0",
+        "DELETE FROM shelves WHERE above = 0",
+        "DELETE FROM shelves WHERE id = 2",
+        "DELETE FROM shelves",
+        "UPDATE nodes SET shelf = 0 WHERE id = 40",
+        "UPDATE nodes SET shelf = 77 WHERE id = 40",
+        "UPDATE nodes SET position = position + 1 WHERE id = 40",
+    ],
+)
+def test_shelves_that_are_damaged_are_found_and_mended(store: Store, order: list[int], damage: str) -> None:
+    assert told(store) == []
+    spoil(store, damage)
+    assert (None, 150) in told(store)
+
+    def mend(tx: Transaction) -> None:
+        for parent, _ in check.uneven(tx, "forums"):
+            check.renumber(tx, "forums", parent)
+
+    store.write(mend).result(30)
+    assert told(store) == []
+    with store.reading() as tx:
+        assert sorted(siblings.children(tx, "forums", None)) == sorted(order)
+        assert siblings.children(tx, "forums", order[0]) == [151, 152, 153]
+
+
+def test_shelves_that_agree_are_mended_without_a_change_of_order(store: Store, order: list[int]) -> None:
+    spoil(store, "UPDATE shelves SET size = size + 1 WHERE above = 0")
+    store.write(lambda tx: check.renumber(tx, "forums", None)).result(30)
+    with store.reading() as tx:
+        assert siblings.children(tx, "forums", None) == order
+
+
+def test_those_who_come_in_order_fill_the_shelves(store: Store) -> None:
+    with_order = store.write(lambda tx: [planted(tx, None, at) for at in range(60)]).result(30)
+    with store.reading() as tx:
+        leaves = sorted(row[0] for row in tx.raw.execute("SELECT size FROM shelves WHERE level = 0").fetchall())
+        assert siblings.children(tx, "forums", None) == with_order
+    assert len(leaves) == 60 // 3  # one less than fits moves on each time
+
+
+def test_a_family_that_has_gone_leaves_no_shelves(store: Store, order: list[int]) -> None:
+    def leave(tx: Transaction) -> list[Any]:
+        house = order[1]
+        for at in range(20):
+            planted(tx, house, at)
+        families.adopt(tx, "forums", house, order[0], "2026-02")
+        for node in order:
+            delete(tx, node)
+        return list(tx.raw.execute("SELECT id FROM shelves").fetchall())
+
+    assert store.write(leave).result(30) == []
+
+
+def test_one_who_is_deleted_takes_the_shelves_below_along(store: Store, order: list[int]) -> None:
+    def leave(tx: Transaction) -> list[Any]:
+        for at in range(20):
+            planted(tx, order[1], at)
+        for node in order[1:]:
+            delete(tx, node)
+        return list(tx.raw.execute("SELECT id FROM shelves").fetchall())
+
+    assert store.write(leave).result(30) == []
+    assert told(store) == []

@@ -10,10 +10,11 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from trellis.settings import Settings
-from trellis.store import nodes, pages
+from trellis.store import check, nodes, pages, siblings
 from trellis.store.engine import Store, engine_of
 from trellis.store.migrate import current, known, migrate, newest
 from trellis.store.tables import METADATA
+from trellis.store.tables import nodes as table
 
 
 def tables(settings: Settings) -> set[str]:
@@ -60,6 +61,33 @@ def test_every_community_begins_with_three_groups_and_nothing_else(settings: Set
     ]
     assert (total, others) == (3, [[]] * 4)
     assert store.write(lambda tx: nodes.next_number(tx, "groups")).result(30) == 5
+    store.close()
+
+
+def test_siblings_that_were_many_before_there_were_shelves_are_put_on_them(empty: Settings) -> None:
+    migrate(empty, to="0005")
+    families = {None: range(1, 64), 1: range(1001, 1065), 2: range(2001, 2066), 3: range(3001, 8001)}
+    content = {"name": "Old", "name_key": "old", "fields": {}, "permissions": {}, "created_at": "", "updated_at": ""}
+    rows = [
+        {"kind": kind, "id": id, "parent_id": parent, "position": len(ids) - 1 - at} | content
+        for kind in ("forums", "categories")
+        for parent, ids in families.items()
+        for at, id in enumerate(ids)
+    ]
+    engine = engine_of(empty)
+    with engine.connect() as connection:
+        connection.execute(sa.insert(table), rows)
+    engine.dispose()
+
+    migrate(empty)
+
+    store = Store(empty)
+    with store.reading() as tx:
+        for kind in ("forums", "categories"):
+            assert check.uneven(tx, kind) == []
+            for parent, ids in families.items():
+                assert siblings.children(tx, kind, parent) == [*reversed(ids)]
+                assert bool(siblings.extent(tx, kind, parent).top) == (len(ids) > 64)
     store.close()
 
 

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tests.conftest import Fresh
 from trellis.settings import Settings
-from trellis.store import check, families, nodes, pages, shelving, siblings
+from trellis.store import check, families, nodes, pages, siblings
 from trellis.store.engine import Store
 from trellis.store.families import Family
 from trellis.store.nodes import Node
@@ -21,12 +21,6 @@ from trellis.store.transaction import Transaction
 HOUSE = 1  # a forum whose children are as many as those of the top level
 ATTIC = 2  # one below it
 picks = st.integers(0, 300)
-
-
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shelves for four, so that few siblings stand on many, as high as they go."""
-    monkeypatch.setattr(shelving, "CAPACITY", 4)
 
 
 def planted(tx: Transaction, parent: int | None, place: int) -> int:
@@ -126,14 +120,14 @@ class Siblings(RuleBasedStateMachine):
         assert [(node.position, node.id) for node in by_place] == sorted(places)
 
 
-def test_any_sequence_of_comers_goers_and_movers_leaves_the_order_of_a_list(fresh: Fresh, small: None) -> None:
+def test_any_sequence_of_comers_goers_and_movers_leaves_the_order_of_a_list(fresh: Fresh, small_shelves: None) -> None:
     here = type("Here", (Siblings,), {"fresh": staticmethod(fresh)})
     bounded = settings(max_examples=15, stateful_step_count=25, suppress_health_check=[HealthCheck.too_slow])
     run_state_machine_as_test(here, settings=bounded)
 
 
 @pytest.fixture
-def store(settings: Settings, small: None) -> Iterator[Store]:
+def store(settings: Settings, small_shelves: None) -> Iterator[Store]:
     store = Store(settings)
     yield store
     store.close()

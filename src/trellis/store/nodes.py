@@ -8,7 +8,8 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.clauses import Among, Mentions
-from trellis.store.families import Family, forget, spot_of
+from trellis.store.families import Family, spot_of
+from trellis.store.shelf_rows import forget
 from trellis.store.siblings import PLACE, ZERO
 from trellis.store.tables import counters, nodes, shelves
 from trellis.store.transaction import Row, Statement, Transaction

@@ -35,15 +35,15 @@ _CARRY_SHELVES = Statement(
 
 def _down() -> Statement:
     """Find the shelves from the whole one, `:top`, down to the one that a comer's place is on; between two it is the first."""
-    shelf = shelves.alias()
+    shelf, one = shelves.alias(), shelves.alias()
     whole = sa.select(*_COLUMNS, sa.cast(ZERO, NUMBER).label("start")).where(_s.id == _number("top"))
     way = whole.cte("way", recursive=True)
-    start, place = way.c.start + shelf.c.before, _number("place")
-    on_it = sa.or_(
-        sa.and_(start < place, start + shelf.c.size >= place), sa.and_(place == ZERO, start == ZERO, shelf.c.before == ZERO)
-    )
-    further = sa.select(*(shelf.c[column.name] for column in _COLUMNS), start).where(shelf.c.above == way.c.id, on_it)
-    way = way.union_all(further)
+    start, place = way.c.start + one.c.before, _number("place")
+    on_it = sa.or_(sa.and_(start < place, start + one.c.size >= place), sa.and_(place == ZERO, start == ZERO, one.c.before == ZERO))
+    # By its number, found one by one: PostgreSQL would read all shelves to join them to what it takes for many.
+    found = sa.select(one.c.id).where(one.c.above == way.c.id, on_it).limit(sa.literal_column("1")).correlate(way).scalar_subquery()
+    columns = (shelf.c[column.name] for column in _COLUMNS)
+    way = way.union_all(sa.select(*columns, way.c.start + shelf.c.before).select_from(way).where(shelf.c.id == found))
     return Statement(sa.select(way).order_by(way.c.level.desc()))
 
 

@@ -25,6 +25,7 @@ from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.settings import PREFIX, Settings
+from trellis.store import shelving
 from trellis.store.migrate import migrate
 
 Fresh = Callable[[], Settings]
@@ -249,6 +250,12 @@ def empty(_databases: Databases) -> Iterator[Settings]:
     url = _databases.new()
     yield settings_for(url)
     _databases.drop(url)
+
+
+@pytest.fixture
+def small_shelves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shelves for four, so that few siblings stand on many, as high as they go."""
+    monkeypatch.setattr(shelving, "CAPACITY", 4)
 
 
 # --- the community ------------------------------------------------------------------------------------------------

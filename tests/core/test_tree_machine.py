@@ -190,7 +190,7 @@ class Forums(RuleBasedStateMachine):
         assert [event.seq for event in events] == [self.events]
 
 
-def test_any_sequence_of_steps_leaves_the_tree_that_the_model_says(fresh: Fresh) -> None:
+def test_any_sequence_of_steps_leaves_the_tree_that_the_model_says(fresh: Fresh, small_shelves: None) -> None:
     """Bounded: enough to meet every rule in many states, and done in a few seconds."""
     here = type("Here", (Forums,), {"fresh": staticmethod(fresh)})
     bounded = settings(max_examples=30, stateful_step_count=30, suppress_health_check=[HealthCheck.too_slow])

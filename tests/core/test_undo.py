@@ -203,6 +203,24 @@ def test_children_come_back_that_still_stand_where_they_were_moved(gate: Gate, r
     assert order(run, cast.staff) == []
 
 
+def test_a_large_family_comes_back_in_its_ids_in_order(run: Run, cast: Cast, do: Doing) -> None:
+    """More than a shelf takes: deleted with all below, and moved behind few and behind many."""
+    house = run("forums.create", name="House")["id"]
+    for _ in range(70):
+        run("forums.create", name="Room", parentId=house, position=0)
+    there = ids_in_order(run, house)
+    for fate in (-1, cast.help, cast.news):
+        gone = do("forums.delete", house, deleteChildrenOrMove=fate)
+        assert fate == -1 or ids_in_order(run, fate)[-70:] == there
+        run("events.restore", gone)
+        assert ids_in_order(run, house) == there
+        assert run("check.list")["problems"] == []
+
+
+def ids_in_order(run: Run, parent: int) -> list[int]:
+    return [child["id"] for child in run("forums.list", parentId=parent, sortBy="position", perPage=1000)["results"]]
+
+
 def test_children_stay_that_have_moved_on_or_are_gone(run: Run, cast: Cast, do: Doing) -> None:
     third = run("forums.create", name="Third", parentId=cast.news)["id"]
     event = do("forums.delete", cast.news, deleteChildrenOrMove=cast.staff)

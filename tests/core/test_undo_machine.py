@@ -173,7 +173,7 @@ def timeless(rows: Rows) -> Rows:
     return {key: row | {"updated_at": ""} for key, row in rows.items()}
 
 
-def test_undone_changes_leave_every_row_as_it_was(fresh: Fresh) -> None:
+def test_undone_changes_leave_every_row_as_it_was(fresh: Fresh, small_shelves: None) -> None:
     """Bounded: enough to meet every rule in many states, and done in a few seconds."""
     here = type("Here", (Community,), {"fresh": staticmethod(fresh)})
     bounded = settings(max_examples=20, stateful_step_count=25, suppress_health_check=[HealthCheck.too_slow])

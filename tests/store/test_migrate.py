@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from trellis.settings import Settings
-from trellis.store import gaps, nodes, overview, pages, search
+from trellis.store import nodes, pages
 from trellis.store.engine import Store, engine_of
 from trellis.store.migrate import current, known, migrate, newest
 from trellis.store.tables import METADATA
@@ -75,40 +74,6 @@ def test_every_community_begins_with_three_groups_and_nothing_else(settings: Set
     assert (total, others) == (3, [[]] * 4)
     assert store.write(lambda tx: nodes.next_number(tx, "groups")).result(30) == 5
     store.close()
-
-
-def test_what_lists_are_found_by_is_made_of_what_there_is(empty: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Step 0007, on a database with 700 forums, of which every seventh is gone, and a request log."""
-    upgrade = command.upgrade
-    with monkeypatch.context() as patch:
-        patch.setattr(command, "upgrade", lambda config, _: upgrade(config, "0005"))
-        migrate(empty)
-    ids = [id for id in range(1, 700) if id % 7]
-    engine = engine_of(empty)
-    with engine.connect() as connection:
-        connection.execute(sa.insert(METADATA.tables["nodes"]), [_forum(id, place) for place, id in enumerate(ids)])
-        connection.execute(sa.insert(METADATA.tables["counters"]), {"name": "forums", "last": 700, "total": len(ids)})
-        log = {"at": "2026-01-31T09:30:00.000Z", "method": "GET", "path": "/", "address": "", "duration": 1, "request_id": "r"}
-        connection.execute(sa.insert(METADATA.tables["requests"]), [log | {"status": status} for status in (200, 204, 404)])
-    engine.dispose()
-    assert migrate(empty) > 0
-    store = Store(empty)
-    with store.reading() as tx:
-        monkeypatch.setattr(pages, "_NEAR", 0)
-        for offset in (1, 100, 437, 598):
-            total, found = pages.page(tx, "forums", pages.Query({}, limit=3, offset=offset))
-            assert (total, [one.id for one in found]) == (600, ids[offset : offset + 3])
-        assert pages.page(tx, "forums", pages.Query({"search": "forum 55"}, limit=99))[0] == 1 + 9
-        assert search.candidates(tx, "forums", "m 555", 50) == [555]
-        assert (gaps.wrong(tx, "forums"), gaps.wrong(tx, "groups"), search.wrong(tx), search.behind(tx)) == (0, 0, 0, False)
-        assert overview.requests_by_hour(tx, "2026") == {("2026-01-31T09", 2): 2, ("2026-01-31T09", 4): 1}
-    store.close()
-
-
-def _forum(id: int, place: int) -> dict[str, Any]:
-    at, name = "2026-01-31T09:30:00.000Z", f"Forum {id}"
-    empty: dict[str, Any] = {"parent_id": None, "fields": {}, "permissions": {}, "created_at": at, "updated_at": at}
-    return empty | {"kind": "forums", "id": id, "position": place, "name": name, "name_key": name.casefold()}
 
 
 def test_a_step_that_fails_leaves_nothing_behind(empty: Settings) -> None:

@@ -140,7 +140,7 @@ def grow(tx: Transaction, chance: random.Random) -> None:
 def thin(tx: Transaction, chance: random.Random) -> None:
     leaves = [one for one in nodes.every(tx, "forums") if one.id > 6]
     for one in chance.sample(leaves, 4):
-        nodes.delete_subtree(tx, "forums", one.id)
+        nodes.delete_subtree(tx, "forums", one)
         if chance.random() < 0.3:  # and back again, as an undo does
             nodes.insert(tx, "forums", one)
             tx.change(nodes.COUNT_MORE, name="forums", more=1)

@@ -9,7 +9,7 @@ from trellis.admin.page import Visit
 from trellis.admin.versions import own
 from trellis.core.kind import NodeKind
 from trellis.core.values import MAX_ID, Boolean, Color, Field
-from trellis.store import outline
+from trellis.store import outline, siblings
 
 PER_LEVEL: Final = 100
 _MOST_OPEN: Final = 40
@@ -111,7 +111,7 @@ class _Reading:
 
 
 async def _counts(visit: Visit, kind: NodeKind, ids: list[int]) -> dict[int, int]:
-    return await visit.read(lambda tx: outline.child_counts(tx, kind.name, ids)) if kind.tree else {}
+    return await visit.read(lambda tx: siblings.counts(tx, kind.name, ids)) if kind.tree else {}
 
 
 def _telling(kind: NodeKind) -> tuple[tuple[Field, ...], tuple[Field, ...], Field | None]:

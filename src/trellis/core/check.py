@@ -161,7 +161,7 @@ def _misplaced(act: Act, kind: NodeKind, node: int, problem: str, detail: str) -
 def _to_top(act: Act, kind: NodeKind, node: int) -> None:
     if (found := nodes.find(act.tx, kind.name, node)) is not None:
         snapshots.keep(act.tx, kind.name, found, "changed")
-    nodes.place(act.tx, kind.name, node, None, nodes.count_children(act.tx, kind.name, None))
+    check.to_top(act.tx, kind.name, node)
 
 
 def _shape(act: Act, kind: NodeKind) -> Iterator[Finding]:
@@ -198,6 +198,8 @@ def _order(act: Act, kind: NodeKind) -> Iterator[Finding]:
     for parent, count in check.uneven(act.tx, kind.name):
         where = "at the top level" if parent is None else f"under {parent}"
         detail = f"the {count} {kind.title.lower()} {where} are not numbered from 0 to {count - 1}"
+        if not count:
+            detail = f"there are shelves for {kind.title.lower()} {where}, where none are"
         yield Finding((Problem(kind.name, parent, "order", detail),), partial(check.renumber, act.tx, kind.name, parent))
 
 

@@ -6,11 +6,10 @@ from typing import Any, Final
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Act, Outcome
 from trellis.core.target import found, seen
-from trellis.core.tree import leaving
 from trellis.core.values import ChildrenFate, Field
 from trellis.core.version import expect
 from trellis.errors import Fault, Refused, refuse_faults
-from trellis.store import nodes, snapshots
+from trellis.store import families, nodes, siblings, snapshots
 from trellis.store.nodes import Node
 
 _SHOWN: Final = 1000  # ids that a plan lists; the counts are of all
@@ -57,7 +56,7 @@ def delete(kind: NodeKind, act: Act) -> Outcome:
         raise Refused("CANNOT_DELETE", f"{node.name} is built in and cannot be deleted. Other {kind.title.lower()} can.")
     fate = act.given.get(_FATE.name) if kind.tree else None
     below = nodes.descendants(act.tx, kind.name, node.id) if kind.tree else []
-    direct = nodes.children(act.tx, kind.name, node.id) if below else []
+    direct = siblings.children(act.tx, kind.name, node.id) if below else []
     if below and fate is None:
         raise _has_children(kind, node, len(direct), len(below))
     target = None if fate in {None, -1} else _target(kind, act, node, fate, below)
@@ -67,11 +66,8 @@ def delete(kind: NodeKind, act: Act) -> Outcome:
         snapshots.keep_below(act.tx, kind.name, node.id)
     if target is not None and direct:
         snapshots.keep_children(act.tx, kind.name, node.id, target.id)
-        nodes.adopt(act.tx, kind.name, node.id, target.id, act.now)
-    siblings = nodes.count_children(act.tx, kind.name, node.parent_id)
-    nodes.delete_subtree(act.tx, kind.name, node.id)
-    for shift in leaving(node.parent_id, node.position, siblings):
-        nodes.shift(act.tx, kind.name, shift.parent, shift.first, shift.last, shift.by)
+        families.adopt(act.tx, kind.name, node.id, target.id, act.now)
+    nodes.delete_subtree(act.tx, kind.name, node)
     scrubbed = _scrub(act, node.id) if kind.audience else []
     touched = _touched(kind, gone, "deleted") + _touched(kind, moved, "moved")
     return Outcome(

@@ -19,7 +19,7 @@ from trellis.core.target import found, seen
 from trellis.core.values import EVERYONE, Field, Given, Password, invalid_id, required
 from trellis.core.version import expect
 from trellis.errors import REASONS, Fault, refuse_faults
-from trellis.store import nodes, pages, snapshots
+from trellis.store import nodes, pages, siblings, snapshots
 from trellis.store.nodes import Node
 
 # RFC 9106's low-memory profile would hold the one writer for 50 ms; this is OWASP's smallest: 19 MiB, 2 passes, 15 ms.
@@ -118,8 +118,7 @@ def _create(kind: NodeKind, act: Act) -> Outcome:
         created_at=act.now,
         updated_at=act.now,
     )
-    new = settle(act.tx, kind, new, place, new=True)
-    nodes.insert(act.tx, kind.name, new)
+    new = nodes.insert(act.tx, kind.name, new, place.place)
     after = seen(kind, act, new)
     return Outcome(after, resource_id=new.id, after=after)
 
@@ -136,7 +135,7 @@ def _update(kind: NodeKind, act: Act) -> Outcome:
     _refuse((*given.faults, *place.faults, *faults, *wrong_groups, *children))
     changed_secrets = _digest_secrets(kind, given, fields, old.fields)
     beside = None if place.stays else snapshots.beside(act.tx, kind.name, old)
-    placed = settle(act.tx, kind, old, place, new=False)
+    placed = settle(act.tx, kind, old, place)
     new = replace(placed, name=given.get("name", old.name), fields=fields, permissions=permissions)
     after = seen(kind, act, new)
     changed = differing(before, after) + changed_secrets
@@ -162,7 +161,7 @@ def _settled_fields(kind: NodeKind, given: Given, base: Values) -> tuple[dict[st
 
 
 def _no_children_if_barren(kind: NodeKind, act: Act, old: Node, fields: Values) -> tuple[Fault, ...]:
-    if not kind.barren(fields) or kind.barren(old.fields) or not (count := nodes.count_children(act.tx, kind.name, old.id)):
+    if not kind.barren(fields) or kind.barren(old.fields) or not (count := siblings.count(act.tx, kind.name, old.id)):
         return ()
     detail = f"type redirect has no children, and this {kind.singular} has {count}: move or delete them first."
     return (Fault("type", "INVALID_VALUE", detail),)

@@ -6,7 +6,7 @@ from trellis.core import tree
 from trellis.core.kind import NodeKind
 from trellis.core.values import Given
 from trellis.errors import Fault
-from trellis.store import nodes
+from trellis.store import families, nodes, siblings
 from trellis.store.nodes import Node
 from trellis.store.transaction import Transaction
 
@@ -73,7 +73,7 @@ def _place(
     if wish == "position":
         return given.get("position"), []
     sibling = given.get(wish)
-    at = nodes.place_of(tx, kind.name, parent_id, sibling)
+    at = siblings.place_of(tx, kind.name, parent_id, sibling)
     if at is None or (node is not None and sibling == node.id):
         where = "at the top level" if parent_id is None else f"under {parent_id}"
         detail = f"{wish}: there is no other {kind.singular} {sibling} {where}. Give the id of one that stands there."
@@ -82,22 +82,13 @@ def _place(
     return tree.beside(at, own, behind=wish == "after"), []
 
 
-def settle(tx: Transaction, kind: NodeKind, node: Node, placement: Placement, *, new: bool) -> Node:
-    """Put a node in its place and renumber the siblings that make way. A new node is not yet among them."""
+def settle(tx: Transaction, kind: NodeKind, node: Node, placement: Placement) -> Node:
+    """Move a node to its place; its siblings make way, those that it leaves close up."""
     if placement.stays:
         return node
-    name, parent = kind.name, placement.parent_id
-    count = nodes.count_children(tx, name, parent)
-    if not new and node.parent_id == parent:
-        place = tree.slot(placement.place, count - 1)
-        shifts = tree.moving(parent, node.position, place)
+    parent = placement.parent_id
+    if node.parent_id == parent:
+        place = families.Family(tx, kind.name, parent).slide(node.id, node.position, placement.place)
     else:
-        place = tree.slot(placement.place, count)
-        shifts = tree.entering(parent, place, count)
-        if not new:
-            shifts += tree.leaving(node.parent_id, node.position, nodes.count_children(tx, name, node.parent_id))
-    for shift in shifts:
-        nodes.shift(tx, name, shift.parent, shift.first, shift.last, shift.by)
-    if not new and (place, parent) != (node.position, node.parent_id):
-        nodes.place(tx, name, node.id, parent, place)
+        place = families.move(tx, kind.name, node.id, node.parent_id, parent, placement.place)
     return replace(node, parent_id=parent, position=place)

@@ -14,7 +14,7 @@ from trellis.core.target import seen
 from trellis.core.values import EVERYONE
 from trellis.core.version import expect
 from trellis.errors import Fault, Refused, refuse_faults
-from trellis.store import nodes, snapshots
+from trellis.store import nodes, siblings, snapshots
 from trellis.store.journal import Event
 from trellis.store.nodes import Node
 from trellis.store.snapshots import Snapshot
@@ -30,8 +30,8 @@ def bring_back(kind: NodeKind, act: Act, event: Event, kept: Sequence[Snapshot])
     root = next(snapshot for snapshot in gone if snapshot.node.id == event.resource_id)
     groups = groups_there(act)
     place = place_of(kind, act, root, None)
-    node = settle(act.tx, kind, replace(root.node), place, new=True)
-    snapshots.bring_back(act.tx, event.seq, kind.name, node)
+    node = replace(root.node, parent_id=place.parent_id)
+    snapshots.bring_back(act.tx, event.seq, kind.name, node, place.place)
     lost = [_without_lost_groups(kind, act, snapshot.node, groups) for snapshot in gone]
     moved, left = _children_back(kind, act, node, [snapshot for snapshot in kept if snapshot.how == "moved"])
     changed, unchanged = _group_back(act, node.id, [snapshot for snapshot in kept if snapshot.how == "changed"])
@@ -101,7 +101,7 @@ def place_of(kind: NodeKind, act: Act, snapshot: Snapshot, now: Node | None) -> 
         return Placement(parent_id, parent)
     own = now.position if now is not None and now.parent_id == parent_id else None
     before, behind = (
-        [nodes.place_of(act.tx, kind.name, parent_id, sibling) for sibling in snapshot.beside.get(side, ())]
+        [siblings.place_of(act.tx, kind.name, parent_id, sibling) for sibling in snapshot.beside.get(side, ())]
         for side in ("before", "behind")
     )
     return Placement(parent_id, parent, tree.returning(snapshot.node.position, before, behind, own))
@@ -178,7 +178,7 @@ def _children_back(kind: NodeKind, act: Act, root: Node, children: Sequence[Snap
             why = "What came back stands below it now."
         else:
             snapshots.keep(act.tx, kind.name, child, "moved", {"to": root.id})
-            placed = settle(act.tx, kind, child, Placement(root.id, root), new=False)
+            placed = settle(act.tx, kind, child, Placement(root.id, root))
             nodes.update(act.tx, kind.name, replace(placed, updated_at=act.now))
             back.append(child.id)
             continue

@@ -13,7 +13,7 @@ from trellis.core.restoring import answer, groups_there, place_of, without_lost
 from trellis.core.target import seen
 from trellis.core.version import expect
 from trellis.errors import Fault, Refused, refuse_faults
-from trellis.store import journal, nodes, snapshots
+from trellis.store import journal, nodes, siblings, snapshots
 from trellis.store.journal import Event
 from trellis.store.nodes import Node
 from trellis.store.snapshots import Snapshot
@@ -35,7 +35,7 @@ def revert(kind: NodeKind, act: Act, event: Event, then: Snapshot) -> Outcome:
     wanted, lost = without_lost(kind, then.node, groups)
     _fits(kind, act, now, wanted)
     beside = None if place.stays else snapshots.beside(act.tx, kind.name, now)
-    placed = settle(act.tx, kind, now, place, new=False)
+    placed = settle(act.tx, kind, now, place)
     new = replace(placed, name=wanted.name, fields=wanted.fields, permissions=wanted.permissions)
     after = seen(kind, act, new)
     changed = differing(before, after) + tuple(f.name for f in kind.secrets if new.fields.get(f.name) != now.fields.get(f.name))
@@ -68,7 +68,7 @@ def _place(kind: NodeKind, act: Act, event: Event, then: Snapshot, now: Node) ->
 
 def _fits(kind: NodeKind, act: Act, now: Node, wanted: Node) -> None:
     """Refuse to make a node one that takes no children while it has some."""
-    if not kind.barren(wanted.fields) or kind.barren(now.fields) or not (count := nodes.count_children(act.tx, kind.name, now.id)):
+    if not kind.barren(wanted.fields) or kind.barren(now.fields) or not (count := siblings.count(act.tx, kind.name, now.id)):
         return
     raise Refused(
         "CHANGED_SINCE",

@@ -1,17 +1,6 @@
-"""The arithmetic of trees: where a node goes, who moves up, and what would be a cycle. Pure: no rows, no requests."""
+"""The arithmetic of trees: where a node goes, and what would be a cycle. Pure: no rows, no requests."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class Shift:
-    """Siblings under `parent` in places first…last, both included, move by `by` places."""
-
-    parent: int | None
-    first: int
-    last: int
-    by: int
 
 
 def makes_cycle(node: int, line: Iterable[int]) -> bool:
@@ -19,32 +8,10 @@ def makes_cycle(node: int, line: Iterable[int]) -> bool:
     return node in line
 
 
-def slot(wanted: int | None, count: int) -> int:
-    """Give the place that a node gets among `count` others: the one it wants, or the last one."""
-    return count if wanted is None else min(wanted, count)
-
-
 def beside(sibling: int, own: int | None, *, behind: bool) -> int:
     """Give the place before or behind the sibling in place `sibling`, once the node has left place `own` of the same row."""
     left = sibling - 1 if own is not None and own < sibling else sibling
     return left + 1 if behind else left
-
-
-def entering(parent: int | None, place: int, count: int) -> list[Shift]:
-    """Make room in a place among `count` siblings."""
-    return [Shift(parent, place, count - 1, 1)] if place < count else []
-
-
-def leaving(parent: int | None, place: int, count: int) -> list[Shift]:
-    """Close the gap that a node leaves; `count` includes it."""
-    return [Shift(parent, place + 1, count - 1, -1)] if place < count - 1 else []
-
-
-def moving(parent: int | None, old: int, new: int) -> list[Shift]:
-    """Move within one row of siblings from one place to another: only those between them make way."""
-    if old < new:
-        return [Shift(parent, old + 1, new, -1)]
-    return [Shift(parent, new, old - 1, 1)] if new < old else []
 
 
 def returning(old: int, before: Iterable[int | None], behind: Iterable[int | None], own: int | None) -> int:

@@ -8,13 +8,16 @@ import orjson
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
+from trellis.store import shelving
 from trellis.store.clauses import Among
-from trellis.store.nodes import place
-from trellis.store.tables import counters, events, keys, nodes
+from trellis.store.families import Family, Spot
+from trellis.store.shelving import Shelf, sound
+from trellis.store.siblings import PLACE, UNSHELVED, count, under, with_parent
+from trellis.store.tables import counters, events, keys, nodes, shelves
 from trellis.store.transaction import Row, Statement, Transaction
 
 _BATCH: Final = 2000
-_c = nodes.c
+_c, _s = nodes.c, shelves.c
 _KIND = _c.kind == bindparam("kind")
 
 
@@ -36,7 +39,7 @@ class Stored:
 _COLUMNS = (
     _c.id,
     _c.parent_id,
-    _c.position,
+    PLACE,
     _c.name,
     _c.name_key,
     _c.fields,
@@ -121,26 +124,69 @@ def children_of(tx: Transaction, kind: str, parents: Sequence[int]) -> list[tupl
 
 
 def uneven(tx: Transaction, kind: str) -> list[tuple[int | None, int]]:
-    """Find the parents whose children are not numbered 0…n-1: pairs of the parent's id and n. None is the top level."""
-    count = sa.func.count()
+    """Find the parents whose children are not in places 0…n-1: pairs of the parent's id and n. None is the top level.
+
+    Of many children the shelves must be sound too. n is 0 where shelves are kept for children that there are not.
+    """
+    families = _shelves(tx, kind)
+    wrong: dict[int, int] = {}
+    standing: dict[int, dict[int, int]] = {parent: {} for parent in families}
+    for parent, shelf, standing_there, dense in _standing(tx, kind):
+        if parent in families and shelf and dense:
+            standing[parent][shelf] = standing_there
+        elif parent in families or shelf or not dense:
+            wrong[parent] = 0
+    wrong |= {parent: 0 for parent, kept in families.items() if not sound(kept, standing[parent])}
+    return [(parent or None, _number_of(tx, kind, parent or None)) for parent in sorted(wrong)]
+
+
+def _shelves(tx: Transaction, kind: str) -> dict[int, list[Shelf]]:
+    found: dict[int, list[Shelf]] = {}
+    columns = (_s.parent_id, _s.id, _s.level, _s.above, _s.before, _s.size)
+    for parent, *shelf in tx.connection.execute(sa.select(*columns).where(_s.kind == kind)):
+        found.setdefault(parent, []).append(Shelf(*shelf))
+    return found
+
+
+def _standing(tx: Transaction, kind: str) -> Iterator[tuple[int, int, int, bool]]:
+    """Count who stands on each shelf, and say whether they are numbered 0…n-1; families of few are left out if they are."""
+    parent, many = sa.func.coalesce(_c.parent_id, 0), sa.func.count()
     low, high, different = sa.func.min(_c.position), sa.func.max(_c.position), sa.func.count(sa.distinct(_c.position))
+    dense = sa.and_(low == 0, high == many - 1, different == many)
+    on_shelves = parent.in_(sa.select(_s.parent_id).where(_s.kind == kind))
     found = (
-        sa.select(_c.parent_id, count)
+        sa.select(parent, _c.shelf, many, dense)
         .where(_c.kind == kind)
-        .group_by(_c.parent_id)
-        .having(sa.or_(low != 0, high != count - 1, different != count))
-        .order_by(sa.func.coalesce(_c.parent_id, 0))
+        .group_by(_c.parent_id, _c.shelf)
+        .having(sa.or_(~dense, _c.shelf != 0, on_shelves))
     )
-    return [(row[0], row[1]) for row in tx.connection.execute(found)]
+    for whose, shelf, number, numbered in tx.connection.execute(found):
+        yield whose, shelf, number, bool(numbered)
+
+
+def _number_of(tx: Transaction, kind: str, parent: int | None) -> int:
+    found = sa.select(sa.func.count()).where(under(parent is None))
+    return int(tx.connection.execute(found, {"kind": kind, **with_parent(parent)}).scalar_one())
 
 
 def renumber(tx: Transaction, kind: str, parent: int | None) -> None:
     """Number the children of a parent 0…n-1 in the order in which they stand; ids decide between equals."""
-    under = _c.parent_id.is_(None) if parent is None else _c.parent_id == parent
-    found = sa.select(_c.id, _c.position).where(_c.kind == kind, under).order_by(_c.position, _c.id)
-    for at, (node, position) in enumerate(tx.connection.execute(found).all()):
-        if position != at:
-            place(tx, kind, node, parent, at)
+    family = Family(tx, kind, parent)
+    found = sa.select(_c.id, _c.shelf, _c.position).where(under(parent is None)).order_by(PLACE, _c.id)
+    standing = tx.connection.execute(found, {"kind": kind, **with_parent(parent)}).all()
+    for at, (node, shelf, position) in enumerate(standing):
+        if (shelf, position) != (0, at):
+            family.put(node, Spot(0, at))
+    tx.connection.execute(sa.delete(shelves).where(_s.kind == kind, _s.parent_id == (parent or 0)))  # those astray too
+    if len(standing) > shelving.CAPACITY:
+        family.deal_out(len(standing))
+
+
+def to_top(tx: Transaction, kind: str, node: int) -> None:
+    """Put a node behind all others at the top level; `renumber` is to follow where it came from, and where many stand there."""
+    last = sa.select(sa.func.coalesce(sa.func.max(_c.position), -1)).where(under(top=True), UNSHELVED)  # there may be gaps
+    behind = int(tx.connection.execute(last, {"kind": kind}).scalar_one()) + 1
+    Family(tx, kind, None).put(node, Spot(0, max(behind, count(tx, kind, None))))
 
 
 # --- counters, events, keys and the file --------------------------------------------------------------------------

@@ -10,10 +10,9 @@ from trellis.store.clauses import AmongOf, Beside, Holds, Member
 from trellis.store.tables import nodes
 
 SortBy = Literal["id", "name", "position", "createdAt", "updatedAt"]
-SORT: Final[Mapping[SortBy, str]] = {
+SORT: Final[Mapping[SortBy, str]] = {  # `position` is no column: see ordered.py
     "id": "id",
     "name": "name_key",
-    "position": "position",
     "createdAt": "created_at",
     "updatedAt": "updated_at",
 }

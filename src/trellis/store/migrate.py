@@ -41,8 +41,8 @@ def current(settings: Settings) -> str | None:
         engine.dispose()
 
 
-def migrate(settings: Settings, on_step: Callable[[str], None] = lambda _: None) -> int:
-    """Run the steps that a database lacks, all or none; give their number.
+def migrate(settings: Settings, on_step: Callable[[str], None] = lambda _: None, to: str = "head") -> int:
+    """Run the steps that a database lacks, up to one or to the newest, all or none; give their number.
 
     `on_step` is called with the name of each step. Raises sqlalchemy.exc.OperationalError when there is no database.
     """
@@ -62,7 +62,7 @@ def migrate(settings: Settings, on_step: Callable[[str], None] = lambda _: None)
                     connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
                 config = _config()
                 config.attributes.update(connection=connection, on_step=stepped)
-                command.upgrade(config, "head")
+                command.upgrade(config, to)
             except BaseException:
                 connection.exec_driver_sql("ROLLBACK")
                 raise

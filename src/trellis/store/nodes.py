@@ -1,8 +1,7 @@
-"""The rows of nodes: reading one, a line of ancestors; inserting, changing, placing and deleting."""
+"""The rows of nodes: reading one, a line of ancestors; inserting, changing and deleting."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -10,17 +9,23 @@ from sqlalchemy import bindparam
 
 from trellis.store import gaps
 from trellis.store.clauses import Among, Mentions
-from trellis.store.tables import counters, nodes
+from trellis.store.families import Family, spot_of
+from trellis.store.shelf_rows import forget
+from trellis.store.siblings import PLACE, ZERO
+from trellis.store.tables import counters, nodes, shelves
 from trellis.store.transaction import Row, Statement, Transaction
 
 _c = nodes.c
-COLUMNS = (_c.id, _c.parent_id, _c.position, _c.name, _c.fields, _c.permissions, _c.created_at, _c.updated_at)
+COLUMNS = (_c.id, _c.parent_id, PLACE, _c.name, _c.fields, _c.permissions, _c.created_at, _c.updated_at)
 _KIND = _c.kind == bindparam("kind")
 
 
 @dataclass(slots=True)
 class Node:
-    """A node as it is kept. `fields` are the kind's own, `permissions` option → "*" or a list of group ids."""
+    """A node as it is kept, `position` its place among its siblings.
+
+    `fields` are the kind's own, `permissions` option → "*" or a list of group ids.
+    """
 
     id: int
     parent_id: int | None
@@ -119,6 +124,11 @@ def _below() -> sa.CTE:
 BELOW = _below()
 _SUBTREE = Statement(sa.select(BELOW.c.id).where(BELOW.c.depth > 0).order_by(BELOW.c.depth, BELOW.c.id))
 _DELETE_SUBTREE = Statement(sa.delete(nodes).where(_KIND, _c.id.in_(sa.select(BELOW.c.id))).returning(_c.id))
+_SHELVED = Statement(
+    sa.select(shelves.c.parent_id).where(
+        shelves.c.kind == bindparam("kind"), shelves.c.above == ZERO, shelves.c.parent_id.in_(sa.select(BELOW.c.id))
+    )
+)
 
 
 def descendants(tx: Transaction, kind: str, root: int) -> list[int]:
@@ -126,89 +136,16 @@ def descendants(tx: Transaction, kind: str, root: int) -> list[int]:
     return [row[0] for row in tx.rows(_SUBTREE, kind=kind, root=root)]
 
 
-def delete_subtree(tx: Transaction, kind: str, root: int) -> int:
-    """Delete a node with all below it; give their number. The siblings are not renumbered here."""
-    gone = [row[0] for row in tx.rows(_DELETE_SUBTREE, kind=kind, root=root)]
+def delete_subtree(tx: Transaction, kind: str, node: Node) -> int:
+    """Delete a node with all below it, and let its siblings close up; give the number of those that are gone."""
+    spot = spot_of(tx, kind, node.id)
+    if shelved := [row[0] for row in tx.rows(_SHELVED, kind=kind, root=node.id)]:
+        forget(tx, kind, shelved)
+    gone = [row[0] for row in tx.rows(_DELETE_SUBTREE, kind=kind, root=node.id)]
+    Family(tx, kind, node.parent_id).leave(spot)
     tx.change(COUNT_MORE, name=kind, more=-len(gone))
     gaps.open_up(tx, kind, gone)
     return len(gone)
-
-
-_CHILDREN = Statement(sa.select(_c.id).where(_KIND, _c.parent_id == bindparam("parent")).order_by(_c.position))
-
-
-def children(tx: Transaction, kind: str, parent: int) -> list[int]:
-    """Give the ids of a node's children in their order."""
-    return [row[0] for row in tx.rows(_CHILDREN, kind=kind, parent=parent)]
-
-
-# --- order among siblings -----------------------------------------------------------------------------------------
-
-
-@cache
-def _under(top: bool) -> sa.ColumnElement[bool]:  # noqa: FBT001  # the two shapes of one condition
-    """Select the children of `:parent`, or the top level: `= NULL` finds nothing, and `IS NOT DISTINCT` no index."""
-    return sa.and_(_KIND, _c.parent_id.is_(None) if top else _c.parent_id == bindparam("parent"))
-
-
-@cache
-def _last(top: bool) -> Statement:  # noqa: FBT001
-    return Statement(sa.select(sa.func.max(_c.position)).where(_under(top)))
-
-
-def _with_parent(parent: int | None) -> dict[str, int]:
-    return {} if parent is None else {"parent": parent}
-
-
-def count_children(tx: Transaction, kind: str, parent: int | None) -> int:
-    """Count the children of a node, or of the top level. The order is dense, so that the last place tells."""
-    last = tx.rows(_last(parent is None), kind=kind, **_with_parent(parent))[0][0]
-    return 0 if last is None else int(last) + 1
-
-
-@cache
-def _at(top: bool) -> Statement:  # noqa: FBT001
-    return Statement(sa.select(_c.position).where(_under(top), _c.id == bindparam("id")))
-
-
-def place_of(tx: Transaction, kind: str, parent: int | None, node: int) -> int | None:
-    """Give the place of a node among the children of `parent`; None if it is not one of them."""
-    rows = tx.rows(_at(parent is None), kind=kind, id=node, **_with_parent(parent))
-    return rows[0][0] if rows else None
-
-
-@cache
-def _shifting(top: bool) -> Statement:  # noqa: FBT001
-    reach = _c.position.between(bindparam("first"), bindparam("last"))
-    return Statement(sa.update(nodes).where(_under(top), reach).values(position=_c.position + bindparam("by")))
-
-
-def shift(tx: Transaction, kind: str, parent: int | None, first: int, last: int, by: int) -> None:
-    """Move the siblings in places first…last (both included) by a number of places."""
-    if first <= last:
-        tx.change(_shifting(parent is None), kind=kind, first=first, last=last, by=by, **_with_parent(parent))
-
-
-_PLACE = Statement(
-    sa.update(nodes).where(_KIND, _c.id == bindparam("node")).values(parent_id=bindparam("to"), position=bindparam("at"))
-)
-
-
-def place(tx: Transaction, kind: str, node: int, parent: int | None, position: int) -> None:
-    """Put a node in a place. The siblings are not renumbered here."""
-    tx.change(_PLACE, kind=kind, node=node, to=parent, at=position)
-
-
-_ADOPT = Statement(
-    sa.update(nodes)
-    .where(_KIND, _c.parent_id == bindparam("parent"))
-    .values(parent_id=bindparam("to"), position=_c.position + bindparam("by"), updated_at=bindparam("when"))
-)
-
-
-def adopt(tx: Transaction, kind: str, parent: int, to: int, when: str) -> None:
-    """Move all children of one node behind those of another, in their order; `when` is their time of change."""
-    tx.change(_ADOPT, kind=kind, parent=parent, to=to, by=count_children(tx, kind, to), when=when)
 
 
 # --- writing one node ---------------------------------------------------------------------------------------------
@@ -235,14 +172,19 @@ def next_number(tx: Transaction, sequence: str, more: int = 0) -> int:
 _INSERT = Statement(sa.insert(nodes).values({column.name: bindparam(column.name) for column in nodes.columns}))
 
 
-def insert(tx: Transaction, kind: str, node: Node) -> None:
-    """Write a new node, under an id that `next_number` gave and counted."""
+def insert(tx: Transaction, kind: str, node: Node, wanted: int | None = None) -> Node:
+    """Write a new node, under an id that `next_number` gave and counted, and give it with its place.
+
+    That is the `wanted` one, for which its siblings make way, or behind the last one.
+    """
+    spot, place = Family(tx, kind, node.parent_id).enter(wanted)
     tx.change(
         _INSERT,
         kind=kind,
         id=node.id,
         parent_id=node.parent_id,
-        position=node.position,
+        shelf=spot.shelf,
+        position=spot.at,
         name=node.name,
         name_key=name_key(node.name),
         fields=tx.encoded(node.fields),
@@ -250,6 +192,7 @@ def insert(tx: Transaction, kind: str, node: Node) -> None:
         created_at=node.created_at,
         updated_at=node.updated_at,
     )
+    return replace(node, position=place)
 
 
 _UPDATE = Statement(

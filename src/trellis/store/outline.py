@@ -1,6 +1,6 @@
-"""What the panel's trees and pages of groups ask beside records: who has children, the way up, who is allowed what."""
+"""What the panel's trees and pages of groups ask beside records: the way up, who is allowed what."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final, Literal
 
@@ -8,7 +8,6 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store import nodes as rows
-from trellis.store.clauses import Among
 from trellis.store.nodes import Node
 from trellis.store.tables import nodes
 from trellis.store.transaction import Statement, Transaction
@@ -16,16 +15,6 @@ from trellis.store.transaction import Statement, Transaction
 _c = nodes.c
 _KIND = _c.kind == bindparam("kind")
 _DEEPEST: Final = 1000  # a way up that is longer is cut off
-
-_COUNTS = Statement(
-    sa.select(_c.parent_id, sa.func.max(_c.position) + 1).where(_KIND, Among(_c.parent_id, "ids")).group_by(_c.parent_id)
-)
-
-
-def child_counts(tx: Transaction, kind: str, ids: Iterable[int]) -> dict[int, int]:
-    """Count the children of each of these nodes; those without any are left out."""
-    wanted = sorted(set(ids))
-    return {row[0]: int(row[1]) for row in tx.rows(_COUNTS, kind=kind, ids=tx.ids(wanted))} if wanted else {}
 
 
 def way_to(tx: Transaction, kind: str, node: int) -> list[Node]:

@@ -12,11 +12,11 @@ from typing import Any, Final, Literal
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store import changes, gaps, search
+from trellis.store import changes, gaps, ordered, search, siblings
 from trellis.store.clauses import Unled
 from trellis.store.filters import SORT, SortBy, where
 from trellis.store.memory import FEW, Anchor, Known
-from trellis.store.nodes import COLUMNS, Node, count_children, node_of
+from trellis.store.nodes import COLUMNS, Node, node_of
 from trellis.store.tables import counters, nodes
 from trellis.store.transaction import Row, Statement, Transaction
 
@@ -26,6 +26,7 @@ _NEAR: Final = 1000  # rows that are passed over without further ado
 _HOP: Final = 500  # rows from one anchor to the next
 _FEW: Final = 200  # rows that are sorted without asking whether there is a better way
 _BRIEF: Final = 5000  # names that a search looks at one by one; or the twentieth part of all, if that is less
+_FAMILIES: Final = frozenset({("parent",), ("top",)})  # filters that leave all children of a node, or the top level
 _c = nodes.c
 
 Lead = Literal["either", "filter", "order"]
@@ -70,8 +71,8 @@ class _Asked:
     def total(self) -> int:
         if not self.names:
             return self._of_kind()
-        if self.names in {("parent",), ("top",)}:
-            return count_children(self.tx, self.params["kind"], self.query.filters.get("parent"))
+        if self.names in _FAMILIES:
+            return siblings.count(self.tx, self.params["kind"], self.query.filters.get("parent"))
         if self.bounded:
             return int(self.tx.rows(_counting(self.names), **self.params)[0][0])
         known = self._known()
@@ -130,15 +131,26 @@ class _Asked:
 
     def rows(self, total: int) -> Sequence[Row]:
         query = self.query
+        if query.sort_by == "position":
+            return self._by_place(total)
         if not self.names and query.sort_by == "id" and query.offset > _NEAR:
             return self._by_rank(total)
-        if self.bounded or query.sort_by == "position" or (not self.names and query.offset <= _NEAR):
+        if self.bounded or (not self.names and query.offset <= _NEAR):
             return self._read("filter" if self.names == ("found",) else "either", "first", query.offset)
         if query.offset <= _NEAR:
             return self._read(self._lead(total, query.offset), "first", query.offset)
         if (behind := total - query.offset - query.limit) <= _NEAR:
             return self._from_the_end(total, max(0, behind))
         return self._from_anchor(total)
+
+    def _by_place(self, total: int) -> Sequence[Row]:
+        """Read a page by position: of a whole family found at once, of any other choice sorted."""
+        query, kind, parent = self.query, self.params["kind"], self.query.filters.get("parent")
+        if self.names in _FAMILIES or (not self.names and siblings.count(self.tx, kind, None) == total):
+            family = parent if self.names else None
+            return ordered.family(self.tx, kind, family, total, query.limit, query.offset, descending=query.descending)
+        more = {"family": parent or 0, "end": query.offset + query.limit}
+        return self.tx.rows(_placing(self.names, query.descending), **self._params(query.offset, query.limit, None), **more)
 
     def _by_rank(self, total: int) -> Sequence[Row]:
         """Read a page by id, counting from whichever end the order begins at."""
@@ -218,6 +230,15 @@ def _paging(names: tuple[str, ...], sort_by: SortBy, descending: bool, lead: Lea
 @cache
 def _hopping(names: tuple[str, ...], sort_by: SortBy, descending: bool, lead: Lead, start: Start) -> Statement:  # noqa: FBT001
     return _walk((_c[SORT[sort_by]].label("key"), _c.id), names, sort_by, descending, lead, start)
+
+
+@cache
+def _placing(names: tuple[str, ...], descending: bool) -> Statement:  # noqa: FBT001
+    chosen = where(names)
+    if {"parent", "top"}.isdisjoint(names):
+        return Statement(ordered.of_all(chosen, bounded=not names, descending=descending))
+    found = ordered.some_of_family(chosen, top="top" in names, descending=descending)
+    return Statement(found.limit(bindparam("limit", type_=sa.Integer)).offset(bindparam("offset", type_=sa.Integer)))
 
 
 def _walk(

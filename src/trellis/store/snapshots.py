@@ -7,8 +7,10 @@ from typing import Any, Final, Literal
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store import gaps
+from trellis.store import gaps, shelving
+from trellis.store.families import Family
 from trellis.store.nodes import BELOW, COUNT_MORE, Node
+from trellis.store.siblings import PLACE, ZERO, between
 from trellis.store.tables import JSON, NUMBER, PLAIN, counters, events, nodes, snapshots
 from trellis.store.transaction import Row, Statement, Transaction
 
@@ -46,7 +48,7 @@ _BESIDE = bindparam("beside", type_=JSON)
 _PLACE = (bindparam("from_parent", type_=NUMBER), bindparam("from_position", type_=NUMBER))
 _KEPT = sa.exists().where(_s.seq == bindparam("seq"), _s.kind == bindparam("kind"), _s.id == bindparam("node"))
 _KEEP = _keeping(sa.select(*_head(), *_PLACE, *_CONTENT, _BESIDE).where(_KIND, _c.id == bindparam("node"), ~_KEPT))
-_AS_IT_STANDS = sa.select(*_head(), _c.parent_id, _c.position, *_CONTENT, _BESIDE)
+_AS_IT_STANDS = sa.select(*_head(), _c.parent_id, PLACE, *_CONTENT, _BESIDE)
 _KEEP_BELOW = _keeping(_AS_IT_STANDS.where(_KIND, _c.id.in_(sa.select(BELOW.c.id).where(BELOW.c.depth > 0))))
 _KEEP_CHILDREN = _keeping(_AS_IT_STANDS.where(_KIND, _c.parent_id == bindparam("parent")))
 
@@ -80,27 +82,13 @@ def keep_children(tx: Transaction, kind: str, parent: int, to: int) -> None:
 
 def beside(tx: Transaction, kind: str, node: Node) -> dict[str, list[int]]:
     """Give the nearest siblings before and behind a node, the nearest first."""
-    rows = tx.rows(
-        _NEIGHBOURS[node.parent_id is None],
-        kind=kind,
-        low=node.position - _REACH,
-        high=node.position + _REACH,
-        **({} if node.parent_id is None else {"parent": node.parent_id}),
-    )
-    before = [sibling for sibling, position in reversed(rows) if position < node.position]
-    return {"before": before, "behind": [sibling for sibling, position in rows if position > node.position]}
+    rows = between(tx, kind, node.parent_id, node.position - _REACH, node.position + _REACH)
+    before = [sibling for sibling, place in reversed(rows) if place < node.position]
+    return {"before": before, "behind": [sibling for sibling, place in rows if place > node.position]}
 
 
 _REACH: Final = 5  # siblings on either side by which undo finds a place again
 
-
-def _neighbours(*, top: bool) -> Statement:
-    under = _c.parent_id.is_(None) if top else _c.parent_id == bindparam("parent")
-    near = _c.position.between(bindparam("low"), bindparam("high"))
-    return Statement(sa.select(_c.id, _c.position).where(_KIND, under, near).order_by(_c.position))
-
-
-_NEIGHBOURS: Final = {top: _neighbours(top=top) for top in (True, False)}
 
 _LAST_EVENT = Statement(sa.select(counters.c.last).where(counters.c.name == "events"))
 
@@ -168,25 +156,34 @@ def _snapshot(row: Row, tx: Transaction) -> Snapshot:
 # --- bringing back ------------------------------------------------------------------------------------------------
 
 
-def _bringing_back() -> Statement:
+def _bringing_back() -> tuple[Statement, Statement]:
     is_root = _s.id == bindparam("root", type_=NUMBER)
     stood = {
         "parent_id": sa.case((is_root, bindparam("to", type_=NUMBER)), else_=_s.parent_id),
+        "shelf": sa.case((is_root, bindparam("shelf", type_=NUMBER)), else_=ZERO),
         "position": sa.case((is_root, bindparam("at", type_=NUMBER)), else_=_s.position),
     }
+    deleted = (_s.seq == bindparam("seq"), _s.kind == bindparam("kind"), _s.how == "deleted")
     columns = [column.name for column in nodes.columns]
-    rows = sa.select(*(stood.get(name, _s[name]) for name in columns)).where(
-        _s.seq == bindparam("seq"), _s.kind == bindparam("kind"), _s.how == "deleted"
-    )
-    return Statement(sa.insert(nodes).from_select(columns, rows).returning(_c.id))
+    rows = sa.select(*(stood[name] if name in stood else _s[name] for name in columns)).where(*deleted)
+    below = sa.select(_s.parent_id, sa.func.count()).where(*deleted, ~is_root).group_by(_s.parent_id)
+    many = below.having(sa.func.count() > bindparam("few"))
+    return Statement(sa.insert(nodes).from_select(columns, rows).returning(_c.id)), Statement(many)
 
 
-_BRING_BACK = _bringing_back()
+_BRING_BACK, _MANY = _bringing_back()
 
 
-def bring_back(tx: Transaction, seq: int, kind: str, root: Node) -> int:
-    """Put the rows that an event deleted back as they were, byte for byte, `root` where it says; give their number."""
-    back = [row[0] for row in tx.rows(_BRING_BACK, seq=seq, kind=kind, root=root.id, to=root.parent_id, at=root.position)]
+def bring_back(tx: Transaction, seq: int, kind: str, root: Node, wanted: int | None) -> int:  # from here to there
+    """Put the rows that an event deleted back as they were, byte for byte; give their number.
+
+    `root` says under which parent, and `wanted` in which place there; None is behind the last one.
+    """
+    spot, _ = Family(tx, kind, root.parent_id).enter(wanted)
+    given = {"seq": seq, "kind": kind, "root": root.id}
+    back = [row[0] for row in tx.rows(_BRING_BACK, **given, to=root.parent_id, shelf=spot.shelf, at=spot.at)]
+    for parent, children in tx.rows(_MANY, **given, few=shelving.CAPACITY):
+        Family(tx, kind, parent).deal_out(children)
     tx.change(COUNT_MORE, name=kind, more=len(back))
     gaps.close_up(tx, kind, back)
     return len(back)

@@ -16,7 +16,8 @@ nodes = sa.Table(
     sa.Column("kind", PLAIN, primary_key=True),
     sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
     sa.Column("parent_id", NUMBER),
-    sa.Column("position", NUMBER, nullable=False),
+    sa.Column("shelf", NUMBER, nullable=False, server_default=sa.text("0")),  # see `shelves`; 0 is the only one
+    sa.Column("position", NUMBER, nullable=False),  # on its shelf: siblings.PLACE is the place among all siblings
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("name_key", PLAIN, nullable=False),  # the case-folded name: what is sorted by and searched in
     sa.Column("fields", JSON, nullable=False),
@@ -24,12 +25,30 @@ nodes = sa.Table(
     sa.Column("created_at", PLAIN, nullable=False),
     sa.Column("updated_at", PLAIN, nullable=False),
     sa.ForeignKeyConstraint(["kind", "parent_id"], ["nodes.kind", "nodes.id"], name="nodes_parent"),
-    sa.Index("nodes_children", "kind", "parent_id", "position"),
+    sa.Index("nodes_children", "kind", "parent_id", "shelf", "position"),
     sa.Index("nodes_by_name", "kind", "name_key", "id"),
-    sa.Index("nodes_by_position", "kind", "position", "id"),
     sa.Index("nodes_by_created", "kind", "created_at", "id"),
     sa.Index("nodes_by_updated", "kind", "updated_at", "id"),
 )
+_unshelved = nodes.c.shelf == sa.text("0")
+sa.Index("nodes_by_position", nodes.c.kind, nodes.c.position, nodes.c.id, sqlite_where=_unshelved, postgresql_where=_unshelved)
+
+# A family of many siblings stands on shelves, and these on shelves: a tree of counts, so that a place costs a logarithm.
+# A family of few has no row here: all of it is on shelf 0.
+shelves = sa.Table(
+    "shelves",
+    METADATA,
+    sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("kind", PLAIN, nullable=False),
+    sa.Column("parent_id", NUMBER, nullable=False),  # whose children stand there; 0 is the top level
+    sa.Column("level", NUMBER, nullable=False),  # 0 holds siblings, 1 shelves of level 0, and so on
+    sa.Column("above", NUMBER, nullable=False),  # the shelf that it stands on; 0 for the one that holds the whole family
+    sa.Column("before", NUMBER, nullable=False),  # how many siblings stand before it on that shelf
+    sa.Column("size", NUMBER, nullable=False),  # how many stand on it, at any depth
+    sa.Index("shelves_within", "above"),
+)
+_whole = shelves.c.above == sa.text("0")
+sa.Index("shelves_of_family", shelves.c.kind, shelves.c.parent_id, unique=True, sqlite_where=_whole, postgresql_where=_whole)
 
 # One row a sequence (a kind, or `events`): the last number given out, and how many there are now.
 counters = sa.Table(

@@ -30,7 +30,7 @@ from trellis.rest.exchange import (
 )
 from trellis.rest.headers import request_id, request_ids
 from trellis.rest.identify import presented_key
-from trellis.rest.limits import Throttle
+from trellis.rest.limits import Allowance, Throttle
 from trellis.rest.links import links_of
 from trellis.rest.log import Bookkeeper
 from trellis.rest.recall import Asked, Caller, Known, Recall
@@ -93,30 +93,32 @@ class Rest:
         how often it is used. Gives the head of the answer without the empty line behind it, and the body.
         """
         started = time.perf_counter_ns()
-        try:
-            caller = self.recall.find(self._version_on_arrival(), asked.mark)
-            if caller is None or not self.throttle.quiet or not caller.bearer.good(now := self.gate.now()):
-                return None
-            known = caller.answers.get(asked.target)
-            path = "" if known is not None else _trimmed(asked.path.decode())
-            methods, text = (None, None) if known is not None else self.table.find(path)
-            if known is None and (methods is None or not self.gate.store.in_place):
-                return None
-            allowance = self.throttle.admit_key_here(caller.bearer.public, caller.limit) if caller.limit else None
-        except Refused:
+        caller = self.recall.find(self._version_on_arrival(), asked.mark)
+        if caller is None:
             return None
-        bearer = caller.bearer
-        self.keyring.use(bearer.key.id, now)
-        number = next(self._ids)
-        if known is not None:
-            if bearer.log_requests:
-                spent = (time.perf_counter_ns() - started) // 1000
-                entry = (now, "GET", known.path, known.operation, bearer.key.id, caller.address, known.status, spent, number, None)
-                self.books.note(Request._make(entry))
-            return known.head + passing(number, allowance), known.body
-        query = asked.query or b""
-        exchange = Exchange("GET", path, query, caller.headers, caller.base, caller.address, number, now, asked=asked)
-        exchange.version, exchange.bearer, exchange.allowance = self._arrived, bearer, allowance
+        known = caller.answers.get(asked.target)
+        if known is None:
+            return self._afresh(caller, asked, started) if self.gate.store.in_place else None
+        if (passed := self._pass(caller)) is None:
+            return None
+        now, allowance = passed
+        number, bearer = next(self._ids), caller.bearer
+        if bearer.log_requests:
+            spent, key = (time.perf_counter_ns() - started) // 1000, bearer.key.id
+            row = (now, "GET", known.path, known.operation, key, caller.address, known.status, spent, number, None)
+            self.books.note(Request._make(row))
+        return known.head + passing(number, allowance), known.body
+
+    def _afresh(self, caller: Caller, asked: Asked, started: int) -> tuple[bytes, bytes] | None:
+        """Answer a known caller what it has not asked before, in place."""
+        target, _, query = asked.target.partition(b"?")
+        path = _trimmed(target.decode())
+        methods, text = self.table.find(path)
+        if methods is None or (passed := self._pass(caller)) is None:
+            return None
+        now, allowance = passed
+        exchange = Exchange("GET", path, query, caller.headers, caller.base, caller.address, next(self._ids), now, asked=asked)
+        exchange.version, exchange.bearer, exchange.allowance = self._arrived, caller.bearer, allowance
         error: str | None = None
         try:
             reply = self._read_in_place(exchange, *self._route(exchange, methods, text))
@@ -125,6 +127,18 @@ class Rest:
         head = first_line(reply.status) + self._head(exchange, reply)
         self._note(exchange, reply.status, error, started)
         return head, reply.body
+
+    def _pass(self, caller: Caller) -> tuple[str, Allowance | None] | None:
+        """Judge what can change under one data version; give the moment and what is left to the key. None: the long way."""
+        bearer, now = caller.bearer, self.gate.now()
+        if not self.throttle.quiet or not bearer.good(now):
+            return None
+        try:
+            allowance = self.throttle.admit_key_here(bearer.public, caller.limit) if caller.limit else None
+        except Refused:
+            return None
+        self.keyring.use(bearer.key.id, now)
+        return now, allowance
 
     def _head(self, exchange: Exchange, reply: Reply) -> bytes:
         """Write the headers of an answer; remember what can be known again."""

@@ -19,8 +19,8 @@ log = logging.getLogger(__name__)
 
 _MOST: Final = 50_000  # requests that wait in memory; the oldest fall away when the database cannot be written
 _EVERY: Final = 1.0  # seconds between batches
-_MANY: Final = 5_000  # requests that wait, from which on the next batch comes sooner
-_BATCH: Final = 2_000
+_MANY: Final = 10_000  # requests that wait, from which on the next batch comes sooner
+_BATCH: Final = 10_000  # after each, SQLite has to read anew what it kept in its cache
 _PURGE_EVERY: Final = 600.0  # seconds
 _KEEP_USES: Final = 400  # days for which it is known what a key has used
 

@@ -20,7 +20,7 @@ _LONGEST: Final = 4096  # bytes of a request's head, above which it is not looke
 _END: Final = b"\r\n\r\n"
 # The first line of a request for reading, as plain as programs write it. What is not goes through the server's own parser,
 # and so does a key in the query.
-_LINE: Final = re.compile(rb"GET /api(/[A-Za-z0-9/_.~-]*)(?:\?((?:(?!key=)[!-\"$-~])*))? HTTP/1\.1\r\n")
+_LINE: Final = re.compile(rb"GET /api(/[A-Za-z0-9/_.~-]*(?:\?(?:(?!key=)[!-\"$-~])*)?) HTTP/1\.1\r\n")
 
 
 class Known(NamedTuple):
@@ -35,27 +35,21 @@ class Known(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Caller:
-    """Whoever sends some headers, and the answers to its requests by path and query."""
+    """Whoever sends some headers, and the answers to its requests by what it asks for."""
 
     headers: Mapping[bytes, bytes]
     base: str
     address: str
     bearer: Bearer
     limit: int  # requests a minute; 0 is any number
-    answers: dict[tuple[bytes, bytes | None], Known] = field(default_factory=dict)
+    answers: dict[bytes, Known] = field(default_factory=dict)
 
 
 class Asked(NamedTuple):
-    """What somebody asks for, and the mark of who it is."""
+    """What somebody asks for, behind /api, and the mark of who it is."""
 
-    path: bytes
-    query: bytes | None
+    target: bytes
     mark: bytes
-
-    @property
-    def target(self) -> tuple[bytes, bytes | None]:
-        """Give what its answer is remembered by."""
-        return self.path, self.query
 
 
 class Recall:
@@ -77,7 +71,7 @@ class Recall:
         if line is None or len(data) > _LONGEST or data.find(_END) != len(data) - 4:
             return None
         mark = blake2b(peer + data[line.end() :], key=self._salt, digest_size=16).digest()
-        return Asked(line[1], line[2], mark)
+        return Asked(line[1], mark)
 
     def find(self, version: int | None, mark: bytes) -> Caller | None:
         """Give who it is, if that was found out under this data version."""

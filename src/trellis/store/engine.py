@@ -18,6 +18,7 @@ from sqlalchemy.pool import NullPool, QueuePool
 from trellis.settings import Settings
 from trellis.store.memory import Memory
 from trellis.store.notices import Notices
+from trellis.store.observed import Observed
 from trellis.store.transaction import Transaction
 from trellis.store.writer import Writer, unreachable
 
@@ -58,7 +59,9 @@ class Store:
         if not self.in_place:
             return self._notices.version()
         try:
-            return self.reader().version()
+            if (observed := getattr(self._local, "observed", None)) is None:
+                observed = self._local.observed = Observed(self.reader())
+            return observed.version()
         except self.failures:
             return None
 
@@ -133,6 +136,7 @@ class Store:
         if (tx := getattr(self._local, "reader", None)) is not None:
             tx.connection.close()
             del self._local.reader
+            self._local.observed = None
 
 
 class Reading:

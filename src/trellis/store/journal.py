@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
+from itertools import chain, groupby
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -196,13 +197,22 @@ def log_requests(tx: Transaction, batch: Sequence[Request]) -> None:
     for first in range(0, len(batch), _TOGETHER):
         part = batch[first : first + _TOGETHER]
         tx.raw.execute(_logging(len(part), sqlite=tx.sqlite), tuple(chain.from_iterable(part)))
-    uses = Counter((r.key_id, r.at[:10], r.operation or "", r.status) for r in batch if r.key_id is not None)
-    last = {(r.key_id, r.at[:10], r.operation or "", r.status): r.at for r in batch}
-    for use, times in uses.items():
-        key, day, operation, status = use
-        tx.change(_COUNT_USES, key=key, day=day, operation=operation, status=status, times=times, last=last[use])
-    for (hour, digit), times in Counter((r.at[:13], r.status // 100) for r in batch).items():
-        tx.change(_COUNT_HOUR, hour=hour, digit=digit, times=times)
+    for hour, rows in groupby(batch, key=_hour):
+        uses = Counter(map(_USE, rows))
+        for (key, operation, status), times in uses.items():
+            if key is not None:
+                use = {"key": key, "day": hour[:10], "operation": operation or "", "status": status}
+                tx.change(_COUNT_USES, **use, times=times, last=batch[-1].at)
+        for digit in {status // 100 for _, _, status in uses}:
+            times = sum(times for (_, _, status), times in uses.items() if status // 100 == digit)
+            tx.change(_COUNT_HOUR, hour=hour, digit=digit, times=times)
+
+
+def _hour(request: Request) -> str:
+    return request.at[:13]
+
+
+_USE = attrgetter("key_id", "operation", "status")
 
 
 def request_page(tx: Transaction, limit: int = 100) -> list[Request]:

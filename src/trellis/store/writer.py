@@ -109,6 +109,7 @@ class Writer:
         self._begin(tx)
         try:
             opened = time.monotonic()
+            before = tx.raw.total_changes if tx.sqlite else 0
             kept = self._run(tx, batch[0])
             quiet = batch[0].quiet
             while len(batch) < _BATCH and time.monotonic() - opened < _BATCH_SECONDS:
@@ -123,17 +124,14 @@ class Writer:
                     batch.append(job)
                     kept |= self._run(tx, job)
                     quiet &= job.quiet
-            self._end(tx, kept=kept, quiet=quiet)
+            number = tell(tx, before) if kept and not quiet else None
+            tx.raw.execute("COMMIT" if kept else "ROLLBACK")
+            if number is not None:
+                self._committed(number)
         except BaseException:
             with suppress(Exception):
                 tx.raw.execute("ROLLBACK")
             raise
-
-    def _end(self, tx: Transaction, *, kept: bool, quiet: bool) -> None:
-        number = tell(tx) if kept and not quiet and not tx.sqlite else None
-        tx.raw.execute("COMMIT" if kept else "ROLLBACK")
-        if number is not None:
-            self._committed(number)
 
     def _begin(self, tx: Transaction) -> None:
         if not tx.sqlite:

@@ -15,8 +15,8 @@ from trellis.core.operation import Access, Act, Operation, Outcome
 from trellis.core.page import list_fields, page_of, query_of
 from trellis.core.placement import judge_place, settle
 from trellis.core.record import records, written
-from trellis.core.target import found, seen
-from trellis.core.values import EVERYONE, Field, Given, Password, invalid_id, required
+from trellis.core.target import found_with_path
+from trellis.core.values import EVERYONE, Field, Given, Password, required
 from trellis.core.version import expect
 from trellis.errors import REASONS, Fault, refuse_faults
 from trellis.store import nodes, pages, siblings, snapshots
@@ -90,10 +90,7 @@ def _list(kind: NodeKind, act: Act) -> Outcome:
 
 def _get(kind: NodeKind, act: Act) -> Outcome:
     act.given.demand()
-    found = nodes.find_with_path(act.tx, kind.name, act.call.target or 0)
-    if found is None:
-        raise invalid_id(kind.singular, act.call.target, kind.missing_code("get"))
-    return Outcome(written(kind, found[0], found[1], act.world.community_url))
+    return Outcome(written(kind, *found_with_path(kind, act, "get"), act.world.community_url))
 
 
 # --- creating and changing ----------------------------------------------------------------------------------------
@@ -119,13 +116,13 @@ def _create(kind: NodeKind, act: Act) -> Outcome:
         updated_at=act.now,
     )
     new = nodes.insert(act.tx, kind.name, new, place.place)
-    after = seen(kind, act, new)
+    after = written(kind, new, place.above, act.world.community_url)
     return Outcome(after, resource_id=new.id, after=after)
 
 
 def _update(kind: NodeKind, act: Act) -> Outcome:
-    old = found(kind, act, "update")
-    before = seen(kind, act, old)
+    old, above = found_with_path(kind, act, "update")
+    before = written(kind, old, above, act.world.community_url)
     expect(act.call.expected, before)
     given = act.given
     place = judge_place(act.tx, kind, given, old)
@@ -137,7 +134,8 @@ def _update(kind: NodeKind, act: Act) -> Outcome:
     beside = None if place.stays else snapshots.beside(act.tx, kind.name, old)
     placed = settle(act.tx, kind, old, place)
     new = replace(placed, name=given.get("name", old.name), fields=fields, permissions=permissions)
-    after = seen(kind, act, new)
+    above = above if new.parent_id == old.parent_id else place.above
+    after = written(kind, new, above, act.world.community_url)
     changed = differing(before, after) + changed_secrets
     if not changed:
         return Outcome(before, happened=False)

@@ -17,7 +17,8 @@ _PLACES = ("position", "before", "after")
 class Placement:
     """A judged wish: the parent (None is the top level), the wanted place among its children, and what is wrong with it.
 
-    `stays` says that nothing about the place was asked for. `place` is None for the last one.
+    `stays` says that nothing about the place was asked for. `place` is None for the last one. `above` are the names on the way
+    to a new parent's children, with ' > ' behind each.
     """
 
     parent_id: int | None
@@ -25,6 +26,7 @@ class Placement:
     place: int | None = None
     stays: bool = False
     faults: tuple[Fault, ...] = ()
+    above: str = ""
 
 
 def judge_place(tx: Transaction, kind: NodeKind, given: Given, node: Node | None) -> Placement:
@@ -38,30 +40,33 @@ def judge_place(tx: Transaction, kind: NodeKind, given: Given, node: Node | None
     if len(wishes) > 1:
         detail = f"Give at most one of position, before and after, not {' and '.join(wishes)}."
         faults.extend(Fault(name, "INVALID_POSITION", detail) for name in wishes)
-    parent = None
+    parent, above = None, ""
     if parent_id is not None and parent_id != old_parent:
-        parent, problem = _parent(tx, kind, node, parent_id)
-        if problem:
-            return Placement(parent_id, faults=(Fault("parentId", "INVALID_PARENT", problem), *faults))
+        parent, told = _parent(tx, kind, node, parent_id)
+        if parent is None:
+            return Placement(parent_id, faults=(Fault("parentId", "INVALID_PARENT", told), *faults))
+        above = told
     if faults:
         return Placement(parent_id, parent, faults=tuple(faults))
     place, faults = _place(tx, kind, given, node, parent_id, wishes)
-    return Placement(parent_id, parent, place, faults=tuple(faults))
+    return Placement(parent_id, parent, place, faults=tuple(faults), above=above)
 
 
 def _parent(tx: Transaction, kind: NodeKind, node: Node | None, parent_id: int) -> tuple[Node | None, str]:
-    parent = nodes.find(tx, kind.name, parent_id)
-    if parent is None:
+    """Read a parent, and the names on the way to its children; or None, and what is wrong with it."""
+    found = nodes.find_with_path(tx, kind.name, parent_id)
+    if found is None:
         return (
             None,
             f"parentId: there is no {kind.singular} {parent_id}. Give the id of a {kind.singular}, or null for the top level.",
         )
+    parent, above = found
     if kind.barren(parent.fields):
         return None, f"parentId: {kind.singular} {parent_id} is a redirect, and a redirect has no children."
     if node is not None and tree.makes_cycle(node.id, nodes.lines(tx, kind.name, (parent_id,))):
         which = "itself" if parent_id == node.id else f"{parent_id}, which is below it"
         return None, f"parentId: a {kind.singular} cannot stand under {which}."
-    return parent, ""
+    return parent, f"{above}{parent.name} > "
 
 
 def _place(

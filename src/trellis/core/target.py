@@ -19,6 +19,15 @@ def found(kind: NodeKind, act: Act, verb: Verb) -> Node:
     return node
 
 
+def found_with_path(kind: NodeKind, act: Act, verb: Verb) -> tuple[Node, str]:
+    """Read the node that a call is about, and the names above it; refuse an id that names none."""
+    target = act.call.target or 0
+    read = nodes.find_with_path(act.tx, kind.name, target)
+    if read is None:
+        raise invalid_id(kind.singular, target, kind.missing_code(verb))
+    return read
+
+
 def seen(kind: NodeKind, act: Act, node: Node) -> dict[str, Any]:
     """Write a node as callers see it."""
     return record(act.tx, kind, node, act.world.community_url)

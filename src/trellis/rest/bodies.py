@@ -52,8 +52,8 @@ async def from_body(content_type: bytes, body: bytes) -> dict[str, Any]:
 def _from_json(body: bytes) -> dict[str, Any]:
     try:
         value = json.loads(body.decode("utf-8-sig"), object_pairs_hook=_unrepeated, parse_constant=_not_json)
-        # Lone surrogates pass as \ud800 escapes, and no database or answer could hold them.
-        json.dumps(value, ensure_ascii=False).encode()
+        if b"\\u" in body:  # lone surrogates pass as \ud800 escapes, and no database or answer could hold them
+            json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
         raise malformed("The JSON is nested too deeply.") from None
     except UnicodeError:

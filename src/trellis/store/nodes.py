@@ -68,13 +68,27 @@ def _with_path() -> Statement:
     return Statement(sa.select(*COLUMNS, above).where(_KIND, _c.id == bindparam("id")))
 
 
+def _with_two_above() -> Statement:
+    """Read a node, the names of its parent and of that one's, and whose child that one is: all there is for most."""
+    parent, second = nodes.alias(), nodes.alias()
+    way = nodes.outerjoin(parent, sa.and_(parent.c.kind == _c.kind, parent.c.id == _c.parent_id)).outerjoin(
+        second, sa.and_(second.c.kind == parent.c.kind, second.c.id == parent.c.parent_id)
+    )
+    columns = (*COLUMNS, parent.c.name, second.c.name, second.c.parent_id)
+    return Statement(sa.select(*columns).select_from(way).where(_KIND, _c.id == bindparam("id")))
+
+
 _FIND_WITH_PATH = _with_path()
+_FIND_WITH_TWO_ABOVE = _with_two_above()
 
 
 def find_with_path(tx: Transaction, kind: str, node: int) -> tuple[Node, str] | None:
     """Read one node, and the names above it with ' > ' behind each; "" at the top level."""
-    rows = tx.rows(_FIND_WITH_PATH, kind=kind, id=node)
-    return (node_of(rows[0], tx), rows[0][8]) if rows else None
+    rows = tx.rows(_FIND_WITH_TWO_ABOVE, kind=kind, id=node)
+    if rows and rows[0][10] is not None:  # deeper: once more, since the answer has to come from one statement
+        rows = tx.rows(_FIND_WITH_PATH, kind=kind, id=node)
+        return (node_of(rows[0], tx), rows[0][8]) if rows else None
+    return (node_of(rows[0], tx), "".join(f"{name} > " for name in rows[0][9:7:-1] if name is not None)) if rows else None
 
 
 _EXISTING = Statement(sa.select(_c.id).where(_KIND, Among(_c.id, "ids")))

@@ -25,12 +25,24 @@ class Observed:
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx
         self._pragma: int | None = None
-        self._number = 0
+        self._number = -1
+        self._turned = 0.0
+        self._version = 0
 
     def version(self) -> int:
         """Give the data version."""
-        pragma = self._tx.version()
+        pragma, now = self._tx.version(), monotonic()
         if pragma != self._pragma:
             rows = self._tx.rows(_READ)
-            self._number, self._pragma = int(rows[0][0]) if rows else 0, pragma
-        return self._number << 32 | int(monotonic() / LONGEST)
+            number = int(rows[0][0]) if rows else 0
+            self._pragma = pragma
+            if number != self._number:
+                self._turn(number, now)
+        if now - self._turned > LONGEST:
+            self._turn(self._number, now)
+        return self._version
+
+    def _turn(self, number: int, now: float) -> None:
+        """Begin a version that no connection of this process has had before."""
+        self._number, self._turned = number, now
+        self._version = number << 40 | int(now * 1000)

@@ -1,0 +1,49 @@
+"""The data version on SQLite: it changes with what answers show, and not with the request log."""
+
+import sqlite3
+
+import pytest
+
+from tests.soon import soon
+from trellis.settings import Settings
+from trellis.store import nodes, observed
+from trellis.store.engine import Store
+from trellis.store.transaction import Transaction
+
+pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+
+
+def take(tx: Transaction) -> None:
+    nodes.next_number(tx, "forums")
+
+
+def nothing(tx: Transaction) -> None:
+    tx.rows(nodes._FIND, kind="forums", id=0)  # noqa: SLF001  # any statement that writes nothing
+
+
+def test_bookkeeping_leaves_it_and_any_other_write_changes_it(settings: Settings) -> None:
+    here, there = Store(settings), Store(settings)
+    seen = [here.data_version()]
+    for store in (here, there):
+        store.write(take, quiet=True).result(30)
+        assert here.data_version() == seen[-1]
+        store.write(nothing).result(30)
+        assert here.data_version() == seen[-1]
+        store.write(take).result(30)
+        seen.append(here.data_version())
+    here.forget_reader()
+    assert len(set(seen)) == 3, "each is another one"
+    assert here.data_version() not in seen[:-1]
+    here.close()
+    there.close()
+
+
+def test_a_change_by_hand_is_known_after_a_while(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(observed, "LONGEST", 0.3)
+    store = Store(settings)
+    before = store.data_version()
+    with sqlite3.connect(settings.database_url.removeprefix("sqlite:///")) as connection:
+        connection.execute("UPDATE counters SET total = total + 1")
+    connection.close()
+    soon(lambda: store.data_version() != before, 5)
+    store.close()

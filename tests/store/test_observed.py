@@ -18,7 +18,7 @@ def take(tx: Transaction) -> None:
 
 
 def nothing(tx: Transaction) -> None:
-    tx.rows(nodes._FIND, kind="forums", id=0)  # noqa: SLF001  # any statement that writes nothing
+    tx.rows(nodes._FIND, kind="forums", id=0)  # any statement that writes nothing
 
 
 def test_bookkeeping_leaves_it_and_any_other_write_changes_it(settings: Settings) -> None:

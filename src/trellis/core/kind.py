@@ -86,6 +86,17 @@ class NodeKind:
         return tuple(f.name for f in self.fields if not f.write_only)
 
     @cached_property
+    def blank(self) -> dict[str, Any]:
+        """A record with nothing in it: its members, in their order."""
+        tree = ("parentId",) if self.tree else ()
+        place = ("position",) if self.ordered else ()
+        way = ("path",) if self.tree else ()
+        permissions = ("permissions",) if self.options else ()
+        derived = tuple(d.name for d in self.derived)
+        names = ("id", "name", "url", *tree, *place, *way, *self.readable, *derived, *permissions, "createdAt", "updatedAt")
+        return dict.fromkeys(names)
+
+    @cached_property
     def option_names(self) -> tuple[str, ...]:
         """The names of its permission options, in their order."""
         return tuple(self.options)

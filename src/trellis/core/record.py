@@ -32,15 +32,21 @@ def record(tx: Transaction, kind: NodeKind, node: Node, community_url: str) -> d
 def written(kind: NodeKind, node: Node, above: str, community_url: str) -> dict[str, Any]:
     """Write one node as callers see it; `above` is the path of its parent with ' > ' behind it, or ""."""
     name, fields, permissions, words = node.name, node.fields, node.permissions, slug(node.name)
-    url = f"{community_url}/{kind.name}/{node.id}-{words}/" if words else f"{community_url}/{kind.name}/{node.id}/"
-    record: dict[str, Any] = {"id": node.id, "name": name, "url": url}
+    record = kind.blank.copy()
+    record.update(fields)  # to copy and to fill in is twice as quick as to build
+    for secret in kind.secrets:
+        record.pop(secret.name, None)
+    if len(record) > len(kind.blank):  # fields that the kind had once
+        for more in fields.keys() & (record.keys() - kind.blank.keys()):
+            del record[more]
+    record["id"] = node.id
+    record["name"] = name
+    record["url"] = f"{community_url}/{kind.name}/{node.id}-{words}/" if words else f"{community_url}/{kind.name}/{node.id}/"
     if kind.tree:
         record["parentId"] = node.parent_id
+        record["path"] = above + name
     if kind.ordered:
         record["position"] = node.position
-    if kind.tree:
-        record["path"] = above + name
-    record |= zip(kind.readable, map(fields.get, kind.readable), strict=True)
     for derived in kind.derived:
         record[derived.name] = derived.compute(name, fields)
     if kind.options:  # SQLite gives them in the order in which they were written, PostgreSQL does not

@@ -21,7 +21,6 @@ def _pages(page: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _links(here: str, query: bytes, parameter: str, targets: Mapping[str, int]) -> bytes:
-    sent = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
-    kept = [(name, value) for name, value in sent if name not in {parameter, "key"}]
-    links = (f'<{here}?{urlencode([*kept, (parameter, str(to))])}>; rel="{rel}"' for rel, to in targets.items())
-    return ", ".join(links).encode("latin-1")
+    sent = parse_qsl(query.decode("latin-1"), keep_blank_values=True) if query else []
+    kept = "".join(f"{urlencode((pair,))}&" for pair in sent if pair[0] not in {parameter, "key"})
+    return ", ".join([f'<{here}?{kept}{parameter}={to}>; rel="{rel}"' for rel, to in targets.items()]).encode("latin-1")

@@ -43,7 +43,11 @@ class _Handler(BaseHTTPRequestHandler):
     server: "_Server"
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["content-length"]))
+        length = int(self.headers["content-length"])
+        body = self.rfile.read(length)
+        if len(body) < length:  # its sender was killed in the middle: half a message is none
+            self.close_connection = True
+            return
         received = Received(self.path, {name.lower(): value for name, value in self.headers.items()}, body)
         receiver = self.server.receiver
         with receiver.lock:

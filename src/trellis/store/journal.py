@@ -197,12 +197,14 @@ def log_requests(tx: Transaction, batch: Sequence[Request]) -> None:
     for first in range(0, len(batch), _TOGETHER):
         part = batch[first : first + _TOGETHER]
         tx.raw.execute(_logging(len(part), sqlite=tx.sqlite), tuple(chain.from_iterable(part)))
-    for hour, rows in groupby(batch, key=_hour):
-        uses = Counter(map(_USE, rows))
-        for (key, operation, status), times in uses.items():
+    for hour, those in groupby(batch, key=_hour):
+        rows = list(those)
+        uses, last = Counter(map(_USE, rows)), dict(zip(map(_USE, rows), map(_AT, rows), strict=True))
+        for use, times in uses.items():
+            key, operation, status = use
             if key is not None:
-                use = {"key": key, "day": hour[:10], "operation": operation or "", "status": status}
-                tx.change(_COUNT_USES, **use, times=times, last=batch[-1].at)
+                named = {"key": key, "day": hour[:10], "operation": operation or "", "status": status}
+                tx.change(_COUNT_USES, **named, times=times, last=last[use])
         for digit in {status // 100 for _, _, status in uses}:
             times = sum(times for (_, _, status), times in uses.items() if status // 100 == digit)
             tx.change(_COUNT_HOUR, hour=hour, digit=digit, times=times)
@@ -212,6 +214,7 @@ def _hour(request: Request) -> str:
     return request.at[:13]
 
 
+_AT = attrgetter("at")
 _USE = attrgetter("key_id", "operation", "status")
 
 

@@ -1,5 +1,6 @@
 """The command line as its user has it: called by name, with settings from the environment, in a folder of its own."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
@@ -9,6 +10,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from trellis.cli.app import app
+from trellis.cli.terminal import act
+from trellis.core.gate import Answer
 from trellis.settings import PREFIX, Settings
 
 Environment = Callable[..., None]
@@ -24,6 +27,13 @@ class TrellisJson(Protocol):
     """Runs the command line, which must succeed, with --json; gives what it printed, read."""
 
     def __call__(self, *arguments: object) -> Any: ...
+
+
+def slowly(*arguments: Any, **options: Any) -> Answer:
+    """Run an operation as the commands do, but take 0.4 seconds more."""
+    answer = act(*arguments, **options)
+    time.sleep(0.4)
+    return answer
 
 
 @pytest.fixture

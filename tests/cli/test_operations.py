@@ -3,8 +3,8 @@
 import orjson
 import pytest
 
-from tests.cast import ENDPOINTS, Events, Run
-from tests.cli.conftest import Environment, Trellis, TrellisJson
+from tests.cast import ENDPOINTS, Cast, Events, Run
+from tests.cli.conftest import Environment, Trellis, TrellisJson, slowly
 from trellis.compose import catalogue_of
 from trellis.core.actor import Actor
 from trellis.core.gate import Gate
@@ -160,3 +160,19 @@ def test_openapi_prints_the_document_for_the_address_it_is_served_under(cli: Tre
     assert public["servers"] == [{"url": "https://api.example/api"}]
     operations = {operation["operationId"] for path in plain["paths"].values() for operation in path.values()}
     assert len(operations) == ENDPOINTS
+
+
+def test_a_slow_run_shows_its_progress_beside_the_output(
+    cast: Cast, run: Run, trellis: Trellis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trellis.cli.terminal._PATIENCE", 0.2)
+    monkeypatch.setattr("trellis.cli.operations.act", slowly)
+    seen = run("forums.get", cast.news)
+
+    read = trellis("run", "forums.get", f"id={cast.news}")
+    delete = trellis("run", "forums.delete", f"id={cast.news}", "deleteChildrenOrMove=-1")
+
+    assert orjson.loads(read.stdout) == seen
+    assert read.stderr == "Running forums.get: 0 s so far\n"
+    assert delete.stdout == "null\n"
+    assert delete.stderr == "Running forums.delete: 4 of 4\n"

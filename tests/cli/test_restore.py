@@ -1,9 +1,10 @@
 """`trellis restore`."""
 
+import orjson
 import pytest
 
 from tests.cast import Cast, Events, Run
-from tests.cli.conftest import Trellis, TrellisJson
+from tests.cli.conftest import Trellis, TrellisJson, slowly
 
 
 def test_a_deleted_branch_comes_back(cast: Cast, run: Run, events: Events, trellis: Trellis) -> None:
@@ -77,3 +78,17 @@ def test_what_is_typed_wrongly(cast: Cast, trellis: Trellis, arguments: tuple[ob
     result = trellis("restore", *arguments)
     assert result.exit_code == code
     assert expected in result.stderr
+
+
+def test_a_slow_undo_shows_its_progress_beside_the_output(
+    cast: Cast, run: Run, events: Events, trellis: Trellis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trellis.cli.terminal._PATIENCE", 0.2)
+    monkeypatch.setattr("trellis.cli.restore.act", slowly)
+    run("forums.delete", cast.news, deleteChildrenOrMove=-1)
+    seq = events()[-1]["seq"]
+
+    result = trellis("restore", seq, "--json")
+
+    assert orjson.loads(result.stdout)["restored"]["count"] == 4
+    assert result.stderr == f"Undoing event {seq}: 4 of 4\n"

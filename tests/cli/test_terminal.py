@@ -1,13 +1,18 @@
 """What every command does alike: settings that are wrong, databases that cannot be used, refusals."""
 
+import re
 import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from tests.cli.conftest import Environment, Trellis
+from tests.soon import soon
 from trellis.cli.terminal import progress_of, refusal
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.settings import Settings
@@ -216,10 +221,49 @@ def test_the_version_and_the_help(cli: Trellis) -> None:
 def test_progress_is_told_in_lines_where_there_is_no_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("trellis.cli.terminal._PATIENCE", 0.0)
+    monkeypatch.setattr("trellis.cli.terminal._PATIENCE", 0.05)
+    monkeypatch.setattr("trellis.cli.terminal._PAUSE", 0.05)
 
     with progress_of("Checking") as progress:
+        said = _until(lambda said: " s so far\n" in said, capsys)
         progress(2000, 1_000_000)
-        progress(4000, 1_000_000)  # too soon for another word
+        said += _until(lambda said: "Checking: 2,000 of 1,000,000\n" in said, capsys)
 
-    assert capsys.readouterr() == ("", "Checking: 2,000 of 1,000,000\n")
+    assert {re.sub(r"\d+ s", "n s", line) for line in said.splitlines()} == {"Checking: n s so far", "Checking: 2,000 of 1,000,000"}
+
+
+def test_progress_is_a_bar_at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = StringIO()
+    monkeypatch.setattr("trellis.cli.terminal.ERR", Console(file=screen, force_terminal=True, width=100))
+    monkeypatch.setattr("trellis.cli.terminal._PATIENCE", 0.0)
+    monkeypatch.setattr("trellis.cli.terminal._FRAME", 0.01)
+
+    with progress_of("Running forums.delete") as progress:
+        soon(lambda: "Running forums.delete" in screen.getvalue(), within=10.0)
+        progress(2000, 10_000)
+        soon(lambda: "2,000 of 10,000" in screen.getvalue(), within=10.0)
+
+    assert "0:00:00" in screen.getvalue()
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_what_is_quick_shows_no_progress(capsys: pytest.CaptureFixture[str], told: bool) -> None:
+    with progress_of("Checking") as progress:
+        if told:
+            progress(1, 2)
+
+    assert capsys.readouterr() == ("", "")
+
+
+def _until(seen: Callable[[str], bool], capsys: pytest.CaptureFixture[str]) -> str:
+    said = ""
+
+    def read() -> bool:
+        nonlocal said
+        out, err = capsys.readouterr()
+        assert out == ""
+        said += err
+        return seen(said)
+
+    soon(read, within=10.0)
+    return said

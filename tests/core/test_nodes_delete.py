@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from tests.cast import Cast, Events, Run
+from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
+from trellis.core.operation import Call
 from trellis.errors import Refused
 from trellis.store import nodes
 
@@ -226,3 +228,28 @@ def test_a_deep_tree_goes_at_once(gate: Gate, run: Run) -> None:
     with gate.store.reading() as tx:
         assert nodes.every(tx, "categories") == []
     assert run("categories.list")["totalResults"] == 0
+
+
+def test_a_delete_and_its_undoing_tell_how_far_they_are(
+    gate: Gate, run: Run, cast: Cast, events: Events, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nodes, "SLICE", 2)
+    told: list[tuple[int, int]] = []
+
+    def tell(done: int, total: int) -> None:
+        told.append((done, total))
+
+    run("forums.create", name="Notes", parentId=cast.interviews)
+    before = run("forums.list", sortBy="position")["results"]
+    gate.run(Call("forums.delete", TERMINAL, {"deleteChildrenOrMove": -1}, cast.news, progress=tell))
+    assert told == [(2, 5), (4, 5), (5, 5)]
+    told.clear()
+    gate.run(Call("events.restore", TERMINAL, target=events()[-1]["seq"], progress=tell))
+    assert told == [(2, 5), (4, 5), (5, 5)]
+    assert run("forums.list", sortBy="position")["results"] == before
+    assert run("check.list")["problems"] == []
+
+    told.clear()
+    gate.run(Call("groups.delete", TERMINAL, target=cast.patrons, progress=tell))
+    last = told[-1][1]
+    assert told == [(done, last) for done in range(1, last + 1)]

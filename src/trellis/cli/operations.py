@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import orjson
 import typer
 
-from trellis.cli.terminal import MISUSED, Failure, Json, act, community, show_json, show_table
+from trellis.cli.terminal import MISUSED, Failure, Json, act, community, progress_of, show_json, show_table
 from trellis.compose import catalogue_of
 from trellis.core.operation import Catalogue, Operation
 from trellis.core.route import Route
@@ -50,7 +50,8 @@ def run(
     with community(settings) as gate:
         found = _found(gate.catalogue, operation)
         target, raw = _taken(found, parameters or [])
-        answer = act(gate, found.name, raw, target, reason=reason)
+        with progress_of(f"Running {found.name}") as progress:
+            answer = act(gate, found.name, raw, target, reason=reason, progress=progress)
     show_json(answer.value, plain=json)
 
 

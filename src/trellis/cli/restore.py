@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from trellis.cli.terminal import Json, act, community, say, show, show_json
+from trellis.cli.terminal import Json, act, community, progress_of, say, show, show_json
 from trellis.settings import Settings
 
 
@@ -29,8 +29,8 @@ def restore(
 ) -> None:
     """Undo an event: bring back what it deleted, or make what it changed or moved as it was."""
     raw: dict[str, Any] = {"dryRun": dry_run} | ({} if to is None else {"parentId": to})
-    with community(Settings.load(), make=False) as gate:
-        answer = act(gate, "events.restore", raw, event, reason=reason)
+    with community(Settings.load(), make=False) as gate, progress_of(f"Undoing event {event}") as progress:
+        answer = act(gate, "events.restore", raw, event, reason=reason, progress=progress)
     if json:
         show_json(answer.value, plain=True)
         return

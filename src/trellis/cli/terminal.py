@@ -2,9 +2,11 @@
 
 import logging
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Annotated, Any, Final
 from uuid import uuid4
 
@@ -12,7 +14,8 @@ import orjson
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 from typer.core import TyperGroup
@@ -36,9 +39,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for a program to
 
 _QUIET: Final = logging.NullHandler()  # the sentence on stderr says it; `serve` sets up a log of its own
 _WIDE: Final = 240  # columns of a table that goes to a file or a pipe
-# Where there is no terminal for a bar: seconds before the first word of progress, and between two words.
-_PATIENCE: Final = 2.0
+# Seconds before progress is shown; then between two lines where there is no terminal, and between two states of a bar.
+_PATIENCE: Final = 1.0
 _PAUSE: Final = 10.0
+_FRAME: Final = 0.1
 
 
 class Failure(Exception):
@@ -186,24 +190,53 @@ def show_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None
 
 @contextmanager
 def progress_of(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Show how far something is, on stderr: give a function that is told how much is done, and of how much."""
-    if not ERR.is_terminal:
-        yield _plainly(what)
+    """Show on stderr that something is under way, if it takes long; give a function that is told how much is done, and of how much.
+
+    A terminal shows a bar, which pulses as long as nothing was told; elsewhere a line is written now and then.
+    """
+    reached = _Reached(time.monotonic())
+    over = threading.Event()
+    showing = threading.Thread(target=_show, args=(what, reached, over), name="trellis-progress", daemon=True)
+    showing.start()
+    try:
+        yield reached.tell
+    finally:
+        over.set()
+        showing.join()
+
+
+@dataclass(slots=True)
+class _Reached:
+    """How far it is: `done` of `total`, of which None is known at first."""
+
+    since: float
+    far: tuple[int, int] | None = None
+
+    def tell(self, done: int, total: int) -> None:
+        self.far = (done, total)
+
+    def __str__(self) -> str:
+        return "" if self.far is None else f"{self.far[0]:,} of {self.far[1]:,}"
+
+
+def _show(what: str, reached: _Reached, over: threading.Event) -> None:
+    if over.wait(_PATIENCE):
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    if ERR.is_terminal:
+        _draw(what, reached, over)
+        return
+    while True:
+        sys.stderr.write(f"{what}: {reached if reached.far else f'{time.monotonic() - reached.since:.0f} s so far'}\n")
+        sys.stderr.flush()
+        if over.wait(_PAUSE):
+            return
+
+
+def _draw(what: str, reached: _Reached, over: threading.Event) -> None:
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"), TimeElapsedColumn())
     with Progress(*columns, console=ERR, transient=True) as progress:
-        task = progress.add_task(what, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
-
-
-def _plainly(what: str) -> Callable[[int, int], None]:
-    due = time.monotonic() + _PATIENCE
-
-    def tell(done: int, total: int) -> None:
-        nonlocal due
-        if time.monotonic() >= due:
-            due = time.monotonic() + _PAUSE
-            sys.stderr.write(f"{what}: {done:,} of {total:,}\n")
-            sys.stderr.flush()
-
-    return tell
+        task = progress.add_task(escape(what), total=None, told="")
+        progress.tasks[0].start_time = reached.since
+        while not over.wait(_FRAME):
+            done, total = reached.far or (0, None)
+            progress.update(task, completed=done, total=total, told=str(reached))

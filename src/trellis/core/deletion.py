@@ -1,10 +1,11 @@
 """The operation that deletes a node: alone, with everything below it, or with its children moved elsewhere."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from trellis.core.kind import NodeKind
-from trellis.core.operation import Act, Outcome
+from trellis.core.operation import Act, Outcome, Tally
 from trellis.core.target import found, seen
 from trellis.core.values import ChildrenFate, Field
 from trellis.core.version import expect
@@ -62,12 +63,10 @@ def delete(kind: NodeKind, act: Act) -> Outcome:
     target = None if fate in {None, -1} else _target(kind, act, node, fate, below)
     gone, moved = ([], direct) if target is not None else (below, [])
     snapshots.keep(act.tx, kind.name, node, "deleted", snapshots.beside(act.tx, kind.name, node))
-    if gone:
-        snapshots.keep_below(act.tx, kind.name, node.id)
     if target is not None and direct:
         snapshots.keep_children(act.tx, kind.name, node.id, target.id)
         families.adopt(act.tx, kind.name, node.id, target.id, act.now)
-    nodes.delete_subtree(act.tx, kind.name, node)
+    _delete(kind, act, node, gone)
     scrubbed = _scrub(act, node.id) if kind.audience else []
     touched = _touched(kind, gone, "deleted") + _touched(kind, moved, "moved")
     return Outcome(
@@ -82,6 +81,19 @@ def delete(kind: NodeKind, act: Act) -> Outcome:
             "changed": {"count": len(scrubbed), "nodes": [{"resource": name, "id": i} for name, i in scrubbed[:_SHOWN]]},
         },
     )
+
+
+def _delete(kind: NodeKind, act: Act, node: Node, below: list[int]) -> None:
+    """Delete a node with those below it, and keep their rows; tell how many are gone."""
+    tally = Tally(act.call, 1 + len(below))
+
+    def going(ids: Sequence[int]) -> None:
+        if others := [i for i in ids if i != node.id]:  # which is kept already, with its neighbours
+            snapshots.keep_these(act.tx, kind.name, others)
+        if below:  # one row alone is no news, and of a group the permissions are counted
+            tally.done(len(ids))
+
+    nodes.delete_subtree(act.tx, kind.name, node, below, going)
 
 
 def _touched(kind: NodeKind, ids: list[int], how: str) -> list[dict[str, Any]]:
@@ -126,7 +138,10 @@ def _scrub(act: Act, group: int) -> list[tuple[str, int]]:
     """Take a group out of every node's permissions and group fields; give the nodes that named it."""
     kinds = {kind.name: kind for kind in act.world.kinds}
     scrubbed: list[tuple[str, int]] = []
-    for name, node in nodes.mentioning(act.tx, group):
+    mentioning = nodes.mentioning(act.tx, group)
+    tally = Tally(act.call, len(mentioning))
+    for name, node in mentioning:
+        tally.done()
         own = {f.name for f in kinds[name].group_fields} if name in kinds else set()
         permissions = {option: without(who, group) for option, who in node.permissions.items()}
         fields = {f: without(value, group) if f in own else value for f, value in node.fields.items()}

@@ -68,6 +68,20 @@ class World:
     outgoing: Outgoing = Outgoing()
 
 
+class Tally:
+    """How far a long operation is: `done` counts what is done of `total`, and tells the call."""
+
+    def __init__(self, call: Call, total: int) -> None:
+        self._call = call
+        self._done = 0
+        self._total = total
+
+    def done(self, more: int = 1) -> None:
+        """Count what has just been done."""
+        self._done += more
+        self._call.progress(self._done, self._total)
+
+
 @dataclass(slots=True)
 class Act:
     """A call under way: inside its transaction, with what it gave already judged."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 from trellis.core import tree
 from trellis.core.deletion import without
 from trellis.core.kind import NodeKind
-from trellis.core.operation import Act, Outcome
+from trellis.core.operation import Act, Outcome, Tally
 from trellis.core.placement import Placement, settle
 from trellis.core.target import seen
 from trellis.core.values import EVERYONE
@@ -24,19 +24,20 @@ Left = dict[str, Any]
 
 
 def bring_back(kind: NodeKind, act: Act, event: Event, kept: Sequence[Snapshot]) -> Outcome:
-    """Bring back what a delete took away. Refuses if its parent cannot take it back and no other is given."""
+    """Bring back what a delete took away. Refuses if its parent cannot take it back and no other is given.
+
+    `kept` are the rows that the event found, without those below its record.
+    """
     expect(act.call.expected, {})  # there is no record yet that could be the one that was read
-    gone = [snapshot for snapshot in kept if snapshot.how == "deleted"]
-    root = next(snapshot for snapshot in gone if snapshot.node.id == event.resource_id)
-    groups = groups_there(act)
+    root = next(snapshot for snapshot in kept if snapshot.how == "deleted")
+    below = [one["id"] for one in event.touched if one["how"] == "deleted"]
+    tally = Tally(act.call, len(kept) + len(below))
     place = place_of(kind, act, root, None)
     node = replace(root.node, parent_id=place.parent_id)
-    snapshots.bring_back(act.tx, event.seq, kind.name, node, place.place)
-    lost = [_without_lost_groups(kind, act, snapshot.node, groups) for snapshot in gone]
-    moved, left = _children_back(kind, act, node, [snapshot for snapshot in kept if snapshot.how == "moved"])
-    changed, unchanged = _group_back(act, node.id, [snapshot for snapshot in kept if snapshot.how == "changed"])
+    lost = _rows_back(kind, act, event.seq, node, place, below, tally)
+    moved, left = _children_back(kind, act, node, [snapshot for snapshot in kept if snapshot.how == "moved"], tally)
+    changed, unchanged = _group_back(act, node.id, [snapshot for snapshot in kept if snapshot.how == "changed"], tally)
     after = seen(kind, act, _now(kind, act, node.id))
-    below = [one["id"] for one in event.touched if one["how"] == "deleted"]
     result = answer(
         event,
         after,
@@ -44,7 +45,7 @@ def bring_back(kind: NodeKind, act: Act, event: Event, kept: Sequence[Snapshot])
         moved=moved,
         changed=changed,
         left=left + unchanged,
-        lost=set().union(*lost),
+        lost=lost,
     )
     touched = [{"resource": kind.name, "id": i, "how": "restored"} for i in below]
     touched += [{"resource": kind.name, "id": i, "how": "moved"} for i in moved]
@@ -80,6 +81,22 @@ def answer(
         "left": {"count": len(left), "nodes": list(left[:_SHOWN])},
         "lostGroups": sorted(lost),
     }
+
+
+def _rows_back(
+    kind: NodeKind, act: Act, seq: int, node: Node, place: Placement, below: Sequence[int], tally: Tally
+) -> AbstractSet[int]:
+    """Bring a node and those below it back; give the groups that are gone, and so fell out of their permissions."""
+    groups = groups_there(act)
+    lost: set[int] = set()
+
+    def back(ids: Sequence[int]) -> None:  # read by the slice: all at once, they would hold up readers in this process
+        for snapshot in snapshots.of_these(act.tx, seq, kind.name, ids):
+            lost.update(_without_lost_groups(kind, act, snapshot.node, groups))
+        tally.done(len(ids))
+
+    snapshots.bring_back(act.tx, seq, kind.name, node, place.place, below, back)
+    return lost
 
 
 def _now(kind: NodeKind, act: Act, node: int) -> Node:
@@ -163,12 +180,15 @@ def _without_lost_groups(kind: NodeKind, act: Act, node: Node, groups: AbstractS
 # --- what the delete had done elsewhere ---------------------------------------------------------------------------
 
 
-def _children_back(kind: NodeKind, act: Act, root: Node, children: Sequence[Snapshot]) -> tuple[list[int], list[Left]]:
+def _children_back(
+    kind: NodeKind, act: Act, root: Node, children: Sequence[Snapshot], tally: Tally
+) -> tuple[list[int], list[Left]]:
     """Move the children back that still stand where the delete had moved them, in their old order."""
     back: list[int] = []
     left: list[Left] = []
     above = nodes.lines(act.tx, kind.name, (root.id,)) if children else {}
     for snapshot in children:
+        tally.done()
         child = nodes.find(act.tx, kind.name, snapshot.node.id)
         if child is None:
             why = "It was deleted since."
@@ -186,12 +206,13 @@ def _children_back(kind: NodeKind, act: Act, root: Node, children: Sequence[Snap
     return back, left
 
 
-def _group_back(act: Act, group: int, changed: Sequence[Snapshot]) -> tuple[list[tuple[str, int]], list[Left]]:
+def _group_back(act: Act, group: int, changed: Sequence[Snapshot], tally: Tally) -> tuple[list[tuple[str, int]], list[Left]]:
     """Give a group its permissions again: each that is still as its delete had left it."""
     kinds = {kind.name: kind for kind in act.world.kinds}
     back: list[tuple[str, int]] = []
     left: list[Left] = []
     for then in changed:
+        tally.done()
         now = nodes.find(act.tx, then.kind, then.node.id)
         if now is None:
             left.append({"resource": then.kind, "id": then.node.id, "why": "It was deleted since."})

@@ -137,15 +137,14 @@ def undone(tx: Transaction, seqs: Collection[int]) -> dict[int, int]:
 
 
 def _whole(act: Act, event: Event) -> list[Snapshot]:
-    """Read what an event found; refuse if some of it is purged."""
-    kept = snapshots.of_event(act.tx, event.seq)
-    if len(kept) < 1 + len(event.touched):
+    """Read what an event found, but not what it deleted below its record; refuse if some of it is purged."""
+    if snapshots.counts(act.tx, (event.seq,)).get(event.seq, 0) < 1 + len(event.touched):
         raise Refused(
             "NO_LONGER_KEPT",
             f"What there was before event {event.seq} is no longer kept: "
             f"changes can be undone for {act.world.keep_snapshots} days.",
         )
-    return kept
+    return snapshots.without_below(act.tx, event.seq, event.resource_id or 0)
 
 
 # --- what it answers ----------------------------------------------------------------------------------------------

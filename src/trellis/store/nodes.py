@@ -1,14 +1,14 @@
 """The rows of nodes: reading one, a line of ancestors; inserting, changing and deleting."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store import gaps
-from trellis.store.clauses import Among, Mentions
+from trellis.store.clauses import Among, AmongOf, Mentions
 from trellis.store.families import Family, spot_of
 from trellis.store.shelf_rows import forget
 from trellis.store.siblings import PLACE, ZERO
@@ -137,7 +137,7 @@ def _below() -> sa.CTE:
 
 BELOW = _below()
 _SUBTREE = Statement(sa.select(BELOW.c.id).where(BELOW.c.depth > 0).order_by(BELOW.c.depth, BELOW.c.id))
-_DELETE_SUBTREE = Statement(sa.delete(nodes).where(_KIND, _c.id.in_(sa.select(BELOW.c.id))).returning(_c.id))
+_DELETE = Statement(sa.delete(nodes).where(_KIND, AmongOf(_c.id, "ids")))
 _SHELVED = Statement(
     sa.select(shelves.c.parent_id).where(
         shelves.c.kind == bindparam("kind"), shelves.c.above == ZERO, shelves.c.parent_id.in_(sa.select(BELOW.c.id))
@@ -150,12 +150,34 @@ def descendants(tx: Transaction, kind: str, root: int) -> list[int]:
     return [row[0] for row in tx.rows(_SUBTREE, kind=kind, root=root)]
 
 
-def delete_subtree(tx: Transaction, kind: str, node: Node) -> int:
-    """Delete a node with all below it, and let its siblings close up; give the number of those that are gone."""
+SLICE: Final = 2000  # rows that one statement deletes or brings back: so many are quick, and then it can be told
+
+
+def slices(ids: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Cut ids into slices, in their order."""
+    return (ids[first : first + SLICE] for first in range(0, len(ids), SLICE))
+
+
+def delete_subtree(
+    tx: Transaction,
+    kind: str,
+    node: Node,
+    below: Sequence[int] | None = None,
+    going: Callable[[Sequence[int]], None] = lambda _ids: None,
+) -> int:
+    """Delete a node with all below it, and let its siblings close up; give the number of those that are gone.
+
+    `below` are its `descendants`, where they are known already. The farthest go first, in slices; `going` is told of each
+    slice before its rows are gone.
+    """
     spot = spot_of(tx, kind, node.id)
-    if shelved := [row[0] for row in tx.rows(_SHELVED, kind=kind, root=node.id)]:
+    shelved = [row[0] for row in tx.rows(_SHELVED, kind=kind, root=node.id)]
+    gone = [node.id, *(descendants(tx, kind, node.id) if below is None else below)]
+    for ids in slices(gone[::-1]):
+        going(ids)
+        tx.change(_DELETE, kind=kind, ids=tx.ids(ids))
+    if shelved:
         forget(tx, kind, shelved)
-    gone = [row[0] for row in tx.rows(_DELETE_SUBTREE, kind=kind, root=node.id)]
     Family(tx, kind, node.parent_id).leave(spot)
     tx.change(COUNT_MORE, name=kind, more=-len(gone))
     gaps.open_up(tx, kind, gone)

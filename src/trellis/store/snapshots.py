@@ -1,6 +1,6 @@
 """Rows as they were before an event deleted or changed them. They hold digests of passwords: no door shows them."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -8,8 +8,9 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store import gaps, shelving
+from trellis.store.clauses import Among, AmongOf
 from trellis.store.families import Family
-from trellis.store.nodes import BELOW, COUNT_MORE, Node
+from trellis.store.nodes import COUNT_MORE, Node, slices
 from trellis.store.siblings import PLACE, ZERO, between
 from trellis.store.tables import JSON, NUMBER, PLAIN, counters, events, nodes, snapshots
 from trellis.store.transaction import Row, Statement, Transaction
@@ -49,7 +50,7 @@ _PLACE = (bindparam("from_parent", type_=NUMBER), bindparam("from_position", typ
 _KEPT = sa.exists().where(_s.seq == bindparam("seq"), _s.kind == bindparam("kind"), _s.id == bindparam("node"))
 _KEEP = _keeping(sa.select(*_head(), *_PLACE, *_CONTENT, _BESIDE).where(_KIND, _c.id == bindparam("node"), ~_KEPT))
 _AS_IT_STANDS = sa.select(*_head(), _c.parent_id, PLACE, *_CONTENT, _BESIDE)
-_KEEP_BELOW = _keeping(_AS_IT_STANDS.where(_KIND, _c.id.in_(sa.select(BELOW.c.id).where(BELOW.c.depth > 0))))
+_KEEP_THESE = _keeping(_AS_IT_STANDS.where(_KIND, AmongOf(_c.id, "ids")))
 _KEEP_CHILDREN = _keeping(_AS_IT_STANDS.where(_KIND, _c.parent_id == bindparam("parent")))
 
 
@@ -70,9 +71,9 @@ def keep(tx: Transaction, kind: str, node: Node, how: How, beside: Mapping[str, 
     )
 
 
-def keep_below(tx: Transaction, kind: str, root: int) -> None:
-    """Keep every row below a node that is about to be deleted with all of them."""
-    tx.change(_KEEP_BELOW, seq=_coming(tx), kind=kind, root=root, how="deleted", beside=None)
+def keep_these(tx: Transaction, kind: str, ids: Sequence[int]) -> None:
+    """Keep some rows, none of which is kept yet, that are about to be deleted."""
+    tx.change(_KEEP_THESE, seq=_coming(tx), kind=kind, ids=tx.ids(ids), how="deleted", beside=None)
 
 
 def keep_children(tx: Transaction, kind: str, parent: int, to: int) -> None:
@@ -105,7 +106,12 @@ _COLUMNS = (
     *(_s.seq, _s.kind, _s.how, _s.beside),
     *(_s.id, _s.parent_id, _s.position, _s.name, _s.fields, _s.permissions, _s.created_at, _s.updated_at),
 )
-_OF_EVENT = Statement(sa.select(*_COLUMNS).where(_s.seq == bindparam("seq")).order_by(_s.position, _s.kind, _s.id))
+_IN_ORDER = (_s.position, _s.kind, _s.id)
+_OF_EVENT = Statement(sa.select(*_COLUMNS).where(_s.seq == bindparam("seq")).order_by(*_IN_ORDER))
+_AND_NOT_BELOW = sa.or_(_s.how != "deleted", _s.id == bindparam("root"))
+_ABOVE_ALL = Statement(sa.select(*_COLUMNS).where(_s.seq == bindparam("seq"), _AND_NOT_BELOW).order_by(*_IN_ORDER))
+_THESE = (_s.seq == bindparam("seq"), _s.kind == bindparam("kind"), Among(_s.id, "ids"))
+_OF_THESE = Statement(sa.select(*_COLUMNS).where(*_THESE))
 _OF_RECORD = sa.select(*_COLUMNS).where(_s.kind == bindparam("kind"), _s.id == bindparam("node"), _s.seq > bindparam("behind"))
 _FOLLOWING = Statement(_OF_RECORD.order_by(_s.seq).limit(1))
 _LATEST = Statement(_OF_RECORD.order_by(_s.seq.desc()).limit(1))
@@ -114,6 +120,16 @@ _LATEST = Statement(_OF_RECORD.order_by(_s.seq.desc()).limit(1))
 def of_event(tx: Transaction, seq: int) -> list[Snapshot]:
     """Read every row that an event deleted or changed, by their places."""
     return [_snapshot(row, tx) for row in tx.rows(_OF_EVENT, seq=seq)]
+
+
+def without_below(tx: Transaction, seq: int, root: int) -> list[Snapshot]:
+    """Read the rows that an event deleted or changed, by their places, but not those deleted with the record `root`."""
+    return [_snapshot(row, tx) for row in tx.rows(_ABOVE_ALL, seq=seq, root=root)]
+
+
+def of_these(tx: Transaction, seq: int, kind: str, ids: Sequence[int]) -> list[Snapshot]:
+    """Read some of the rows that an event deleted or changed."""
+    return [_snapshot(row, tx) for row in tx.rows(_OF_THESE, seq=seq, kind=kind, ids=tx.ids(ids))]
 
 
 def counts(tx: Transaction, seqs: Collection[int]) -> dict[int, int]:
@@ -165,28 +181,39 @@ def _bringing_back() -> tuple[Statement, Statement]:
     }
     deleted = (_s.seq == bindparam("seq"), _s.kind == bindparam("kind"), _s.how == "deleted")
     columns = [column.name for column in nodes.columns]
-    rows = sa.select(*(stood[name] if name in stood else _s[name] for name in columns)).where(*deleted)
+    rows = sa.select(*(stood[name] if name in stood else _s[name] for name in columns)).where(*deleted, Among(_s.id, "ids"))
     below = sa.select(_s.parent_id, sa.func.count()).where(*deleted, ~is_root).group_by(_s.parent_id)
     many = below.having(sa.func.count() > bindparam("few"))
-    return Statement(sa.insert(nodes).from_select(columns, rows).returning(_c.id)), Statement(many)
+    return Statement(sa.insert(nodes).from_select(columns, rows)), Statement(many)
 
 
 _BRING_BACK, _MANY = _bringing_back()
 
 
-def bring_back(tx: Transaction, seq: int, kind: str, root: Node, wanted: int | None) -> int:  # from here to there
-    """Put the rows that an event deleted back as they were, byte for byte; give their number.
+def bring_back(
+    tx: Transaction,
+    seq: int,
+    kind: str,
+    root: Node,
+    wanted: int | None,
+    below: Sequence[int] = (),
+    back: Callable[[Sequence[int]], None] = lambda _ids: None,
+) -> None:
+    """Put the rows that an event deleted back as they were, byte for byte, in slices; `back` is told of each.
 
-    `root` says under which parent, and `wanted` in which place there; None is behind the last one.
+    `root` says under which parent, and `wanted` in which place there; None is behind the last one. `below` are all others that
+    were deleted with it, parents before their children.
     """
     spot, _ = Family(tx, kind, root.parent_id).enter(wanted)
     given = {"seq": seq, "kind": kind, "root": root.id}
-    back = [row[0] for row in tx.rows(_BRING_BACK, **given, to=root.parent_id, shelf=spot.shelf, at=spot.at)]
+    coming = [root.id, *below]
+    for ids in slices(coming):
+        tx.change(_BRING_BACK, **given, to=root.parent_id, shelf=spot.shelf, at=spot.at, ids=tx.ids(ids))
+        back(ids)
     for parent, children in tx.rows(_MANY, **given, few=shelving.CAPACITY):
         Family(tx, kind, parent).deal_out(children)
-    tx.change(COUNT_MORE, name=kind, more=len(back))
-    gaps.close_up(tx, kind, back)
-    return len(back)
+    tx.change(COUNT_MORE, name=kind, more=len(coming))
+    gaps.close_up(tx, kind, coming)
 
 
 # --- how long -----------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """A transaction, and the statements that run in it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,7 +53,7 @@ class Transaction:
         """Give SQLite's data version, which changes with every commit of any other connection; None on PostgreSQL."""
         return self.raw.execute("PRAGMA data_version").fetchone()[0] if self.sqlite else None
 
-    def ids(self, ids: tuple[int, ...] | list[int]) -> Any:
+    def ids(self, ids: Sequence[int]) -> Any:
         """Write a list of ids as the parameter of `Among`."""
         return orjson.dumps(ids).decode() if self.sqlite else list(ids)
 

@@ -2,6 +2,7 @@
 import { dialogs } from "./dialogs.js";
 import { fields } from "./fields.js";
 import { times } from "./times.js";
+import { working } from "./working.js";
 
 times(document);
 fields(document);
@@ -14,12 +15,4 @@ for (const form of document.querySelectorAll("form[data-asks]")) {
   });
 }
 
-// A second press sends nothing twice; coming back by the back button makes the buttons work again.
-document.addEventListener("submit", (event) => {
-  if (event.defaultPrevented || event.target.method !== "post") return;
-  const buttons = event.target.querySelectorAll("button");
-  setTimeout(() => buttons.forEach((button) => (button.disabled = true)));
-});
-addEventListener("pageshow", (event) => {
-  if (event.persisted) document.querySelectorAll("button:disabled").forEach((button) => (button.disabled = false));
-});
+working(document); // last: it holds no form that was called off

@@ -1,0 +1,87 @@
+"""What a form shows in a real Chromium while the answer takes long."""
+
+import time
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+
+from tests.admin.browser import opened, sign_in, violations
+from tests.admin.conftest import LOGIN, PASSWORD, Doing
+from tests.cast import Cast, Run
+from tests.service import Service
+
+pytestmark = [pytest.mark.browser, pytest.mark.parametrize("engine", ["sqlite"], indirect=True)]
+
+# Keeps what is shown while the page is being left: Playwright does not look at it then.
+_RECORD: Final = """
+new MutationObserver(() => {
+  const shown = document.querySelector(".working");
+  const buttons = document.querySelectorAll("form.card button:enabled").length;
+  if (shown) sessionStorage.said = `${shown.textContent} Buttons: ${buttons}.`;
+}).observe(document.body, { childList: true, subtree: true });
+"""
+
+
+@pytest.fixture
+def page(chrome: Browser, mira: int, cast: Cast, service: Service) -> Iterator[Page]:
+    """Mira in front of the panel."""
+    context = opened(chrome, service.address)
+    page = context.new_page()
+    sign_in(page, LOGIN, PASSWORD)
+    yield page
+    context.close()
+
+
+def _stay(page: Page) -> None:
+    """Let the forms of the page go nowhere, as if no answer came."""
+    page.evaluate("addEventListener('submit', (event) => event.preventDefault())")
+
+
+def test_a_slow_delete_says_that_it_is_under_way(page: Page, cast: Cast, run: Run) -> None:
+    page.goto(f"/admin/forums/{cast.news}/delete")
+    page.evaluate(_RECORD)
+    sent: list[str] = []
+
+    def hold_up(route: Route) -> None:
+        sent.append(route.request.method)
+        time.sleep(1.5)
+        route.continue_()
+
+    page.route("**/delete", hold_up)
+    page.get_by_role("radio", name="Delete them too").check()
+    page.get_by_role("button", name="Delete News").dblclick()
+    expect(page.locator(".flash")).to_contain_text("News and 3 below it are deleted.")
+    expect(page.locator(".working")).to_have_count(0)
+    said = page.evaluate("sessionStorage.said")
+    assert said == "Deleting 4 forums… Everybody can go on reading meanwhile. Buttons: 0."
+    assert sent == ["POST"]
+    assert run("forums.list", parentId="root")["totalResults"] == 3
+
+
+def test_it_says_so_in_a_live_region_with_a_bar(page: Page, cast: Cast, do: Doing) -> None:
+    seq = do("forums.delete", cast.news, deleteChildrenOrMove=-1)
+    page.goto(f"/admin/events/{seq}/undo")
+    _stay(page)
+    button = page.get_by_role("button", name="Undo: bring back 4 forums")
+    button.click()
+    working = page.locator(".working")
+    expect(button).to_be_disabled()
+    assert working.count() == 0  # a quick answer shows nothing of it
+    expect(working).to_have_text("Bringing back 4 forums… Everybody can go on reading meanwhile.")
+    expect(working).to_have_attribute("role", "status")
+    expect(working.get_by_role("progressbar")).to_be_visible()
+    assert violations(page) == []
+
+
+def test_coming_back_by_the_back_button_lets_the_buttons_go(page: Page, cast: Cast) -> None:
+    page.goto(f"/admin/forums/{cast.help}/move")
+    _stay(page)
+    button = page.locator("form[data-move] .button.primary")
+    button.click()
+    expect(page.locator(".working")).to_contain_text("Moving Help…")
+    expect(button).to_be_disabled()
+    page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))")
+    expect(button).to_be_enabled()
+    expect(page.locator(".working")).to_have_count(0)

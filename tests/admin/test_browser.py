@@ -58,6 +58,7 @@ def test_first_run_account_and_sign_in(chrome: Browser, service: Service, script
     assert [text for text in said if "Failed to load resource" not in text] == []
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_axe_finds_nothing(chrome: Browser, service: Service) -> None:
     first = opened(chrome, service.address)
     page = first.new_page()

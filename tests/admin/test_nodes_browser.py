@@ -203,6 +203,7 @@ def test_a_forum_is_made_changed_moved_and_deleted(
     context.close()
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 @pytest.mark.timeout(300)
 def test_axe_finds_nothing(chrome: Browser, mira: int, cast: Cast, service: Service, run: Run) -> None:
     first = opened(chrome, service.address)

@@ -119,8 +119,9 @@ def _no_settings_of_the_developer() -> Iterator[None]:
 
 
 def settings_for(database_url: str) -> Settings:
-    """Give settings that come from nowhere but here."""
+    """Give settings that come from nowhere but here. TRELLIS_TEST_CACHE=0 runs the tests without answers in memory."""
     given = {
+        "ANSWER_CACHE": os.environ.get("TRELLIS_TEST_CACHE", "33554432"),
         "DATABASE_URL": database_url,
         "COMMUNITY_NAME": "The Lantern",
         "COMMUNITY_URL": COMMUNITY_URL,

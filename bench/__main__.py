@@ -30,7 +30,7 @@ _GROWTHS: Final = {
         seconds=0.5,
         most={
             "sqlite": {"realistic": 1_000_000, "wide": 1_000_000, "flat": 1_000_000, "deep": 1_000_000},
-            "postgresql": {"realistic": 1_000_000, "wide": 100_000, "flat": 100_000, "deep": 100_000},
+            "postgresql": {"realistic": 100_000},
         },
     ),
 }

@@ -47,7 +47,7 @@ def draw(figures: Mapping[str, Any], folder: Path) -> list[dict[str, str]]:
 
 def _rates(over_http: Mapping[str, Any], file: Path) -> dict[str, str]:
     """Draw what share of the limit trellis reaches, and the peer."""
-    title = "Requests per second, as a share of the limit in the same run"
+    title = "Share of the limit in the same run"
     cases = [case for case in CASES if case.name in over_http and case.limit in over_http[case.name]]
     figure = Figure(figsize=(8.6, 0.6 + 0.52 * len(cases)), layout="constrained")
     axes = figure.subplots()
@@ -60,7 +60,7 @@ def _rates(over_http: Mapping[str, Any], file: Path) -> dict[str, str]:
     axes.axvline(1, color=_INK, linewidth=1, linestyle=":")
     axes.set_yticks(range(len(cases)), [case.title for case in cases])
     axes.invert_yaxis()
-    axes.set_xlabel(title + " (1 = bare hello, or bare durable commits for writes)")
+    axes.set_xlabel(title + " (1: bare hello, or bare commits)")
     figure.legend(frameon=False, ncols=2, loc="outside upper right", labelcolor=_INK)
     _save(figure, file)
     return {"file": file.name, "title": title}

@@ -12,7 +12,6 @@ from trellis.core.values import Field, Moment, shown
 from trellis.errors import Fault, refuse_faults
 
 TICK: Final = "_tick"
-ONCE: Final = "_once"
 VERSION: Final = "_version"
 _KEEP: Final = "keep"
 _DATE: Final = "date"

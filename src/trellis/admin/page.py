@@ -27,6 +27,7 @@ StaleForm, so that it shows its form again with what was typed, as after any oth
 
 import base64
 import binascii
+import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -51,6 +52,7 @@ T = TypeVar("T")
 PREFIX: Final = "/admin"
 SIGN_IN: Final = "/sign-in"
 CONFIRM: Final = "/confirm-password"
+_ONCE: Final = "_once"  # the name of the token in forms that shall not be taken twice
 CSRF: Final = "csrf"  # the name of the token in forms; scripts send it as X-CSRF-Token
 _CARRIED_MOST: Final = 262_144  # characters of a form that are carried through signing in
 
@@ -205,14 +207,18 @@ class Visit:
         call = Call(operation, self.actor, {**(raw or {}), "dryRun": True}, target, request_id=self.request_id)
         return (await self.house.perform(call)).value
 
-    async def perform_once(self, token: str, operation: str, raw: Mapping[str, Any], target: int | None = None) -> Answer:
-        """Run a write that a form shall not cause twice. `token` was made for the form and came with it.
+    def once(self, *, again: bool = False) -> str:
+        """Give the token of a form that shall not be taken twice: the one it came with, or a new one, as for one shown `again`."""
+        return ("" if again else self.form.get(_ONCE, "")) or secrets.token_urlsafe(16)
+
+    async def perform_once(self, operation: str, raw: Mapping[str, Any], target: int | None = None) -> Answer:
+        """Run a write that a form shall not cause twice. It came with the token that `once` had made for it.
 
         The same form sent again gets the first answer, `replayed` and without secrets. Raises Refused like `perform`, and
         IDEMPOTENCY_KEY_REUSED for a form that has been sent before with other values.
         """
         self.demand_fresh()
-        once, fingerprint = f"panel/{token[:200]}", self.form.digest(self.path)
+        once, fingerprint = f"panel/{self.form.get(_ONCE, '')[:200]}", self.form.digest(self.path)
         call = Call(operation, self.actor, raw, target, request_id=self.request_id, token=once, fingerprint=fingerprint)
         return await self.house.perform(call)
 

@@ -1,6 +1,5 @@
 """One API key: what it does and may do, changing it, rotating it, taking grants away, revoking it."""
 
-import secrets
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
@@ -10,7 +9,7 @@ from starlette.responses import Response
 from trellis.admin.chart import chart
 from trellis.admin.forms import Form
 from trellis.admin.grants import COLUMNS, Grid
-from trellis.admin.key_form import ONCE, VERSION, KeyForm, tick
+from trellis.admin.key_form import VERSION, KeyForm, tick
 from trellis.admin.page import Page, Submitted, Visit
 from trellis.admin.pages.keys import shown_once
 from trellis.core.hello import HELLO
@@ -197,7 +196,7 @@ async def _rotation(visit: Visit, status: int, form: Form) -> Response:
         title=f"Rotate {key['name']}",
         key=key,
         form=form,
-        once=visit.form.get(ONCE, "") or secrets.token_urlsafe(16),
+        once=visit.once(),
     )
 
 
@@ -206,7 +205,7 @@ async def rotate(visit: Visit) -> Response:
     visit.require_recent_password()
     form = _overlap(visit.form)
     try:
-        rotated = await visit.perform_once(visit.form.get(ONCE, ""), "keys.rotate", form.raw(), visit.number("id"))
+        rotated = await visit.perform_once("keys.rotate", form.raw(), visit.number("id"))
     except Refused as refused:
         return await _rotation(visit, 400, form.at_fault(refused))
     return shown_once(visit, rotated.value, "rotated")

@@ -1,13 +1,12 @@
 """API keys: the list, and making one."""
 
-import secrets
 from typing import Any, Final
 
 from starlette.responses import Response
 
 from trellis.admin.forms import Form
 from trellis.admin.grants import COLUMNS, Grid
-from trellis.admin.key_form import ONCE, KeyForm, tick
+from trellis.admin.key_form import KeyForm, tick
 from trellis.admin.page import Page, Submitted, Visit
 from trellis.core.key_fields import FILTERS
 from trellis.errors import Refused
@@ -59,7 +58,7 @@ async def create(visit: Visit) -> Response:
     if tick(visit.form) is not None:
         return _form(visit, 200, form)
     try:
-        made = await visit.perform_once(visit.form.get(ONCE, ""), "keys.create", form.settings())
+        made = await visit.perform_once("keys.create", form.settings())
     except Refused as refused:
         if refused.message == "IDEMPOTENCY_KEY_REUSED":
             form.title = _MADE
@@ -69,7 +68,6 @@ async def create(visit: Visit) -> Response:
 
 
 def _form(visit: Visit, status: int, form: KeyForm, *, again: bool = False) -> Response:
-    once = "" if again else visit.form.get(ONCE, "")
     return visit.page(
         "keys/new.html",
         status=status,
@@ -77,7 +75,7 @@ def _form(visit: Visit, status: int, form: KeyForm, *, again: bool = False) -> R
         form=form,
         grid=form.grid,
         columns=COLUMNS,
-        once=once or secrets.token_urlsafe(16),
+        once=visit.once(again=again),
     )
 
 

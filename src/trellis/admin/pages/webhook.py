@@ -1,6 +1,5 @@
 """One webhook: how it does, changing it, switching it on and off, a new secret, a test, deleting it."""
 
-import secrets
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -8,7 +7,7 @@ from starlette.responses import Response
 
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, Submitted, Visit
-from trellis.admin.pages.webhooks import ONCE, shown_once
+from trellis.admin.pages.webhooks import shown_once
 from trellis.admin.versions import Conflict, whole
 from trellis.admin.webhook_form import WebhookForm, name_of, words_of
 from trellis.core.gate import Answer
@@ -201,7 +200,7 @@ async def _rotation(visit: Visit, status: int, form: Form) -> Response:
         title=f"Rotate the secret of {webhook['name']}",
         webhook=webhook,
         form=form,
-        once=visit.form.get(ONCE, "") or secrets.token_urlsafe(16),
+        once=visit.once(),
     )
 
 
@@ -210,7 +209,7 @@ async def rotate(visit: Visit) -> Response:
     visit.require_recent_password()
     form = _overlap(visit.form)
     try:
-        rotated = await visit.perform_once(visit.form.get(ONCE, ""), "webhooks.rotate", form.raw(), visit.number("id"))
+        rotated = await visit.perform_once("webhooks.rotate", form.raw(), visit.number("id"))
     except Refused as refused:
         return await _rotation(visit, 400, form.at_fault(refused))
     return shown_once(visit, rotated.value, "rotated")

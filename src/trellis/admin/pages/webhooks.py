@@ -1,6 +1,5 @@
 """Webhooks: the list, and making one."""
 
-import secrets
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -13,7 +12,6 @@ from trellis.errors import Refused
 
 _HERE: Final = "/webhooks"
 _SECTION: Final = "webhooks"
-ONCE: Final = "_once"
 _MADE: Final = (
     "This form has made a webhook already, and what stands in it now is something else. Send it again to make another one."
 )
@@ -43,7 +41,7 @@ async def create(visit: Visit) -> Response:
     visit.require_recent_password()
     form = WebhookForm(visit.house.gate.world.kinds, typed=visit.form)
     try:
-        made = await visit.perform_once(visit.form.get(ONCE, ""), "webhooks.create", form.settings())
+        made = await visit.perform_once("webhooks.create", form.settings())
     except Refused as refused:
         if refused.message == "IDEMPOTENCY_KEY_REUSED":
             form.title = _MADE
@@ -53,8 +51,7 @@ async def create(visit: Visit) -> Response:
 
 
 def _form(visit: Visit, status: int, form: WebhookForm, *, again: bool = False) -> Response:
-    once = "" if again else visit.form.get(ONCE, "")
-    return visit.page("webhooks/new.html", status=status, title="Make a webhook", form=form, once=once or secrets.token_urlsafe(16))
+    return visit.page("webhooks/new.html", status=status, title="Make a webhook", form=form, once=visit.once(again=again))
 
 
 def shown_once(visit: Visit, webhook: Mapping[str, Any], how: str) -> Response:

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Act, Outcome, Tally
-from trellis.core.target import found, seen
+from trellis.core.record import written
+from trellis.core.target import found_with_path
 from trellis.core.values import ChildrenFate, Field
 from trellis.core.version import expect
 from trellis.errors import Fault, Refused, refuse_faults
@@ -49,8 +50,8 @@ def delete_refusals(kind: NodeKind) -> tuple[str, ...]:
 
 def delete(kind: NodeKind, act: Act) -> Outcome:
     """Delete a node, and keep what it takes to undo that."""
-    node = found(kind, act, "delete")
-    before = seen(kind, act, node)
+    node, above = found_with_path(kind, act, "delete")
+    before = written(kind, node, above, act.world.community_url)
     expect(act.call.expected, before)
     act.given.demand()
     if node.id in kind.built_in:

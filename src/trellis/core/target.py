@@ -10,15 +10,6 @@ from trellis.store import nodes
 from trellis.store.nodes import Node
 
 
-def found(kind: NodeKind, act: Act, verb: Verb) -> Node:
-    """Read the node that a call is about; refuse an id that names none."""
-    target = act.call.target or 0
-    node = nodes.find(act.tx, kind.name, target)
-    if node is None:
-        raise invalid_id(kind.singular, target, kind.missing_code(verb))
-    return node
-
-
 def found_with_path(kind: NodeKind, act: Act, verb: Verb) -> tuple[Node, str]:
     """Read the node that a call is about, and the names above it; refuse an id that names none."""
     target = act.call.target or 0

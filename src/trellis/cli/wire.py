@@ -11,6 +11,8 @@ from typing import Any, Final, Protocol, cast
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from trellis.rest.recall import ASKED
+
 _TOGETHER: Final = 65_536  # bytes of a body up to which it is put behind its head in one piece
 _ASIDE: Final = frozenset((b"content-length", b"transfer-encoding", b"expect", b"upgrade"))
 
@@ -128,7 +130,7 @@ class TrellisProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         if self._asked is not None and self._plain():
-            self.scope["trellis.asked"] = self._asked  # type: ignore[typeddict-unknown-key]
+            self.scope[ASKED] = self._asked  # type: ignore[typeddict-unknown-key]
         super().on_headers_complete()
 
     def _plain(self) -> bool:

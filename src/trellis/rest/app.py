@@ -33,17 +33,17 @@ from trellis.rest.identify import presented_key
 from trellis.rest.limits import Allowance, Throttle
 from trellis.rest.links import links_of
 from trellis.rest.log import Bookkeeper
-from trellis.rest.recall import Asked, Caller, Known, Recall
+from trellis.rest.recall import ASKED, Asked, Caller, Known, Recall
 from trellis.rest.reference import Reference
 from trellis.rest.replies import bad_method, conditional, options, refusal, written
 from trellis.rest.table import Methods, Table
+from trellis.rest.turn import OncePerTurn
 from trellis.settings import Settings
 from trellis.store.journal import Request
 
 log = logging.getLogger(__name__)
 
 PREFIX: Final = "/api"
-ASKED: Final = "trellis.asked"  # in the scope of a request that can be known again: an `Asked`
 _READ: Final = frozenset(
     b"accept authorization content-length content-type host idempotency-key if-match if-none-match origin transfer-encoding "
     b"x-api-key x-audit-log-reason x-request-id".split()
@@ -66,8 +66,11 @@ class Rest:
         self.answers = Answers(settings.answer_cache // 2)
         self.recall = Recall(settings.answer_cache // 2)
         self.table = Table(routes(gate.catalogue))
-        self._version: int | None = None  # the data version, for the tasks of this turn of the event loop
-        self._arrived: int | None = None  # the same, for the bytes that come in during this turn
+        # The data version, None where nobody knows it. To ask once per turn is exact: the bytes of a request that is handled in
+        # this turn came after every commit that its sender knew of. What the tasks of a turn were told is too old for the bytes
+        # that come in during it: an answer may have left since, and its receiver be back.
+        self._version = OncePerTurn(gate.store.data_version)
+        self._version_on_arrival = OncePerTurn(gate.store.data_version)
         self._arrivals = Arrivals()
         self._ids = request_ids()
 
@@ -118,7 +121,7 @@ class Rest:
             return None
         now, allowance = passed
         exchange = Exchange("GET", path, query, caller.headers, caller.base, caller.address, next(self._ids), now, asked=asked)
-        exchange.version, exchange.bearer, exchange.allowance = self._arrived, caller.bearer, allowance
+        exchange.version, exchange.bearer, exchange.allowance = self._version_on_arrival(), caller.bearer, allowance
         error: str | None = None
         try:
             reply = self._read_in_place(exchange, *self._route(exchange, methods, text))
@@ -224,7 +227,7 @@ class Rest:
     async def _identify(self, exchange: Exchange) -> Bearer:
         presented = presented_key(exchange.headers, exchange.query, in_url=self.settings.key_in_url)
         address, now = exchange.address, exchange.at
-        version = exchange.version = self._data_version()
+        version = exchange.version = self._version()
         try:
             if (bearer := self.keyring.recall(presented, address, now, version)) is not None:
                 return bearer
@@ -238,32 +241,6 @@ class Rest:
 
     def _prove(self, presented: str, now: str) -> Bearer:
         return self.gate.store.look(lambda tx: prove(tx, presented, now))
-
-    def _data_version(self) -> int | None:
-        """Give the data version, asked for once per turn of the event loop; None where nobody knows it.
-
-        That is exact: the bytes of a request that is handled in this turn came after every commit that its sender knew of.
-        """
-        if self._version is None:
-            self._version = self.gate.store.data_version()
-            asyncio.get_running_loop().call_soon(self._forget_version)
-        return self._version
-
-    def _forget_version(self) -> None:
-        self._version = None
-
-    def _version_on_arrival(self) -> int | None:
-        """Give the data version for bytes that come in now, asked for once for all that come in at the same time.
-
-        What the tasks of this turn were told is too old for them: an answer may have left since, and its receiver be back.
-        """
-        if self._arrived is None:
-            self._arrived = self.gate.store.data_version()
-            asyncio.get_running_loop().call_soon(self._forget_arrival)
-        return self._arrived
-
-    def _forget_arrival(self) -> None:
-        self._arrived = None
 
     def _limit(self, bearer: Bearer) -> int:
         """Give how many requests a key may send a minute; 0 is any number."""

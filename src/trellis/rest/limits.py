@@ -35,11 +35,6 @@ class Throttle:
         self._resets: dict[str, float] = {}
 
     @property
-    def in_place(self) -> bool:
-        """Say whether the counting needs no waiting."""
-        return self._memory is not None
-
-    @property
     def quiet(self) -> bool:
         """Say that no address can have been refused yet."""
         return self._memory is not None and not self._bad_seen
@@ -80,7 +75,7 @@ class Throttle:
         return _judged(limit, count, self._resets[name])
 
     def admit_key_here(self, public: str, limit: int) -> Allowance:
-        """Do the same where the counting is `in_place`."""
+        """Do the same where the counting is done in this process."""
         if self._memory is None:
             raise RuntimeError("counted elsewhere")
         return _judged(limit, *self._memory.count(f"key/{public}", WINDOW))

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from trellis.core.keyring import Bearer
 
+ASKED: Final = "trellis.asked"  # in the scope of a request that can be known again: an `Asked`
 _MOST: Final = 1000  # callers
 _OVERHEAD: Final = 800  # bytes that an answer takes beside its body
 _LONGEST: Final = 4096  # bytes of a request's head, above which it is not looked at

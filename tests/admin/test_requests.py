@@ -13,8 +13,8 @@ from trellis.core.actor import Actor
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.core.values import moment
-from trellis.store import journal
-from trellis.store.journal import Request
+from trellis.store import request_log
+from trellis.store.request_log import Request
 
 Log = Callable[..., None]
 
@@ -26,7 +26,7 @@ def log(gate: Gate, clock: Clock) -> Log:
     def write(ago: int = 0, /, **values: Any) -> None:
         at = moment(clock.at - timedelta(seconds=ago))
         one = Request(at, "GET", "/api/forums/forums", "forums.list", 1, "192.0.2.7", 200, 1500, f"r{ago}", None)._replace(**values)
-        gate.store.write(lambda tx: journal.log_requests(tx, [one])).result(30)
+        gate.store.write(lambda tx: request_log.log_requests(tx, [one])).result(30)
 
     return write
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from trellis.settings import Settings
-from trellis.store import journal, requests
+from trellis.store import request_log, requests
 from trellis.store.engine import Store
-from trellis.store.journal import Request
+from trellis.store.request_log import Request
 
 Write = Callable[[Sequence[Request]], None]
 
@@ -25,7 +25,7 @@ def store(settings: Settings) -> Iterator[Store]:
 
 @pytest.fixture
 def write(store: Store) -> Write:
-    return lambda batch: store.write(lambda tx: journal.log_requests(tx, batch)).result(30)
+    return lambda batch: store.write(lambda tx: request_log.log_requests(tx, batch)).result(30)
 
 
 def request(number: int, **values: Any) -> Request:
@@ -135,7 +135,7 @@ def test_uses_are_counted_by_day_operation_and_status(store: Store, write: Write
 
 def test_uses_outlive_the_requests_until_they_are_purged(store: Store, write: Write) -> None:
     write([request(1)])
-    purge = partial(journal.purge, successes_before="2027", failures_before="2027", answers_before="2027")
+    purge = partial(request_log.purge, successes_before="2027", failures_before="2027")
     store.write(lambda tx: purge(tx, uses_before="2026-01-31T00:00:00.000Z")).result(30)
     with store.reading() as tx:
         assert requests.search(tx, {}, 10).found == []

@@ -18,7 +18,7 @@ from trellis.core.events import event_of
 from trellis.core.operation import DRY_RUN, Access, Act, Call, Catalogue, Operation, Outcome, World
 from trellis.core.values import Given, moment
 from trellis.errors import Refused
-from trellis.store import journal
+from trellis.store import idempotency, journal
 from trellis.store.engine import Store
 from trellis.store.transaction import Transaction, Undo
 
@@ -136,7 +136,7 @@ class Gate:
 
     def _write_once(self, operation: Operation, call: Call, given: Given, tx: Transaction, claim: tuple[int, str]) -> Answer:
         key, token = claim
-        kept = journal.answer_of(tx, key, token)
+        kept = idempotency.answer_of(tx, key, token)
         if kept is not None and kept[2] >= self.ago(_KEPT):
             if kept[0] != call.fingerprint:
                 raise Refused(
@@ -145,7 +145,7 @@ class Gate:
                 )
             return Answer(kept[1], replayed=True)
         answer, value = self._written(operation, call, given, tx)
-        journal.keep_answer(tx, key, token, call.fingerprint, value, self.now())
+        idempotency.keep_answer(tx, key, token, call.fingerprint, value, self.now())
         return answer
 
 

@@ -39,7 +39,7 @@ from trellis.rest.replies import bad_method, conditional, options, refusal, writ
 from trellis.rest.table import Methods, Table
 from trellis.rest.turn import OncePerTurn
 from trellis.settings import Settings
-from trellis.store.journal import Request
+from trellis.store.request_log import Request
 
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from typing import Final
 from trellis.core.gate import Gate
 from trellis.core.keyring import Keyring
 from trellis.settings import Settings
-from trellis.store import changes, journal, keys, search, snapshots
-from trellis.store.journal import Request
+from trellis.store import changes, idempotency, journal, keys, request_log, search, snapshots
+from trellis.store.request_log import Request
 from trellis.store.transaction import Transaction
 
 log = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class Bookkeeper:
             batch = [self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))]
 
             def write(tx: Transaction, batch: list[Request] = batch, uses: list[tuple[int, str]] = uses) -> None:
-                journal.log_requests(tx, batch)
+                request_log.log_requests(tx, batch)
                 keys.touch(tx, uses)
 
             try:
@@ -133,9 +133,10 @@ class Bookkeeper:
             )
         )
         return {
-            "requests and kept answers": lambda tx: journal.purge(
-                tx, successes_before=successes, failures_before=failures, answers_before=answers, uses_before=uses
+            "requests": lambda tx: request_log.purge(
+                tx, successes_before=successes, failures_before=failures, uses_before=uses
             ),
+            "idempotent responses": lambda tx: idempotency.purge(tx, answers),
             "snapshots": lambda tx: snapshots.purge(tx, snapshot),
             "events": lambda tx: journal.purge_events(tx, events),
             "changes": lambda tx: changes.trim(tx, search.done(tx)),

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from trellis.store.clauses import Beside, Holds
-from trellis.store.journal import Request
+from trellis.store.request_log import Request
 from trellis.store.tables import key_uses, requests
 from trellis.store.transaction import Transaction
 

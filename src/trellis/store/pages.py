@@ -15,7 +15,7 @@ from sqlalchemy import bindparam
 from trellis.store import changes, gaps, ordered, search, siblings
 from trellis.store.clauses import Unled
 from trellis.store.filters import SORT, SortBy, where
-from trellis.store.memory import FEW, Anchor, Known
+from trellis.store.result_counts import FEW, Anchor, Known
 from trellis.store.nodes import COLUMNS, Node, node_of
 from trellis.store.tables import counters, nodes
 from trellis.store.transaction import Row, Statement, Transaction

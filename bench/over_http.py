@@ -19,8 +19,8 @@ from bench.seed import PERMISSIONS, fill
 from bench.wrk import Load, Starved, Unusable, judged, wrk
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
+from trellis.core.keys.secret import new_secret
 from trellis.core.operation import Call
-from trellis.core.secret import new_secret
 from trellis.settings import Settings
 from trellis.store.migrate import migrate
 

@@ -10,10 +10,11 @@ import sqlalchemy as sa
 from bench.forest import Forum
 from trellis.core.gate import Gate
 from trellis.kinds.forums import FORUMS
-from trellis.store import check, shelving, tables
-from trellis.store.families import Family
-from trellis.store.nodes import name_key
-from trellis.store.transaction import Transaction
+from trellis.store import check, tables
+from trellis.store.engine.transaction import Transaction
+from trellis.store.nodes.rows import name_key
+from trellis.store.siblings import btree
+from trellis.store.siblings.moves import Family
 
 PERMISSIONS: Final = {"view": "*", "read": "*", "add": [3, 4], "reply": [3, 4], "attachments": [3, 4]}
 _WHEN: Final = "2026-01-15T12:00:00.000Z"
@@ -34,7 +35,7 @@ def fill(gate: Gate, forums: Iterable[Forum], progress: Callable[[int], None]) -
         if not tx.sqlite:
             tx.raw.execute("ANALYZE nodes")  # or the planner takes the table for an empty one
         for parent, children in families.items():
-            if children > shelving.CAPACITY:
+            if children > btree.CAPACITY:
                 Family(tx, FORUMS.name, parent).deal_out(children)
         check.count_anew(tx, FORUMS.name, done, done)
         return done

@@ -8,9 +8,9 @@ import httpx
 
 from trellis.asgi import Roof
 from trellis.errors import REASONS
-from trellis.rest.exchange import Receive, Scope, Send, pairs_of
-from trellis.rest.http import STATUS
+from trellis.http.problems import STATUS
 from trellis.rest.recall import ASKED
+from trellis.rest.request import Receive, Scope, Send, pairs_of
 
 BASE: Final = "http://api.example:8000"
 OWN: Final = "the caller's own key"

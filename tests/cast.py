@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
-from trellis.core.values import moment
+from trellis.core.fields.values import moment
 
 GUESTS, MEMBERS, ADMINISTRATORS = 2, 3, 4
 CONTRACT = 19  # operations of the 4.2 document

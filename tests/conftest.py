@@ -25,8 +25,8 @@ from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.settings import PREFIX, Settings
-from trellis.store import shelving
 from trellis.store.migrate import migrate
+from trellis.store.siblings import btree
 
 Fresh = Callable[[], Settings]
 
@@ -256,7 +256,7 @@ def empty(_databases: Databases) -> Iterator[Settings]:
 @pytest.fixture
 def small_shelves(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shelves for four, so that few siblings stand on many, as high as they go."""
-    monkeypatch.setattr(shelving, "CAPACITY", 4)
+    monkeypatch.setattr(btree, "CAPACITY", 4)
 
 
 # --- the community ------------------------------------------------------------------------------------------------

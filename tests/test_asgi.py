@@ -11,7 +11,7 @@ from tests.doors import api, caller, serve, service
 from tests.service import Service
 from trellis import asgi
 from trellis.asgi import Roof
-from trellis.core.secret import new_secret
+from trellis.core.keys.secret import new_secret
 from trellis.settings import PREFIX, Settings
 
 __all__ = ["api", "caller", "serve", "service"]

@@ -8,9 +8,9 @@ import pytest
 from tests.cast import CONTRACT, MEMBERS, Run
 from tests.conftest import runner, settings_for
 from trellis.compose import compose
+from trellis.core.fields.values import Boolean, Field, Integer
 from trellis.core.gate import Gate
-from trellis.core.kind import NodeKind
-from trellis.core.values import Boolean, Field, Integer
+from trellis.core.nodes.kind import NodeKind
 from trellis.errors import Refused
 from trellis.kinds import KINDS
 from trellis.settings import Settings

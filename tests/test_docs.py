@@ -14,7 +14,7 @@ import pytest
 from tests.cast import CONTRACT, OURS
 from tests.service import Service
 from trellis.compose import catalogue_of
-from trellis.core.kind import VERBS
+from trellis.core.verbs import VERBS
 from trellis.kinds import KINDS
 from trellis.settings import Settings, variable
 

@@ -12,7 +12,7 @@ from trellis.compose import compose
 from trellis.core.gate import Gate
 from trellis.errors import Refused
 from trellis.rest.app import PREFIX, Rest
-from trellis.rest.exchange import Receive, Scope, Send
+from trellis.rest.request import Receive, Scope, Send
 from trellis.settings import Settings
 from trellis.store.migrate import current, newest
 from trellis.webhooks.background import Background

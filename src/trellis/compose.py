@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from trellis import __version__
-from trellis.core import admins, audit, check, deliveries, events, keys, may, nodes, overview, requests, undo, webhooks
-from trellis.core.address import networks
+from trellis.core import admins, check, events, keys, nodes, overview, requests, undo, webhooks
+from trellis.core.catalogue import Catalogue
 from trellis.core.gate import Gate
 from trellis.core.hello import HELLO
-from trellis.core.kind import NodeKind
-from trellis.core.operation import Catalogue, Outgoing, World
+from trellis.core.nodes import NodeKind
+from trellis.core.operation import Outgoing, World
+from trellis.core.webhooks import networks
 from trellis.kinds import KINDS
 from trellis.settings import Settings
 from trellis.store.engine import Store
@@ -22,14 +23,11 @@ def catalogue_of(kinds: Sequence[NodeKind]) -> Catalogue:
             HELLO,
             *(o for kind in kinds for o in (*nodes.operations(kind), undo.operation(kind))),
             *keys.operations(),
-            *may.operations(),
             *admins.operations(),
             *events.operations(),
-            *audit.operations(),
             *requests.operations(),
             undo.fork(kinds),
             *webhooks.operations(),
-            *deliveries.operations(),
             *check.operations(),
             *overview.operations(),
         )

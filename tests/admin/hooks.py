@@ -7,9 +7,9 @@ import sqlalchemy as sa
 
 from tests.admin.conftest import Visitor
 from trellis.core.gate import Gate
-from trellis.store import deliveries
-from trellis.store.deliveries import Attempt, Delivery
 from trellis.store.tables import METADATA, webhooks
+from trellis.store.webhooks import deliveries
+from trellis.store.webhooks.deliveries import Attempt, Delivery
 
 URL: Final = "https://hooks.example/trellis"
 HOSTILE: Final = """<script>alert(1)</script>"'><img src=x onerror=alert(1)>{{7*7}}"""

@@ -8,7 +8,7 @@ from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, Visitor, words
 from tests.cast import Clock, Events, Run
 from trellis.admin.app import STATUS
 from trellis.admin.page import Page
-from trellis.admin.pages import pages_of
+from trellis.admin.sections import pages_of
 from trellis.errors import REASONS
 from trellis.kinds import KINDS
 

@@ -11,11 +11,11 @@ import sqlalchemy as sa
 from tests.admin.conftest import Visitor, words
 from tests.admin.hooks import URL, does, kept, secret_in, sent
 from tests.cast import Clock, Events, Run
+from trellis.core.fields.values import moment
 from trellis.core.gate import Gate
-from trellis.core.values import moment
-from trellis.core.webhook_secret import shown
-from trellis.store import webhooks
+from trellis.core.webhooks.secret import shown
 from trellis.store.tables import deliveries
+from trellis.store.webhooks import endpoints
 
 Ago = Callable[..., str]
 
@@ -119,8 +119,8 @@ def test_pages_lead_to_older_ones_and_keep_the_filters(admin: Visitor, gate: Gat
 
 
 def test_an_impatient_search_says_how_far_it_looked(admin: Visitor, gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trellis.store.deliveries._STRETCH", 5)
-    monkeypatch.setattr("trellis.store.deliveries.search.__defaults__", (None, 0.0))
+    monkeypatch.setattr("trellis.store.webhooks.deliveries._STRETCH", 5)
+    monkeypatch.setattr("trellis.store.webhooks.deliveries.search.__defaults__", (None, 0.0))
     for number in range(12):
         sent(gate, {}, type="forum.moved" if number else "forum.created")
     page = admin.get("/deliveries?type=forum.created")
@@ -177,7 +177,7 @@ def test_a_delivery_shows_request_answer_and_attempts(
 def test_no_page_shows_a_secret_or_a_signature(admin: Visitor, gate: Gate) -> None:
     sent(gate, {})
     with gate.store.reading() as tx:
-        hook = webhooks.find(tx, 1)
+        hook = endpoints.find(tx, 1)
     assert hook is not None
     secret = shown(hook.secret, None)
     for path in ("/webhooks", "/webhooks/1", "/webhooks/1/edit", "/deliveries", "/deliveries/1", "/webhooks/1/redeliver"):

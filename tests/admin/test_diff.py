@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from trellis.admin.diff import Change, changes, compared
+from trellis.admin.events.diff import Change, changes, compared
 from trellis.kinds import KINDS
 
 GROUPS = {2: "Guests", 3: "Members", 4: "Administrators"}

@@ -4,7 +4,7 @@ import pytest
 
 from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, words
 from tests.cast import Clock, Events
-from trellis.admin.first_run import demo_administrator, first_run_link
+from trellis.admin.admins.first_link import demo_administrator, first_run_link
 from trellis.core.gate import Gate
 
 _TYPED = {"name": "Mira Holm", "login": LOGIN, "password": PASSWORD}

@@ -6,10 +6,11 @@ import pytest
 
 from tests.cast import CONTRACT, OURS
 from tests.test_compose import SHELVES
-from trellis.admin.grants import COLUMNS, Grid
+from trellis.admin.keys.grants import COLUMNS, Grid
 from trellis.compose import catalogue_of
-from trellis.core.operation import Access, Catalogue, Operation
-from trellis.core.route import routes
+from trellis.core.catalogue import Catalogue
+from trellis.core.operation import Access, Operation
+from trellis.http.routes import routes
 from trellis.kinds import KINDS
 
 GRID = Grid(catalogue_of(KINDS))

@@ -8,18 +8,18 @@ import pytest
 from tests.admin.conftest import Visitor, words
 from tests.admin.test_keys import _form, _key_in
 from tests.cast import Clock, Events, MakeKey, Run
+from trellis.core.fields.values import moment
 from trellis.core.gate import Gate
-from trellis.core.keyring import Keyring
-from trellis.core.values import moment
+from trellis.core.keys.keyring import Keyring
 from trellis.errors import Refused
-from trellis.store import request_log
-from trellis.store.request_log import Request
+from trellis.store.requests import log
+from trellis.store.requests.log import Request
 
 
 def _asked(gate: Gate, clock: Clock, operation: str, *, status: int = 200, key: int = 1, times: int = 1) -> None:
     """Write requests to the log."""
     one = Request(moment(clock.at), "GET", "/api/x", operation, key, "192.0.2.7", status, 500, "r", None)
-    gate.store.write(lambda tx: request_log.log_requests(tx, [one] * times)).result(30)
+    gate.store.write(lambda tx: log.append(tx, [one] * times)).result(30)
 
 
 def _edit(admin: Visitor, **values: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 from tests.admin.conftest import PASSWORD, MakeVisitor, Visitor, words
 from tests.cast import CONTRACT, OURS, Clock, Events, MakeKey, Run
 from tests.witness import Witness
-from trellis.admin.grants import Grid
+from trellis.admin.keys.grants import Grid
 from trellis.core.gate import Gate
 
 FORM = {"name": "Calendar sync", "expires": "90d", "until": "", "addresses": "", "rateLimit": "", "logRequests": "1"}

@@ -8,7 +8,7 @@ import pytest
 from tests.admin.conftest import LOGIN, MakeVisitor, Visitor, words
 from tests.admin.drawn import form
 from tests.cast import MEMBERS, Cast, Events, Run
-from trellis.core.kind import NodeKind
+from trellis.core.nodes.kind import NodeKind
 from trellis.kinds import KINDS
 
 _VISITED: set[str] = set()

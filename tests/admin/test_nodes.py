@@ -10,9 +10,9 @@ from tests.admin.drawn import form
 from tests.cast import Cast, Events, Run
 from trellis.admin.app import Panel
 from trellis.compose import compose
-from trellis.core.kind import NodeKind
-from trellis.core.operation import Catalogue
-from trellis.core.values import Field, Groups, Moment, Text
+from trellis.core.catalogue import Catalogue
+from trellis.core.fields.values import Field, Groups, Moment, Text
+from trellis.core.nodes.kind import NodeKind
 from trellis.kinds import KINDS
 from trellis.settings import Settings
 

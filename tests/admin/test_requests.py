@@ -10,11 +10,11 @@ import pytest
 from tests.admin.conftest import Visitor, words
 from tests.cast import Clock, Events, Run
 from trellis.core.actor import Actor
+from trellis.core.fields.values import moment
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
-from trellis.core.values import moment
-from trellis.store import request_log
-from trellis.store.request_log import Request
+from trellis.store import requests
+from trellis.store.requests.log import Request
 
 Log = Callable[..., None]
 
@@ -26,7 +26,7 @@ def log(gate: Gate, clock: Clock) -> Log:
     def write(ago: int = 0, /, **values: Any) -> None:
         at = moment(clock.at - timedelta(seconds=ago))
         one = Request(at, "GET", "/api/forums/forums", "forums.list", 1, "192.0.2.7", 200, 1500, f"r{ago}", None)._replace(**values)
-        gate.store.write(lambda tx: request_log.log_requests(tx, [one])).result(30)
+        gate.store.write(lambda tx: requests.append(tx, [one])).result(30)
 
     return write
 
@@ -186,8 +186,8 @@ def test_looking_changes_nothing(admin: Visitor, log: Log, events: Events) -> No
 
 
 def test_an_impatient_search_says_how_far_it_looked(admin: Visitor, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trellis.store.requests._STRETCH", 10)
-    monkeypatch.setattr("trellis.store.requests.PATIENCE", 0.0)
+    monkeypatch.setattr("trellis.store.requests.history._STRETCH", 10)
+    monkeypatch.setattr("trellis.store.requests.history.PATIENCE", 0.0)
     for number in range(40):
         log(number, path="/there" if number == 39 else "/api/x")
     monkeypatch.setattr("trellis.core.requests.requests.search.__defaults__", (None, 0.0))

@@ -4,7 +4,8 @@ from tests.admin.conftest import Doing, Visitor, undo, words
 from tests.admin.drawn import form
 from tests.cast import MEMBERS, Cast, Clock, Events, Run
 from trellis.core.gate import Gate
-from trellis.store import journal, snapshots
+from trellis.store import snapshots
+from trellis.store.events import log
 
 
 def test_what_was_changed_since_is_shown_with_what_can_be_done(
@@ -79,7 +80,7 @@ def test_what_is_no_longer_kept_is_said_to_be_so(admin: Visitor, gate: Gate, cas
     assert "It is too long ago" in words(admin.get(f"/events/{seq}/undo"))
     late = admin.post(f"/events/{seq}/undo", drawn.filled(_do="undo"))
     assert (late.status_code, "changes can be undone for 30 days" in words(late)) == (409, True)
-    gate.store.write(lambda tx: journal.purge_events(tx, clock.text)).result(30)
+    gate.store.write(lambda tx: log.purge(tx, clock.text)).result(30)
     gone = admin.get(f"/events/{seq}/undo")
     assert f"Event {seq} is no longer kept, so it cannot be undone." in words(gone)
 

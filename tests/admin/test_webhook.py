@@ -8,8 +8,8 @@ from tests.admin.conftest import Visitor, words
 from tests.admin.hooks import HOSTILE, URL, does, form_of, kept, secret_in, sent
 from tests.cast import Clock, Events, Run
 from trellis.core.gate import Gate
-from trellis.core.webhook_secret import shown
-from trellis.store import webhooks
+from trellis.core.webhooks.secret import shown
+from trellis.store.webhooks import endpoints
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +19,7 @@ def _hook(run: Run) -> None:
 
 def _now(gate: Gate) -> Any:
     with gate.store.reading() as tx:
-        return webhooks.find(tx, 1)
+        return endpoints.find(tx, 1)
 
 
 def test_it_shows_settings_deliveries_and_what_was_changed(admin: Visitor, gate: Gate, run: Run) -> None:

@@ -8,10 +8,10 @@ from tests.admin.conftest import Visitor, words
 from tests.admin.hooks import HOSTILE, URL, does, form_of, kept, secret_in
 from tests.cast import Clock, Events, Run
 from tests.witness import Witness
-from trellis.admin.webhook_form import rows_of, words_of
-from trellis.core.events import all_types
+from trellis.admin.webhooks.form import rows_of, words_of
+from trellis.core.events.event import all_types
 from trellis.core.gate import Gate
-from trellis.core.webhooks import MOST, known_patterns
+from trellis.core.webhooks.crud import MOST, known_patterns
 from trellis.kinds import KINDS
 
 

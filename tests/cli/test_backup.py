@@ -14,7 +14,7 @@ from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.operation import Call
 from trellis.settings import Settings
-from trellis.store.backup import backup
+from trellis.store.engine.backup import backup
 
 sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 

@@ -14,13 +14,14 @@ from tests.cli.conftest import Trellis, TrellisJson
 from tests.cli.faults import FAULTS, Fault
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
+from trellis.core.fields.values import Boolean, Field
 from trellis.core.gate import Gate
-from trellis.core.kind import NodeKind
+from trellis.core.nodes.kind import NodeKind
 from trellis.core.operation import Call
-from trellis.core.values import Boolean, Field
 from trellis.kinds import KINDS
 from trellis.settings import Settings
-from trellis.store import journal, snapshots
+from trellis.store import snapshots
+from trellis.store.events import log
 
 Plant = Callable[..., None]
 
@@ -100,7 +101,7 @@ def test_the_check_tells_how_far_the_log_and_undo_reach_back(
     clock.move(days=31)
     run("forums.update", cast.help, name="Help")
     gate.store.write(lambda tx: snapshots.purge(tx, gate.ago(timedelta(days=30)))).result(30)
-    gate.store.write(lambda tx: journal.purge_events(tx, gate.ago(timedelta(days=30)), most=10)).result(30)
+    gate.store.write(lambda tx: log.purge(tx, gate.ago(timedelta(days=30)), most=10)).result(30)
 
     result = trellis("check")
 

@@ -4,7 +4,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from trellis.core.address import NotAllowed, judge_address, judge_url, networks
+from trellis.core.webhooks.address import NotAllowed, judge_address, judge_url, networks
 
 CLOSED = [
     "127.0.0.1",

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trellis.core.check import cycles
-from trellis.core.soundness import judge
+from trellis.core.check.report import cycles
+from trellis.core.check.soundness import judge
 from trellis.kinds.forums import FORUMS
 from trellis.store.check import Stored
 

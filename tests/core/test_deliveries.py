@@ -7,8 +7,8 @@ import pytest
 from tests.cast import Clock, Run
 from trellis.core.gate import Gate
 from trellis.errors import Refused
-from trellis.store import deliveries
-from trellis.store.deliveries import Attempt, Delivery
+from trellis.store.webhooks import deliveries
+from trellis.store.webhooks.deliveries import Attempt, Delivery
 
 URL: Final = "https://hooks.example/trellis"
 

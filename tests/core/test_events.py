@@ -6,7 +6,7 @@ import pytest
 
 from tests.cast import Cast, Clock, Events, Run
 from trellis.core.actor import TERMINAL, Actor
-from trellis.core.events import differing
+from trellis.core.events.event import differing
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.errors import Refused

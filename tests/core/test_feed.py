@@ -13,14 +13,15 @@ from tests.cast import Cast, Clock, Events, Run
 from tests.conftest import runner
 from tests.service import environment
 from trellis.compose import compose
-from trellis.core.events import all_types, noun_of, type_of
+from trellis.core.events.event import all_types, noun_of, type_of
 from trellis.core.gate import Gate
 from trellis.errors import Refused
 from trellis.kinds import KINDS
 from trellis.settings import Settings
-from trellis.store import journal, tables
-from trellis.store.engine import Store
-from trellis.store.nodes import next_number
+from trellis.store import tables
+from trellis.store.counters import next_number
+from trellis.store.engine.store import Store
+from trellis.store.events import log
 
 
 def seqs(answer: dict[str, Any]) -> list[int]:
@@ -102,7 +103,7 @@ def test_a_cursor_from_the_future_is_refused_rather_than_waited_for(run: Run, fi
 
 def purge(gate: Gate, days: int, most: int = 5000) -> int:
     before = gate.ago(timedelta(days=days))
-    return int(gate.store.write(lambda tx: journal.purge_events(tx, before, most)).result(30))
+    return int(gate.store.write(lambda tx: log.purge(tx, before, most)).result(30))
 
 
 def test_a_cursor_before_the_oldest_event_is_told_what_it_has_missed(gate: Gate, run: Run, five: None, clock: Clock) -> None:
@@ -176,7 +177,7 @@ def test_all_types_are_one_for_each_thing_that_can_happen_to_a_node() -> None:
 
 def test_the_type_is_worked_out_in_one_place(gate: Gate, run: Run, five: None, events: Events) -> None:
     with gate.store.reading() as tx:
-        kept = journal.event_page(tx, {}, 10, None, newest_first=False)
+        kept = log.page(tx, {}, 10, None, newest_first=False)
     assert [type_of(event) for event in kept] == [event["type"] for event in events()]
 
 

@@ -7,9 +7,9 @@ from tests.conftest import Fresh
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
-from trellis.core.keyring import Bearer, Keyring, prove
+from trellis.core.keys.keyring import Bearer, Keyring, prove
+from trellis.core.keys.secret import new_secret, parse_secret
 from trellis.core.operation import Call
-from trellis.core.secret import new_secret, parse_secret
 from trellis.errors import Refused
 from trellis.store import keys
 

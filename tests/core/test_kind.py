@@ -1,7 +1,8 @@
 """A kind's declaration, and what it makes of it: what its nodes take, answer and refuse."""
 
-from trellis.core.kind import VERBS, Derived, NodeKind
-from trellis.core.values import Boolean, Field, Groups, Html, Integer, Password
+from trellis.core.fields.values import Boolean, Field, Groups, Html, Integer, Password
+from trellis.core.nodes.kind import Derived, NodeKind
+from trellis.core.verbs import VERBS
 
 SHELVES = NodeKind(
     name="shelves",

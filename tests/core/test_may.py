@@ -6,7 +6,7 @@ import pytest
 
 from tests.cast import Clock, MakeKey, Run
 from trellis.core.gate import Gate
-from trellis.core.keyring import Keyring
+from trellis.core.keys.keyring import Keyring
 from trellis.errors import Refused
 
 

@@ -9,7 +9,7 @@ from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.errors import Refused
-from trellis.store import nodes
+from trellis.store.nodes import rows
 
 
 def gone(run: Run, kind: str, target: int) -> bool:
@@ -226,14 +226,14 @@ def test_a_deep_tree_goes_at_once(gate: Gate, run: Run) -> None:
     assert run("categories.get", parent)["path"] == " > ".join(map(str, range(60)))
     run("categories.delete", top, deleteChildrenOrMove=-1)
     with gate.store.reading() as tx:
-        assert nodes.every(tx, "categories") == []
+        assert rows.every(tx, "categories") == []
     assert run("categories.list")["totalResults"] == 0
 
 
 def test_a_delete_and_its_undoing_tell_how_far_they_are(
     gate: Gate, run: Run, cast: Cast, events: Events, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nodes, "SLICE", 2)
+    monkeypatch.setattr(rows, "SLICE", 2)
     told: list[tuple[int, int]] = []
 
     def tell(done: int, total: int) -> None:

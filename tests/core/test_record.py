@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cast import COMMUNITY_URL, Cast, Run
-from trellis.core.record import slug
+from trellis.core.nodes.record import slug
 
 
 @pytest.mark.parametrize(

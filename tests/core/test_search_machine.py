@@ -14,7 +14,8 @@ from tests.conftest import Fresh, runner
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.operation import Call
-from trellis.store import changes, nodes, search
+from trellis.store.lists import changes, search
+from trellis.store.nodes import rows
 
 PIECES = ["News", "new", "STRASSE", "straße", "İst", "e\u0301", "é", "%", "_", "\\", '"', "'", "*", "日本語", "😀", " ", "a"]
 names = st.lists(st.sampled_from(PIECES), min_size=1, max_size=5).map("".join).filter(str.strip)
@@ -37,7 +38,7 @@ class Names(RuleBasedStateMachine):
 
     def every(self, kind: str) -> list[tuple[int, str]]:
         with self.gate.store.reading() as tx:
-            return [(node.id, nodes.name_key(node.name)) for node in nodes.every(tx, kind)]
+            return [(node.id, rows.name_key(node.name)) for node in rows.every(tx, kind)]
 
     def pick(self, number: int) -> int | None:
         ids = [id for id, _ in self.every("forums")]
@@ -81,7 +82,7 @@ class Names(RuleBasedStateMachine):
 
     def compare(self, text: str) -> None:
         for kind in ("forums", "categories"):
-            folded = nodes.name_key(text.strip())
+            folded = rows.name_key(text.strip())
             expected = [id for id, name in self.every(kind) if folded in name]
             found: dict[str, Any] = self.run(f"{kind}.list", search=text.strip(), perPage=1000)
             assert (found["totalResults"], [one["id"] for one in found["results"]]) == (len(expected), expected)

@@ -6,7 +6,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trellis.core.secret import ALPHABET, Secret, new_secret, parse_secret, redacted
+from trellis.core.keys.secret import ALPHABET, Secret, new_secret, parse_secret, redacted
 
 secrets = st.builds(Secret, st.text(ALPHABET, min_size=8, max_size=8), st.text(ALPHABET, min_size=32, max_size=32))
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trellis.core.tree import beside, makes_cycle, path_of
+from trellis.core.nodes.tree import beside, makes_cycle, path_of
 
 
 @given(st.integers(2, 12), st.booleans(), st.data())

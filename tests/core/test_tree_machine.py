@@ -15,7 +15,9 @@ from tests.cast import Run
 from tests.conftest import Fresh, runner
 from trellis.compose import compose
 from trellis.errors import Refused
-from trellis.store import journal, nodes, pages
+from trellis.store.events import log
+from trellis.store.lists import pages
+from trellis.store.nodes import rows
 
 ROOT = None
 picks = st.integers(0, 30)  # which of the nodes there are; some of them point past the end, to no node
@@ -178,9 +180,9 @@ class Forums(RuleBasedStateMachine):
     @invariant()
     def the_database_agrees_with_the_model(self) -> None:
         with self.gate.store.reading() as tx:
-            kept = {node.id: node for node in nodes.every(tx, "forums")}
+            kept = {node.id: node for node in rows.every(tx, "forums")}
             total, _ = pages.page(tx, "forums", pages.Query({}, offset=100))
-            events = journal.event_page(tx, {}, 1, None, newest_first=True)
+            events = log.page(tx, {}, 1, None, newest_first=True)
         assert set(kept) == set(self.model.ids)
         assert total == len(kept)
         for parent, row in self.model.children.items():

@@ -19,7 +19,7 @@ from trellis.core.actor import TERMINAL
 from trellis.core.operation import Call
 from trellis.errors import Refused
 from trellis.kinds import KINDS
-from trellis.store import nodes
+from trellis.store.nodes import rows
 
 Rows = dict[tuple[str, int], dict[str, Any]]
 picks = st.integers(0, 30)
@@ -45,7 +45,7 @@ class Community(RuleBasedStateMachine):
     def rows(self) -> Rows:
         """Every row of every kind, as it is kept."""
         with self.gate.store.reading() as tx:
-            return {(kind.name, node.id): asdict(node) for kind in KINDS for node in nodes.every(tx, kind.name)}
+            return {(kind.name, node.id): asdict(node) for kind in KINDS for node in rows.every(tx, kind.name)}
 
     def pick(self, kind: str, number: int) -> int | None:
         built_in = 4 if kind == "groups" else 0

@@ -8,8 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types of its own
 
-from trellis.core.key_fields import Expiry, Networks
-from trellis.core.values import (
+from trellis.core.fields.values import (
     MAX_ID,
     Anything,
     Boolean,
@@ -32,6 +31,7 @@ from trellis.core.values import (
     Words,
     shown,
 )
+from trellis.core.keys.fields import Expiry, Networks
 
 LINE, PAGE, NAME = Text(10), Text(50, lines=True), Text(255, 1, missing="NO_TITLE")
 THEME, PRIORITY = Integer(1, nullable=True), Integer(1, 9, nullable=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from trellis.core.values import Boolean, Field, Integer, Text, invalid_id, read, required
+from trellis.core.fields.values import Boolean, Field, Integer, Text, invalid_id, read, required
 from trellis.errors import Refused
 
 NAME = Field("name", Text(20, 1, missing="NO_TITLE"), "What it is called.", also=("title",), required=True, missing="NO_TITLE")

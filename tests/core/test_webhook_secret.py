@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from trellis.core.webhook_secret import SecretLost, new_kept, redacted, secret_bytes, shown
+from trellis.core.webhooks.secret import SecretLost, new_kept, redacted, secret_bytes, shown
 
 KEY = "a long and random text"
 

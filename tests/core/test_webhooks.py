@@ -9,10 +9,10 @@ import sqlalchemy as sa
 
 from tests.cast import Clock, Events, Run
 from trellis.core.actor import TERMINAL, Actor
-from trellis.core.events import all_types
+from trellis.core.events.event import all_types
 from trellis.core.gate import Gate
 from trellis.core.operation import Access, Call
-from trellis.core.webhooks import MOST, known_patterns, wants
+from trellis.core.webhooks.crud import MOST, known_patterns, wants
 from trellis.errors import Refused
 from trellis.kinds import KINDS
 from trellis.store.tables import METADATA

@@ -14,9 +14,9 @@ from tests.witness import Event, Witness
 from trellis.cli.app import app
 from trellis.compose import catalogue_of
 from trellis.core.operation import Operation
-from trellis.core.route import Route, routes
+from trellis.http.routes import Route, routes
 from trellis.kinds import KINDS
-from trellis.rest.examples import given_of
+from trellis.rest.docs.examples import given_of
 from trellis.settings import Settings
 
 CATALOGUE: Final = catalogue_of(KINDS)

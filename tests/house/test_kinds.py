@@ -7,8 +7,8 @@ import pytest
 from tests.caller import Caller, faults
 from tests.cast import Run
 from tests.witness import Witness
-from trellis.core.kind import NodeKind
-from trellis.core.values import Field
+from trellis.core.fields.values import Field
+from trellis.core.nodes.kind import NodeKind
 from trellis.kinds import KINDS
 
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

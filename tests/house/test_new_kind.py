@@ -18,7 +18,7 @@ from tests.service import environment
 from tests.witness import Witness
 from trellis.compose import compose
 from trellis.core.gate import Gate
-from trellis.core.kind import VERBS
+from trellis.core.verbs import VERBS
 from trellis.kinds import KINDS
 from trellis.settings import Settings
 

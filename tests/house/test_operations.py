@@ -12,9 +12,9 @@ from tests.house.ways import target_of, ways
 from tests.witness import Witness
 from trellis.compose import catalogue_of
 from trellis.core.operation import Operation
-from trellis.core.route import Route
+from trellis.http.routes import Route
 from trellis.kinds import KINDS
-from trellis.rest.examples import given_of
+from trellis.rest.docs.examples import given_of
 
 CATALOGUE: Final = catalogue_of(KINDS)
 NAMES: Final = frozenset(operation.name for operation in CATALOGUE.grantable)

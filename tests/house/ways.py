@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 from tests.cast import Run
-from trellis.core.operation import Catalogue, Operation
-from trellis.core.route import Route, routes
-from trellis.rest.examples import given_of
+from trellis.core.catalogue import Catalogue
+from trellis.core.operation import Operation
+from trellis.http.routes import Route, routes
+from trellis.rest.docs.examples import given_of
 
 
 def ways(catalogue: Catalogue) -> list[Route]:

@@ -8,12 +8,12 @@ import pytest
 from tests.cast import Cast, Events, Run
 from trellis.core.gate import Gate
 from trellis.errors import Refused
-from trellis.store import nodes
+from trellis.store.nodes import rows
 
 
 def kept(gate: Gate, forum: int) -> dict[str, Any]:
     with gate.store.reading() as tx:
-        node = nodes.find(tx, "forums", forum)
+        node = rows.find(tx, "forums", forum)
     assert node is not None
     return node.fields
 

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.cast import ADMINISTRATORS, GUESTS, MEMBERS, Events, Run
-from trellis.core.values import Text
+from trellis.core.fields.values import Text
 from trellis.errors import Refused
 from trellis.kinds.groups import GROUPS
 

@@ -6,8 +6,9 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types of its own
 
 from tests.cast import Run
-from trellis.core.kind import VERBS, NodeKind
-from trellis.core.values import read
+from trellis.core.fields.values import read
+from trellis.core.nodes.kind import NodeKind
+from trellis.core.verbs import VERBS
 from trellis.kinds import KINDS
 
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

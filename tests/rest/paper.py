@@ -8,12 +8,12 @@ import httpx
 from openapi_schema_validator import OAS31Validator, oas31_format_checker
 
 from tests.cast import Run
-from trellis.core.kind import NodeKind
-from trellis.core.nodes import operations
-from trellis.core.operation import Catalogue
-from trellis.core.route import routes
-from trellis.core.values import Boolean, Choice, Field
-from trellis.rest.examples import EVENT, given_of
+from trellis.core.catalogue import Catalogue
+from trellis.core.fields.values import Boolean, Choice, Field
+from trellis.core.nodes.crud import operations
+from trellis.core.nodes.kind import NodeKind
+from trellis.http.routes import routes
+from trellis.rest.docs.examples import EVENT, given_of
 
 Json = dict[str, Any]
 

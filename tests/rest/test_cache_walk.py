@@ -23,7 +23,8 @@ from trellis.asgi import Roof
 from trellis.compose import compose
 from trellis.core.gate import Gate
 from trellis.settings import Settings
-from trellis.store import journal, keys
+from trellis.store import keys
+from trellis.store.events import log
 
 STEPS: Final = 250
 FORUMS: Final = "/forums/forums"
@@ -144,7 +145,7 @@ class Walk:
         """Take away the oldest events: the feed tells how far back it reaches."""
         versions = [door.version() for door in self.doors]
         oldest = self.run("events.list", limit=5)["results"][self.dice.randrange(3)]["at"]
-        if self.doors[0].gate.store.write(lambda tx: journal.purge_events(tx, oldest)).result(10):
+        if self.doors[0].gate.store.write(lambda tx: log.purge(tx, oldest)).result(10):
             for door, version in zip(self.doors, versions, strict=True):
                 self.told(door, version)
 

@@ -10,7 +10,8 @@ from tests.cast import Cast, Clock, MakeKey, Run
 from tests.doors import MakeCaller
 from tests.witness import Witness
 from trellis.core.gate import Gate
-from trellis.store import journal, snapshots
+from trellis.store import snapshots
+from trellis.store.events import log
 
 FEED = "/core/events"
 
@@ -52,7 +53,7 @@ def test_an_event_over_rest_has_who_why_and_in_which_request(api: Caller) -> Non
 
 def test_a_cursor_behind_which_events_are_purged_is_410(api: Caller, gate: Gate, cast: Cast, clock: Clock) -> None:
     clock.move(days=91)
-    gate.store.write(lambda tx: journal.purge_events(tx, gate.ago(timedelta(days=90)))).result(30)
+    gate.store.write(lambda tx: log.purge(tx, gate.ago(timedelta(days=90)))).result(30)
     api.post("/forums/forums", {"name": "Polls"})
     document = refusal(api.get(f"{FEED}?after=3"), 410, "NO_LONGER_KEPT")
     assert (document["oldest"], document["newest"]) == (newest(api), newest(api))

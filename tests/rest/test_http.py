@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from tests.cast import ENDPOINTS
 from trellis.compose import catalogue_of
-from trellis.core.route import VERBS, routes
 from trellis.errors import REASONS, Fault, Refused, refuse_faults
+from trellis.http.problems import STATUS, problem
+from trellis.http.routes import VERBS, routes
 from trellis.kinds import KINDS
-from trellis.rest.http import STATUS, problem
 
 CONTRACT = {
     ("NO_API_KEY", "2S290/6"): 401,
@@ -132,6 +132,6 @@ def test_no_detail_breaks_the_document(detail: str, message: str) -> None:
     try:
         detail.encode()
     except UnicodeEncodeError:
-        return  # no refusal quotes what UTF-8 cannot carry: see trellis.core.values.shown
+        return  # no refusal quotes what UTF-8 cannot carry: see trellis.core.fields.values.shown
     _, body = problem(Refused(message, detail), "https://api.example", "r")
     assert json.loads(body)["detail"] == detail

@@ -10,7 +10,7 @@ from tests.service import Service
 from tests.soon import soon
 from trellis.asgi import Roof
 from trellis.compose import compose
-from trellis.core.secret import parse_secret
+from trellis.core.keys.secret import parse_secret
 from trellis.settings import Settings
 
 LIST = "/forums/forums"

@@ -15,10 +15,10 @@ from tests.doors import MakeCaller
 from tests.service import Service
 from tests.witness import Witness
 from trellis.core.gate import Gate
-from trellis.rest import log as request_log
-from trellis.store import changes, request_log, search
-from trellis.store.request_log import Request
-from trellis.store.transaction import Transaction
+from trellis.store import requests
+from trellis.store.engine.transaction import Transaction
+from trellis.store.lists import changes, search
+from trellis.store.requests.log import Request
 
 BAD = "trl_00000000_000000000000000000000000000000000000000"
 
@@ -92,15 +92,15 @@ def test_every_request_leaves_one_row_whatever_came_of_it(caller: MakeCaller, ca
 def test_nothing_is_written_before_the_answer_and_everything_in_batches_after_it(
     api: Caller, gate: Gate, witness: Witness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(request_log, "_BATCH", 10)
+    monkeypatch.setattr("trellis.rest.log._BATCH", 10)
     batches: list[int] = []
-    write = request_log.log_requests
+    write = requests.append
 
     def counted(tx: Transaction, batch: Sequence[Request]) -> None:
         batches.append(len(batch))
         write(tx, batch)
 
-    monkeypatch.setattr(request_log, "log_requests", counted)
+    monkeypatch.setattr(requests, "append", counted)
     for _ in range(25):
         api.get("/core/hello")
     assert witness.requests() == []
@@ -266,7 +266,7 @@ def test_a_running_service_writes_its_log_within_seconds_and_purges_it(
     service: Service, key: MakeKey, gate: Gate, witness: Witness
 ) -> None:
     old = Request("2020-01-01T00:00:00.000Z", "GET", "/api/old", None, None, HOME, 500, 1, "old", None)
-    gate.store.write(lambda tx: request_log.log_requests(tx, [old])).result(10)
+    gate.store.write(lambda tx: requests.append(tx, [old])).result(10)
     assert service.call("GET", "/core/hello", key([]), {"X-Request-Id": "seen"}).status_code == 200
     deadline = time.monotonic() + 10
     while [row["request_id"] for row in witness.requests()] != ["seen"] and time.monotonic() < deadline:

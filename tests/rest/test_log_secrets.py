@@ -12,7 +12,7 @@ from psycopg import sql
 from tests.cast import Cast, MakeKey, Run
 from tests.doors import MakeService
 from tests.service import Service
-from trellis.core.secret import new_secret, parse_secret
+from trellis.core.keys.secret import new_secret, parse_secret
 from trellis.settings import Settings
 
 PASSWORD = "correct horse battery staple"

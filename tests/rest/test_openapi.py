@@ -12,11 +12,11 @@ from tests.doors import MakeCaller
 from tests.rest.paper import GALLERIES, Json, promises, resolved, validate
 from trellis.compose import catalogue_of
 from trellis.core.operation import Access
-from trellis.core.route import routes
 from trellis.errors import REASONS
+from trellis.http.problems import STATUS
+from trellis.http.routes import routes
 from trellis.kinds import KINDS
-from trellis.rest.http import STATUS
-from trellis.rest.openapi import document
+from trellis.rest.docs.openapi import document
 
 CATALOGUE = catalogue_of(KINDS)
 SERVED = routes(CATALOGUE)

@@ -14,8 +14,8 @@ from trellis.asgi import Roof
 from trellis.compose import catalogue_of, compose
 from trellis.core.gate import Gate
 from trellis.kinds import KINDS
-from trellis.rest.examples import MOMENT
-from trellis.rest.openapi import document
+from trellis.rest.docs.examples import MOMENT
+from trellis.rest.docs.openapi import document
 from trellis.settings import Settings
 
 CATALOGUE = catalogue_of(KINDS)

@@ -3,7 +3,7 @@
 import pytest
 
 from trellis.core.actor import Actor
-from trellis.core.keyring import Bearer
+from trellis.core.keys.keyring import Bearer
 from trellis.rest.recall import Caller, Known, Recall
 from trellis.store.keys import Key
 

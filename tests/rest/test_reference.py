@@ -13,15 +13,15 @@ from tests.cast import ENDPOINTS
 from tests.doors import MakeCaller
 from tests.rest.paper import GALLERIES
 from trellis.compose import catalogue_of
-from trellis.core.kind import NodeKind
+from trellis.core.nodes.kind import NodeKind
 from trellis.core.operation import Access
-from trellis.core.route import routes
 from trellis.errors import REASONS
+from trellis.http.problems import STATUS
+from trellis.http.routes import routes
 from trellis.kinds import KINDS
-from trellis.rest import reference
-from trellis.rest.http import STATUS
-from trellis.rest.reference import POLICY, Reference
-from trellis.rest.refusals import WHEN
+from trellis.rest.docs import reference
+from trellis.rest.docs.reference import POLICY, Reference
+from trellis.rest.docs.refusals import WHEN
 from trellis.settings import Settings
 
 SERVED = routes(catalogue_of(KINDS))

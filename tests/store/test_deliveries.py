@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import pytest
 
+from trellis.core.fields.values import moment
 from trellis.core.gate import Gate
-from trellis.core.values import moment
-from trellis.store import deliveries
-from trellis.store.deliveries import Delivery
+from trellis.store.webhooks import deliveries
+from trellis.store.webhooks.deliveries import Delivery
 
 _BEGAN: Final = datetime(2026, 1, 31, 9, 0, tzinfo=UTC)
 _STATES: Final = ("waiting", "delivered", "failed")

@@ -14,10 +14,10 @@ import pytest
 
 from trellis.errors import Refused
 from trellis.settings import Settings
-from trellis.store.engine import Store
-from trellis.store.nodes import next_number
-from trellis.store.transaction import Transaction, Undo
-from trellis.store.writer import _WRITE_LOCK
+from trellis.store.counters import next_number
+from trellis.store.engine.store import Store
+from trellis.store.engine.transaction import Transaction, Undo
+from trellis.store.engine.writer import _WRITE_LOCK
 
 
 @pytest.fixture

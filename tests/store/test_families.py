@@ -11,12 +11,16 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tests.conftest import Fresh
 from trellis.settings import Settings
-from trellis.store import check, families, nodes, pages, siblings
-from trellis.store.engine import Store
-from trellis.store.families import Family
-from trellis.store.nodes import Node
-from trellis.store.pages import Query
-from trellis.store.transaction import Transaction
+from trellis.store import check
+from trellis.store.counters import next_number
+from trellis.store.engine.store import Store
+from trellis.store.engine.transaction import Transaction
+from trellis.store.lists import pages
+from trellis.store.lists.pages import Query
+from trellis.store.nodes import rows
+from trellis.store.nodes.rows import Node
+from trellis.store.siblings import moves, positions
+from trellis.store.siblings.moves import Family
 
 HOUSE = 1  # a forum whose children are as many as those of the top level
 ATTIC = 2  # one below it
@@ -25,16 +29,16 @@ picks = st.integers(0, 300)
 
 def planted(tx: Transaction, parent: int | None, place: int) -> int:
     """Plant a node; give its id."""
-    new = nodes.next_number(tx, "forums", more=1)
-    nodes.insert(tx, "forums", Node(new, parent, 0, f"N{new}", {}, {}, "2026-01", "2026-01"), place)
+    new = next_number(tx, "forums", more=1)
+    rows.insert(tx, "forums", Node(new, parent, 0, f"N{new}", {}, {}, "2026-01", "2026-01"), place)
     return new
 
 
 def delete(tx: Transaction, node: int) -> None:
     """Delete a node with all below it."""
-    found = nodes.find(tx, "forums", node)
+    found = rows.find(tx, "forums", node)
     assert found is not None
-    nodes.delete_subtree(tx, "forums", found)
+    rows.delete_subtree(tx, "forums", found)
 
 
 class Siblings(RuleBasedStateMachine):
@@ -91,7 +95,7 @@ class Siblings(RuleBasedStateMachine):
         if old == new:
             self.write(lambda tx: Family(tx, "forums", old).slide(node, was, at))
         else:
-            self.write(lambda tx: families.move(tx, "forums", node, old, new, at))
+            self.write(lambda tx: moves.move(tx, "forums", node, old, new, at))
 
     @rule(to_house=st.booleans())
     def adopt(self, to_house: bool) -> None:
@@ -99,17 +103,17 @@ class Siblings(RuleBasedStateMachine):
         if ATTIC in self.lists[HOUSE] and not to_house:
             self.lists[HOUSE].remove(ATTIC)
             self.lists[None].append(ATTIC)
-            self.write(lambda tx: families.move(tx, "forums", ATTIC, HOUSE, None, len(self.lists[None]) - 1))
-        self.write(lambda tx: families.adopt(tx, "forums", parent, to, "2026-02"))
+            self.write(lambda tx: moves.move(tx, "forums", ATTIC, HOUSE, None, len(self.lists[None]) - 1))
+        self.write(lambda tx: moves.adopt(tx, "forums", parent, to, "2026-02"))
         self.lists[to] += self.lists[parent]
         self.lists[parent] = []
 
     @invariant()
     def the_rows_agree_with_the_lists(self) -> None:
         with self.store.reading() as tx:
-            kept = {node.id: (node.parent_id, node.position) for node in nodes.every(tx, "forums")}
-            told = {parent: siblings.children(tx, "forums", parent) for parent in self.lists}
-            counted = siblings.counts(tx, "forums", [HOUSE, ATTIC])
+            kept = {node.id: (node.parent_id, node.position) for node in rows.every(tx, "forums")}
+            told = {parent: positions.children(tx, "forums", parent) for parent in self.lists}
+            counted = positions.counts(tx, "forums", [HOUSE, ATTIC])
             wrong = check.uneven(tx, "forums")
             by_place = pages.page(tx, "forums", Query({}, "position", limit=1000))[1]
         assert told == self.lists
@@ -218,22 +222,22 @@ def test_shelves_that_are_damaged_are_found_and_mended(store: Store, order: list
     store.write(mend).result(30)
     assert told(store) == []
     with store.reading() as tx:
-        assert sorted(siblings.children(tx, "forums", None)) == sorted(order)
-        assert siblings.children(tx, "forums", order[0]) == [151, 152, 153]
+        assert sorted(positions.children(tx, "forums", None)) == sorted(order)
+        assert positions.children(tx, "forums", order[0]) == [151, 152, 153]
 
 
 def test_shelves_that_agree_are_mended_without_a_change_of_order(store: Store, order: list[int]) -> None:
     spoil(store, "UPDATE shelves SET size = size + 1 WHERE above = 0")
     store.write(lambda tx: check.renumber(tx, "forums", None)).result(30)
     with store.reading() as tx:
-        assert siblings.children(tx, "forums", None) == order
+        assert positions.children(tx, "forums", None) == order
 
 
 def test_those_who_come_in_order_fill_the_shelves(store: Store) -> None:
     with_order = store.write(lambda tx: [planted(tx, None, at) for at in range(60)]).result(30)
     with store.reading() as tx:
         leaves = sorted(row[0] for row in tx.raw.execute("SELECT size FROM shelves WHERE level = 0").fetchall())
-        assert siblings.children(tx, "forums", None) == with_order
+        assert positions.children(tx, "forums", None) == with_order
     assert len(leaves) == 60 // 3  # one less than fits moves on each time
 
 
@@ -242,7 +246,7 @@ def test_a_family_that_has_gone_leaves_no_shelves(store: Store, order: list[int]
         house = order[1]
         for at in range(20):
             planted(tx, house, at)
-        families.adopt(tx, "forums", house, order[0], "2026-02")
+        moves.adopt(tx, "forums", house, order[0], "2026-02")
         for node in order:
             delete(tx, node)
         return list(tx.raw.execute("SELECT id FROM shelves").fetchall())

@@ -6,7 +6,7 @@ import pytest
 
 from trellis.settings import Settings
 from trellis.store import idempotency
-from trellis.store.engine import Store
+from trellis.store.engine.store import Store
 
 
 @pytest.fixture

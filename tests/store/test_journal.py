@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from trellis.settings import Settings
-from trellis.store import journal
-from trellis.store.engine import Store
-from trellis.store.journal import Event
+from trellis.store.engine.store import Store
+from trellis.store.events import log
+from trellis.store.events.log import Event
 
 
 @pytest.fixture
@@ -38,9 +38,9 @@ def event(**values: Any) -> Event:
 
 def test_events_are_numbered_and_read_back_as_they_were_written(store: Store) -> None:
     bare = event(request_id=None, after=None, before={"a": [1, None]}, changed=["a"], touched=[{"resource": "forums", "id": 2}])
-    assert store.write(lambda tx: [journal.append(tx, event(seq=99)), journal.append(tx, bare)]).result(30) == [1, 2]
+    assert store.write(lambda tx: [log.append(tx, event(seq=99)), log.append(tx, bare)]).result(30) == [1, 2]
     with store.reading() as tx:
-        first, second = journal.event_page(tx, {}, 10, None, newest_first=False)
+        first, second = log.page(tx, {}, 10, None, newest_first=False)
     assert first == event(seq=1)
     assert (second.before, second.after) == ({"a": [1, None]}, None)
     assert list(second.changed) == ["a"]
@@ -48,11 +48,11 @@ def test_events_are_numbered_and_read_back_as_they_were_written(store: Store) ->
 
 def test_events_are_filtered_and_paged(store: Store) -> None:
     rows = [event(resource_id=1), event(resource="blogs", operation="blogs.delete"), event(resource_id=2), event(resource_id=1)]
-    store.write(lambda tx: [journal.append(tx, row) for row in rows]).result(30)
+    store.write(lambda tx: [log.append(tx, row) for row in rows]).result(30)
 
     def seqs(filters: dict[str, Any], limit: int = 10, after: int | None = None, *, newest: bool = False) -> list[int]:
         with store.reading() as tx:
-            return [one.seq for one in journal.event_page(tx, filters, limit, after, newest_first=newest)]
+            return [one.seq for one in log.page(tx, filters, limit, after, newest_first=newest)]
 
     assert seqs({}) == [1, 2, 3, 4]
     assert seqs({}, 2, 1) == [2, 3]

@@ -7,7 +7,7 @@ import pytest
 
 from trellis.settings import Settings
 from trellis.store import keys
-from trellis.store.engine import Store
+from trellis.store.engine.store import Store
 from trellis.store.keys import Key
 
 PLUGIN = Key(

@@ -10,9 +10,11 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from trellis.settings import Settings
-from trellis.store import nodes, pages
-from trellis.store.engine import Store, engine_of
+from trellis.store.counters import next_number
+from trellis.store.engine.store import Store, engine_of
+from trellis.store.lists import pages
 from trellis.store.migrate import current, known, migrate, newest
+from trellis.store.nodes import rows
 from trellis.store.tables import METADATA
 
 
@@ -63,16 +65,16 @@ def test_the_migrations_make_the_tables_that_the_code_knows(settings: Settings) 
 def test_every_community_begins_with_three_groups_and_nothing_else(settings: Settings) -> None:
     store = Store(settings)
     with store.reading() as tx:
-        groups = nodes.every(tx, "groups")
+        groups = rows.every(tx, "groups")
         total, _ = pages.page(tx, "groups", pages.Query({}))
-        others = [nodes.every(tx, kind) for kind in ("forums", "blogs", "calendars", "categories")]
+        others = [rows.every(tx, kind) for kind in ("forums", "blogs", "calendars", "categories")]
     assert [(group.id, group.position, group.name) for group in groups] == [
         (2, 0, "Guests"),
         (3, 1, "Members"),
         (4, 2, "Administrators"),
     ]
     assert (total, others) == (3, [[]] * 4)
-    assert store.write(lambda tx: nodes.next_number(tx, "groups")).result(30) == 5
+    assert store.write(lambda tx: next_number(tx, "groups")).result(30) == 5
     store.close()
 
 

@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 
 from trellis.settings import Settings
-from trellis.store import families, nodes, pages, siblings
-from trellis.store.engine import Store
-from trellis.store.nodes import Node
-from trellis.store.pages import Query
-from trellis.store.transaction import Transaction
+from trellis.store.counters import next_number
+from trellis.store.engine.store import Store
+from trellis.store.engine.transaction import Transaction
+from trellis.store.lists import pages
+from trellis.store.lists.pages import Query
+from trellis.store.nodes import rows
+from trellis.store.nodes.rows import Node
+from trellis.store.siblings import moves, positions
 
 # id → (parent, place). 1 and 6 stand at the top; 2, 3 under 1; 4, 5 under 2.
 TREE: dict[int, tuple[int | None, int]] = {1: (None, 0), 2: (1, 0), 3: (1, 1), 4: (2, 0), 5: (2, 1), 6: (None, 1)}
@@ -32,8 +35,8 @@ def store(settings: Settings) -> Iterator[Store]:
 
     def plant(tx: Transaction) -> None:
         for parent, place in TREE.values():
-            nodes.insert(tx, "forums", node(nodes.next_number(tx, "forums", more=1), parent, place))
-        nodes.insert(tx, "blogs", node(nodes.next_number(tx, "blogs", more=1), None, 0, name="A blog", permissions={}))
+            rows.insert(tx, "forums", node(next_number(tx, "forums", more=1), parent, place))
+        rows.insert(tx, "blogs", node(next_number(tx, "blogs", more=1), None, 0, name="A blog", permissions={}))
 
     store.write(plant).result(30)
     yield store
@@ -50,112 +53,112 @@ def write(store: Store, change: Callable[[Transaction], Any]) -> Any:
 
 
 def places(store: Store) -> dict[int, tuple[int | None, int]]:
-    return {found.id: (found.parent_id, found.position) for found in read(store, lambda tx: nodes.every(tx, "forums"))}
+    return {found.id: (found.parent_id, found.position) for found in read(store, lambda tx: rows.every(tx, "forums"))}
 
 
 def test_a_node_is_found_by_kind_and_id_as_it_was_written(store: Store) -> None:
-    assert read(store, lambda tx: nodes.find(tx, "forums", 4)) == node(4, 2, 0)
-    assert read(store, lambda tx: nodes.find(tx, "forums", 7)) is None
-    assert read(store, lambda tx: nodes.find(tx, "calendars", 4)) is None
-    assert read(store, lambda tx: nodes.find(tx, "forums", BIG)) is None
+    assert read(store, lambda tx: rows.find(tx, "forums", 4)) == node(4, 2, 0)
+    assert read(store, lambda tx: rows.find(tx, "forums", 7)) is None
+    assert read(store, lambda tx: rows.find(tx, "calendars", 4)) is None
+    assert read(store, lambda tx: rows.find(tx, "forums", BIG)) is None
 
 
 def test_a_node_is_found_with_the_names_above_it(store: Store) -> None:
     def paths(tx: Transaction) -> list[str | None]:
-        found = [nodes.find_with_path(tx, "forums", id) for id in (4, 2, 1, 7)]
+        found = [rows.find_with_path(tx, "forums", id) for id in (4, 2, 1, 7)]
         return [one[1] if one else None for one in found]
 
     assert read(store, paths) == ["One > Two > ", "One > ", "", None]
 
 
 def test_existing_ids_are_told_from_others(store: Store) -> None:
-    assert read(store, lambda tx: nodes.existing(tx, "forums", [3, 3, 6, 7, BIG])) == {3, 6}
-    assert read(store, lambda tx: nodes.existing(tx, "forums", [])) == set()
+    assert read(store, lambda tx: rows.existing(tx, "forums", [3, 3, 6, 7, BIG])) == {3, 6}
+    assert read(store, lambda tx: rows.existing(tx, "forums", [])) == set()
 
 
 def test_lines_lead_to_the_top(store: Store) -> None:
-    assert read(store, lambda tx: nodes.lines(tx, "forums", [4, 3])) == {
+    assert read(store, lambda tx: rows.lines(tx, "forums", [4, 3])) == {
         4: (2, "Four"),
         2: (1, "Two"),
         1: (None, "One"),
         3: (1, "Three"),
     }
-    assert read(store, lambda tx: nodes.lines(tx, "forums", [])) == {}
-    assert read(store, lambda tx: nodes.lines(tx, "forums", [7])) == {}
+    assert read(store, lambda tx: rows.lines(tx, "forums", [])) == {}
+    assert read(store, lambda tx: rows.lines(tx, "forums", [7])) == {}
 
 
 def test_descendants_come_nearest_first_and_children_in_their_order(store: Store) -> None:
-    assert read(store, lambda tx: nodes.descendants(tx, "forums", 1)) == [2, 3, 4, 5]
-    assert read(store, lambda tx: nodes.descendants(tx, "forums", 6)) == []
-    assert read(store, lambda tx: siblings.children(tx, "forums", 2)) == [4, 5]
-    write(store, lambda tx: families.Family(tx, "forums", 2).slide(4, 0, 9))
-    assert read(store, lambda tx: siblings.children(tx, "forums", 2)) == [5, 4]
+    assert read(store, lambda tx: rows.descendants(tx, "forums", 1)) == [2, 3, 4, 5]
+    assert read(store, lambda tx: rows.descendants(tx, "forums", 6)) == []
+    assert read(store, lambda tx: positions.children(tx, "forums", 2)) == [4, 5]
+    write(store, lambda tx: moves.Family(tx, "forums", 2).slide(4, 0, 9))
+    assert read(store, lambda tx: positions.children(tx, "forums", 2)) == [5, 4]
 
 
 @pytest.mark.parametrize(("root", "number", "left"), [(1, 5, {6}), (2, 3, {1, 3, 6}), (6, 1, {1, 2, 3, 4, 5})])
 def test_a_subtree_is_deleted_counted_and_of_one_kind_only(store: Store, root: int, number: int, left: set[int]) -> None:
-    assert write(store, lambda tx: nodes.delete_subtree(tx, "forums", node(root, *TREE[root]))) == number
+    assert write(store, lambda tx: rows.delete_subtree(tx, "forums", node(root, *TREE[root]))) == number
     assert set(places(store)) == left
     assert read(store, lambda tx: pages.page(tx, "forums", Query({})))[0] == len(left)
-    assert read(store, lambda tx: nodes.find(tx, "blogs", 1)) is not None
+    assert read(store, lambda tx: rows.find(tx, "blogs", 1)) is not None
 
 
 @pytest.mark.parametrize(("parent", "count"), [(None, 2), (1, 2), (2, 2), (3, 0), (7, 0)])
 def test_children_are_counted(store: Store, parent: int | None, count: int) -> None:
-    assert read(store, lambda tx: siblings.count(tx, "forums", parent)) == count
+    assert read(store, lambda tx: positions.count(tx, "forums", parent)) == count
 
 
 @pytest.mark.parametrize(
     ("parent", "child", "place"), [(None, 6, 1), (1, 3, 1), (1, 6, None), (None, 3, None), (2, 5, 1), (1, 7, None)]
 )
 def test_a_place_is_told_among_the_children_of_one_parent(store: Store, parent: int | None, child: int, place: int | None) -> None:
-    assert read(store, lambda tx: siblings.place_of(tx, "forums", parent, child)) == place
+    assert read(store, lambda tx: positions.place_of(tx, "forums", parent, child)) == place
 
 
 def test_siblings_make_way_and_close_up(store: Store) -> None:
-    assert write(store, lambda tx: families.move(tx, "forums", 2, 1, None, 1)) == 1
+    assert write(store, lambda tx: moves.move(tx, "forums", 2, 1, None, 1)) == 1
     assert places(store) == TREE | {2: (None, 1), 6: (None, 2), 3: (1, 0)}
-    assert write(store, lambda tx: families.move(tx, "forums", 3, 1, None, 99)) == 3
-    assert write(store, lambda tx: families.Family(tx, "forums", None).slide(3, 3, 0)) == 0
+    assert write(store, lambda tx: moves.move(tx, "forums", 3, 1, None, 99)) == 3
+    assert write(store, lambda tx: moves.Family(tx, "forums", None).slide(3, 3, 0)) == 0
     assert places(store) == TREE | {3: (None, 0), 1: (None, 1), 2: (None, 2), 6: (None, 3)}
-    assert write(store, lambda tx: families.Family(tx, "forums", None).slide(3, 0, None)) == 3
-    write(store, lambda tx: nodes.delete_subtree(tx, "forums", node(1, None, 0)))
+    assert write(store, lambda tx: moves.Family(tx, "forums", None).slide(3, 0, None)) == 3
+    write(store, lambda tx: rows.delete_subtree(tx, "forums", node(1, None, 0)))
     assert places(store) == {2: (None, 0), 4: (2, 0), 5: (2, 1), 6: (None, 1), 3: (None, 2)}
 
 
 def test_adopted_children_stand_behind_the_others_in_their_order(store: Store) -> None:
-    write(store, lambda tx: families.adopt(tx, "forums", 2, 1, "2026-03"))
+    write(store, lambda tx: moves.adopt(tx, "forums", 2, 1, "2026-03"))
     assert places(store) == TREE | {4: (1, 2), 5: (1, 3)}
-    changed = {found.id for found in read(store, lambda tx: nodes.every(tx, "forums")) if found.updated_at == "2026-03"}
+    changed = {found.id for found in read(store, lambda tx: rows.every(tx, "forums")) if found.updated_at == "2026-03"}
     assert changed == {4, 5}
 
 
 def test_numbers_count_up_in_each_sequence_and_come_back_when_a_write_fails(store: Store) -> None:
     def fail(tx: Transaction) -> None:
-        nodes.next_number(tx, "tickets")
+        next_number(tx, "tickets")
         raise LookupError
 
-    assert write(store, lambda tx: [nodes.next_number(tx, name) for name in ("tickets", "others", "tickets")]) == [1, 1, 2]
+    assert write(store, lambda tx: [next_number(tx, name) for name in ("tickets", "others", "tickets")]) == [1, 1, 2]
     with pytest.raises(LookupError):
         write(store, fail)
-    assert write(store, lambda tx: nodes.next_number(tx, "tickets")) == 3
+    assert write(store, lambda tx: next_number(tx, "tickets")) == 3
 
 
 def test_an_update_leaves_the_place_and_the_time_of_making(store: Store) -> None:
     new = node(4, None, 99, name="Fòur", fields={"a": [1, {"b": None}]}, permissions={}, created_at="x", updated_at="2026-04")
-    write(store, lambda tx: nodes.update(tx, "forums", new))
-    found = read(store, lambda tx: nodes.find(tx, "forums", 4))
+    write(store, lambda tx: rows.update(tx, "forums", new))
+    found = read(store, lambda tx: rows.find(tx, "forums", 4))
     assert found == replace(new, parent_id=2, position=0, created_at=node(4, 2, 0).created_at)
     assert read(store, lambda tx: pages.page(tx, "forums", Query({"search": "fòu"})))[0] == 1
 
 
 def test_a_parent_must_exist_and_a_node_with_children_cannot_vanish(store: Store) -> None:
     with pytest.raises(Exception, match=r"(?i)foreign key"):
-        write(store, lambda tx: nodes.insert(tx, "forums", node(7, 99, 0)))
+        write(store, lambda tx: rows.insert(tx, "forums", node(7, 99, 0)))
     with pytest.raises(Exception, match=r"(?i)foreign key"):
-        write(store, lambda tx: nodes.insert(tx, "blogs", node(7, 6, 0)))
+        write(store, lambda tx: rows.insert(tx, "blogs", node(7, 6, 0)))
     with pytest.raises(Exception, match=r"(?i)unique|duplicate"):
-        write(store, lambda tx: nodes.insert(tx, "forums", node(6, None, 9)))
+        write(store, lambda tx: rows.insert(tx, "forums", node(6, None, 9)))
     assert places(store) == TREE
 
 
@@ -165,14 +168,14 @@ def test_a_parent_must_exist_and_a_node_with_children_cannot_vanish(store: Store
 def test_nodes_that_mention_a_number_are_found(store: Store, group: int, found: list[tuple[str, int]]) -> None:
     def mention(tx: Transaction) -> None:
         for id, (parent, place) in TREE.items():
-            nodes.update(tx, "forums", node(id, parent, place, permissions={"view": "4", "add": []}, fields={"note": "4 44"}))
-        nodes.update(tx, "forums", node(2, 1, 0, permissions={"view": "*", "add": [2, 4]}, fields={}))
-        nodes.update(tx, "forums", node(3, 1, 1, permissions={"view": [77], "add": [4000]}, fields={"minContent": 3}))
-        nodes.update(tx, "blogs", node(1, None, 0, permissions={}, fields={"groups": [4]}))
+            rows.update(tx, "forums", node(id, parent, place, permissions={"view": "4", "add": []}, fields={"note": "4 44"}))
+        rows.update(tx, "forums", node(2, 1, 0, permissions={"view": "*", "add": [2, 4]}, fields={}))
+        rows.update(tx, "forums", node(3, 1, 1, permissions={"view": [77], "add": [4000]}, fields={"minContent": 3}))
+        rows.update(tx, "blogs", node(1, None, 0, permissions={}, fields={"groups": [4]}))
 
     write(store, mention)
-    assert read(store, lambda tx: [(kind, one.id) for kind, one in nodes.mentioning(tx, group)]) == found
+    assert read(store, lambda tx: [(kind, one.id) for kind, one in rows.mentioning(tx, group)]) == found
 
 
 def test_names_are_folded_for_sorting_and_searching() -> None:
-    assert nodes.name_key("STRASSE") == nodes.name_key("Straße")
+    assert rows.name_key("STRASSE") == rows.name_key("Straße")

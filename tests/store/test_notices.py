@@ -12,9 +12,9 @@ import pytest
 
 from tests.soon import soon
 from trellis.settings import Settings
-from trellis.store.engine import Store
-from trellis.store.nodes import next_number
-from trellis.store.transaction import Transaction, Undo
+from trellis.store.counters import next_number
+from trellis.store.engine.store import Store
+from trellis.store.engine.transaction import Transaction, Undo
 
 Open = Callable[[], Store]
 BOUND: Final = 1.0  # seconds, within which everything is noticed
@@ -216,5 +216,5 @@ def test_it_ends_within_a_second_when_the_database_does_not_answer(store: Store,
 @postgresql_only
 def test_it_ends_by_itself_after_a_minute(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     before = seen(store)
-    monkeypatch.setattr("trellis.store.notices._LONGEST", 0.1)
+    monkeypatch.setattr("trellis.store.engine.invalidation._LONGEST", 0.1)
     soon(noticed(store, before), BOUND + SLACK)

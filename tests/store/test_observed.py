@@ -6,19 +6,21 @@ import pytest
 
 from tests.soon import soon
 from trellis.settings import Settings
-from trellis.store import nodes, observed
-from trellis.store.engine import Store
-from trellis.store.transaction import Transaction
+from trellis.store.counters import next_number
+from trellis.store.engine import data_version
+from trellis.store.engine.store import Store
+from trellis.store.engine.transaction import Transaction
+from trellis.store.nodes import rows
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 
 
 def take(tx: Transaction) -> None:
-    nodes.next_number(tx, "forums")
+    next_number(tx, "forums")
 
 
 def nothing(tx: Transaction) -> None:
-    tx.rows(nodes._FIND, kind="forums", id=0)  # any statement that writes nothing
+    tx.rows(rows._FIND, kind="forums", id=0)  # any statement that writes nothing
 
 
 def test_bookkeeping_leaves_it_and_any_other_write_changes_it(settings: Settings) -> None:
@@ -39,7 +41,7 @@ def test_bookkeeping_leaves_it_and_any_other_write_changes_it(settings: Settings
 
 
 def test_a_change_by_hand_is_known_after_a_while(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(observed, "LONGEST", 0.3)
+    monkeypatch.setattr(data_version, "LONGEST", 0.3)
     store = Store(settings)
     before = store.data_version()
     with sqlite3.connect(settings.database_url.removeprefix("sqlite:///")) as connection:

@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 
 from tests.store.test_nodes import node, read, store, write
-from trellis.store import changes, gaps, memory, nodes, pages, search, tables
-from trellis.store.engine import Store
-from trellis.store.nodes import Node, name_key
-from trellis.store.pages import Query
-from trellis.store.transaction import Transaction
+from trellis.store import counters, tables
+from trellis.store.counters import next_number
+from trellis.store.engine.store import Store
+from trellis.store.engine.transaction import Transaction
+from trellis.store.lists import changes, pages, result_counts, search
+from trellis.store.lists.pages import Query
+from trellis.store.nodes import deleted_ids, rows
+from trellis.store.nodes.rows import Node, name_key
 
 __all__ = ["store"]
 
@@ -58,9 +61,9 @@ SORTS: dict[str, Callable[[Node], Any]] = {
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have every way to a page taken by few rows: blocks of four ids, anchors three rows apart."""
     small: dict[Any, dict[str, Any]] = {
-        gaps: {"_LEVELS": (4, 2)},
+        deleted_ids: {"_LEVELS": (4, 2)},
         pages: {"_NEAR": 2, "_HOP": 3, "_FEW": 2, "_BRIEF": 8, "FEW": 4},
-        memory: {"FEW": 4},
+        result_counts: {"FEW": 4},
         changes: {"_MOST": 20, "KEPT": 30},
         search: {"_PROBE": 3, "_RARE": 1},
     }
@@ -116,43 +119,43 @@ def test_every_way_to_a_page_leads_to_the_same_rows(store: Store, narrow: None) 
             if chance.random() < 0.3:
                 write(store, lambda tx: changes.trim(tx, search.done(tx)))
             with store.reading() as tx:
-                every = nodes.every(tx, "forums")
+                every = rows.every(tx, "forums")
                 for query in chance.sample(QUERIES, 120):
                     total, found = pages.page(tx, "forums", query)
                     assert (total, [one.id for one in found]) == plain(every, query), query
-                assert gaps.wrong(tx, "forums") == search.wrong(tx) == 0
+                assert deleted_ids.wrong(tx, "forums") == search.wrong(tx) == 0
 
 
 def gaps_of_a_new_tree(tx: Transaction) -> None:
     """Count the gaps in blocks of the size that `narrow` gives them."""
-    gaps.count_anew(tx, "forums")
+    deleted_ids.count_anew(tx, "forums")
 
 
 def grow(tx: Transaction, chance: random.Random) -> None:
     for _ in range(15):
-        id, day = nodes.next_number(tx, "forums", more=1), chance.randint(10, 28)
+        id, day = next_number(tx, "forums", more=1), chance.randint(10, 28)
         name = chance.choice(["Lorem", "ipsum", "lorem RARE", "x", "Straße"]) + chance.choice(["", " x", f" {id}"])
         made = node(id, None, id, name=name, fields={"type": chance.choice("aaaaab")})
         made.created_at, made.updated_at = f"2026-01-{chance.randint(10, 12)}", f"2026-02-{day}"
-        nodes.insert(tx, "forums", made)
+        rows.insert(tx, "forums", made)
 
 
 def thin(tx: Transaction, chance: random.Random) -> None:
-    leaves = [one for one in nodes.every(tx, "forums") if one.id > 6]
+    leaves = [one for one in rows.every(tx, "forums") if one.id > 6]
     for one in chance.sample(leaves, 4):
-        nodes.delete_subtree(tx, "forums", one)
+        rows.delete_subtree(tx, "forums", one)
         if chance.random() < 0.3:  # and back again, as an undo does
-            nodes.insert(tx, "forums", one)
-            tx.change(nodes.COUNT_MORE, name="forums", more=1)
-            gaps.close_up(tx, "forums", [one.id])
+            rows.insert(tx, "forums", one)
+            counters.add(tx, "forums", 1)
+            deleted_ids.close_up(tx, "forums", [one.id])
 
 
 def rename(tx: Transaction, chance: random.Random) -> None:
-    for one in chance.sample(nodes.every(tx, "forums"), 5):
+    for one in chance.sample(rows.every(tx, "forums"), 5):
         one.name = chance.choice(["Lorem again", "rare", "dolor x"])
         one.updated_at = f"2026-02-{chance.randint(10, 28)}"
         one.fields = one.fields | {"type": chance.choice("ab")}
-        nodes.update(tx, "forums", one)
+        rows.update(tx, "forums", one)
 
 
 # --- what was remembered ------------------------------------------------------------------------------------------
@@ -166,7 +169,7 @@ def test_what_is_remembered_is_known_to_be_too_old(store: Store, narrow: None) -
 
         def plant(tx: Transaction, ids: range = ids) -> None:
             for id in ids:
-                nodes.insert(tx, "forums", node(id, None, id, name="o"))
+                rows.insert(tx, "forums", node(id, None, id, name="o"))
 
         write(store, plant)
         assert read(store, lambda tx: pages.page(tx, "forums", query))[0] == before + len(ids)
@@ -178,7 +181,7 @@ def test_a_snapshot_that_was_opened_before_sees_what_it_saw(store: Store) -> Non
     query = Query({"search": "o"})
     with store.reading() as tx:
         early = pages.page(tx, "forums", query)[0]
-        write(store, lambda other: nodes.insert(other, "forums", node(7, None, 2, name="Otto")))
+        write(store, lambda other: rows.insert(other, "forums", node(7, None, 2, name="Otto")))
         later = Store(store.settings)
         later._memory = store._memory
         assert read(later, lambda other: pages.page(other, "forums", query))[0] == early + 1
@@ -216,13 +219,13 @@ HARD = [
 def test_a_search_finds_exactly_the_names_that_hold_the_text(store: Store, caught_up: bool) -> None:
     def plant(tx: Transaction) -> None:
         for id, name in enumerate(HARD * 2, start=7):
-            nodes.insert(tx, "forums", node(id, None, id, name=name))
+            rows.insert(tx, "forums", node(id, None, id, name=name))
         if caught_up:
             search.catch_up(tx)
 
     write(store, plant)
     with store.reading() as tx:
-        every = nodes.every(tx, "forums")
+        every = rows.every(tx, "forums")
         assert search.behind(tx) is not caught_up
         for name in HARD:
             folded = name_key(name)

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from trellis.settings import Settings
-from trellis.store import request_log, requests
-from trellis.store.engine import Store
-from trellis.store.request_log import Request
-from trellis.store.transaction import Transaction
+from trellis.store import requests
+from trellis.store.engine.store import Store
+from trellis.store.engine.transaction import Transaction
+from trellis.store.requests.log import Request
 
 
 @pytest.fixture
@@ -46,20 +46,20 @@ def test_requests_are_logged_in_batches_and_read_newest_first(store: Store) -> N
         request("2026-01-01T00:00:01.000Z", 403),
         request("2026-01-01T00:00:02.000Z", 401, operation=None, key_id=None, path="/api/新聞/'\";--", method="BREW"),
     ]
-    store.write(lambda tx: request_log.log_requests(tx, batch)).result(30)
-    store.write(lambda tx: request_log.log_requests(tx, [])).result(30)
+    store.write(lambda tx: requests.append(tx, batch)).result(30)
+    store.write(lambda tx: requests.append(tx, [])).result(30)
     with store.reading() as tx:
         assert logged(tx) == batch[::-1]
 
 
 def purge(store: Store, **values: Any) -> int:
     limits = {"successes_before": "2026-01-20", "failures_before": "2026-01-10"} | values
-    return store.write(lambda tx: request_log.purge(tx, **limits)).result(30)
+    return store.write(lambda tx: requests.purge(tx, **limits)).result(30)
 
 
 def test_purging_deletes_by_age_failures_later_than_successes(store: Store) -> None:
     batch = [request(f"2026-01-{day}", status) for day in ("09", "10", "19", "20") for status in (200, 304, 404, 500)]
-    store.write(lambda tx: request_log.log_requests(tx, batch)).result(30)
+    store.write(lambda tx: requests.append(tx, batch)).result(30)
     assert purge(store) == 8
     with store.reading() as tx:
         left = {(one.at[-2:], one.status) for one in logged(tx)}
@@ -68,12 +68,12 @@ def test_purging_deletes_by_age_failures_later_than_successes(store: Store) -> N
 
 
 def test_purging_keeps_successes_longer_where_that_is_set(store: Store) -> None:
-    store.write(lambda tx: request_log.log_requests(tx, [request("2026-01-15"), request("2026-01-15", 500)])).result(30)
+    store.write(lambda tx: requests.append(tx, [request("2026-01-15"), request("2026-01-15", 500)])).result(30)
     assert purge(store, successes_before="2026-01-10", failures_before="2026-01-20") == 1
     with store.reading() as tx:
         assert [one.status for one in logged(tx)] == [200]
 
 
 def test_purging_takes_so_many_at_a_time(store: Store) -> None:
-    store.write(lambda tx: request_log.log_requests(tx, [request(f"2026-01-0{day}") for day in range(1, 8)])).result(30)
+    store.write(lambda tx: requests.append(tx, [request(f"2026-01-0{day}") for day in range(1, 8)])).result(30)
     assert [purge(store, most=3) for _ in range(4)] == [3, 3, 1, 0]

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from trellis.settings import Settings
-from trellis.store import request_log, requests
-from trellis.store.engine import Store
-from trellis.store.request_log import Request
+from trellis.store import requests
+from trellis.store.engine.store import Store
+from trellis.store.requests.log import Request
 
 Write = Callable[[Sequence[Request]], None]
 
@@ -25,7 +25,7 @@ def store(settings: Settings) -> Iterator[Store]:
 
 @pytest.fixture
 def write(store: Store) -> Write:
-    return lambda batch: store.write(lambda tx: request_log.log_requests(tx, batch)).result(30)
+    return lambda batch: store.write(lambda tx: requests.append(tx, batch)).result(30)
 
 
 def request(number: int, **values: Any) -> Request:
@@ -69,7 +69,7 @@ def _some() -> list[Request]:
 
 @pytest.mark.parametrize("stretch", [20, 5000], ids=["many stretches", "one stretch"])
 def test_every_pair_of_filters_finds_what_passes_both(store: Store, write: Write, monkeypatch: Any, stretch: int) -> None:
-    monkeypatch.setattr(requests, "_STRETCH", stretch)
+    monkeypatch.setattr("trellis.store.requests.history._STRETCH", stretch)
     everything = _some()
     write(everything)
     visited = 0
@@ -89,7 +89,7 @@ def test_every_pair_of_filters_finds_what_passes_both(store: Store, write: Write
 def test_pages_follow_on_each_other_without_a_gap(
     store: Store, write: Write, monkeypatch: Any, filters: dict[str, Any], patience: float
 ) -> None:
-    monkeypatch.setattr(requests, "_STRETCH", 50)
+    monkeypatch.setattr("trellis.store.requests.history._STRETCH", 50)
     write(_some())
     with store.reading() as tx:
         whole = [one.id for one in requests.search(tx, filters, 1000, patience=60).found]
@@ -135,7 +135,7 @@ def test_uses_are_counted_by_day_operation_and_status(store: Store, write: Write
 
 def test_uses_outlive_the_requests_until_they_are_purged(store: Store, write: Write) -> None:
     write([request(1)])
-    purge = partial(request_log.purge, successes_before="2027", failures_before="2027")
+    purge = partial(requests.purge, successes_before="2027", failures_before="2027")
     store.write(lambda tx: purge(tx, uses_before="2026-01-31T00:00:00.000Z")).result(30)
     with store.reading() as tx:
         assert requests.search(tx, {}, 10).found == []

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trellis.store.shelving import HEIGHT, Shelf, cut, dealt, fill, sound
+from trellis.store.siblings.btree import HEIGHT, Shelf, cut, dealt, fill, sound
 
 
 def leaves(shelves: list[Shelf]) -> dict[int, int]:

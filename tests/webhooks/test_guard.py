@@ -11,7 +11,7 @@ import pytest
 from tests.cast import Run
 from tests.receiver import Receiver, answering
 from tests.webhooks.conftest import Off
-from trellis.core.address import NotAllowed, networks
+from trellis.core.webhooks.address import NotAllowed, networks
 from trellis.webhooks.guard import Guard, look_up
 
 TLS: Final = Path(__file__).parent / "tls"  # a certificate for hooks.test, signed by itself

@@ -19,8 +19,8 @@ from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.settings import Settings
-from trellis.store import deliveries, webhooks
 from trellis.store.tables import webhooks as table
+from trellis.store.webhooks import deliveries, endpoints
 from trellis.webhooks.background import Background
 from trellis.webhooks.courier import BATCH
 from trellis.webhooks.worker import LEASE, Worker
@@ -46,7 +46,7 @@ def hold(gate: Gate, owner: str | None, beat: int = 1) -> None:
 
 def holder(gate: Gate) -> str | None:
     with gate.store.reading() as tx:
-        found = webhooks.find(tx, 1)
+        found = endpoints.find(tx, 1)
     assert found is not None
     return found.owner
 
@@ -124,7 +124,7 @@ def test_a_worker_that_cannot_renew_its_hold_calls_everything_off(
         await worker.beat()
         assert (held := holder(gate)) is not None
         assert str(os.getpid()) in held
-        monkeypatch.setattr(webhooks, "keep", lambda *_: 1 / 0)
+        monkeypatch.setattr(endpoints, "keep", lambda *_: 1 / 0)
         ticks.at += LEASE / 2
         await worker.beat()
         assert closed == []
@@ -200,7 +200,7 @@ def test_events_that_nobody_wants_are_passed_over_and_that_is_written_now_and_th
     flood(gate, 20)
     work_off()
     with gate.store.reading() as tx:
-        found = webhooks.find(tx, 1)
+        found = endpoints.find(tx, 1)
         assert found is not None
         assert found.cursor == 0
     flood(gate, 1100)
@@ -281,7 +281,7 @@ def test_a_database_that_is_away_for_a_moment_ends_nothing(
 ) -> None:
     run("webhooks.create", url=receiver.url, events=["*"])
     run("forums.create", name="News")
-    listed = webhooks.enabled
+    listed = endpoints.enabled
     failures = [OSError("away")]
 
     def sometimes(tx: Any) -> Any:
@@ -289,7 +289,7 @@ def test_a_database_that_is_away_for_a_moment_ends_nothing(
             raise failures.pop()
         return listed(tx)
 
-    monkeypatch.setattr(webhooks, "enabled", sometimes)
+    monkeypatch.setattr(endpoints, "enabled", sometimes)
 
     async def scene() -> None:
         worker = Worker(gate)

@@ -18,12 +18,12 @@ from starlette.routing import Route
 
 from trellis.admin.house import House
 from trellis.admin.page import CONFIRM, CSRF, PREFIX, SIGN_IN, NeedsPassword, Page, StaleForm, Submitted, Visit
-from trellis.admin.pages import pages_of
-from trellis.admin.session import Sessions, new_token, same
+from trellis.admin.sections import pages_of
+from trellis.admin.sessions import Sessions, new_token, same
 from trellis.admin.static import Static
 from trellis.admin.view import View
 from trellis.core.gate import Gate
-from trellis.core.secret import redacted
+from trellis.core.keys import redacted
 from trellis.errors import Refused
 from trellis.settings import Settings
 

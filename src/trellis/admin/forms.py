@@ -22,7 +22,7 @@ from functools import cached_property
 from typing import Any, Final, Self
 
 from trellis.admin.page import CSRF, StaleForm, Submitted
-from trellis.core.values import EVERYONE, Choice, Field, shown
+from trellis.core.fields import EVERYONE, Choice, Field, shown
 from trellis.errors import Fault, Refused, refuse_faults
 
 _SECRET: Final = frozenset({"password", "new-password"})

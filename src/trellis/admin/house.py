@@ -8,7 +8,7 @@ from trellis.core.admins import NewPassword
 from trellis.core.gate import Answer, Gate
 from trellis.core.operation import Call
 from trellis.settings import Settings
-from trellis.store.transaction import Transaction
+from trellis.store.engine import Transaction
 
 T = TypeVar("T")
 

@@ -39,13 +39,13 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from trellis.admin.house import House
-from trellis.admin.session import Sessions, SignedIn, csrf_token, same, seal
+from trellis.admin.sessions import Sessions, SignedIn, csrf_token, same, seal
 from trellis.core.actor import Actor
+from trellis.core.fields import MAX_ID
 from trellis.core.gate import Answer
 from trellis.core.operation import Call
-from trellis.core.values import MAX_ID
 from trellis.errors import Refused
-from trellis.store.transaction import Transaction
+from trellis.store.engine import Transaction
 
 T = TypeVar("T")
 

@@ -17,11 +17,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from trellis import __version__
-from trellis.admin.diff import told
-from trellis.admin.outline import colour, marks
+from trellis.admin.events import told
+from trellis.admin.nodes import colour, marks
 from trellis.admin.page import PREFIX, Visit
 from trellis.admin.static import Static
-from trellis.core.kind import NodeKind
+from trellis.core.nodes import NodeKind
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 

@@ -21,8 +21,8 @@ from trellis.cli.terminal import (
     unready,
 )
 from trellis.settings import Settings
-from trellis.store.backup import backup
 from trellis.store.condition import Condition, condition, file_of, name_of
+from trellis.store.engine import backup
 from trellis.store.migrate import migrate, newest
 
 

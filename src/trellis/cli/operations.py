@@ -12,14 +12,15 @@ import typer
 
 from trellis.cli.terminal import MISUSED, Failure, Json, act, community, progress_of, show_json, show_table
 from trellis.compose import catalogue_of
-from trellis.core.operation import Catalogue, Operation
-from trellis.core.route import Route
-from trellis.core.route import routes as routes_of
-from trellis.core.values import whole_number
+from trellis.core.catalogue import Catalogue
+from trellis.core.fields import whole_number
+from trellis.core.operation import Operation
 from trellis.errors import Refused
+from trellis.http.routes import Route
+from trellis.http.routes import routes as routes_of
 from trellis.kinds import KINDS
 from trellis.rest.bodies import from_query
-from trellis.rest.openapi import document
+from trellis.rest.docs import document
 from trellis.settings import Settings
 
 _PARAMETER: Final = re.compile(r"(.+?)(:=|=)(.*)", re.DOTALL)

@@ -12,7 +12,7 @@ import typer
 import uvicorn
 from uvicorn.config import LOGGING_CONFIG
 
-from trellis.admin.first_run import demo_administrator, first_run_link
+from trellis.admin.admins import demo_administrator, first_run_link
 from trellis.cli.demo import load_sample
 from trellis.cli.keys import every_key
 from trellis.cli.terminal import Failure, act, community, explaining, progress_of, say, show, unready

@@ -11,13 +11,12 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from trellis.core.events import differing
+from trellis.core.fields import Field, Invalid, Text, invalid_id, moment, required
 from trellis.core.operation import Act, Operation, Outcome
-from trellis.core.page import PAGING, PER_PAGE, page_of
-from trellis.core.values import Field, Invalid, Text, invalid_id, moment, required
+from trellis.core.paging import PAGING, PER_PAGE, page_of
 from trellis.errors import Fault, Refused, refuse_faults
-from trellis.store import admins, sessions
-from trellis.store.admins import Administrator
-from trellis.store.nodes import next_number
+from trellis.store.admins import Administrator, administrators, sessions
+from trellis.store.counters import next_number
 
 SHORTEST: Final = 12  # characters of a password
 LONGEST: Final = 255
@@ -111,7 +110,7 @@ def written(admin: Administrator) -> dict[str, Any]:
 def _list(act: Act) -> Outcome:
     act.given.demand()
     page, per_page = act.given.get("page", 1), act.given.get("perPage", PER_PAGE)
-    total, found = admins.page(act.tx, per_page, (page - 1) * per_page)
+    total, found = administrators.page(act.tx, per_page, (page - 1) * per_page)
     return Outcome(page_of([written(admin) for admin in found], total, page, per_page))
 
 
@@ -121,7 +120,7 @@ def _get(act: Act) -> Outcome:
 
 
 def _found(act: Act) -> Administrator:
-    admin = admins.find(act.tx, act.call.target or 0)
+    admin = administrators.find(act.tx, act.call.target or 0)
     if admin is None:
         raise invalid_id("administrator", act.call.target, "1T106/4")
     return admin
@@ -131,14 +130,14 @@ def _begin(act: Act) -> Outcome:
     given = required((LINK,), act.given)
     given.demand()
     link = given.get("link")
-    if admins.count(act.tx) or not admins.link_is_good(act.tx, digest_of(link), act.now):
+    if administrators.count(act.tx) or not administrators.link_is_good(act.tx, digest_of(link), act.now):
         raise Refused(
             "LINK_SPENT",
             "This link was used, or is older than an hour, or there is an administrator already. "
             "Start `trellis serve` again for a new one, or run: trellis admins create LOGIN",
         )
     outcome = _made(act)
-    admins.spend_links(act.tx)
+    administrators.spend_links(act.tx)
     return outcome
 
 
@@ -157,13 +156,13 @@ def _made(act: Act) -> Outcome:
         disabled_at=None,
         last_seen_at=None,
     )
-    admins.insert(act.tx, admin)
+    administrators.insert(act.tx, admin)
     after = written(admin)
     return Outcome(after, admin.id, after=after)
 
 
 def _taken(act: Act, login: str | None, own: int) -> tuple[Fault, ...]:
-    other = admins.by_login(act.tx, login) if login else None
+    other = administrators.by_login(act.tx, login) if login else None
     if other is None or other.id == own:
         return ()
     return (Fault("login", "LOGIN_TAKEN", f"login {other.login} belongs to {other.name} already. Choose another."),)
@@ -189,7 +188,7 @@ def _set_password(act: Act) -> Outcome:
 def _disable(act: Act) -> Outcome:
     old = _found(act)
     act.given.demand()
-    if old.disabled_at is None and not admins.others_enabled(act.tx, old.id):
+    if old.disabled_at is None and not administrators.others_enabled(act.tx, old.id):
         raise Refused(
             "LAST_ADMINISTRATOR",
             f"{old.name} is the only administrator who can sign in. Add or enable another one first.",
@@ -209,7 +208,7 @@ def _changed(act: Act, old: Administrator, new: Administrator, also: tuple[str, 
     changed = differing(before, after) + also
     if not changed:
         return Outcome(before, happened=False)
-    admins.update(act.tx, replace(new, updated_at=act.now))
+    administrators.update(act.tx, replace(new, updated_at=act.now))
     after["updatedAt"] = act.now
     return Outcome(after, old.id, before, after, changed)
 

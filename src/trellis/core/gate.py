@@ -14,13 +14,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from trellis.core.actor import Actor
+from trellis.core.catalogue import Catalogue
 from trellis.core.events import event_of
-from trellis.core.operation import DRY_RUN, Access, Act, Call, Catalogue, Operation, Outcome, World
-from trellis.core.values import Given, moment
+from trellis.core.fields import Given, moment
+from trellis.core.operation import DRY_RUN, Access, Act, Call, Operation, Outcome, World
 from trellis.errors import Refused
-from trellis.store import idempotency, journal
-from trellis.store.engine import Store
-from trellis.store.transaction import Transaction, Undo
+from trellis.store import events, idempotency
+from trellis.store.engine import Store, Transaction, Undo
 
 _KEPT: Final = timedelta(hours=24)  # how long the answer of an idempotent create is kept
 
@@ -132,7 +132,7 @@ class Gate:
         return Answer(outcome.result, event=self._record(operation, call, outcome, tx, now)), kept
 
     def _record(self, operation: Operation, call: Call, outcome: Outcome, tx: Transaction, now: str) -> int | None:
-        return journal.append(tx, event_of(operation, call, outcome, now)) if outcome.happened else None
+        return events.append(tx, event_of(operation, call, outcome, now)) if outcome.happened else None
 
     def _write_once(self, operation: Operation, call: Call, given: Given, tx: Transaction, claim: tuple[int, str]) -> Answer:
         key, token = claim

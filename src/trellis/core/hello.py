@@ -3,9 +3,8 @@
 from typing import Any
 
 from trellis import __version__
-from trellis.core.answers import Members
+from trellis.core.fields import Field, Members, Moment, Text, Words
 from trellis.core.operation import Access, Act, Operation, Outcome
-from trellis.core.values import Field, Moment, Text, Words
 from trellis.store import keys
 
 _KEY = Members(

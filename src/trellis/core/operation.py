@@ -1,18 +1,20 @@
 """An operation: one act on the community, under the one name that every door uses for it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from trellis.core.actor import Actor
-from trellis.core.address import Network
-from trellis.core.kind import VERBS, NodeKind, Verb
-from trellis.core.values import Boolean, Field, Form, Given
-from trellis.errors import Refused
-from trellis.store.transaction import Transaction
+from trellis.core.fields import Boolean, Field, Form, Given
+from trellis.core.verbs import Verb
+from trellis.store.engine import Transaction
+
+if TYPE_CHECKING:  # both packages build their operations with this module
+    from trellis.core.nodes import NodeKind
+    from trellis.core.webhooks import Network
 
 
 class Access(Enum):
@@ -50,7 +52,7 @@ class Call(NamedTuple):  # like Outcome and Answer: a tuple, since a frozen data
 class Outgoing:
     """What the operator has settled about webhooks: where they may go beside the open internet, and what signs them."""
 
-    allowed: tuple[Network, ...] = ()
+    allowed: "tuple[Network, ...]" = ()
     key: str | None = field(default=None, repr=False)
 
 
@@ -61,7 +63,7 @@ class World:
     community_name: str
     community_url: str
     version: str
-    kinds: tuple[NodeKind, ...]
+    kinds: "tuple[NodeKind, ...]"
     grantable: frozenset[str]
     keep_events: int = 90  # days
     keep_snapshots: int = 30
@@ -153,7 +155,7 @@ class Operation:
     verb: Verb | Literal["look", "feed", "restore"] | None = None
     path: str | None = None
     also: tuple[str, ...] = ()
-    kind: NodeKind | None = None
+    kind: "NodeKind | None" = None
     refusals: tuple[tuple[str, str], ...] = ()
     recode: Callable[[str], str] = lambda _: ""
     answers: tuple[Field, ...] = ()
@@ -184,35 +186,3 @@ class Operation:
     def singular(self) -> str:
         """What one of those is called that it is about."""
         return self.kind.singular if self.kind else self.resource.removesuffix("s")
-
-
-class Catalogue(Mapping[str, Operation]):
-    """All operations by name."""
-
-    def __init__(self, operations: Iterable[Operation]) -> None:
-        self._by_name = {operation.name: operation for operation in operations}
-
-    def __getitem__(self, name: str) -> Operation:
-        return self._by_name[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._by_name)
-
-    def __len__(self) -> int:
-        return len(self._by_name)
-
-    def find(self, name: str) -> Operation:
-        """Give an operation; refuse an unknown name."""
-        if (operation := self._by_name.get(name)) is None:
-            raise Refused("UNKNOWN_OPERATION", f"There is no operation '{name}'. `trellis routes` lists them.")
-        return operation
-
-    @property
-    def grantable(self) -> tuple[Operation, ...]:
-        """Those that a key can be granted, in their order."""
-        return tuple(operation for operation in self.values() if operation.access is Access.GRANTED)
-
-    @property
-    def contract(self) -> tuple[Operation, ...]:
-        """Those of the 4.2 document: the five verbs on nodes, where a key can be granted them. The others are ours."""
-        return tuple(operation for operation in self.grantable if operation.kind is not None and operation.verb in VERBS)

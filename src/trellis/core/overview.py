@@ -3,11 +3,12 @@
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from trellis.core.fields import moment
 from trellis.core.keys import written
 from trellis.core.operation import Act, Operation, Outcome
-from trellis.core.values import moment
 from trellis.core.webhooks import written as webhook_written
-from trellis.store import overview, webhooks
+from trellis.store import overview
+from trellis.store.webhooks import endpoints
 
 HOURS: Final = 24
 _SOON: Final = timedelta(days=30)
@@ -35,7 +36,7 @@ def _get(act: Act) -> Outcome:
     counted = overview.totals(act.tx)
     expiring, soon = overview.expiring(act.tx, act.now, moment(now + _SOON), _FEW)
     idle, unused = overview.unused(act.tx, act.now, moment(now - _UNUSED), _FEW)
-    failing = webhooks.failing(act.tx)
+    failing = endpoints.failing(act.tx)
     return Outcome(
         {
             "nodes": {kind.name: counted.get(kind.name, 0) for kind in act.world.kinds},
@@ -43,7 +44,7 @@ def _get(act: Act) -> Outcome:
             "keys": overview.keys_in_use(act.tx, act.now),
             "expiring": {"count": expiring, "keys": [written(key, act.now) for key in soon]},
             "unused": {"count": idle, "keys": [written(key, act.now) for key in unused]},
-            "webhooks": webhooks.count(act.tx),
+            "webhooks": endpoints.count(act.tx),
             "failing": {"count": len(failing), "webhooks": [webhook_written(one, act.now) for one in failing[:_FEW]]},
         }
     )

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from trellis.core.fields import Choice, Field, Integer, Invalid, IpAddress, Moment, Text, invalid_id, moment, required, shown
 from trellis.core.keys import found
 from trellis.core.operation import Act, Operation, Outcome
-from trellis.core.values import Choice, Field, Integer, Invalid, IpAddress, Moment, Text, invalid_id, moment, required, shown
-from trellis.store import audit, requests
+from trellis.store import events, requests
 from trellis.store.keys import Key
 from trellis.store.requests import Logged, Place
 
@@ -148,7 +148,7 @@ def _get(act: Act) -> Outcome:
     if request.operation is not None and request.status < 400:
         at = datetime.fromisoformat(request.at)
         since, until = moment(at - _BEFORE), moment(at + _AFTER)
-        event = audit.of_request(act.tx, request.operation, request.request_id, since, until)
+        event = events.of_request(act.tx, request.operation, request.request_id, since, until)
     return Outcome(written(logged) | {"event": event})
 
 
@@ -178,7 +178,7 @@ def _unused(act: Act, key: Key, used: Sequence[requests.Use]) -> list[str] | Non
     """Name what the key has held for 30 days without using it; None where its requests were not logged all the time."""
     since = moment(datetime.fromisoformat(act.now) - timedelta(days=DAYS))
     held, logged = set(key.grants), key.log_requests
-    for event in audit.search(act.tx, {"resource": "keys", "resource_id": key.id, "since": since}, 500).found:
+    for event in events.search(act.tx, {"resource": "keys", "resource_id": key.id, "since": since}, 500).found:
         before = event.before or {"grants": [], "logRequests": True}
         held &= set(before["grants"])
         logged = logged and before["logRequests"]

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from trellis.core.kind import NodeKind
+from trellis.core.nodes import NodeKind
 from trellis.kinds.blogs import BLOGS
 from trellis.kinds.calendars import CALENDARS
 from trellis.kinds.categories import CATEGORIES

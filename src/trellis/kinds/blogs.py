@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from trellis.core.kind import NodeKind
-from trellis.core.values import Boolean, Field, Groups, Html, Text
+from trellis.core.fields import Boolean, Field, Groups, Html, Text
+from trellis.core.nodes import NodeKind
 
 BLOGS: Final = NodeKind(
     name="blogs",

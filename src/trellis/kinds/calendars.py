@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from trellis.core.kind import NodeKind
-from trellis.core.values import Boolean, Color, Field
+from trellis.core.fields import Boolean, Color, Field
+from trellis.core.nodes import NodeKind
 
 CALENDARS: Final = NodeKind(
     name="calendars",

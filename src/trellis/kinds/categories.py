@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from trellis.core.kind import NodeKind
-from trellis.core.values import Boolean, Field, Html
+from trellis.core.fields import Boolean, Field, Html
+from trellis.core.nodes import NodeKind
 
 CATEGORIES: Final = NodeKind(
     name="categories",

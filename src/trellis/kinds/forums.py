@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from trellis.core.kind import Derived, NodeKind, Values
-from trellis.core.values import Boolean, Choice, Field, Html, Integer, Password, Url
+from trellis.core.fields import Boolean, Choice, Field, Html, Integer, Password, Url
+from trellis.core.nodes import Derived, NodeKind, Values
 from trellis.errors import Fault
 
 

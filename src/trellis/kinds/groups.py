@@ -5,8 +5,8 @@ from html import escape
 from html.parser import HTMLParser
 from typing import Final
 
-from trellis.core.kind import Derived, NodeKind, Values
-from trellis.core.values import Boolean, Field, Text, inline_html
+from trellis.core.fields import Boolean, Field, Text, inline_html
+from trellis.core.nodes import Derived, NodeKind, Values
 from trellis.errors import Fault
 
 _LONGEST: Final = 1000  # characters of an affix

@@ -6,40 +6,29 @@ import re
 import time
 from typing import Final
 
+from trellis.core.fields import MAX_ID, invalid_id, shown
 from trellis.core.gate import Gate
-from trellis.core.keyring import Bearer, Keyring, prove
+from trellis.core.keys import Bearer, Keyring, prove, redacted
 from trellis.core.operation import Access, Call, Operation
-from trellis.core.route import Route, routes
-from trellis.core.secret import redacted
-from trellis.core.values import MAX_ID, invalid_id, shown
 from trellis.core.version import encode, version_of
 from trellis.errors import Refused
-from trellis.rest.arrivals import Arrivals
+from trellis.http.routes import Route, routes
 from trellis.rest.cache import Answers, Kept
 from trellis.rest.calls import call_of, query_of
-from trellis.rest.exchange import (
-    Exchange,
-    Receive,
-    Reply,
-    Scope,
-    Send,
-    first_line,
-    lasting,
-    pairs_of,
-    passing,
-)
+from trellis.rest.completions import Arrivals
+from trellis.rest.docs import Reference
 from trellis.rest.headers import request_id, request_ids
 from trellis.rest.identify import presented_key
 from trellis.rest.limits import Allowance, Throttle
 from trellis.rest.links import links_of
 from trellis.rest.log import Bookkeeper
 from trellis.rest.recall import ASKED, Asked, Caller, Known, Recall
-from trellis.rest.reference import Reference
-from trellis.rest.replies import bad_method, conditional, options, refusal, written
-from trellis.rest.table import Methods, Table
+from trellis.rest.request import Exchange, Receive, Reply, Scope, Send, first_line, lasting, pairs_of, passing
+from trellis.rest.responses import bad_method, conditional, options, refusal, written
+from trellis.rest.routing import Methods, Table
 from trellis.rest.turn import OncePerTurn
 from trellis.settings import Settings
-from trellis.store.request_log import Request
+from trellis.store.requests import Request
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartException, MultiPartParser
 
-from trellis.core.values import shown
+from trellis.core.fields import shown
 from trellis.errors import Refused
 
 _MOST_PARAMETERS: Final = 1000

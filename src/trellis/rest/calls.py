@@ -3,12 +3,12 @@
 from typing import Any
 
 from trellis.core.actor import Actor
+from trellis.core.keys import redacted
 from trellis.core.operation import Call, Operation
-from trellis.core.secret import redacted
 from trellis.errors import Refused
 from trellis.rest.bodies import from_body, from_query
-from trellis.rest.exchange import Exchange
 from trellis.rest.headers import audit_reason, expected_versions, fingerprint, idempotency_token
+from trellis.rest.request import Exchange
 from trellis.settings import Settings
 
 

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from itertools import count
 from typing import Any, Final
 
-from trellis.core.secret import redacted
+from trellis.core.keys import redacted
 from trellis.core.version import encode
 from trellis.errors import Refused
 

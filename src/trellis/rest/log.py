@@ -9,11 +9,12 @@ from datetime import timedelta
 from typing import Final
 
 from trellis.core.gate import Gate
-from trellis.core.keyring import Keyring
+from trellis.core.keys import Keyring
 from trellis.settings import Settings
-from trellis.store import changes, idempotency, journal, keys, request_log, search, snapshots
-from trellis.store.request_log import Request
-from trellis.store.transaction import Transaction
+from trellis.store import events, idempotency, keys, requests, snapshots
+from trellis.store.engine import Transaction
+from trellis.store.lists import changes, search
+from trellis.store.requests import Request
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +77,7 @@ class Bookkeeper:
             batch = [self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))]
 
             def write(tx: Transaction, batch: list[Request] = batch, uses: list[tuple[int, str]] = uses) -> None:
-                request_log.log_requests(tx, batch)
+                requests.append(tx, batch)
                 keys.touch(tx, uses)
 
             try:
@@ -121,7 +122,7 @@ class Bookkeeper:
     def _purges(self) -> dict[str, Callable[[Transaction], int]]:
         """Give what deletes a batch of each thing that is not kept for ever, and says how many rows that were."""
         settings = self._settings
-        successes, failures, answers, uses, events, snapshot = (
+        successes, failures, a_day, used, happened, kept = (
             self._gate.ago(timedelta(days=days))
             for days in (
                 settings.keep_successes,
@@ -133,11 +134,9 @@ class Bookkeeper:
             )
         )
         return {
-            "requests": lambda tx: request_log.purge(
-                tx, successes_before=successes, failures_before=failures, uses_before=uses
-            ),
-            "idempotent responses": lambda tx: idempotency.purge(tx, answers),
-            "snapshots": lambda tx: snapshots.purge(tx, snapshot),
-            "events": lambda tx: journal.purge_events(tx, events),
+            "requests": lambda tx: requests.purge(tx, successes_before=successes, failures_before=failures, uses_before=used),
+            "idempotent responses": lambda tx: idempotency.purge(tx, a_day),
+            "snapshots": lambda tx: snapshots.purge(tx, kept),
+            "events": lambda tx: events.purge(tx, happened),
             "changes": lambda tx: changes.trim(tx, search.done(tx)),
         }

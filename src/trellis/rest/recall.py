@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
-from trellis.core.keyring import Bearer
+from trellis.core.keys import Bearer
 
 ASKED: Final = "trellis.asked"  # in the scope of a request that can be known again: an `Asked`
 _MOST: Final = 1000  # callers

@@ -8,13 +8,10 @@ import orjson
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store import shelving
-from trellis.store.clauses import Among
-from trellis.store.families import Family, Spot
-from trellis.store.shelving import Shelf, sound
-from trellis.store.siblings import PLACE, UNSHELVED, count, under, with_parent
+from trellis.store import siblings
+from trellis.store.engine import Among, Row, Statement, Transaction
+from trellis.store.siblings import PLACE, UNSHELVED, Family, Shelf, Spot, count, sound, under, with_parent
 from trellis.store.tables import counters, events, keys, nodes, shelves
-from trellis.store.transaction import Row, Statement, Transaction
 
 _BATCH: Final = 2000
 _c, _s = nodes.c, shelves.c
@@ -178,7 +175,7 @@ def renumber(tx: Transaction, kind: str, parent: int | None) -> None:
         if (shelf, position) != (0, at):
             family.put(node, Spot(0, at))
     tx.connection.execute(sa.delete(shelves).where(_s.kind == kind, _s.parent_id == (parent or 0)))  # those astray too
-    if len(standing) > shelving.CAPACITY:
+    if len(standing) > siblings.CAPACITY:
         family.deal_out(len(standing))
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
+from trellis.store.engine import Statement, Transaction
 from trellis.store.tables import answers
-from trellis.store.transaction import Statement, Transaction
 
 _ANSWER = Statement(
     sa.select(answers.c.fingerprint, answers.c.answer, answers.c.at).where(

@@ -7,8 +7,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
+from trellis.store.engine import Statement, Transaction
 from trellis.store.tables import keys
-from trellis.store.transaction import Statement, Transaction
 
 _c = keys.c
 

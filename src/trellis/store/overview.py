@@ -4,9 +4,9 @@ from dataclasses import fields
 
 import sqlalchemy as sa
 
+from trellis.store.engine import Transaction
 from trellis.store.keys import Key
 from trellis.store.tables import counters, keys, request_hours
-from trellis.store.transaction import Transaction
 
 _KEY = tuple(keys.c[f.name] for f in fields(Key))
 

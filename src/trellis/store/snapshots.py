@@ -7,13 +7,12 @@ from typing import Any, Final, Literal
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store import gaps, shelving
-from trellis.store.clauses import Among, AmongOf
-from trellis.store.families import Family
-from trellis.store.nodes import COUNT_MORE, Node, slices
-from trellis.store.siblings import PLACE, ZERO, between
+from trellis.store import siblings
+from trellis.store.counters import add
+from trellis.store.engine import Among, AmongOf, Row, Statement, Transaction
+from trellis.store.nodes import Node, deleted_ids, slices
+from trellis.store.siblings import PLACE, ZERO, Family, between
 from trellis.store.tables import JSON, NUMBER, PLAIN, counters, events, nodes, snapshots
-from trellis.store.transaction import Row, Statement, Transaction
 
 How = Literal["deleted", "moved", "changed"]
 
@@ -210,10 +209,10 @@ def bring_back(
     for ids in slices(coming):
         tx.change(_BRING_BACK, **given, to=root.parent_id, shelf=spot.shelf, at=spot.at, ids=tx.ids(ids))
         back(ids)
-    for parent, children in tx.rows(_MANY, **given, few=shelving.CAPACITY):
+    for parent, children in tx.rows(_MANY, **given, few=siblings.CAPACITY):
         Family(tx, kind, parent).deal_out(children)
-    tx.change(COUNT_MORE, name=kind, more=len(coming))
-    gaps.close_up(tx, kind, coming)
+    add(tx, kind, len(coming))
+    deleted_ids.close_up(tx, kind, coming)
 
 
 # --- how long -----------------------------------------------------------------------------------------------------

@@ -10,19 +10,14 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from trellis.core.actor import DELIVERY
-from trellis.core.deliveries import content
 from trellis.core.events import type_of
+from trellis.core.fields import moment
 from trellis.core.gate import Gate
-from trellis.core.message import body_of, headers_of, message_id, timestamp_of
 from trellis.core.operation import Call
-from trellis.core.values import moment
-from trellis.core.webhook_secret import SecretLost, secret_bytes
-from trellis.core.webhooks import wants
-from trellis.store import deliveries, webhooks
-from trellis.store.deliveries import Attempt, Delivery
-from trellis.store.journal import Event
-from trellis.store.transaction import Transaction
-from trellis.store.webhooks import Webhook
+from trellis.core.webhooks import SecretLost, body_of, content, headers_of, message_id, secret_bytes, timestamp_of, wants
+from trellis.store.engine import Transaction
+from trellis.store.events import Event
+from trellis.store.webhooks import Attempt, Delivery, Webhook, deliveries, endpoints
 from trellis.webhooks.schedule import WEEK, delay, rest
 from trellis.webhooks.sender import Result, Sender
 from trellis.webhooks.signing import signature
@@ -134,7 +129,7 @@ class Courier:
         """
         while not self._ending():
             with self._gate.store.reading() as tx:
-                webhook = webhooks.find(tx, webhook_id)
+                webhook = endpoints.find(tx, webhook_id)
                 now = self._gate.now()
                 if webhook is None or not webhook.enabled or resting(webhook, now):
                     break
@@ -144,7 +139,7 @@ class Courier:
             scanned = max(scanned, webhook.cursor)
             if not planned.items and not planned.more:
                 break
-        await self._write(lambda tx: webhooks.release(tx, [webhook_id], self._me), quiet=True)
+        await self._write(lambda tx: endpoints.release(tx, [webhook_id], self._me), quiet=True)
         return scanned
 
     async def _carry_out(self, webhook: Webhook, planned: Plan) -> bool:
@@ -228,7 +223,7 @@ class _Round:
         """Give what writes this, unless somebody else holds the endpoint by now: then it writes nothing, and gives False."""
 
         def write(tx: Transaction) -> bool:
-            if not webhooks.progress(tx, self.webhook, me):
+            if not endpoints.progress(tx, self.webhook, me):
                 return False
             for delivery, attempt in self.tried:
                 deliveries.record(tx, delivery, attempt)

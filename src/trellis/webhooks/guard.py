@@ -11,7 +11,7 @@ from typing import Any, Final
 import httpcore
 import httpx
 
-from trellis.core.address import Address, Network, NotAllowed, judge_address, judge_url
+from trellis.core.webhooks import Address, Network, NotAllowed, judge_address, judge_url
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 

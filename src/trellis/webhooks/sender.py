@@ -12,8 +12,7 @@ from typing import Final, NamedTuple
 import httpx
 
 from trellis import __version__
-from trellis.core.address import NotAllowed
-from trellis.core.webhook_secret import redacted
+from trellis.core.webhooks import NotAllowed, redacted
 from trellis.webhooks.guard import Guard, Transport
 from trellis.webhooks.schedule import LONGEST_RETRY_AFTER
 

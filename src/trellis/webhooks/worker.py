@@ -17,9 +17,8 @@ from datetime import timedelta
 from typing import Any, Final
 
 from trellis.core.gate import Gate
-from trellis.store import deliveries, webhooks
-from trellis.store.transaction import Transaction
-from trellis.store.webhooks import Webhook
+from trellis.store.engine import Transaction
+from trellis.store.webhooks import Webhook, deliveries, endpoints
 from trellis.webhooks.courier import Courier, ahead, plan, resting
 from trellis.webhooks.guard import Guard
 from trellis.webhooks.sender import Sender
@@ -113,7 +112,7 @@ class Worker:
         self._call_off()
         await self.settled()
         with suppress(Exception):
-            await self._write(lambda tx: webhooks.release(tx, held, self._me))
+            await self._write(lambda tx: endpoints.release(tx, held, self._me))
 
     def _call_off(self) -> None:
         for task in self._couriers.values():
@@ -135,12 +134,12 @@ class Worker:
     def _with_work(self) -> list[Webhook]:
         now = self._gate.now()
         with self._gate.store.reading() as tx:
-            listed = webhooks.enabled(tx)
+            listed = endpoints.enabled(tx)
             if not listed:
                 self._seen.clear()
                 return []
             due = deliveries.with_due(tx, now, ahead(now))
-            last = webhooks.last_event(tx)
+            last = endpoints.last_event(tx)
             self._observe(listed)
             free = (one for one in listed if one.id not in self._couriers and not resting(one, now))
             return [one for one in free if one.owner == self._me or one.id in due or self._behind(tx, one, last, now)]
@@ -189,7 +188,7 @@ class Worker:
         courier = Courier(self._gate, self._sender, self._me, lambda: self._ending)
         try:
             mine = webhook.owner == self._me
-            if mine or await self._write(lambda tx: webhooks.claim(tx, webhook.id, self._me, left)):
+            if mine or await self._write(lambda tx: endpoints.claim(tx, webhook.id, self._me, left)):
                 scanned = max(webhook.cursor, self._scanned.get(webhook.id, 0))
                 self._scanned[webhook.id] = await courier.deliver(webhook.id, scanned)
         except Exception:
@@ -206,7 +205,7 @@ class Worker:
         at = self._clock()
         if self._couriers and at - self._beat_at >= self._beat_every:
             try:
-                await asyncio.wait_for(self._write(lambda tx: webhooks.keep(tx, self._me)), self._beat_every)
+                await asyncio.wait_for(self._write(lambda tx: endpoints.keep(tx, self._me)), self._beat_every)
                 self._beat_at = at
             except Exception as error:  # noqa: BLE001  # whatever it was: without a sign of life others take over
                 log.warning("The hold on webhooks could not be renewed: %s", str(error) or type(error).__name__)

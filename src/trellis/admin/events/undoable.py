@@ -1,0 +1,38 @@
+"""Which events can be undone, and which delete a record is gone by."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from trellis.admin.page import Visit
+from trellis.core.nodes import NodeKind
+from trellis.core.undo import undone
+from trellis.store import snapshots
+from trellis.store.snapshots import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How it stands with an event that can be undone as such: whether its rows are kept, and what undid it already."""
+
+    kept: bool
+    undone_by: int | None
+
+    @property
+    def open(self) -> bool:
+        """Whether there is anything to undo."""
+        return self.kept and self.undone_by is None
+
+
+async def standings(visit: Visit, events: Iterable[Mapping[str, Any]]) -> dict[int, Standing]:
+    """Say how it stands with each of some events, by number; those that cannot be undone by their nature are left out."""
+    kinds = {kind.name for kind in visit.house.gate.world.kinds}
+    rows = {event["seq"]: 1 + len(event["touched"]) for event in events if event["resource"] in kinds and event["before"]}
+    by, kept = await visit.read(lambda tx: (undone(tx, rows), snapshots.counts(tx, rows)))
+    return {seq: Standing(kept.get(seq, 0) >= count, by.get(seq)) for seq, count in rows.items()}
+
+
+async def deletion(visit: Visit, kind: NodeKind, node: int) -> Snapshot | None:
+    """Give what is kept of a node that is gone by the event that deleted it, alone or with what stood above it."""
+    last = await visit.read(lambda tx: snapshots.latest(tx, kind.name, node))
+    return last if last is not None and last.how == "deleted" else None

@@ -1,0 +1,11 @@
+"""API keys: list, form, grants and one key's page."""
+
+from typing import Final
+
+from trellis.admin.keys import index, key
+from trellis.admin.keys.grants import REFERENCE, Grid
+from trellis.admin.page import Page
+
+__all__ = ["PAGES", "REFERENCE", "Grid"]
+
+PAGES: Final[tuple[Page, ...]] = (*index.PAGES, *key.PAGES)

@@ -1,0 +1,136 @@
+"""The grid of what a key may do: applications and resources down, the verbs across, a box only where there is an endpoint.
+
+Everything in it comes from the catalogue. Ticking a row, a column, or all that reads works by submit buttons too: `ticked`
+does on the server what the script does in the page.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from trellis.core.catalogue import Catalogue
+from trellis.core.nodes import NodeKind
+from trellis.core.operation import Operation
+from trellis.http.routes import routes
+
+REFERENCE: Final = "/api/docs"
+COLUMNS: Final[Mapping[str, str]] = {"list": "List", "get": "Get", "create": "Create", "update": "Update", "delete": "Delete"}
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """One operation that can be granted: its name, what it does, where it is served."""
+
+    name: str
+    summary: str
+    column: str
+    reads: bool
+    method: str
+    path: str
+    served_as: str  # the operation whose route leads to it: its own name, or that of one which forks
+
+    @property
+    def reference(self) -> str:
+        """The address of its entry in the reference."""
+        return f"{REFERENCE}#{self.served_as}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One resource: the box of each column, or None where it has no such endpoint."""
+
+    resource: str
+    application: str
+    title: str
+    boxes: tuple[Box | None, ...]
+
+    @property
+    def there(self) -> tuple[Box, ...]:
+        """The boxes that it has."""
+        return tuple(box for box in self.boxes if box is not None)
+
+
+class Grid:
+    """The whole grid. `rows` are the resources, `others` the operations that are not about nodes."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        served = {
+            name: (route.method, route.path, route.operation.name)
+            for route in routes(catalogue)
+            for name in (route.operation.fork.to if route.operation.fork else (route.operation.name,))
+        }
+        by_resource: dict[str, dict[str, Box]] = {}
+        kinds: dict[str, NodeKind] = {}
+        others: list[Box] = []
+        for operation in catalogue.grantable:
+            box = _box(operation, *served.get(operation.name, ("", "", operation.name)))
+            if box.column and operation.kind is not None:
+                by_resource.setdefault(operation.resource, {})[box.column] = box
+                kinds[operation.resource] = operation.kind
+            else:
+                others.append(box)
+        self.rows = tuple(
+            Row(name, kinds[name].application, kinds[name].title, tuple(found.get(column) for column in COLUMNS))
+            for name, found in by_resource.items()
+        )
+        self.others = tuple(others)
+
+    @cached_property
+    def boxes(self) -> tuple[Box, ...]:
+        """All boxes, in their order."""
+        return tuple(box for row in self.rows for box in row.there) + self.others
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names of all operations that can be granted."""
+        return frozenset(box.name for box in self.boxes)
+
+    @cached_property
+    def reading(self) -> frozenset[str]:
+        """The names of those that change nothing."""
+        return frozenset(box.name for box in self.boxes if box.reads)
+
+    @cached_property
+    def ticks(self) -> dict[str, frozenset[str]]:
+        """What each button ticks: `all`, `none`, `read`, `row:forums`, `column:list`."""
+        found = {"all": self.names, "none": frozenset[str](), "read": self.reading}
+        found |= {f"row:{row.resource}": frozenset(box.name for box in row.there) for row in self.rows}
+        return found | {f"column:{name}": frozenset(box.name for box in self.boxes if box.column == name) for name in COLUMNS}
+
+    def ticked(self, button: str, chosen: Iterable[str]) -> tuple[str, ...]:
+        """Give what is ticked after a button was pressed. Rows and columns are cleared again if they were full."""
+        before = frozenset(chosen)
+        what = self.ticks.get(button)
+        if what is None:
+            after = before
+        elif button in {"all", "none", "read"}:
+            after = what
+        else:
+            after = before - what if what <= before else before | what
+        return tuple(box.name for box in self.boxes if box.name in after)
+
+    def words(self, grants: Iterable[str]) -> str:
+        """Say in words what some grants come to."""
+        held = self.names & frozenset(grants)
+        if not held:
+            return "Nothing yet"
+        if held == self.names:
+            return "Everything"
+        if held == self.reading:
+            return "Read everything"
+        if whole := next((row for row in self.rows if held == self.ticks[f"row:{row.resource}"]), None):
+            return f"Everything about {whole.title.lower()}"
+        if len(held) == 1:
+            return next(box.summary for box in self.boxes if box.name in held)
+        return f"{len(held)} of {len(self.names)} operations"
+
+    def box(self, name: str) -> Box | None:
+        """Find the box of an operation."""
+        return next((box for box in self.boxes if box.name == name), None)
+
+
+def _box(operation: Operation, method: str, path: str, served_as: str) -> Box:
+    verb = operation.name.partition(".")[2]
+    column = verb if operation.kind is not None and verb in COLUMNS else ""
+    return Box(operation.name, operation.summary, column, not operation.writes, method, path, served_as)

@@ -1,0 +1,22 @@
+"""The pages of the panel, section by section. A new section is one line here."""
+
+from typing import Final
+
+from trellis.admin import admins, events, keys, nodes, overview, requests, undo, webhooks
+from trellis.admin.page import Page
+from trellis.core.nodes import NodeKind
+
+PAGES: Final[tuple[Page, ...]] = (
+    *overview.PAGES,
+    *keys.PAGES,
+    *requests.PAGES,
+    *webhooks.PAGES,
+    *events.PAGES,
+    *undo.PAGES,
+    *admins.PAGES,
+)
+
+
+def pages_of(kinds: tuple[NodeKind, ...]) -> tuple[Page, ...]:
+    """Give every page of a community that holds these kinds of nodes."""
+    return PAGES + tuple(page for kind in kinds for page in nodes.pages(kind))

@@ -1,0 +1,10 @@
+"""Webhooks and their deliveries."""
+
+from typing import Final
+
+from trellis.admin.page import Page
+from trellis.admin.webhooks import deliveries, index, webhook
+
+__all__ = ["PAGES"]
+
+PAGES: Final[tuple[Page, ...]] = (*index.PAGES, *webhook.PAGES, *deliveries.PAGES)

@@ -1,0 +1,182 @@
+"""Whether a node as it is kept is what its kind allows today, and what it becomes when it is mended."""
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from trellis.core.fields import Field, Groups, Invalid, Moment, Password, shown
+from trellis.core.nodes import NodeKind
+from trellis.store.check import Stored
+from trellis.store.nodes import Node, name_key
+
+_DIGEST: Final = "$argon2"  # how every digest begins
+_GROUPS: Final = Groups()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is not as it should be: with which record (None is no single one), in a word and in a sentence."""
+
+    resource: str
+    id: int | None
+    problem: str
+    detail: str
+    repairable: bool = True
+
+    def written(self) -> dict[str, Any]:
+        """Write it for a reader."""
+        return {
+            "resource": self.resource,
+            "id": self.id,
+            "problem": self.problem,
+            "detail": self.detail,
+            "repairable": self.repairable,
+        }
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What is wrong with a node, and the node as it should be: with the problems that can be repaired repaired."""
+
+    mended: Node
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def repairable(self) -> bool:
+        """Whether keeping the mended node makes a difference."""
+        return any(problem.repairable for problem in self.problems)
+
+
+def judge(kind: NodeKind, stored: Stored, groups: AbstractSet[int], now: str) -> Verdict:
+    """Judge a node as it is kept. `groups` are the ids of the groups there are."""
+    judging = _Judging(kind, stored.id, groups)
+    name = judging.name(stored)
+    fields = judging.fields(stored.fields)
+    permissions = judging.permissions(stored.permissions)
+    judging.moments(stored)
+    same = (name, fields, permissions) == (stored.name, stored.fields, stored.permissions)
+    node = Node(
+        id=stored.id,
+        parent_id=stored.parent_id,
+        position=stored.position,
+        name=name,
+        fields=fields,
+        permissions=permissions,
+        created_at=stored.created_at,
+        updated_at=stored.updated_at if same else now,
+    )
+    return Verdict(node, judging.problems)
+
+
+class _Judging:
+    """Judges the parts of one node and collects what is wrong with them."""
+
+    def __init__(self, kind: NodeKind, node: int, groups: AbstractSet[int]) -> None:
+        self._kind = kind
+        self._node = node
+        self._groups = groups
+        self.problems: list[Problem] = []
+
+    def _add(self, problem: str, detail: str, *, repairable: bool = True) -> None:
+        self.problems.append(Problem(self._kind.name, self._node, problem, detail, repairable))
+
+    def name(self, stored: Stored) -> str:
+        name = stored.name
+        try:
+            name = self._kind.name_field.type.parse(stored.name)
+        except Invalid as invalid:
+            self._add("name", f"its name {invalid.detail}", repairable=False)
+        if name != stored.name:
+            self._add("name", f"its name is kept as {shown(stored.name)}, with blanks around it")
+        if name_key(stored.name) != stored.name_key:
+            self._add(
+                "name key",
+                f"it is sorted and found as {shown(stored.name_key)}, though its name is {shown(stored.name)}",
+            )
+        return name
+
+    def moments(self, stored: Stored) -> None:
+        for label, text in (("made", stored.created_at), ("last changed", stored.updated_at)):
+            try:
+                good = Moment().parse(text) == text
+            except Invalid:
+                good = False
+            if not good:
+                self._add("moment", f"when it was {label} is kept as {shown(text)}, which is not a moment", repairable=False)
+
+    def fields(self, stored: Mapping[str, Any] | None) -> dict[str, Any]:
+        if stored is None:
+            self._add("field", "its fields are not a JSON object; the defaults take their place")
+            stored = {f.name: f.default for f in self._kind.fields}
+        fields = {f.name: self._field(f, stored) for f in self._kind.fields}
+        for name in sorted(stored.keys() - fields.keys()):
+            self._add("field", f"it holds a field {shown(name)}, which a {self._kind.singular} does not have")
+        prepared = dict(self._kind.prepare(fields))
+        for name, value in prepared.items():
+            if not _same(value, fields[name]):
+                self._add("field", f"{name} is kept as {shown(fields[name])}; today it would be {shown(value)}")
+                fields[name] = value
+        for rule in self._kind.rules:
+            for fault in rule(fields):
+                self._add("rule", fault.detail, repairable=False)
+        return fields
+
+    def _field(self, f: Field, stored: Mapping[str, Any]) -> Any:
+        default = _listed(f.default)
+        if f.name not in stored:
+            if default is not None:
+                self._add("field", f"{f.name} is missing; its default is {shown(default)}")
+            return default
+        value = stored[f.name]
+        if isinstance(f.type, Password):
+            if value is not None and not str(value).startswith(_DIGEST):
+                self._add("field", f"{f.name} is not kept as a digest: set it anew", repairable=False)
+            return value
+        try:
+            parsed = _listed(f.type.parse(value))
+        except Invalid as invalid:
+            self._add("field", f"{f.name} {invalid.detail}")
+            return default
+        if not _same(parsed, value):
+            self._add("field", f"{f.name} is kept as {shown(value)}; today it would be {shown(parsed)}")
+            value = parsed
+        return self._without_gone(f.name, value) if isinstance(f.type, Groups) else value
+
+    def permissions(self, stored: Mapping[str, Any] | None) -> dict[str, Any]:
+        if stored is None:
+            self._add("permission", "its permissions are not a JSON object; nobody may do anything instead")
+            stored = {option: [] for option in self._kind.options}
+        for option in sorted(stored.keys() - self._kind.options.keys()):
+            self._add("permission", f"it has an option {shown(option)}, which a {self._kind.singular} does not have")
+        return {option: self._option(option, stored) for option in self._kind.options}
+
+    def _option(self, option: str, stored: Mapping[str, Any]) -> Any:
+        if option not in stored:
+            self._add("permission", f"the option {option} is missing; nobody has it")
+            return []
+        try:
+            who = _listed(_GROUPS.parse(stored[option]))
+        except Invalid as invalid:
+            self._add("permission", f"the option {option} {invalid.detail}")
+            return []
+        if not _same(who, stored[option]):
+            self._add("permission", f"the option {option} is kept as {shown(stored[option])}; today it would be {shown(who)}")
+        return self._without_gone(option, who)
+
+    def _without_gone(self, where: str, who: Any) -> Any:
+        if not isinstance(who, list) or not (gone := [group for group in who if group not in self._groups]):
+            return who
+        self._add("group", f"{where} names groups that are gone: {', '.join(map(str, gone))}")
+        return [group for group in who if group in self._groups]
+
+
+def _listed(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Compare what is kept with what it would be today; sanitising may leave blanks at the ends, which mean nothing."""
+    if isinstance(one, str) and isinstance(other, str):
+        return one.strip() == other.strip()
+    return type(one) is type(other) and bool(one == other)

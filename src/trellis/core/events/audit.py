@@ -1,0 +1,76 @@
+"""The event log as administrators read it: searched by who, what and when, and one event with the request that made it."""
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from trellis.core.events.event import written
+from trellis.core.fields import Choice, Field, Integer, Moment, NodeId, Text, invalid_id, moment
+from trellis.core.operation import Act, Operation, Outcome
+from trellis.store import events, requests
+
+_BEFORE: Final = timedelta(seconds=1)
+_AFTER: Final = timedelta(minutes=1)  # a write may wait for as long before it is answered and logged
+
+FILTERS: Final = (
+    Field("operation", Text(100), "Only events of this operation, such as forums.create."),
+    Field("resource", Text(100), "Only events of this resource, such as forums."),
+    Field("resourceId", NodeId(nullable=True), "Only events of the record with this id; ids count for each resource apart."),
+    Field(
+        "actorType",
+        Choice({"key": "An API key.", "admin": "An administrator.", "terminal": "The terminal."}),
+        "Only events that this kind of actor has caused.",
+    ),
+    Field("actorId", NodeId(nullable=True), "Only events that the key or the administrator with this id has caused."),
+    Field("requestId", Text(128), "Only events of the request with this id."),
+    Field("from", Moment(nullable=True), "Only events at or after this moment."),
+    Field("to", Moment(nullable=True), "Only events before this moment."),
+)
+_PAGE: Final = (
+    Field("limit", Integer(1, 500), "How many at most.", default=50),
+    Field("before", Integer(1, 2**53, nullable=True), "Where to go on: the `next` of the list before."),
+)
+_COLUMNS: Final = {
+    "operation": "operation",
+    "resource": "resource",
+    "resourceId": "resource_id",
+    "actorType": "actor_type",
+    "actorId": "actor_id",
+    "requestId": "request_id",
+    "from": "since",
+    "to": "until",
+}
+
+
+def operations() -> tuple[Operation, ...]:
+    """Give the operations by which the panel reads the event log."""
+    return (
+        Operation(
+            "events.search",
+            "Search the event log",
+            "Events, the newest first. A search that would take long ends early and says from where to go on.",
+            _search,
+            FILTERS + _PAGE,
+        ),
+        Operation("events.get", "Get an event", "One event, and the request that it came from.", _get, has_target=True),
+    )
+
+
+def _search(act: Act) -> Outcome:
+    given = act.given
+    given.demand()
+    filters: dict[str, Any] = {ours: given.get(name) for name, ours in _COLUMNS.items() if given.get(name)}
+    result = events.search(act.tx, filters, given.get("limit", 50), given.get("before"))
+    return Outcome({"results": [written(event) for event in result.found], "next": result.next, "complete": result.patient})
+
+
+def _get(act: Act) -> Outcome:
+    act.given.demand()
+    event = events.find(act.tx, act.call.target or 0)
+    if event is None:
+        raise invalid_id("event", act.call.target, "1T107/2")
+    request = None
+    if event.request_id and event.actor["type"] == "key":
+        at = datetime.fromisoformat(event.at)
+        since, until = moment(at - _BEFORE), moment(at + _AFTER)
+        request = requests.of_operation(act.tx, event.operation, event.request_id, since, until)
+    return Outcome(written(event) | {"request": request})

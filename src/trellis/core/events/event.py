@@ -1,0 +1,88 @@
+"""An event: what a successful write leaves in the log, what that is called, and how it is told."""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from trellis.core.operation import Call, Operation, Outcome
+from trellis.store.events import Event
+
+if TYPE_CHECKING:  # nodes tell with this module what an update changed
+    from trellis.core.nodes import NodeKind
+
+
+def event_of(operation: Operation, call: Call, outcome: Outcome, now: str) -> Event:
+    """Make the event of a successful write; its sequence number comes from the store."""
+    actor = call.actor
+    return Event(
+        seq=0,
+        at=now,
+        operation=operation.name,
+        actor={"type": actor.type, "id": actor.id, "name": actor.name},
+        request_id=call.request_id,
+        reason=call.reason,
+        resource=operation.resource,
+        resource_id=outcome.resource_id,
+        before=outcome.before,
+        after=outcome.after,
+        changed=outcome.changed,
+        touched=outcome.touched,
+        undoes=outcome.undoes,
+        idempotency_key=call.idempotency_key,
+    )
+
+
+def differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
+    """Name the members in which two records differ, the time of change apart."""
+    return tuple(name for name in after if name != "updatedAt" and before.get(name) != after[name])
+
+
+# --- what happened, in a word -------------------------------------------------------------------------------------
+
+_PLACE: Final = frozenset({"parentId", "position", "path"})
+
+
+def type_of(event: Event) -> str:
+    """Name what happened: `forum.created`, `category.moved`. An update that changed nothing but the place is a move."""
+    resource, _, verb = event.operation.partition(".")
+    moved = verb == "update" and bool(event.changed) and _PLACE.issuperset(event.changed)
+    return f"{noun_of(resource)}.{'moved' if moved else _past(verb)}"
+
+
+def all_types(kinds: "Iterable[NodeKind]") -> tuple[str, ...]:
+    """Give the names of everything that can happen to nodes of these kinds."""
+    return tuple(
+        f"{noun_of(kind.name)}.{past}"
+        for kind in kinds
+        for past in ("created", "updated", "moved", "deleted", "restored")
+        if past != "moved" or kind.placement
+    )
+
+
+def noun_of(resource: str) -> str:
+    """Give the singular of a resource: `forums` → `forum`, `categories` → `category`."""
+    return resource[:-3] + "y" if resource.endswith("ies") else resource.removesuffix("s")
+
+
+def _past(verb: str) -> str:
+    return verb + ("d" if verb.endswith("e") else "ed")
+
+
+def written(event: Event) -> dict[str, Any]:
+    """Write an event for a reader."""
+    return {
+        "seq": event.seq,
+        "type": type_of(event),
+        "at": event.at,
+        "operation": event.operation,
+        "actor": event.actor,
+        "requestId": event.request_id,
+        "idempotencyKey": event.idempotency_key,
+        "reason": event.reason,
+        "resource": event.resource,
+        "resourceId": event.resource_id,
+        "before": event.before,
+        "after": event.after,
+        "changed": event.changed,
+        "touched": event.touched,
+        "undoes": event.undoes,
+    }

@@ -1,0 +1,151 @@
+"""The feed: every event in its order, read by a cursor."""
+
+from typing import Final
+
+from trellis.core.events.event import written
+from trellis.core.fields import Boolean, Choice, Field, Integer, Members, Moment, NodeId, OrNull, Record, Several, Text, Words
+from trellis.core.operation import Access, Act, Operation, Outcome
+from trellis.errors import REASONS, Fault, Refused, refuse_faults
+from trellis.store import events
+
+_LIMIT: Final = 100
+_FIELDS: Final = (
+    Field(
+        "after",
+        Integer(0, 2**53),
+        "The cursor: only events behind this sequence number (or before it, newest first). Begin without it, and send the "
+        "`next` of each answer.",
+    ),
+    Field("limit", Integer(1, 1000), "How many at most.", default=_LIMIT, example=_LIMIT),
+    Field("operation", Text(100), "Only events of this operation, such as forums.create."),
+    Field("resource", Text(100), "Only events of this resource, such as forums."),
+    Field("resourceId", NodeId(), "Only events of the record with this id; ids count for each resource apart."),
+    Field("since", Moment(), "Only events at or after this moment."),
+    Field("until", Moment(), "Only events before this moment."),
+    Field(
+        "order",
+        Choice({"oldest": "Oldest first.", "newest": "Newest first."}),
+        "Which end to begin at.",
+        default="oldest",
+    ),
+)
+_COLUMNS: Final = {name: name for name in ("operation", "resource", "since", "until")} | {"resourceId": "resource_id"}
+
+
+def _list(act: Act) -> Outcome:
+    act.given.demand()
+    given, newest_first = act.given, act.given.get("order") == "newest"
+    after, limit = given.get("after"), given.get("limit", _LIMIT)
+    oldest, newest = events.reach(act.tx)
+    if after is not None and not newest_first:
+        _judge_cursor(after, oldest, newest)
+    filters = {column: given.get(name) for name, column in _COLUMNS.items() if name in given}
+    found = events.page(act.tx, filters, limit + 1, after, newest_first=newest_first)
+    page, more = found[:limit], len(found) > limit
+    end = None if newest_first else newest  # what a filter has passed over need not be looked at again
+    return Outcome(
+        {
+            "results": [written(event) for event in page],
+            "next": page[-1].seq if more else end,
+            "more": more,
+            "oldest": oldest if oldest <= newest else None,
+        }
+    )
+
+
+def _judge_cursor(after: int, oldest: int, newest: int) -> None:
+    """Refuse a cursor that would pass events over unseen: those that are purged, or those that a restored backup has lost."""
+    if after < oldest - 1:
+        missed = f"event {oldest - 1} is" if after == oldest - 2 else f"events {after + 1} to {oldest - 1} are"
+        raise Refused(
+            "NO_LONGER_KEPT",
+            f"after: {missed} no longer kept, so what follows {after} cannot be told without a gap. Read the records anew, and "
+            f"begin again with after={newest}; or leave `after` out to read from the oldest event that is kept.",
+            facts={"oldest": oldest, "newest": newest},
+        )
+    if after > newest:
+        detail = f"after: there is no event {after} yet; the newest is {newest}. The database may have been restored from a backup."
+        raise refuse_faults((Fault("after", "INVALID_VALUE", detail),))
+
+
+_ACTOR: Final = Members(
+    (
+        Field("type", Text(), "What it is: an API key, an administrator, the terminal."),
+        Field("id", NodeId(nullable=True), "The id of the key or administrator."),
+        Field("name", Text(), "What it was called."),
+    )
+)
+_TOUCHED: Final = Several(
+    (
+        Field("resource", Text(), "The resource."),
+        Field("id", NodeId(), "The record's id."),
+        Field("how", Text(), "What became of it: deleted, moved, changed, restored or repaired."),
+    )
+)
+_EVENT: Final = Several(
+    (
+        Field("seq", NodeId(), "Its sequence number: 1, 2, 3, … in the order of the changes, without gaps."),
+        Field("type", Text(), "What happened, in a word: forum.created, forum.updated, forum.moved, forum.deleted, …."),
+        Field("at", Moment(), "When."),
+        Field("operation", Text(), "The operation that was run."),
+        Field("actor", _ACTOR, "Who ran it."),
+        Field("requestId", OrNull(Text()), "The `X-Request-Id` of the request."),
+        Field("idempotencyKey", OrNull(Text()), "The `Idempotency-Key` of the request, by which its sender knows it again."),
+        Field("reason", OrNull(Text(100_000)), "Why, as `X-Audit-Log-Reason` told."),
+        Field("resource", Text(), "What it is about: the resource."),
+        Field("resourceId", NodeId(nullable=True), "What it is about: the record's id."),
+        Field("before", OrNull(Record()), "The record before; null for a new one."),
+        Field("after", OrNull(Record()), "The record after; null for one that was deleted."),
+        Field("changed", Words(), "The names of the members in which an update made a difference. A password is only named."),
+        Field("touched", _TOUCHED, "What else the operation deleted, moved or changed."),
+        Field("undoes", NodeId(nullable=True), "The event that this one took back."),
+    )
+)
+_EXAMPLE: Final = {
+    "seq": 12,
+    "type": "forum.deleted",
+    "at": "2026-01-31T09:30:00.000Z",
+    "operation": "forums.delete",
+    "actor": {"type": "key", "id": 1, "name": "Plugin"},
+    "requestId": "8f14e45fceea167a5a36dedd",
+    "idempotencyKey": None,
+    "reason": None,
+    "resource": "forums",
+    "resourceId": 7,
+    "before": {"id": 7, "name": "Garden diaries"},
+    "after": None,
+    "changed": [],
+    "touched": [],
+    "undoes": None,
+}
+_ANSWERS: Final = (
+    Field("results", _EVENT, "The events, in their order.", example=[_EXAMPLE]),
+    Field(
+        "next",
+        Integer(0, 2**53, nullable=True),
+        "The cursor for the next request; null at the end of newest-first reading.",
+        example=12,
+    ),
+    Field("more", Boolean(), "Whether there is more to read now.", example=False),
+    Field("oldest", NodeId(nullable=True), "The oldest event that is kept; null if none is.", example=1),
+)
+
+
+def operations() -> tuple[Operation, ...]:
+    """Give the operations of the event log."""
+    return (
+        Operation(
+            name="events.list",
+            summary="List events",
+            doc="Who changed what, when and why: one event for each successful write, of every resource, keys included. "
+            "Events are numbered in the order of the changes and without gaps: a reader that sends each answer's `next` as "
+            "`after` sees every one of them once. A cursor behind which events are no longer kept is refused with 410.",
+            run=_list,
+            fields=_FIELDS,
+            access=Access.GRANTED,
+            verb="feed",
+            path="/core/events",
+            refusals=(("NO_LONGER_KEPT", REASONS["NO_LONGER_KEPT"].code),),
+            answers=_ANSWERS,
+        ),
+    )

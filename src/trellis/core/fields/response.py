@@ -1,0 +1,70 @@
+"""What operations that are not about nodes answer: objects and lists, described for the reference and never sent."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from trellis.core.fields.values import Field, Invalid, Type
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """An object of these fields."""
+
+    fields: tuple[Field, ...]
+    widget: str = "text"
+
+    def parse(self, raw: Any) -> Any:
+        del raw
+        raise Invalid("is answered only.")
+
+    def schema(self) -> dict[str, Any]:
+        names = [field.name for field in self.fields]
+        return {
+            "type": "object",
+            "required": names,
+            "properties": {field.name: field.schema() for field in self.fields},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """A list of objects of these fields."""
+
+    fields: tuple[Field, ...]
+    widget: str = "text"
+
+    def parse(self, raw: Any) -> Any:
+        del raw
+        raise Invalid("is answered only.")
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": Members(self.fields).schema()}
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record of any kind."""
+
+    widget: str = "text"
+
+    def parse(self, raw: Any) -> Any:
+        del raw
+        raise Invalid("is answered only.")
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "object"}
+
+
+@dataclass(frozen=True, slots=True)
+class OrNull:
+    """A value of another type, or null."""
+
+    type: Type
+    widget: str = "text"
+
+    def parse(self, raw: Any) -> Any:
+        return None if raw is None else self.type.parse(raw)
+
+    def schema(self) -> dict[str, Any]:
+        schema = self.type.schema()
+        return schema | {"type": [schema["type"], "null"]}

@@ -1,0 +1,252 @@
+"""API keys: the operations that make, change, rotate and revoke them, and the judgement of one that is presented."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from trellis.core.events import differing
+from trellis.core.fields import Given, invalid_id, moment, required
+from trellis.core.keys.fields import CHANGES, FILTERS, OVERLAP, REASON, SETTINGS, within
+from trellis.core.keys.secret import Secret, new_secret
+from trellis.core.operation import Act, Operation, Outcome
+from trellis.core.paging import PER_PAGE, page_of
+from trellis.core.version import encode, version_of
+from trellis.errors import Fault, Refused, refuse_faults
+from trellis.store import keys
+from trellis.store.counters import next_number
+from trellis.store.keys import Key
+
+_NAME_OF_SEQUENCE: Final = "keys"
+
+
+def operations() -> tuple[Operation, ...]:
+    """Give the operations on keys. All are for the panel and the terminal."""
+    return (
+        Operation("keys.list", "List keys", "All keys, revoked ones too; never a secret.", _list, FILTERS),
+        Operation("keys.get", "Get a key", "One key by its id; never its secret.", _get, has_target=True),
+        Operation("keys.create", "Make a key", "Makes a key and shows it, once.", _create, SETTINGS, writes=True),
+        Operation(
+            "keys.update",
+            "Change a key",
+            "Changes a key's name, grants or limits.",
+            _update,
+            SETTINGS + CHANGES,
+            writes=True,
+            has_target=True,
+        ),
+        Operation(
+            "keys.rotate",
+            "Rotate a key",
+            "Makes a new secret and shows it, once.",
+            _rotate,
+            (OVERLAP,),
+            writes=True,
+            has_target=True,
+        ),
+        Operation(
+            "keys.revoke",
+            "Revoke a key",
+            "Ends a key for good. It stays in the list and the log.",
+            _revoke,
+            (REASON,),
+            writes=True,
+            has_target=True,
+        ),
+    )
+
+
+def written(key: Key, now: str) -> dict[str, Any]:
+    """Write a key for a reader: everything but its secret."""
+    return {
+        "id": key.id,
+        "name": key.name,
+        "public": f"trl_{key.public}",
+        "state": state_of(key, now),
+        "grants": key.grants,
+        "expiresAt": key.expires_at,
+        "addresses": key.addresses,
+        "rateLimit": key.rate_limit,
+        "logRequests": key.log_requests,
+        "oldSecretUntil": key.old_until if key.old_until and key.old_until > now else None,
+        "revokedAt": key.revoked_at,
+        "revokedBecause": key.revoked_because,
+        "lastUsedAt": key.last_used_at,
+        "createdAt": key.created_at,
+        "updatedAt": key.updated_at,
+    }
+
+
+def state_of(key: Key, now: str) -> str:
+    """Say whether a key is active, expired or revoked."""
+    if key.revoked_at:
+        return "revoked"
+    return "expired" if key.expires_at and key.expires_at <= now else "active"
+
+
+def version(key: Mapping[str, Any]) -> str:
+    """Give the version of a written key: the same until one of its settings is changed. Being used makes no difference."""
+    return version_of(encode([key[field.name if field.name != "expires" else "expiresAt"] for field in SETTINGS]))
+
+
+def widened(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Say whether a change of a written key lets it do more, for longer, from elsewhere, or without a trace."""
+    more = not set(after["grants"]) <= set(before["grants"])
+    longer = before["expiresAt"] is not None and (after["expiresAt"] is None or after["expiresAt"] > before["expiresAt"])
+    elsewhere = bool(before["addresses"]) and not within(after["addresses"], before["addresses"])
+    return more or longer or elsewhere or (before["logRequests"] and not after["logRequests"])
+
+
+# --- the operations -----------------------------------------------------------------------------------------------
+
+
+def _list(act: Act) -> Outcome:
+    act.given.demand()
+    page, per_page = act.given.get("page", 1), act.given.get("perPage", PER_PAGE)
+    filters = {name: act.given.get(name) for name in ("search", "state", "operation") if act.given.get(name)}
+    newest = act.given.get("order") == "newest"
+    total, listed = keys.page(act.tx, per_page, (page - 1) * per_page, filters, now=act.now, newest_first=newest)
+    return Outcome(page_of([written(key, act.now) for key in listed], total, page, per_page))
+
+
+def _get(act: Act) -> Outcome:
+    act.given.demand()
+    return Outcome(written(found(act), act.now))
+
+
+def found(act: Act, number: int | None = None) -> Key:
+    """Give the key that a call is about, or another one. Raises Refused (INVALID_ID)."""
+    number = act.call.target if number is None else number
+    key = keys.find(act.tx, number or 0)
+    if key is None:
+        raise invalid_id("key", number, "1T105/2")
+    return key
+
+
+def _living(act: Act) -> Key:
+    key = found(act)
+    if key.revoked_at:
+        raise Refused("KEY_REVOKED", f"The key '{key.name}' was revoked at {key.revoked_at}. Make a new one.")
+    return key
+
+
+_BLANK: Final = Key(
+    id=0,
+    public="",
+    name="",
+    digest="",
+    old_digest=None,
+    old_until=None,
+    grants=[],
+    expires_at=None,
+    addresses=[],
+    rate_limit=None,
+    log_requests=True,
+    created_at="",
+    updated_at="",
+    revoked_at=None,
+    revoked_because=None,
+    last_used_at=None,
+)
+
+
+def _create(act: Act) -> Outcome:
+    given = required((replace(SETTINGS[0], required=True),), act.given)
+    settings, faults = _settled(act, given, _BLANK)
+    if given.faults or faults:
+        raise refuse_faults(given.faults + faults)
+    secret = new_secret()
+    number = next_number(act.tx, _NAME_OF_SEQUENCE)
+    key = replace(settings, id=number, public=secret.public, digest=secret.digest, created_at=act.now, updated_at=act.now)
+    keys.insert(act.tx, key)
+    after = written(key, act.now)
+    return Outcome(_shown_once(after, secret), key.id, after=after, plan=after)
+
+
+def _update(act: Act) -> Outcome:
+    old = _living(act)
+    if act.call.expected and version(written(old, act.now)) not in act.call.expected:
+        raise Refused("PRECONDITION_FAILED", "Somebody has changed this key since you read it. Look at it again, and decide anew.")
+    new, faults = _settled(act, act.given, old)
+    if act.given.faults or faults:
+        raise refuse_faults(act.given.faults + faults)
+    return _changed(act, old, new)
+
+
+def _rotate(act: Act) -> Outcome:
+    old = _living(act)
+    act.given.demand()
+    days = act.given.get("overlapDays", 0)
+    secret = new_secret(old.public)
+    until = moment(datetime.fromisoformat(act.now) + timedelta(days=days)) if days else None
+    new = replace(old, digest=secret.digest, old_digest=old.digest if days else None, old_until=until)
+    outcome = _changed(act, old, new, also=("secret",))
+    return outcome._replace(result=_shown_once(outcome.result, secret), plan=outcome.result)
+
+
+def _revoke(act: Act) -> Outcome:
+    old = _living(act)
+    act.given.demand()
+    new = replace(old, revoked_at=act.now, revoked_because=act.given.get("reason") or None, old_digest=None, old_until=None)
+    return _changed(act, old, new)
+
+
+def _changed(act: Act, old: Key, new: Key, also: tuple[str, ...] = ()) -> Outcome:
+    before, after = written(old, act.now), written(new, act.now)
+    changed = differing(before, after) + also
+    if not changed:
+        return Outcome(before, happened=False)
+    new = replace(new, updated_at=act.now)
+    keys.update(act.tx, new)
+    after["updatedAt"] = act.now
+    return Outcome(after, old.id, before, after, changed)
+
+
+def _shown_once(after: Mapping[str, Any], secret: Secret) -> dict[str, Any]:
+    return {"id": after["id"], "key": str(secret), **after}
+
+
+def _settled(act: Act, given: Given, key: Key) -> tuple[Key, tuple[Fault, ...]]:
+    """Put what was given over a key."""
+    grantable = act.world.grantable
+    faults: list[Fault] = []
+    grants = set(_matching(given, "grants", grantable, faults) if "grants" in given else key.grants)
+    grants |= set(_matching(given, "grant", grantable, faults))
+    grants -= set(_matching(given, "ungrant", grantable | frozenset(key.grants), faults))
+    expires = given.get("expires", key.expires_at)
+    if isinstance(expires, timedelta):
+        expires = moment(datetime.fromisoformat(act.now) + expires)
+    if "expires" in given and expires is not None and expires <= act.now:
+        faults.append(Fault("expires", "INVALID_VALUE", f"expires lies in the past: {expires}. To end a key now, revoke it."))
+    settled = replace(
+        key,
+        name=given.get("name", key.name),
+        grants=sorted(grants),
+        expires_at=expires,
+        addresses=given.get("addresses", key.addresses),
+        rate_limit=given.get("rateLimit", key.rate_limit),
+        log_requests=given.get("logRequests", key.log_requests),
+    )
+    return settled, tuple(faults)
+
+
+def _matching(given: Given, field: str, operations: Iterable[str], faults: list[Fault]) -> list[str]:
+    """Give the operations that the patterns sent under a field stand for; add a fault for each that stands for none."""
+    operations = sorted(operations)
+    found: list[str] = []
+    for pattern in given.get(field, ()):
+        matches = [name for name in operations if fnmatchcase(name, pattern)]
+        if not matches:
+            near = get_close_matches(pattern, operations, 1)
+            hint = f" Did you mean {near[0]}?" if near else " `trellis routes` lists them."
+            faults.append(
+                Fault(
+                    field,
+                    "UNKNOWN_OPERATION",
+                    f"{field}: no operation that a key can be granted matches '{pattern}'.{hint}",
+                )
+            )
+        found.extend(matches)
+    return found

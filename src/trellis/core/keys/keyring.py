@@ -1,0 +1,140 @@
+"""The judgement of a key that is presented with a request."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import blake2b
+from ipaddress import IPv6Address, ip_address, ip_network
+from typing import Final
+
+from trellis.core.actor import Actor
+from trellis.core.keys.secret import parse_secret
+from trellis.errors import Refused
+from trellis.store import keys
+from trellis.store.engine import Transaction
+from trellis.store.keys import Key
+
+_MINUTE: Final = timedelta(minutes=1)
+_MEMORY: Final = 10_000  # keys that a process remembers
+
+
+@dataclass(frozen=True, slots=True)
+class Bearer:
+    """Whoever presented a good key. `public` is the key's public part; `rate_limit` None is the service's own.
+
+    `until` is when what was presented runs out: the key, or the old secret of a rotated one; None is never.
+    """
+
+    actor: Actor
+    public: str
+    rate_limit: int | None
+    log_requests: bool
+    key: Key
+    until: str | None
+
+    def good(self, now: str) -> bool:
+        """Say whether what was presented has not run out."""
+        return self.until is None or self.until > now
+
+
+class Keyring:
+    """Judges presented keys against the database, on every request.
+
+    While the data version holds under which a key was proved, it is not proved again. That is remembered under a keyed digest
+    of the presented text, so that no secret stands in memory and no comparison tells anything by its time. A keyring belongs
+    to one thread; only `prove`, which touches nothing of it, may run in another.
+    """
+
+    def __init__(self) -> None:
+        self._proved: dict[bytes, Bearer] = {}
+        self._version: int | None = None
+        self._salt = os.urandom(16)
+        self._used: dict[int, str] = {}
+        self._pending: dict[int, str] = {}
+
+    def judge(self, tx: Transaction, presented: str, address: str, now: str, version: int | None = None) -> Bearer:
+        """Give the bearer of a key. `version` is the data version that holds now, None where nobody knows one.
+
+        Raises Refused: INVALID_API_KEY for one that is unknown, malformed, expired or revoked (not saying which), and
+        IP_ADDRESS_NOT_ALLOWED for a good one that may not be used from this address.
+        """
+        bearer = self.recall(presented, address, now, version)
+        return bearer or self.admit(prove(tx, presented, now), presented, address, now, version)
+
+    def recall(self, presented: str, address: str, now: str, version: int | None) -> Bearer | None:
+        """Judge a key from memory, like `judge`; None if it has to be proved."""
+        if version is None or version != self._version:
+            self._proved.clear()
+            self._version = version
+            return None
+        bearer = self._proved.get(self._mark(presented))
+        return None if bearer is None else self._admit(bearer, address, now)
+
+    def admit(self, bearer: Bearer, presented: str, address: str, now: str, version: int | None) -> Bearer:
+        """Judge a key that was proved, like `judge`. `version` is the one that held before the proof was begun."""
+        self._admit(bearer, address, now)
+        if version is not None and version == self._version and len(self._proved) < _MEMORY:
+            self._proved[self._mark(presented)] = bearer
+        return bearer
+
+    def _mark(self, presented: str) -> bytes:
+        return blake2b(presented.encode("utf-8", "surrogatepass"), key=self._salt, digest_size=16).digest()
+
+    def _admit(self, bearer: Bearer, address: str, now: str) -> Bearer:
+        key = bearer.key
+        if key.revoked_at or not bearer.good(now):
+            raise _invalid()
+        if key.addresses and not allowed(address, key.addresses):
+            raise Refused(
+                "IP_ADDRESS_NOT_ALLOWED",
+                f"This key may not be used from {address}. Use it from an address on its list, or have this one added to it.",
+            )
+        self.use(key.id, now)
+        return bearer
+
+    def use(self, key: int, now: str) -> None:
+        """Take down that a key is used, unless that was done less than a minute ago."""
+        last = self._used.get(key)
+        if last is not None and last[:16] == now[:16]:
+            return
+        if last is None or datetime.fromisoformat(now) - datetime.fromisoformat(last) >= _MINUTE:
+            self._used[key] = self._pending[key] = now
+
+    def take_uses(self) -> list[tuple[int, str]]:
+        """Give the last uses that are not yet recorded, as pairs of key id and moment, and forget them."""
+        pending, self._pending = self._pending, {}
+        return list(pending.items())
+
+
+def prove(tx: Transaction, presented: str, now: str) -> Bearer:
+    """Compare a presented key with what is kept of it. Raises Refused (INVALID_API_KEY) if it does not fit."""
+    secret = parse_secret(presented)
+    key = keys.by_public(tx, secret.public) if secret else None
+    if secret is None or key is None:
+        raise _invalid()
+    until = key.expires_at
+    if not secret.matches(key.digest):
+        if not (key.old_digest and key.old_until and key.old_until > now and secret.matches(key.old_digest)):
+            raise _invalid()
+        until = min(key.old_until, until or key.old_until)
+    actor = Actor("key", key.id, key.name, frozenset(key.grants))
+    return Bearer(actor, key.public, key.rate_limit, key.log_requests, key, until)
+
+
+def _invalid() -> Refused:
+    return Refused(
+        "INVALID_API_KEY",
+        "The key is not known, or no longer good. Check that it was copied whole (trl_…, 51 characters) and ask an administrator.",
+    )
+
+
+def allowed(address: str, networks: Iterable[str]) -> bool:
+    """Say whether an address is in one of some networks."""
+    try:
+        caller = ip_address(address)
+    except ValueError:
+        return False
+    if isinstance(caller, IPv6Address) and caller.ipv4_mapped:
+        caller = caller.ipv4_mapped
+    return any(caller in ip_network(network) for network in networks)

@@ -1,0 +1,76 @@
+"""May this key …? The judgement of a key as an administrator asks for it: with the reason, which callers are not told."""
+
+from datetime import datetime
+from typing import Any, Final
+
+from trellis.core.fields import Field, IpAddress, Moment, Text, required
+from trellis.core.hello import HELLO
+from trellis.core.keys.crud import found
+from trellis.core.keys.keyring import allowed
+from trellis.core.operation import Act, Operation, Outcome
+from trellis.errors import Fault, refuse_faults
+from trellis.store.keys import Key
+
+_FIELDS: Final = (
+    Field("operation", Text(100, 1), "Which operation is asked about.", required=True, example="forums.create"),
+    Field("address", IpAddress(), "From which address; without, the addresses are not judged.", example="192.0.2.7"),
+    Field("at", Moment(nullable=True), "At which moment; without, now."),
+)
+
+
+def operations() -> tuple[Operation, ...]:
+    """Give the one operation."""
+    return (
+        Operation(
+            "keys.may",
+            "Ask what a key may do",
+            "Says whether a key may run an operation, from an address and at a moment, and why.",
+            _may,
+            _FIELDS,
+            has_target=True,
+        ),
+    )
+
+
+def _may(act: Act) -> Outcome:
+    key = found(act)
+    required(_FIELDS, act.given).demand()
+    operation, address, at = act.given.get("operation"), act.given.get("address"), act.given.get("at") or act.now
+    if operation != HELLO.name and operation not in act.world.grantable:
+        detail = f"operation: no key can be granted '{operation}'."
+        raise refuse_faults((Fault("operation", "UNKNOWN_OPERATION", detail),))
+    reason, detail = _judge(key, operation, address, at)
+    return Outcome({"may": not reason, "reason": reason or None, "detail": detail, "at": at})
+
+
+def _judge(key: Key, operation: str, address: str | None, at: str) -> tuple[str, str]:
+    """Give the message of the refusal, or "", and a sentence. In the order in which the API judges."""
+    if key.revoked_at and key.revoked_at <= at:
+        because = f": {key.revoked_because.rstrip('.')}." if key.revoked_because else "."
+        return (
+            "INVALID_API_KEY",
+            f"No: the key was revoked on {_day(key.revoked_at)}{because} A revoked key stays so; make a new one.",
+        )
+    if key.expires_at and key.expires_at <= at:
+        return "INVALID_API_KEY", f"No: the key ends on {_day(key.expires_at)}. Give it a later end, or make a new one."
+    if address and key.addresses and not allowed(address, key.addresses):
+        listed = ", ".join(key.addresses)
+        return "IP_ADDRESS_NOT_ALLOWED", f"No: {address} is not among the addresses of the key, which are {listed}."
+    if operation == HELLO.name:
+        return "", "Yes: every valid key may."
+    if operation not in key.grants:
+        return "NO_PERMISSION", f"No: {operation} was not granted. Tick it to let the key do this."
+    return "", "Yes: " + _terms(key, address)
+
+
+def _terms(key: Key, address: str | None) -> str:
+    ends = f"until {_day(key.expires_at)}" if key.expires_at else "without an end"
+    where = ""
+    if key.addresses:
+        where = f", from {address}" if address else f", from {', '.join(key.addresses)} only"
+    return f"it was granted, {ends}{where}."
+
+
+def _day(moment: str) -> str:
+    at: Any = datetime.fromisoformat(moment)
+    return f"{at.day} {at:%B %Y, %H:%M} UTC"

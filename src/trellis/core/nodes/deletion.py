@@ -1,0 +1,158 @@
+"""The operation that deletes a node: alone, with everything below it, or with its children moved elsewhere."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from trellis.core.fields import ChildrenFate, Field
+from trellis.core.nodes.kind import NodeKind
+from trellis.core.nodes.record import written
+from trellis.core.nodes.target import found_with_path
+from trellis.core.operation import Act, Outcome, Tally
+from trellis.core.version import expect
+from trellis.errors import Fault, Refused, refuse_faults
+from trellis.store import nodes, siblings, snapshots
+from trellis.store.nodes import Node
+
+_SHOWN: Final = 1000  # ids that a plan lists; the counts are of all
+
+_FATE: Final = Field(
+    "deleteChildrenOrMove",
+    ChildrenFate(),
+    "What happens to its children: -1 deletes everything below it, an id moves the children behind those of that one.",
+    write_only=True,
+    example=-1,
+)
+_NO_FATE: Final = replace(_FATE, doc="Taken as for trees; means nothing here, since there are no children.", example=None)
+
+
+def delete_fields(kind: NodeKind) -> tuple[Field, ...]:
+    """Give what the delete of a kind takes."""
+    return (_FATE if kind.tree else _NO_FATE,)
+
+
+def delete_doc(kind: NodeKind) -> str:
+    """Describe the delete of a kind."""
+    doc = f"Deletes a {kind.singular}. Its id is never used again."
+    if kind.tree:
+        doc += (
+            " If it has children, `deleteChildrenOrMove` says what becomes of them; without it the answer is 409 with their number."
+        )
+    if kind.audience:
+        doc += " Its id is taken out of every node's permissions. The built-in ones cannot be deleted."
+    return doc
+
+
+def delete_refusals(kind: NodeKind) -> tuple[str, ...]:
+    """Name the refusals that only the delete of a kind has."""
+    return (("CANNOT_DELETE",) if kind.built_in else ()) + (("INVALID_TARGET", "HAS_CHILDREN") if kind.tree else ())
+
+
+def delete(kind: NodeKind, act: Act) -> Outcome:
+    """Delete a node, and keep what it takes to undo that."""
+    node, above = found_with_path(kind, act, "delete")
+    before = written(kind, node, above, act.world.community_url)
+    expect(act.call.expected, before)
+    act.given.demand()
+    if node.id in kind.built_in:
+        raise Refused("CANNOT_DELETE", f"{node.name} is built in and cannot be deleted. Other {kind.title.lower()} can.")
+    fate = act.given.get(_FATE.name) if kind.tree else None
+    below = nodes.descendants(act.tx, kind.name, node.id) if kind.tree else []
+    direct = siblings.children(act.tx, kind.name, node.id) if below else []
+    if below and fate is None:
+        raise _has_children(kind, node, len(direct), len(below))
+    target = None if fate in {None, -1} else _target(kind, act, node, fate, below)
+    gone, moved = ([], direct) if target is not None else (below, [])
+    snapshots.keep(act.tx, kind.name, node, "deleted", snapshots.beside(act.tx, kind.name, node))
+    if target is not None and direct:
+        snapshots.keep_children(act.tx, kind.name, node.id, target.id)
+        siblings.adopt(act.tx, kind.name, node.id, target.id, act.now)
+    _delete(kind, act, node, gone)
+    scrubbed = _scrub(act, node.id) if kind.audience else []
+    touched = _touched(kind, gone, "deleted") + _touched(kind, moved, "moved")
+    return Outcome(
+        None,
+        resource_id=node.id,
+        before=before,
+        touched=(*touched, *({"resource": name, "id": i, "how": "changed"} for name, i in scrubbed)),
+        plan={
+            "dryRun": True,
+            "deleted": {"count": 1 + len(gone), "ids": [node.id, *gone][:_SHOWN]},
+            "moved": {"count": len(moved), "ids": moved[:_SHOWN], "to": target.id if target is not None else None},
+            "changed": {"count": len(scrubbed), "nodes": [{"resource": name, "id": i} for name, i in scrubbed[:_SHOWN]]},
+        },
+    )
+
+
+def _delete(kind: NodeKind, act: Act, node: Node, below: list[int]) -> None:
+    """Delete a node with those below it, and keep their rows; tell how many are gone."""
+    tally = Tally(act.call, 1 + len(below))
+
+    def going(ids: Sequence[int]) -> None:
+        if others := [i for i in ids if i != node.id]:  # which is kept already, with its neighbours
+            snapshots.keep_these(act.tx, kind.name, others)
+        if below:  # one row alone is no news, and of a group the permissions are counted
+            tally.done(len(ids))
+
+    nodes.delete_subtree(act.tx, kind.name, node, below, going)
+
+
+def _touched(kind: NodeKind, ids: list[int], how: str) -> list[dict[str, Any]]:
+    return [{"resource": kind.name, "id": i, "how": how} for i in ids]
+
+
+def _has_children(kind: NodeKind, node: Node, direct: int, below: int) -> Refused:
+    all_below = f", {below} below it in all" if below != direct else ""
+    return Refused(
+        "HAS_CHILDREN",
+        f"'{node.name}' has {direct} {'child' if direct == 1 else 'children'}{all_below}. "
+        f"Send deleteChildrenOrMove=-1 to delete them too, or deleteChildrenOrMove=ID to move them under another {kind.singular}.",
+        facts={
+            "children": direct,
+            "descendants": below,
+            "options": {"delete": -1, "move": f"the id of another {kind.singular}"},
+        },
+    )
+
+
+def _target(kind: NodeKind, act: Act, node: Node, fate: int, below: list[int]) -> Node:
+    target = nodes.find(act.tx, kind.name, fate)
+    if target is None:
+        problem = f"there is no {kind.singular} {fate}"
+    elif target.id == node.id:
+        problem = "that is the one being deleted"
+    elif target.id in below:
+        problem = f"{kind.singular} {fate} is below the one being deleted"
+    elif kind.barren(target.fields):
+        problem = f"{kind.singular} {fate} is a redirect and has no children"
+    else:
+        return target
+    fault = Fault(
+        _FATE.name,
+        "INVALID_TARGET",
+        f"The children cannot move to {fate}: {problem}. Give another id, or -1 to delete them.",
+    )
+    raise refuse_faults((fault,))
+
+
+def _scrub(act: Act, group: int) -> list[tuple[str, int]]:
+    """Take a group out of every node's permissions and group fields; give the nodes that named it."""
+    kinds = {kind.name: kind for kind in act.world.kinds}
+    scrubbed: list[tuple[str, int]] = []
+    mentioning = nodes.mentioning(act.tx, group)
+    tally = Tally(act.call, len(mentioning))
+    for name, node in mentioning:
+        tally.done()
+        own = {f.name for f in kinds[name].group_fields} if name in kinds else set()
+        permissions = {option: without(who, group) for option, who in node.permissions.items()}
+        fields = {f: without(value, group) if f in own else value for f, value in node.fields.items()}
+        if permissions != node.permissions or fields != node.fields:
+            snapshots.keep(act.tx, name, node, "changed")
+            nodes.update(act.tx, name, replace(node, permissions=permissions, fields=fields, updated_at=act.now))
+            scrubbed.append((name, node.id))
+    return scrubbed
+
+
+def without(who: Any, group: int) -> Any:
+    """Take a group out of a permission."""
+    return [one for one in who if one != group] if isinstance(who, list) else who

@@ -1,0 +1,99 @@
+"""Where a node shall stand: what a request asks for, judged against the tree, and carried out."""
+
+from dataclasses import dataclass, replace
+
+from trellis.core.fields import Given
+from trellis.core.nodes import tree
+from trellis.core.nodes.kind import NodeKind
+from trellis.errors import Fault
+from trellis.store import nodes, siblings
+from trellis.store.engine import Transaction
+from trellis.store.nodes import Node
+
+_PLACES = ("position", "before", "after")
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A judged wish: the parent (None is the top level), the wanted place among its children, and what is wrong with it.
+
+    `stays` says that nothing about the place was asked for. `place` is None for the last one. `above` are the names on the way
+    to a new parent's children, with ' > ' behind each.
+    """
+
+    parent_id: int | None
+    parent: Node | None = None
+    place: int | None = None
+    stays: bool = False
+    faults: tuple[Fault, ...] = ()
+    above: str = ""
+
+
+def judge_place(tx: Transaction, kind: NodeKind, given: Given, node: Node | None) -> Placement:
+    """Judge where a new node (`node` is None) or an old one shall stand."""
+    old_parent = node.parent_id if node is not None else None
+    parent_id = given.get("parentId", old_parent)
+    wishes = [name for name in _PLACES if name in given]
+    if node is not None and not wishes and parent_id == old_parent:
+        return Placement(parent_id, stays=True)
+    faults: list[Fault] = []
+    if len(wishes) > 1:
+        detail = f"Give at most one of position, before and after, not {' and '.join(wishes)}."
+        faults.extend(Fault(name, "INVALID_POSITION", detail) for name in wishes)
+    parent, above = None, ""
+    if parent_id is not None and parent_id != old_parent:
+        parent, told = _parent(tx, kind, node, parent_id)
+        if parent is None:
+            return Placement(parent_id, faults=(Fault("parentId", "INVALID_PARENT", told), *faults))
+        above = told
+    if faults:
+        return Placement(parent_id, parent, faults=tuple(faults))
+    place, faults = _place(tx, kind, given, node, parent_id, wishes)
+    return Placement(parent_id, parent, place, faults=tuple(faults), above=above)
+
+
+def _parent(tx: Transaction, kind: NodeKind, node: Node | None, parent_id: int) -> tuple[Node | None, str]:
+    """Read a parent, and the names on the way to its children; or None, and what is wrong with it."""
+    found = nodes.find_with_path(tx, kind.name, parent_id)
+    if found is None:
+        return (
+            None,
+            f"parentId: there is no {kind.singular} {parent_id}. Give the id of a {kind.singular}, or null for the top level.",
+        )
+    parent, above = found
+    if kind.barren(parent.fields):
+        return None, f"parentId: {kind.singular} {parent_id} is a redirect, and a redirect has no children."
+    if node is not None and tree.makes_cycle(node.id, nodes.lines(tx, kind.name, (parent_id,))):
+        which = "itself" if parent_id == node.id else f"{parent_id}, which is below it"
+        return None, f"parentId: a {kind.singular} cannot stand under {which}."
+    return parent, f"{above}{parent.name} > "
+
+
+def _place(
+    tx: Transaction, kind: NodeKind, given: Given, node: Node | None, parent_id: int | None, wishes: list[str]
+) -> tuple[int | None, list[Fault]]:
+    if not wishes:
+        return None, []
+    (wish,) = wishes
+    if wish == "position":
+        return given.get("position"), []
+    sibling = given.get(wish)
+    at = siblings.place_of(tx, kind.name, parent_id, sibling)
+    if at is None or (node is not None and sibling == node.id):
+        where = "at the top level" if parent_id is None else f"under {parent_id}"
+        detail = f"{wish}: there is no other {kind.singular} {sibling} {where}. Give the id of one that stands there."
+        return None, [Fault(wish, "INVALID_POSITION", detail)]
+    own = node.position if node is not None and node.parent_id == parent_id else None
+    return tree.beside(at, own, behind=wish == "after"), []
+
+
+def settle(tx: Transaction, kind: NodeKind, node: Node, placement: Placement) -> Node:
+    """Move a node to its place; its siblings make way, those that it leaves close up."""
+    if placement.stays:
+        return node
+    parent = placement.parent_id
+    if node.parent_id == parent:
+        place = siblings.Family(tx, kind.name, parent).slide(node.id, node.position, placement.place)
+    else:
+        place = siblings.move(tx, kind.name, node.id, node.parent_id, parent, placement.place)
+    return replace(node, parent_id=parent, position=place)

@@ -1,0 +1,64 @@
+"""A node as callers see it: its members in their order, with its address and its path."""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+from trellis.core.nodes.kind import NodeKind
+from trellis.core.nodes.tree import path_of
+from trellis.store import nodes
+from trellis.store.engine import Transaction
+from trellis.store.nodes import Node
+
+_RUNS = re.compile(r"[^a-z0-9]+")
+
+
+def records(tx: Transaction, kind: NodeKind, found: Iterable[Node], community_url: str) -> list[dict[str, Any]]:
+    """Write nodes as callers see them; their ancestors are read in one go."""
+    found = list(found)
+    parents = {n.parent_id for n in found if n.parent_id is not None}
+    line = nodes.lines(tx, kind.name, parents) if parents else {}
+    above = {parent: path_of(parent, line) + " > " for parent in parents}
+    return [written(kind, node, "" if node.parent_id is None else above[node.parent_id], community_url) for node in found]
+
+
+def record(tx: Transaction, kind: NodeKind, node: Node, community_url: str) -> dict[str, Any]:
+    """Write one node as callers see it."""
+    return records(tx, kind, (node,), community_url)[0]
+
+
+def written(kind: NodeKind, node: Node, above: str, community_url: str) -> dict[str, Any]:
+    """Write one node as callers see it; `above` is the path of its parent with ' > ' behind it, or ""."""
+    name, fields, permissions, words = node.name, node.fields, node.permissions, slug(node.name)
+    record = kind.blank.copy()
+    record.update(fields)  # to copy and to fill in is twice as quick as to build
+    for secret in kind.secrets:
+        record.pop(secret.name, None)
+    if len(record) > len(kind.blank):  # fields that the kind had once
+        for more in fields.keys() & (record.keys() - kind.blank.keys()):
+            del record[more]
+    record["id"] = node.id
+    record["name"] = name
+    record["url"] = f"{community_url}/{kind.name}/{node.id}-{words}/" if words else f"{community_url}/{kind.name}/{node.id}/"
+    if kind.tree:
+        record["parentId"] = node.parent_id
+        record["path"] = above + name
+    if kind.ordered:
+        record["position"] = node.position
+    for derived in kind.derived:
+        record[derived.name] = derived.compute(name, fields)
+    if kind.options:  # SQLite gives them in the order in which they were written, PostgreSQL does not
+        in_order = tuple(permissions) == kind.option_names
+        record["permissions"] = permissions if in_order else {option: permissions.get(option, []) for option in kind.options}
+    record["createdAt"] = node.created_at
+    record["updatedAt"] = node.updated_at
+    return record
+
+
+@lru_cache(maxsize=4096)
+def slug(name: str) -> str:
+    """Write a name for an address: `Frühe Hilfe!` → `fruhe-hilfe`; "" where no letter has a base in ASCII."""
+    plain = name if name.isascii() else unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    return _RUNS.sub("-", plain.lower()).strip("-")[:80].rstrip("-")

@@ -1,0 +1,24 @@
+"""Pages: the parameters that every list takes, and what it answers."""
+
+from typing import Any, Final
+
+from trellis.core.fields import Field, Integer
+
+PER_PAGE: Final = 25
+MOST_PER_PAGE: Final = 1000
+
+PAGING: Final = (
+    Field("page", Integer(1), "Which page, counted from 1. Past the end is an empty page.", default=1, example=1),
+    Field("perPage", Integer(1, MOST_PER_PAGE), "How many records a page holds.", default=PER_PAGE, example=PER_PAGE),
+)
+
+
+def page_of(results: list[Any], total: int, page: int, per_page: int) -> dict[str, Any]:
+    """Write a page."""
+    return {
+        "page": page,
+        "perPage": per_page,
+        "totalResults": total,
+        "totalPages": max(1, -(-total // per_page)),
+        "results": results,
+    }

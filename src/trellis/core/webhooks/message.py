@@ -1,0 +1,43 @@
+"""What a webhook carries: the message about an event, the same bytes under the same id however often it is sent."""
+
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any, Final
+
+from trellis.core.events import written
+from trellis.core.version import encode
+from trellis.store.events import Event
+
+TEST: Final = "webhook.test"
+
+
+def message_id(event: Event) -> str:
+    """Give an event's webhook-id: of this event alone, also after a backup was put back and numbers come again."""
+    told = f"{event.seq} {event.at} {event.operation} {event.resource_id} {event.request_id}"
+    return "msg_" + blake2b(told.encode(), digest_size=16).hexdigest()
+
+
+def message_of(event: Event) -> dict[str, Any]:
+    """Write the message about an event, in the form of Standard Webhooks: type, timestamp and data."""
+    data = written(event)
+    return {"type": data.pop("type"), "timestamp": data.pop("at"), "data": data}
+
+
+def test_message(webhook: int, at: str) -> dict[str, Any]:
+    """Write the message by which an endpoint is tried."""
+    return {"type": TEST, "timestamp": at, "data": {"webhookId": webhook, "note": "A test: nothing has happened."}}
+
+
+def body_of(message: dict[str, Any]) -> bytes:
+    """Write a message as it is sent."""
+    return encode(message)
+
+
+def timestamp_of(at: str) -> int:
+    """Give the moment of an attempt as its webhook-timestamp: seconds since 1970."""
+    return int(datetime.fromisoformat(at).timestamp())
+
+
+def headers_of(message: str, at: str, signature: str) -> dict[str, str]:
+    """Write what Standard Webhooks puts into the headers of an attempt."""
+    return {"webhook-id": message, "webhook-timestamp": str(timestamp_of(at)), "webhook-signature": signature}

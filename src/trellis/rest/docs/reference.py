@@ -1,0 +1,112 @@
+"""The reference at /api/docs and the OpenAPI document at /api/openapi.json: made once, and read without a key."""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from hashlib import blake2b
+from html import escape
+from importlib.resources import files
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import orjson
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from trellis import __version__
+from trellis.core.catalogue import Catalogue
+from trellis.core.paging import MOST_PER_PAGE, PER_PAGE
+from trellis.rest.cache import Kept
+from trellis.rest.docs.openapi import document
+from trellis.rest.docs.responses import HEADERS, STATUS_TEXT
+from trellis.rest.docs.samples import KEY, coloured
+from trellis.rest.docs.view import aliases, all_errors, prose, sections, showcase
+from trellis.settings import Settings
+
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_NO_REFERRER: Final = b"referrer-policy: no-referrer\r\n"
+_PAGE_HEADERS: Final = (
+    f"content-security-policy: {POLICY}\r\nx-frame-options: DENY\r\ncross-origin-opener-policy: same-origin\r\n".encode()
+    + _NO_REFERRER
+)
+_TYPES: Final = {"css": b"text/css; charset=utf-8", "js": b"text/javascript; charset=utf-8", "svg": b"image/svg+xml"}
+
+# The page and the document are made once, with these in place of the service's address and of the path before /api.
+_BASE: Final = "https://trellis-base.invalid"
+_ROOT: Final = "/trellis-root.invalid"
+
+
+class Reference:
+    """The pages by path, behind /api."""
+
+    def __init__(self, catalogue: Catalogue, settings: Settings) -> None:
+        self._catalogue = catalogue
+        self._settings = settings
+        static = {f"/docs/{entry.name}": entry.read_bytes() for entry in files("trellis.rest.docs").joinpath("static").iterdir()}
+        self._pages: dict[str, Callable[[str], Kept]] = {path: _fixed(path, body) for path, body in sorted(static.items())}
+        self._pages |= {"/openapi.json": self._openapi, "/docs": self._reference}
+
+    def find(self, path: str, base_url: str) -> Kept:
+        """Give the page at a path, for a caller who reaches this service at `base_url`. Raises KeyError where there is none."""
+        return self._pages[path](base_url)
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._pages
+
+    def _openapi(self, base_url: str) -> Kept:
+        written = orjson.dumps(base_url)[1:-1]
+        return _page(self._document.replace(_BASE.encode(), written), b"application/json", _NO_REFERRER)
+
+    def _reference(self, base_url: str) -> Kept:
+        root = urlsplit(base_url).path
+        page = self._html.replace(_BASE.encode(), escape(base_url).encode()).replace(_ROOT.encode(), escape(root).encode())
+        return _page(page, b"text/html; charset=utf-8", _PAGE_HEADERS)
+
+    @cached_property
+    def _document(self) -> bytes:
+        return orjson.dumps(document(self._catalogue, _BASE))
+
+    @cached_property
+    def _html(self) -> bytes:
+        template = _templates().get_template("reference.html")
+        return template.render(self._said()).encode()
+
+    def _said(self) -> Mapping[str, Any]:
+        catalogue = self._catalogue
+        return {
+            "base": _BASE,
+            "root": _ROOT,
+            "version": __version__,
+            "sections": sections(catalogue, _BASE),
+            "errors": all_errors(catalogue),
+            "status_text": STATUS_TEXT,
+            "aliases": aliases(catalogue),
+            "kind": showcase(catalogue),
+            "headers": HEADERS,
+            "settings": self._settings,
+            "per_page": PER_PAGE,
+            "most_per_page": MOST_PER_PAGE,
+            "key": KEY,
+        }
+
+
+def _page(body: bytes, kind: bytes, headers: bytes) -> Kept:
+    return Kept(body, blake2b(body, digest_size=12).hexdigest().encode(), headers, kind)
+
+
+def _fixed(path: str, body: bytes) -> Callable[[str], Kept]:
+    page = _page(body, _TYPES[path.rpartition(".")[2]], _PAGE_HEADERS)
+    return lambda _: page
+
+
+def _templates() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("trellis.rest.docs"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"prose": prose, "coloured": coloured}
+    return environment

@@ -1,0 +1,190 @@
+"""What each operation answers, as OpenAPI writes it: successes and refusals, with their headers and examples."""
+
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from typing import Any, Final
+
+import orjson
+
+from trellis.core.operation import Operation
+from trellis.errors import Refused
+from trellis.http.problems import STATUS, problem
+from trellis.http.routes import Route
+from trellis.rest.docs.examples import answer_of, plan_of
+from trellis.rest.docs.refusals import SHARED, WHEN, refusals_of
+from trellis.rest.docs.schemas import Schema, component, own_component, ref
+
+Json = dict[str, Any]
+
+REQUEST_ID: Final = "8f14e45fceea167a5a36dedd"
+STATUS_TEXT: Final[Mapping[int, str]] = {  # Python's own words for them differ between its versions
+    200: "OK",
+    201: "Created",
+    304: "Not Modified",
+    400: "Bad Request",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    409: "Conflict",
+    410: "Gone",
+    412: "Precondition Failed",
+    413: "Content Too Large",
+    415: "Unsupported Media Type",
+    422: "Unprocessable Content",
+    429: "Too Many Requests",
+    500: "Internal Server Error",
+    503: "Service Unavailable",
+}
+
+_INTEGER: Final = {"type": "integer"}
+_STRING: Final = {"type": "string"}
+HEADERS: Final[Mapping[str, Json]] = {
+    "ETag": {
+        "description": "The version of this answer, for `If-None-Match` and `If-Match`.",
+        "schema": _STRING,
+        "example": '"5d41402abc4b2a76b9719d91"',
+    },
+    "Link": {
+        "description": "The addresses of the `first`, `prev`, `next` and `last` page (RFC 8288); those that there are.",
+        "schema": _STRING,
+    },
+    "Location": {"description": "The address of the new record.", "schema": {"type": "string", "format": "uri"}},
+    "Dry-Run": {
+        "description": "`true` on the answer of a dry run: nothing was kept.",
+        "schema": {"type": "string", "enum": ["true"]},
+    },
+    "Idempotent-Replayed": {
+        "description": "`true` where the answer is that of the first request with this `Idempotency-Key`.",
+        "schema": {"type": "string", "enum": ["true"]},
+    },
+    "X-Request-Id": {
+        "description": "The request's id, yours or a new one; it stands in the log and in events.",
+        "schema": _STRING,
+        "example": REQUEST_ID,
+    },
+    "X-RateLimit-Limit": {"description": "How many requests a minute the key may send.", "schema": _INTEGER, "example": 6000},
+    "X-RateLimit-Remaining": {"description": "How many are left of this minute.", "schema": _INTEGER, "example": 5999},
+    "X-RateLimit-Reset": {
+        "description": "When the next minute begins, in Unix seconds.",
+        "schema": _INTEGER,
+        "example": 1769851860,
+    },
+    "Retry-After": {"description": "How many seconds to wait.", "schema": _INTEGER, "example": 42},
+    "WWW-Authenticate": {"description": "How to send a key.", "schema": _STRING, "example": 'Bearer realm="trellis"'},
+}
+_LIMITS: Final = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+
+
+def headers_of(*names: str) -> Json:
+    """Point to component headers, behind those of every answer."""
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in (*names, "X-Request-Id")}
+
+
+def responses(route: Route, base_url: str) -> Json:
+    """Give every answer of a route by status."""
+    operation = route.operation
+    found = _successes(route)
+    for status, refusals in _by_status(refusals_of(operation)):
+        hoisted = all(refused.message in SHARED for refused in refusals)
+        name = STATUS_TEXT[status].replace(" ", "")
+        found[str(status)] = {"$ref": f"#/components/responses/{name}"} if hoisted else _refusal(status, refusals, base_url)
+    return found
+
+
+def shared_responses(operations: Iterable[Operation], base_url: str) -> Json:
+    """Give the refusals that are the same for all operations, by the names under which `responses` points to them."""
+    found: Json = {}
+    for operation in operations:
+        for status, refusals in _by_status(refusals_of(operation)):
+            if all(refused.message in SHARED for refused in refusals):
+                found[STATUS_TEXT[status].replace(" ", "")] = _refusal(status, refusals, base_url)
+    return found
+
+
+def _by_status(refusals: Iterable[Refused]) -> list[tuple[int, list[Refused]]]:
+    return [(status, list(group)) for status, group in groupby(refusals, key=lambda refused: STATUS[refused.message])]
+
+
+def _refusal(status: int, refusals: list[Refused], base_url: str) -> Json:
+    lines = [f"- `{r.reason.code}` `{r.message}`: {WHEN[r.message]}" for r in refusals]
+    extra = {401: ("WWW-Authenticate",), 429: ("Retry-After", *_LIMITS), 503: ("Retry-After", *_LIMITS)}
+    return {
+        "description": "\n".join((f"{STATUS_TEXT[status]}.", "", *lines)),
+        "headers": headers_of(*extra.get(status, _LIMITS)),
+        "content": {
+            "application/problem+json": {
+                "schema": ref("Problem"),
+                "examples": {r.message: _example(r, base_url) for r in refusals},
+            }
+        },
+        "x-errors": [{"errorCode": r.reason.code, "errorMessage": r.message} for r in refusals],
+    }
+
+
+def _example(refused: Refused, base_url: str) -> Json:
+    if refused.message in SHARED:
+        return {"$ref": f"#/components/examples/{refused.message}"}
+    return {"summary": refused.reason.title, "value": problem_of(refused, base_url)}
+
+
+def shared_examples(operations: Iterable[Operation], base_url: str) -> Json:
+    """Give the problem documents that are the same for all operations, by message."""
+    refusals = {
+        refused.message: refused for operation in operations for refused in refusals_of(operation) if refused.message in SHARED
+    }
+    return {name: {"summary": r.reason.title, "value": problem_of(r, base_url)} for name, r in sorted(refusals.items())}
+
+
+def problem_of(refused: Refused, base_url: str) -> Json:
+    """Give the problem document of a refusal."""
+    written: Json = orjson.loads(problem(refused, base_url, REQUEST_ID)[1])
+    return written
+
+
+# --- successes ----------------------------------------------------------------------------------------------------
+
+
+def answer_schema(operation: Operation) -> Schema:
+    """Point to what an operation answers."""
+    if operation.verb == "delete":
+        return {"oneOf": [{"type": "null"}, ref("DeletionPlan")]}
+    name = component(operation.kind) if operation.kind else own_component(operation)
+    return ref(f"{name}Page" if operation.verb == "list" else f"New{name}" if operation.once else name)
+
+
+_SUCCESS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+    "look": ("The answer.", ("ETag",)),
+    "feed": ("The events, and the cursor to go on with.", ("ETag", "Link")),
+    "restore": ("What came back, and what could not; of a dry run, what would.", ("Dry-Run",)),
+    "list": ("One page.", ("ETag", "Link")),
+    "get": ("The record.", ("ETag",)),
+    "create": ("The new record.", ("ETag", "Location", "Idempotent-Replayed")),
+    "update": ("The record as it is now; of a dry run, as it would be, without an `ETag`.", ("ETag", "Dry-Run")),
+    "delete": ("`null`; of a dry run, what would be deleted, moved and changed.", ("Dry-Run",)),
+}
+
+
+def _successes(route: Route) -> Json:
+    operation = route.operation
+    verb = operation.verb or "look"
+    description, headers = _SUCCESS[verb]
+    examples = {"answer": {"summary": "The answer", "value": answer_of(operation)}}
+    dry = {"dryRun": {"summary": "The answer of a dry run", "value": plan_of(operation)}}
+    if operation.writes and route.status == 200:
+        examples |= dry
+    found = {str(route.status): _success(operation, description, (*headers, *_LIMITS), examples)}
+    if verb == "create":
+        description = "The answer of a dry run: the record that would have been made."
+        found["200"] = _success(operation, description, ("Dry-Run", *_LIMITS), dry)
+    if not operation.writes:
+        found["304"] = {
+            "description": "Nothing has changed: `If-None-Match` names this version.",
+            "headers": headers_of("ETag", *_LIMITS),
+        }
+    return dict(sorted(found.items()))
+
+
+def _success(operation: Operation, description: str, headers: Iterable[str], examples: Json) -> Json:
+    content = {"application/json": {"schema": answer_schema(operation), "examples": examples}}
+    return {"description": description, "headers": headers_of(*headers), "content": content}

@@ -1,0 +1,301 @@
+"""JSON Schemas of what comes and goes, made from the declarations: records, inputs, pages, plans and problems."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from itertools import combinations
+from typing import Any, Final
+
+from trellis.core.fields import MAX_ID, Anything, Field, ParentId, Permissions
+from trellis.core.nodes import NodeKind
+from trellis.core.operation import Operation
+from trellis.errors import REASONS
+from trellis.http.problems import STATUS
+
+Schema = dict[str, Any]
+
+
+def ref(name: str) -> Schema:
+    """Point to a component schema."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def component(kind: NodeKind) -> str:
+    """Name a kind's record in the document: `download category` → `DownloadCategory`."""
+    return "".join(word[:1].upper() + word[1:] for word in re.split(r"[^A-Za-z0-9]+", kind.singular))
+
+
+def of_kind(kind: NodeKind) -> dict[str, Schema]:
+    """Give every component schema of a kind that its routes over REST need."""
+    name, verbs = component(kind), set(kind.over_rest)
+    schemas: dict[str, Schema] = {}
+    if verbs - {"delete"}:
+        schemas[name] = record(kind)
+        schemas |= {f"{name}Permissions": field.schema() for field in kind.permissions_field if _is_permissions(field)}
+    if "list" in verbs:
+        schemas[f"{name}Page"] = _page(kind.title.lower(), name)
+    places = [field.name for field in kind.placement if not isinstance(field.type, ParentId)]
+    if "create" in verbs:
+        schemas[f"{name}Input"] = _input(kind.singular, name, kind.accepted, places, new=True)
+    if "update" in verbs:
+        schemas[f"{name}Changes"] = _input(kind.singular, name, kind.accepted, places, new=False)
+    return schemas
+
+
+def of_own(operation: Operation) -> dict[str, Schema]:
+    """Give the component schemas of an operation that is not about nodes."""
+    name = own_component(operation)
+    match operation.verb:
+        case "look" | "get" | "feed":
+            return {name: _object(operation.answers, name)}
+        case "restore":
+            taken = {"type": "object", "properties": _properties(operation.fields, name), "additionalProperties": False}
+            return {name: _object(operation.answers, name), f"{name}Input": taken}
+        case "list":
+            return {f"{name}Page": _page(operation.resource, name)}
+        case "create":
+            once = {"type": "object", "properties": _properties(operation.once, name)}
+            made = {f"New{name}": {"allOf": [ref(name), once]}}
+            return made | {f"{name}Input": _input(operation.singular, name, operation.fields, [], new=True)}
+        case "update":
+            return {f"{name}Changes": _input(operation.singular, name, operation.fields, [], new=False)}
+    return {}
+
+
+def own_component(operation: Operation) -> str:
+    """Name the record of an operation that is not about nodes, or its whole answer: `Webhook`, `CoreHello`."""
+    if operation.verb in {"look", "feed", "restore"}:
+        return "".join(word.capitalize() for word in operation.name.split("."))
+    return operation.singular.capitalize()
+
+
+def record(kind: NodeKind) -> Schema:
+    """Give the schema of a kind's record as it is answered."""
+    return {"description": kind.doc} | _object(kind.answered, component(kind))
+
+
+def _object(fields: Iterable[Field], name: str) -> Schema:
+    fields = tuple(fields)
+    return {
+        "type": "object",
+        "required": [field.name for field in fields],
+        "properties": _properties(fields, name),
+    }
+
+
+def _properties(fields: Iterable[Field], name: str) -> dict[str, Schema]:
+    return {field.name: _property(field, name) for field in fields}
+
+
+def _input(singular: str, name: str, accepted: Iterable[Field], places: list[str], *, new: bool) -> Schema:
+    fields = writable(accepted)
+    schema: Schema = {
+        "type": "object",
+        "description": f"A new {singular}." if new else f"What is to change of a {singular}; what is not sent stays as it is.",
+        "properties": {field.name: _property(field, name, default=new) for field in fields},
+        "additionalProperties": False,
+    }
+    if places:
+        schema["not"] = {"anyOf": [{"required": list(pair)} for pair in combinations(places, 2)]}
+    needed = [field.name for field in fields if field.required]
+    return schema | ({"required": needed} if new and needed else {})
+
+
+def writable(fields: Iterable[Field]) -> list[Field]:
+    """Leave out the fields that are passed over when they are sent."""
+    return [field for field in fields if not field.read_only]
+
+
+def _property(field: Field, name: str, *, default: bool = False) -> Schema:
+    if _is_permissions(field):
+        return {"allOf": [ref(f"{name}Permissions")], "description": described(field)}
+    schema = field.schema() | {"description": described(field)}
+    if default and field.default not in (None, "") and not field.required:
+        # In words: generators take the keyword `default` to mean that the member is always sent.
+        schema["description"] += f" Without it: `{json.dumps(field.default)}`."
+    if field.example is not None:
+        schema["examples"] = [field.example]
+    if field.read_only:
+        schema["readOnly"] = True
+    if field.write_only:
+        schema["writeOnly"] = True
+    return schema
+
+
+def _is_permissions(field: Field) -> bool:
+    return isinstance(field.type, Permissions)
+
+
+def described(field: Field) -> str:
+    """Give a field's description, with the other names under which it is accepted."""
+    also = " and ".join(f"`{name}`" for name in field.also)
+    return f"{field.doc} Also accepted as {also}." if also and not field.read_only else field.doc
+
+
+def parameter(field: Field) -> Schema:
+    """Give a field as a parameter of the query string, where nothing is null and a list is text with commas."""
+    schema = dict(field.type.schema())
+    example = field.example
+    if isinstance(kinds := schema.get("type"), list):
+        left = [kind for kind in kinds if kind != "null"]
+        schema["type"] = left[0] if len(left) == 1 else left
+    if schema.get("type") == "array":
+        # Not as an array with `explode: false`: generators pass over that, and send the name once for each element.
+        whole = schema.get("items", {}).get("type") == "integer"
+        schema = {"type": "string"} | ({"pattern": "^[1-9][0-9]*(,[1-9][0-9]*)*$"} if whole else {})
+        example = None if example is None else ",".join(map(str, example))
+    if isinstance(field.type, Anything):
+        schema = {"type": "string"}
+    if field.default is not None:
+        schema["default"] = field.default
+    written: Schema = {"name": field.name, "in": "query", "description": described(field), "schema": schema}
+    if isinstance(field.type, Anything):
+        written["deprecated"] = True
+    return written if example is None else written | {"example": example}
+
+
+_COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
+_ID: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": MAX_ID}
+_IDS: Final[Schema] = {"type": "array", "items": _ID}
+
+
+def _page(title: str, name: str) -> Schema:
+    return {
+        "type": "object",
+        "description": f"One page of {title}.",
+        "required": ["page", "perPage", "totalResults", "totalPages", "results"],
+        "properties": {
+            "page": {"type": "integer", "minimum": 1, "description": "Which page this is."},
+            "perPage": {"type": "integer", "minimum": 1, "description": "How many records a page holds."},
+            "totalResults": _COUNT | {"description": "How many records there are on all pages."},
+            "totalPages": {"type": "integer", "minimum": 1, "description": "How many pages there are; at least 1."},
+            "results": {"type": "array", "items": ref(name), "description": "The records of this page."},
+        },
+    }
+
+
+DELETION_PLAN: Final[Schema] = {
+    "type": "object",
+    "description": "What a delete would do: the answer of a dry run. Long lists of ids are cut at 1,000; the counts are of all.",
+    "required": ["dryRun", "deleted", "moved", "changed"],
+    "properties": {
+        "dryRun": {"type": "boolean", "description": "Always true: nothing was changed."},
+        "deleted": {
+            "type": "object",
+            "description": "What would be deleted: the record, and everything below it unless that is moved.",
+            "required": ["count", "ids"],
+            "properties": {"count": _COUNT, "ids": _IDS},
+        },
+        "moved": {
+            "type": "object",
+            "description": "Which children would move, and where to.",
+            "required": ["count", "ids", "to"],
+            "properties": {"count": _COUNT, "ids": _IDS, "to": _ID | {"type": ["integer", "null"]}},
+        },
+        "changed": {
+            "type": "object",
+            "description": "Which other records would change, because they name the deleted one in their permissions.",
+            "required": ["count", "nodes"],
+            "properties": {
+                "count": _COUNT,
+                "nodes": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "required": ["resource", "id"],
+                        "properties": {"resource": {"type": "string"}, "id": _ID},
+                    },
+                },
+            },
+        },
+    },
+}
+
+
+def problem_schema(base_url: str) -> Schema:
+    """Give the schema of a refusal: RFC 9457's members, the 4.2 pair, and what a program may want to know."""
+    return {
+        "type": "object",
+        "description": "A refusal (RFC 9457). `errorCode` and `errorMessage` never change their meaning.",
+        "required": ["type", "title", "status", "detail", "errorCode", "errorMessage", "requestId"],
+        "properties": {
+            "type": {
+                "type": "string",
+                "format": "uri",
+                "description": "Where this refusal is explained.",
+                "examples": [f"{base_url}/api/docs#NO_TITLE"],
+            },
+            "title": {"type": "string", "description": "The refusal in a few words, always the same ones."},
+            "status": {"type": "integer", "enum": sorted(set(STATUS.values())), "description": "The HTTP status."},
+            "detail": {"type": "string", "description": "What was wrong here, where, and what to do."},
+            "errorCode": {"type": "string", "description": "The refusal's code.", "examples": ["1F363/2"]},
+            "errorMessage": {"type": "string", "enum": list(REASONS), "description": "The refusal's name."},
+            "requestId": {
+                "type": "string",
+                "description": "The request's id, as in `X-Request-Id`, the log and the events.",
+            },
+            "errors": {
+                "type": "array",
+                "items": ref("Fault"),
+                "description": "Every field at fault, not only the first.",
+            },
+            **_FACTS,
+        },
+    }
+
+
+FAULT: Final[Schema] = {
+    "type": "object",
+    "description": "What is wrong with one field.",
+    "required": ["field", "code", "errorCode", "message"],
+    "properties": {
+        "field": {
+            "type": "string",
+            "description": "The field's name; `permissions.view` is a member of `permissions`.",
+        },
+        "code": {"type": "string", "enum": list(REASONS), "description": "What is wrong, as in `errorMessage`."},
+        "errorCode": {"type": "string", "description": "The code of it, as in `errorCode`."},
+        "message": {"type": "string", "description": "What is wrong, in a sentence."},
+    },
+}
+
+_FACTS: Final[Mapping[str, Schema]] = {
+    "missingOperation": {
+        "type": "string",
+        "description": "With NO_PERMISSION: the operation that the key was not granted.",
+    },
+    "allow": {"type": "string", "description": "With BAD_METHOD: the methods that the path answers."},
+    "retryAfter": {"type": "integer", "minimum": 0, "description": "With 429: how many seconds to wait."},
+    "limit": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "With RATE_LIMITED: how many requests a minute the key may send.",
+    },
+    "reset": {"type": "integer", "description": "With RATE_LIMITED: when the next minute begins, in Unix seconds."},
+    "children": {"type": "integer", "minimum": 1, "description": "With HAS_CHILDREN: how many children there are."},
+    "descendants": {
+        "type": "integer",
+        "minimum": 1,
+        "description": "With HAS_CHILDREN: how many nodes there are below it in all.",
+    },
+    "options": {
+        "type": "object",
+        "description": "With HAS_CHILDREN: what `deleteChildrenOrMove` may be.",
+        "required": ["delete", "move"],
+        "properties": {"delete": {"type": "integer", "maximum": -1}, "move": {"type": "string"}},
+    },
+    "undoneBy": {"type": "integer", "minimum": 1, "description": "With NOT_RESTORABLE: the event that undid it already."},
+    "deletedBy": {"type": "integer", "minimum": 1, "description": "With CHANGED_SINCE: the event that deleted the record."},
+    "differences": {
+        "type": "array",
+        "description": "With CHANGED_SINCE: how the record differs from what the event left; a password is only named.",
+        "items": {
+            "type": "object",
+            "required": ["field"],
+            "properties": {"field": {"type": "string"}, "then": {}, "now": {}},
+        },
+    },
+    "parentId": {"type": "integer", "minimum": 1, "description": "With PARENT_NEEDED: the parent that cannot take it back."},
+    "oldest": {"type": "integer", "minimum": 1, "description": "With NO_LONGER_KEPT: the oldest event that is kept."},
+    "newest": {"type": "integer", "minimum": 1, "description": "With NO_LONGER_KEPT: the newest event."},
+}

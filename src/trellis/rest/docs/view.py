@@ -1,0 +1,230 @@
+"""What the reference shows, drawn from the catalogue: its sections, operations, fields, errors and samples."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from trellis.core.catalogue import Catalogue
+from trellis.core.fields import Choice, Field, Permissions
+from trellis.core.nodes import NodeKind
+from trellis.core.operation import Access, Operation
+from trellis.errors import REASONS
+from trellis.http.problems import STATUS
+from trellis.http.routes import Route, routes
+from trellis.rest.docs.examples import answer_of, given_of, plan_of, target_of
+from trellis.rest.docs.openapi import headers_taken, own_tag, takes_body
+from trellis.rest.docs.refusals import SHARED, WHEN, refusals_of
+from trellis.rest.docs.responses import STATUS_TEXT
+from trellis.rest.docs.samples import LANGUAGES, coloured, pretty, samples_of
+from trellis.rest.docs.types import type_in_words
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One field in a table, and the control that asks for it."""
+
+    name: str
+    also: tuple[str, ...]
+    type: str
+    doc: str
+    default: str
+    required: bool
+    note: str
+    members: Mapping[str, str]
+    widget: str
+    kinds: tuple[str, ...]
+    choices: tuple[str, ...]
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class Error:
+    """One refusal in a table. `codes` are its codes by operation where they differ."""
+
+    status: int
+    code: str
+    message: str
+    when: str
+    codes: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One operation on the page."""
+
+    name: str
+    summary: str
+    doc: str
+    method: str
+    path: str
+    also: tuple[str, ...]
+    grants: tuple[str, ...]
+    status: int
+    status_text: str
+    id: int | None
+    query: tuple[Row, ...]
+    body: tuple[Row, ...]
+    headers: tuple[str, ...]
+    errors: tuple[Error, ...]
+    shared_errors: tuple[Error, ...]
+    samples: tuple[tuple[str, str, Markup], ...]
+    answer: Markup
+    plan: Markup
+    given: str
+    writes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The operations of one kind, or those that are about none."""
+
+    anchor: str
+    title: str
+    application: str
+    singular: str
+    doc: str
+    fields: tuple[Row, ...]
+    record: Markup
+    entries: tuple[Entry, ...]
+
+
+def sections(catalogue: Catalogue, base_url: str) -> tuple[Section, ...]:
+    """Give every section in the order of the catalogue, Trellis's own last."""
+    groups: dict[tuple[bool, str], list[Route]] = {}
+    for route in routes(catalogue):
+        groups.setdefault((route.operation.kind is None, route.operation.resource), []).append(route)
+    return tuple(_section(groups[group], base_url) for group in sorted(groups, key=lambda group: group[0]))
+
+
+def _section(group: list[Route], base_url: str) -> Section:
+    kind = group[0].operation.kind
+    entries = tuple(_entry(route, base_url) for route in group)
+    if kind is None:
+        title, doc = own_tag(group[0].operation)
+        doc += " Ours: not among the 4.2 endpoints."
+        told = {field.name: field for route in group for field in route.operation.answers}
+        fields, record = tuple(_row(field) for field in told.values()), _record(group)
+        singular = group[0].operation.singular if record else "answer"
+        return Section(title.lower(), title, "Ours", singular, doc, fields, record or entries[0].answer, entries)
+    answered = any(route.operation.verb != "delete" for route in group)
+    fields = tuple(_row(field) for field in kind.answered) if answered else ()
+    return Section(kind.name, kind.title, kind.application, kind.singular, kind.doc, fields, _record(group), entries)
+
+
+def _record(group: Iterable[Route]) -> Markup:
+    """Show the record as the first operation that answers with one does."""
+    for route in group:
+        if route.operation.verb in {"get", "create", "update"}:
+            return coloured(pretty(answer_of(route.operation)), "json")
+    return Markup()
+
+
+def _entry(route: Route, base_url: str) -> Entry:
+    operation = route.operation
+    in_body = operation.fields if takes_body(operation) else ()
+    query = tuple(_row(field) for field in operation.takes if field not in in_body and not field.read_only)
+    errors = [Error(STATUS[r.message], r.reason.code, r.message, WHEN[r.message]) for r in refusals_of(operation)]
+    return Entry(
+        name=operation.name,
+        summary=operation.summary,
+        doc=operation.doc,
+        method=route.method,
+        path=route.path,
+        also=route.also,
+        grants=operation.fork.to if operation.fork else (operation.name,) if operation.access is Access.GRANTED else (),
+        status=route.status,
+        status_text=STATUS_TEXT[route.status],
+        id=_id(operation),
+        query=query,
+        body=tuple(_row(field, new=operation.verb == "create") for field in in_body if not field.read_only),
+        headers=headers_taken(operation),
+        errors=tuple(error for error in errors if error.message not in SHARED),
+        shared_errors=tuple(error for error in errors if error.message in SHARED),
+        samples=tuple((word, LANGUAGES[word], coloured(code, word)) for word, code in samples_of(route, base_url).items()),
+        answer=coloured(pretty(answer_of(operation)), "json"),
+        plan=coloured(pretty(plan_of(operation)), "json") if operation.verb == "delete" else Markup(),
+        given=json.dumps(given_of(operation)),
+        writes=operation.writes,
+    )
+
+
+def _id(operation: Operation) -> int | None:
+    if not operation.has_target:
+        return None
+    return target_of(operation)
+
+
+def _row(field: Field, *, new: bool = True) -> Row:
+    notes = {"read-only": field.read_only, "write-only": field.write_only}
+    schema = field.type.schema()
+    kinds = schema.get("type", "string")
+    members = (
+        field.type.options if isinstance(field.type, Permissions) else field.type.words if isinstance(field.type, Choice) else {}
+    )
+    return Row(
+        name=field.name,
+        also=() if field.read_only else field.also,
+        type=type_in_words(field),
+        doc=field.doc,
+        default=json.dumps(field.default) if new and field.default not in (None, "") and not field.read_only else "",
+        required=field.required and new,
+        note=next((note for note, holds in notes.items() if holds), ""),
+        members=members,
+        widget=field.type.widget,
+        kinds=(kinds,) if isinstance(kinds, str) else tuple(kinds),
+        choices=tuple(schema.get("enum", ())),
+        example=_shown(field.example),
+    )
+
+
+def _shown(example: Any) -> str:
+    if example is None:
+        return ""
+    return example if isinstance(example, str) else json.dumps(example)
+
+
+# --- for the chapters ---------------------------------------------------------------------------------------------
+
+
+def all_errors(catalogue: Catalogue) -> tuple[Error, ...]:
+    """Give every refusal there is, by status, each with the codes that single operations have for it."""
+    codes: dict[str, dict[str, str]] = {}
+    for route in routes(catalogue):
+        for refused in refusals_of(route.operation):
+            if refused.reason.code != REASONS[refused.message].code:
+                codes.setdefault(refused.message, {})[route.operation.name] = refused.reason.code
+    rows = [
+        Error(
+            STATUS[reason.message], reason.code, reason.message, WHEN[reason.message], tuple(codes.get(reason.message, {}).items())
+        )
+        for reason in REASONS.values()
+    ]
+    return tuple(sorted(rows, key=lambda row: row.status))
+
+
+def aliases(catalogue: Catalogue) -> tuple[tuple[NodeKind, tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]], ...]:
+    """Give the other names of each kind that has some: paths and parameters, each with the name used here."""
+    kinds = {route.operation.kind.name: route.operation.kind for route in routes(catalogue) if route.operation.kind}
+    found = []
+    for kind in kinds.values():
+        served = [operation for operation in catalogue.values() if operation.kind is kind and operation.path]
+        fields = {field.name: field for operation in served for field in operation.fields if field.also and not field.read_only}
+        names = tuple((other, field.name) for field in fields.values() for other in field.also)
+        if names or kind.also:
+            found.append((kind, tuple((path, kind.path) for path in kind.also), names))
+    return tuple(found)
+
+
+def showcase(catalogue: Catalogue) -> NodeKind | None:
+    """Give the kind that the chapters take their examples from: the one that can do the most."""
+    kinds = [route.operation.kind for route in routes(catalogue) if route.operation.kind]
+    return max(kinds, key=lambda kind: (len(kind.over_rest), kind.tree, bool(kind.options)), default=None)
+
+
+def prose(text: str) -> Markup:
+    """Write a sentence as HTML: what stands between backticks is code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704  # escaped the moment before

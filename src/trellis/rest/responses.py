@@ -1,0 +1,82 @@
+"""What is answered: the outcome of a write, a refusal, a page without a key, and what a path allows."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from trellis.core.fields import shown
+from trellis.core.gate import Answer
+from trellis.core.version import encode, version_of
+from trellis.errors import Refused
+from trellis.http.problems import problem
+from trellis.http.routes import Route
+from trellis.rest.cache import Kept
+from trellis.rest.headers import none_match
+from trellis.rest.limits import Allowance
+from trellis.rest.request import Exchange, Reply
+
+_PROBLEM: Final = b"application/problem+json"
+_CORS: Final = (
+    b"access-control-allow-headers: Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-API-Key, "
+    b"X-Audit-Log-Reason, X-Request-Id\r\naccess-control-max-age: 600\r\n"
+)
+
+
+def conditional(exchange: Exchange, kept: Kept) -> Reply:
+    """Answer with what is kept, unless the caller has it already."""
+    headers = kept.headers + b'etag: "%b"\r\n' % kept.tag
+    wanted = exchange.headers.get(b"if-none-match")
+    if wanted is not None and none_match(wanted, kept.tag):
+        return Reply(304, b"", headers)
+    return Reply(200, kept.body, headers, kept.type)
+
+
+def written(route: Route, answer: Answer, here: str) -> Reply:
+    """Answer a writing operation that is served at `here`."""
+    body = encode(answer.value)
+    if answer.dry:
+        return Reply(200, body, b"dry-run: true\r\n")
+    headers = b""
+    verb = route.operation.verb
+    if verb in {"create", "update"}:
+        headers += b'etag: "%b"\r\n' % version_of(body).encode()
+    if verb == "create":
+        headers += f"location: {here}/{answer.value['id']}\r\n".encode("latin-1")
+    if answer.replayed:
+        headers += b"idempotent-replayed: true\r\n"
+    return Reply(route.status, body, headers)
+
+
+def refusal(exchange: Exchange, refused: Refused) -> Reply:
+    """Answer with a problem document (RFC 9457)."""
+    status, body = problem(refused, exchange.base, exchange.request_id)
+    headers = b""
+    facts = refused.facts
+    if status == 401:
+        headers += b'www-authenticate: Bearer realm="trellis"\r\n'
+    if "retryAfter" in facts or status == 503:
+        headers += b"retry-after: %d\r\n" % facts.get("retryAfter", 1)
+    if refused.message == "RATE_LIMITED":
+        exchange.allowance = Allowance(facts["limit"], 0, facts["reset"])
+    if "allow" in facts:
+        headers += b"allow: %b\r\n" % facts["allow"].encode()
+    return Reply(status, body, headers, _PROBLEM)
+
+
+def options(methods: Iterable[str], *, cors: bool) -> Reply:
+    """Say what a path allows; with `cors`, also to a browser that asks before it sends."""
+    allowed = _allowed(methods).encode()
+    headers = b"allow: %b\r\n" % allowed
+    if cors:
+        headers += b"access-control-allow-methods: %b\r\n" % allowed + _CORS
+    return Reply(204, b"", headers)
+
+
+def bad_method(method: str, methods: Iterable[str]) -> Refused:
+    """Refuse a method that a path does not answer."""
+    allowed = _allowed(methods)
+    return Refused("BAD_METHOD", f"This path does not answer {shown(method)}; it answers {allowed}.", facts={"allow": allowed})
+
+
+def _allowed(methods: Iterable[str]) -> str:
+    known = set(methods) | {"OPTIONS"}
+    return ", ".join(sorted(known | {"HEAD"} if "GET" in known else known))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.store.test_nodes import node, read, store, write
+from tests.store.nodes.test_rows import node, read, store, write
 from trellis.store import counters, tables
 from trellis.store.counters import next_number
 from trellis.store.engine.store import Store

@@ -20,7 +20,7 @@ from trellis.rest.docs.openapi import document
 
 CATALOGUE = catalogue_of(KINDS)
 SERVED = routes(CATALOGUE)
-SNAPSHOT = Path(__file__).parents[2] / "docs" / "openapi.json"
+SNAPSHOT = Path(__file__).parents[3] / "docs" / "openapi.json"
 
 sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 

@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from tests.caller import Caller
 from tests.cast import CONTRACT, OURS, Run
-from tests.house.ways import target_of, ways
 from tests.service import environment
+from tests.sweeps.granted import target_of, ways
 from tests.witness import Event, Witness
 from trellis.cli.app import app
 from trellis.compose import catalogue_of

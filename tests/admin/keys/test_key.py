@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.admin.conftest import Visitor, words
-from tests.admin.test_keys import _form, _key_in
+from tests.admin.keys.test_index import _form, _key_in
 from tests.cast import Clock, Events, MakeKey, Run
 from trellis.core.fields.values import moment
 from trellis.core.gate import Gate

@@ -1,4 +1,4 @@
-"""What the sweeps over the whole house may ask for beside the database, the gate and the cast."""
+"""What these tests ask for beside the database, the gate and the community."""
 
 from tests.doors import api, caller, serve, service, witness
 

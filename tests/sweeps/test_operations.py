@@ -8,7 +8,7 @@ import pytest
 
 from tests.caller import HOME, Caller, refusal
 from tests.cast import CONTRACT, OURS, MakeKey, Run
-from tests.house.ways import target_of, ways
+from tests.sweeps.granted import target_of, ways
 from tests.witness import Witness
 from trellis.compose import catalogue_of
 from trellis.core.operation import Operation

@@ -13,8 +13,8 @@ import pytest
 from tests.caller import Caller, faults, refusal
 from tests.cast import Clock, Run
 from tests.conftest import runner
-from tests.house.galleries import GALLERIES
 from tests.service import environment
+from tests.sweeps.galleries import GALLERIES
 from tests.witness import Witness
 from trellis.compose import compose
 from trellis.core.gate import Gate
@@ -29,7 +29,7 @@ PATH: Final = GALLERIES.path
 # Beside its declaration, a new kind needs one line: that in the list of kinds.
 LISTED: Final = """
 import trellis.kinds
-from tests.house.galleries import GALLERIES
+from tests.sweeps.galleries import GALLERIES
 trellis.kinds.KINDS = (*trellis.kinds.KINDS, GALLERIES)
 from trellis.cli import main
 main()

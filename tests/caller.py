@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import httpx
 
-from trellis.asgi import Roof
+from trellis.asgi import Application
 from trellis.errors import REASONS
 from trellis.http.problems import STATUS
 from trellis.rest.recall import ASKED
@@ -23,7 +23,7 @@ Sending = Coroutine[Any, Any, httpx.Response]
 class Server:
     """Stands before the service as the real one does: what the short way knows does not come to the long one."""
 
-    def __init__(self, roof: Roof) -> None:
+    def __init__(self, roof: Application) -> None:
         self._roof = roof
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -48,7 +48,7 @@ class Caller:
     another one; None sends none.
     """
 
-    def __init__(self, roof: Roof, key: str) -> None:
+    def __init__(self, roof: Application, key: str) -> None:
         self.roof = roof
         self.key = key
         self._runner = asyncio.Runner()

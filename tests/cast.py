@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
-from trellis.core.fields.values import moment
+from trellis.core.fields.values import format_timestamp
 
 GUESTS, MEMBERS, ADMINISTRATORS = 2, 3, 4
 CONTRACT = 19  # operations of the 4.2 document
@@ -30,7 +30,7 @@ class Clock:
     @property
     def text(self) -> str:
         """The moment as records and events tell it."""
-        return moment(self.at)
+        return format_timestamp(self.at)
 
 
 class Run(Protocol):

@@ -12,7 +12,7 @@ from tests.cast import MakeKey
 from tests.service import Service
 from tests.soon import soon
 from tests.witness import Witness
-from trellis.asgi import Roof
+from trellis.asgi import Application
 from trellis.core.gate import Gate
 from trellis.settings import Settings
 
@@ -39,7 +39,7 @@ def caller(gate: Gate, settings: Settings, key: MakeKey) -> Iterator[MakeCaller]
     with ExitStack() as opened:
 
         def make(key_text: str = "", /, **changes: Any) -> Caller:
-            roof = Roof(settings.model_copy(update=changes), gate)
+            roof = Application(settings.model_copy(update=changes), gate)
             made = Caller(roof, key_text or key("*", name="Everything"))
             opened.callback(made.close)
             return made

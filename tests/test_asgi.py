@@ -10,14 +10,14 @@ from tests.caller import Caller, refusal
 from tests.doors import api, caller, serve, service
 from tests.service import Service
 from trellis import asgi
-from trellis.asgi import Roof
+from trellis.asgi import Application
 from trellis.core.keys.secret import new_secret
 from trellis.settings import PREFIX, Settings
 
 __all__ = ["api", "caller", "serve", "service"]
 
 
-def get(roof: Roof, path: str) -> httpx.Response:
+def get(roof: Application, path: str) -> httpx.Response:
     async def asked() -> httpx.Response:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(roof), base_url="http://api.example") as client:
             return await client.get(path)
@@ -67,7 +67,7 @@ def unreachable() -> Settings:
 def test_without_its_database_the_service_says_so_and_asks_to_be_asked_again(
     unreachable: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
-    outside = Caller(Roof(unreachable), str(new_secret()))
+    outside = Caller(Application(unreachable), str(new_secret()))
     health = get(outside.roof, "/healthz")
     assert (health.status_code, "database" in health.text) == (503, True)
     refusal(outside.get("/forums/forums", key=None), 401, "NO_API_KEY")
@@ -89,7 +89,7 @@ def test_it_starts_from_the_environment(settings: Settings, monkeypatch: pytest.
     monkeypatch.setenv(f"{PREFIX}DATABASE_URL", settings.database_url)
     monkeypatch.setenv(f"{PREFIX}COMMUNITY_NAME", "By environment")
     roof = asgi.create()
-    assert roof.gate.world.community_name == "By environment"
+    assert roof.gate.environment.community_name == "By environment"
     assert get(roof, "/healthz").text == "ok\n"
     asyncio.run(roof.rest.throttle.close())
     roof.gate.store.close()

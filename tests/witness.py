@@ -21,7 +21,7 @@ class Witness:
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
-        self.world = gate.world
+        self.environment = gate.environment
 
     def rows(self) -> Rows:
         """Give all rows of all tables, the request log and the last use of keys left out."""

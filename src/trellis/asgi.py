@@ -20,7 +20,7 @@ from trellis.webhooks.background import Background
 log = logging.getLogger(__name__)
 
 
-class Roof:
+class Application:
     """The whole service as one ASGI application."""
 
     def __init__(self, settings: Settings, gate: Gate | None = None) -> None:
@@ -103,12 +103,12 @@ async def _plain(
     await send({"type": "http.response.body", "body": body})
 
 
-def create() -> Roof:
+def create() -> Application:
     """Make the application from the environment, for a server such as uvicorn: `uvicorn --factory trellis.asgi:create`."""
     settings = Settings.load()
     if (at := current(settings)) != newest():
         raise RuntimeError(f"The database is at step {at or 'none'}, and this release needs {newest()}. Run: trellis migrate")
-    roof = Roof(settings)
+    roof = Application(settings)
     # What has been loaded and made stays for good, and a full collection need not walk through it each time: it stopped everything
     # for 220 to 360 ms on two busy cores, and now for 1 to 20. Higher thresholds made no difference that could be measured.
     gc.collect()

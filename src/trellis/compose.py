@@ -9,8 +9,8 @@ from trellis.core.catalogue import Catalogue
 from trellis.core.gate import Gate
 from trellis.core.hello import HELLO
 from trellis.core.nodes import NodeKind
-from trellis.core.operation import Outgoing, World
-from trellis.core.webhooks import networks
+from trellis.core.operation import Environment, WebhookPolicy
+from trellis.core.webhooks import parse_networks
 from trellis.kinds import KINDS
 from trellis.settings import Settings
 from trellis.store.engine import Store
@@ -37,7 +37,7 @@ def catalogue_of(kinds: Sequence[NodeKind]) -> Catalogue:
 def compose(settings: Settings, kinds: Sequence[NodeKind] = KINDS, clock: Callable[[], datetime] | None = None) -> Gate:
     """Put the house together. The database is not touched yet."""
     catalogue = catalogue_of(kinds)
-    world = World(
+    environment = Environment(
         community_name=settings.community_name,
         community_url=settings.community_url,
         version=__version__,
@@ -45,6 +45,6 @@ def compose(settings: Settings, kinds: Sequence[NodeKind] = KINDS, clock: Callab
         grantable=frozenset(operation.name for operation in catalogue.grantable),
         keep_events=settings.keep_events,
         keep_snapshots=settings.keep_snapshots,
-        outgoing=Outgoing(networks(settings.webhook_allow), settings.webhook_key),
+        outgoing=WebhookPolicy(parse_networks(settings.webhook_allow), settings.webhook_key),
     )
-    return Gate(Store(settings), catalogue, world, clock)
+    return Gate(Store(settings), catalogue, environment, clock)

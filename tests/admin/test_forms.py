@@ -5,7 +5,7 @@ import pytest
 from tests.admin.conftest import Visitor
 from trellis.admin.forms import Form
 from trellis.admin.page import Submitted
-from trellis.core.fields.values import Boolean, Choice, Field, Groups, Integer, Password, Permissions, Text, Words
+from trellis.core.fields.values import Boolean, Choice, Field, Groups, Integer, Password, Permissions, Text, TextList
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.kinds import KINDS
 
@@ -18,7 +18,7 @@ _FIELDS = (
     Field("groups", Groups(), "Who.", default="*"),
     Field("permissions", Permissions(_OPTIONS), "Who may."),
     Field("secret", Password(), "Hush."),
-    Field("addresses", Words(), "From where."),
+    Field("addresses", TextList(), "From where."),
     Field("id", Integer(), "Its id.", read_only=True),
 )
 

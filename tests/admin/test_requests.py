@@ -10,7 +10,7 @@ import pytest
 from tests.admin.conftest import Visitor, words
 from tests.cast import Clock, Events, Run
 from trellis.core.actor import Actor
-from trellis.core.fields.values import moment
+from trellis.core.fields.values import format_timestamp
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.store import requests
@@ -24,7 +24,7 @@ def log(gate: Gate, clock: Clock) -> Log:
     """Write a request to the log: `log(2, status=404)`; the number says how many seconds ago."""
 
     def write(ago: int = 0, /, **values: Any) -> None:
-        at = moment(clock.at - timedelta(seconds=ago))
+        at = format_timestamp(clock.at - timedelta(seconds=ago))
         one = Request(at, "GET", "/api/forums/forums", "forums.list", 1, "192.0.2.7", 200, 1500, f"r{ago}", None)._replace(**values)
         gate.store.write(lambda tx: requests.append(tx, [one])).result(30)
 

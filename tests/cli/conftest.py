@@ -7,11 +7,11 @@ from typing import Any, Protocol
 
 import orjson
 import pytest
-from typer.testing import CliRunner, Result
+from typer import testing
 
 from trellis.cli.app import app
 from trellis.cli.terminal import act
-from trellis.core.gate import Answer
+from trellis.core.gate import Result
 from trellis.settings import PREFIX, Settings
 
 Environment = Callable[..., None]
@@ -20,7 +20,7 @@ Environment = Callable[..., None]
 class Trellis(Protocol):
     """Runs the command line: `trellis("keys", "list")`. An error that it should have explained is raised."""
 
-    def __call__(self, *arguments: object) -> Result: ...
+    def __call__(self, *arguments: object) -> testing.Result: ...
 
 
 class TrellisJson(Protocol):
@@ -29,7 +29,7 @@ class TrellisJson(Protocol):
     def __call__(self, *arguments: object) -> Any: ...
 
 
-def slowly(*arguments: Any, **options: Any) -> Answer:
+def slowly(*arguments: Any, **options: Any) -> Result:
     """Run an operation as the commands do, but take 0.4 seconds more."""
     answer = act(*arguments, **options)
     time.sleep(0.4)
@@ -53,7 +53,7 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Environment:
 @pytest.fixture
 def cli(nowhere: Environment) -> Trellis:
     """Give the command line, with no settings."""
-    runner = CliRunner()
+    runner = testing.CliRunner()
     return lambda *arguments: runner.invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
 
 

@@ -10,7 +10,7 @@ from tests.cast import COMMUNITY_URL, CONTRACT, OURS, Clock, Events, MakeKey, Ru
 from trellis import __version__
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL, Actor
-from trellis.core.gate import Answer, Gate
+from trellis.core.gate import Gate, Result
 from trellis.core.operation import Access, Call
 from trellis.errors import Refused
 from trellis.settings import Settings
@@ -48,7 +48,7 @@ def test_the_grant_is_judged_before_what_was_sent(gate: Gate) -> None:
 
 
 def test_a_key_with_every_grant_cannot_do_what_is_inside(gate: Gate) -> None:
-    everything = Actor("key", 7, "Plugin", gate.world.grantable)
+    everything = Actor("key", 7, "Plugin", gate.environment.grantable)
     inside = [name for name, operation in gate.catalogue.items() if operation.access is Access.INSIDE]
     assert {"groups.create", "groups.update", "blogs.create", "keys.create", "check.list"} <= set(inside)
     for name in inside:
@@ -59,7 +59,7 @@ def test_a_key_with_every_grant_cannot_do_what_is_inside(gate: Gate) -> None:
 def test_there_are_nineteen_operations_to_grant_and_ours(gate: Gate) -> None:
     assert len(gate.catalogue.contract) == CONTRACT
     assert len(gate.catalogue.grantable) == CONTRACT + OURS
-    assert gate.world.grantable == {operation.name for operation in gate.catalogue.grantable}
+    assert gate.environment.grantable == {operation.name for operation in gate.catalogue.grantable}
 
 
 def test_an_unknown_operation_is_refused(gate: Gate) -> None:
@@ -81,7 +81,7 @@ def test_any_key_may_say_hello_and_learns_what_it_may_do(gate: Gate, key: MakeKe
 
 def test_the_terminal_may_do_everything(gate: Gate) -> None:
     assert all(TERMINAL.may(name) for name in gate.catalogue)
-    assert set(gate.run(Call("core.hello", TERMINAL)).value["key"]["operations"]) == gate.world.grantable
+    assert set(gate.run(Call("core.hello", TERMINAL)).value["key"]["operations"]) == gate.environment.grantable
 
 
 # --- the same wish twice ------------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ def test_a_wish_is_remembered_by_another_process_and_after_a_restart(
     gate: Gate, second: Gate, settings: Settings, clock: Clock
 ) -> None:
     first = gate.run(create())
-    assert second.run(create()) == Answer(first.value, replayed=True)
+    assert second.run(create()) == Result(first.value, replayed=True)
     with pytest.raises(Refused, match=r"^IDEMPOTENCY_KEY_REUSED"):
         second.run(create(fingerprint="f-2"))
     gate.store.close()

@@ -4,22 +4,22 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trellis.core.version import encode, version_of
+from trellis.core.version import compute_version, encode_json
 
 
 def test_a_record_is_written_in_the_order_of_its_members() -> None:
-    assert encode({"id": 1, "name": "Müller", "a": None}) == '{"id":1,"name":"Müller","a":null}'.encode()
+    assert encode_json({"id": 1, "name": "Müller", "a": None}) == '{"id":1,"name":"Müller","a":null}'.encode()
 
 
 def test_a_version_is_24_hexadecimal_digits_and_does_not_change_between_releases() -> None:
-    assert version_of(b'{"id":1}') == "b308b2843bd91460b8e49503"
+    assert compute_version(b'{"id":1}') == "b308b2843bd91460b8e49503"
 
 
 @given(st.binary(), st.binary())
 def test_equal_bytes_make_equal_versions_and_others_do_not(one: bytes, other: bytes) -> None:
-    assert (version_of(one) == version_of(other)) == (one == other)
+    assert (compute_version(one) == compute_version(other)) == (one == other)
 
 
 @given(st.dictionaries(st.text(), st.text() | st.integers(-(2**63), 2**63 - 1) | st.none() | st.booleans()))
 def test_what_is_written_reads_the_same(record: dict[str, object]) -> None:
-    assert orjson.loads(encode(record)) == record
+    assert orjson.loads(encode_json(record)) == record

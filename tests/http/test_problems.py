@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.cast import ENDPOINTS
 from trellis.compose import catalogue_of
 from trellis.errors import REASONS, Fault, Refused, refuse_faults
-from trellis.http.problems import STATUS, problem
-from trellis.http.routes import VERBS, routes
+from trellis.http.problems import STATUS, format_problem
+from trellis.http.routes import VERBS, build_routes
 from trellis.kinds import KINDS
 
 CONTRACT = {
@@ -68,7 +68,7 @@ def test_a_code_belongs_to_one_message_in_the_whole_catalogue() -> None:
 
 def test_every_verb_is_spelt_and_every_route_is_an_operation() -> None:
     catalogue = catalogue_of(KINDS)
-    found = routes(catalogue)
+    found = build_routes(catalogue)
     served = {operation.name for operation in catalogue.values() if operation.path is not None}
     assert {route.operation.name for route in found} == served
     assert {route.operation.verb for route in found} == set(VERBS)
@@ -86,9 +86,9 @@ def test_the_routes_are_those_of_the_contract() -> None:
     wanted |= {("GET", ours, 200), ("POST", ours, 201)} | {(method, f"{ours}/{{id}}", 200) for method in ("GET", "POST", "DELETE")}
     wanted |= {("GET", "/core/events", 200), ("POST", "/core/events/{id}/restore", 200)}
     assert len(wanted) == ENDPOINTS
-    found = {(route.method, route.path, route.status) for route in routes(catalogue_of(KINDS))}
+    found = {(route.method, route.path, route.status) for route in build_routes(catalogue_of(KINDS))}
     assert found == wanted
-    also = {route.path: route.also for route in routes(catalogue_of(KINDS)) if route.also}
+    also = {route.path: route.also for route in build_routes(catalogue_of(KINDS)) if route.also}
     assert also == {
         "/calendar/calendar": ("/calendar/calendars",),
         "/calendar/calendar/{id}": ("/calendar/calendars/{id}",),
@@ -100,7 +100,7 @@ def test_the_routes_are_those_of_the_contract() -> None:
 @pytest.mark.parametrize("message", REASONS)
 def test_a_refusal_becomes_a_problem_document(message: str) -> None:
     refused = Refused(message, "What was wrong, and what to do.", facts={"retryAfter": 7})
-    status, body = problem(refused, "https://api.example", "request-1")
+    status, body = format_problem(refused, "https://api.example", "request-1")
     assert status == STATUS[message]
     assert json.loads(body) == {
         "type": f"https://api.example/api/docs#{message}",
@@ -118,7 +118,7 @@ def test_every_fault_is_listed_with_its_field_code_and_message() -> None:
     refused = refuse_faults(
         (Fault("name", "NO_TITLE", "name is needed.", "1L364/2"), Fault("theme", "INVALID_VALUE", "theme must be one."))
     )
-    _, body = problem(refused, "", "")
+    _, body = format_problem(refused, "", "")
     document = json.loads(body)
     assert (document["errorCode"], document["errorMessage"]) == ("1L364/2", "NO_TITLE")
     assert document["errors"] == [
@@ -133,5 +133,5 @@ def test_no_detail_breaks_the_document(detail: str, message: str) -> None:
         detail.encode()
     except UnicodeEncodeError:
         return  # no refusal quotes what UTF-8 cannot carry: see trellis.core.fields.values.shown
-    _, body = problem(Refused(message, detail), "https://api.example", "r")
+    _, body = format_problem(Refused(message, detail), "https://api.example", "r")
     assert json.loads(body)["detail"] == detail

@@ -6,7 +6,7 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types of its own
 
 from tests.cast import Run
-from trellis.core.fields.values import read
+from trellis.core.fields.values import validate
 from trellis.core.nodes.kind import NodeKind
 from trellis.core.verbs import VERBS
 from trellis.kinds import KINDS
@@ -33,7 +33,7 @@ def test_no_two_kinds_share_a_code_or_a_path() -> None:
 
 
 def test_permissions_are_given_to_one_kind() -> None:
-    assert [kind.name for kind in KINDS if kind.audience] == ["groups"]
+    assert [kind.name for kind in KINDS if kind.is_group] == ["groups"]
 
 
 @each_kind
@@ -65,7 +65,7 @@ def test_every_default_is_a_value_that_its_own_type_keeps(kind: NodeKind) -> Non
 @each_kind
 def test_every_example_is_taken(kind: NodeKind) -> None:
     examples = {field.name: field.example for field in kind.accepted if field.example is not None and not field.read_only}
-    given = read(kind.accepted, examples)
+    given = validate(kind.accepted, examples)
     assert given.faults == ()
     assert set(given.values) == set(examples)
 

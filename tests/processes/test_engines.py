@@ -15,7 +15,7 @@ from tests.caller import Caller
 from tests.cast import Clock, gather
 from tests.conftest import runner, settings_for
 from tests.witness import Witness
-from trellis.asgi import Roof
+from trellis.asgi import Application
 from trellis.compose import compose
 from trellis.core.gate import Gate
 from trellis.settings import Settings
@@ -48,7 +48,7 @@ def played(settings: Settings, requests: Iterable[Ask]) -> tuple[list[tuple[Any,
     gate.store.write(lambda tx: tx.connection.execute(born)).result(10)
     gather(run)
     key = run("keys.create", name="Player", grants=["*"])["key"]
-    caller = Caller(Roof(settings, gate), key)
+    caller = Caller(Application(settings, gate), key)
     answers = []
     for number, (method, path, more) in enumerate(requests):
         clock.move(milliseconds=50)

@@ -12,7 +12,7 @@ from trellis.core.catalogue import Catalogue
 from trellis.core.fields.values import Boolean, Choice, Field
 from trellis.core.nodes.crud import operations
 from trellis.core.nodes.kind import NodeKind
-from trellis.http.routes import routes
+from trellis.http.routes import build_routes
 from trellis.rest.docs.examples import EVENT, given_of
 
 Json = dict[str, Any]
@@ -107,8 +107,10 @@ def validate(document: Json, schema: Json, value: Any) -> None:
 
 def set_the_scene(run: Run, catalogue: Catalogue) -> None:
     """Make, as the terminal, what the examples are about and REST cannot make."""
-    served = {route.operation.name for route in routes(catalogue)}
-    for kind in {route.operation.kind.name: route.operation.kind for route in routes(catalogue) if route.operation.kind}.values():
+    served = {route.operation.name for route in build_routes(catalogue)}
+    for kind in {
+        route.operation.kind.name: route.operation.kind for route in build_routes(catalogue) if route.operation.kind
+    }.values():
         create = next(operation for operation in operations(kind) if operation.verb == "create")
         if create.name not in served:
             made = run(create.name, **given_of(create))

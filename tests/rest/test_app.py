@@ -232,11 +232,11 @@ def test_a_failure_of_ours_is_a_problem_document_too(
 ) -> None:
     api = caller()
     with witness.nothing():
-        api.roof.rest.gate.world = None  # type: ignore[assignment]  # as broken as can be
+        api.roof.rest.gate.environment = None  # type: ignore[assignment]  # as broken as can be
         try:
             answer = api.get("/core/hello", headers={"X-Request-Id": "the-broken-one"})
         finally:
-            api.roof.rest.gate.world = witness.world
+            api.roof.rest.gate.environment = witness.environment
     document = refusal(answer, 500, "INTERNAL_ERROR")
     assert "Traceback" not in answer.text
     assert "NoneType" not in answer.text

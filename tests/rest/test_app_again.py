@@ -17,7 +17,7 @@ from tests.doors import MakeService, listening
 from tests.service import Service
 from tests.soon import soon
 from tests.witness import Witness
-from trellis.asgi import Roof
+from trellis.asgi import Application
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
@@ -189,7 +189,7 @@ def test_a_known_caller_with_a_body_is_read_to_its_end(service: Service, cast: C
 class Bytes:
     """What comes over one connection, given to the API in this process as the server does it."""
 
-    def __init__(self, roof: Roof, text: str) -> None:
+    def __init__(self, roof: Application, text: str) -> None:
         self.rest = roof.rest
         self.block = f"Host: forum.example\r\nAuthorization: Bearer {text}\r\n\r\n".encode()
         self.headers = [(b"host", b"forum.example"), (b"authorization", f"Bearer {text}".encode())]
@@ -227,7 +227,7 @@ def test_what_was_overtaken_within_one_turn_of_the_event_loop_is_not_answered(
     path = f"/api{FORUMS}/{cast.news}"
 
     async def walk() -> list[bytes]:
-        roof = Roof(settings, gate)
+        roof = Application(settings, gate)
         bytes_in = Bytes(roof, key("forums.get"))
         elsewhere = compose(settings)
         read = []

@@ -13,7 +13,7 @@ from tests.cast import Cast, MakeKey
 from tests.doors import MakeService
 from tests.service import Service
 from tests.witness import Witness
-from trellis.asgi import Roof
+from trellis.asgi import Application
 from trellis.compose import compose
 from trellis.settings import Settings
 
@@ -116,7 +116,7 @@ def hasty(settings: Settings, key: MakeKey) -> Iterator[Caller]:
     """A worker that waits a second, and no longer, for its turn to write."""
     hurried = settings.model_copy(update={"busy_timeout": 1})
     gate = compose(hurried)
-    api = Caller(Roof(hurried, gate), key("*"))
+    api = Caller(Application(hurried, gate), key("*"))
     yield api
     api.close()
     gate.store.close()

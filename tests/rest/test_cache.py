@@ -8,7 +8,7 @@ import pytest
 from tests.cast import Cast, MakeKey, Run
 from tests.doors import MakeCaller
 from tests.soon import soon
-from trellis.core.gate import Answer, Gate
+from trellis.core.gate import Gate, Result
 from trellis.core.operation import Call
 from trellis.rest.cache import Answers, Kept
 from trellis.settings import Settings
@@ -66,7 +66,7 @@ def test_an_answer_that_was_overtaken_by_a_write_is_not_kept(caller: MakeCaller,
     api, honest = caller(), gate.run
     path = f"/forums/forums/{cast.news}"
 
-    def overtaken(call: Call) -> Answer:
+    def overtaken(call: Call) -> Result:
         answer = honest(call)
         gate.run = honest  # type: ignore[method-assign]
         run("forums.update", cast.news, name="Renamed")

@@ -19,7 +19,7 @@ from tests.caller import Caller
 from tests.cast import Cast, Clock, Run
 from tests.doors import listening
 from tests.soon import soon
-from trellis.asgi import Roof
+from trellis.asgi import Application
 from trellis.compose import compose
 from trellis.core.gate import Gate
 from trellis.settings import Settings
@@ -187,7 +187,7 @@ def opened(settings: Settings, clock: Clock, run: Run, cast: Cast) -> Iterator[C
         callers = []
         for number, gate in enumerate(gates):
             open_.callback(gate.store.close)
-            door = Caller(Roof(settings.model_copy(update={} if number < 2 else {"answer_cache": 0}), gate), texts[0])
+            door = Caller(Application(settings.model_copy(update={} if number < 2 else {"answer_cache": 0}), gate), texts[0])
             open_.callback(door.close)
             callers.append(door)
         doors = tuple(Door(caller, listening(gate)) for caller, gate in zip(callers[:2], gates, strict=False))

@@ -11,7 +11,7 @@ from tests.cast import Cast, Clock, MakeKey
 from tests.doors import MakeCaller
 from tests.service import Service
 from tests.witness import Witness
-from trellis.asgi import Roof
+from trellis.asgi import Application
 from trellis.compose import compose
 from trellis.core.gate import Gate
 from trellis.settings import Settings
@@ -40,7 +40,7 @@ def same(first: httpx.Response, again: httpx.Response) -> bool:
 def other_worker(settings: Settings, clock: Clock, api: Caller) -> Iterator[Caller]:
     """Another worker on the same database, or this one after a restart."""
     gate = compose(settings, clock=clock)
-    other = Caller(Roof(settings, gate), api.key)
+    other = Caller(Application(settings, gate), api.key)
     yield other
     other.close()
     gate.store.close()
@@ -166,7 +166,7 @@ def test_many_at_once_make_one_record(caller: MakeCaller, settings: Settings, cl
     """Two workers, each asked ten times at once: the first makes the record, the others replay it or are told to wait."""
     here = caller()
     gate = compose(settings, clock=clock)
-    there = Caller(Roof(settings, gate), here.key)
+    there = Caller(Application(settings, gate), here.key)
     answers: list[httpx.Response] = []
     with witness.news() as news:
         asking = [

@@ -8,7 +8,7 @@ from tests.caller import Caller, refusal
 from tests.cast import Cast, Clock, MakeKey, Run
 from tests.service import Service
 from tests.soon import soon
-from trellis.asgi import Roof
+from trellis.asgi import Application
 from trellis.compose import compose
 from trellis.core.keys.secret import parse_secret
 from trellis.settings import Settings
@@ -20,7 +20,7 @@ LIST = "/forums/forums"
 def workers(api: Caller, settings: Settings, clock: Clock) -> Iterator[list[Caller]]:
     """Two workers on one database, as they are in two processes: nothing but the database in common."""
     other = compose(settings, clock=clock)
-    second = Caller(Roof(settings, other), api.key)
+    second = Caller(Application(settings, other), api.key)
     yield [api, second]
     second.close()
     other.store.close()

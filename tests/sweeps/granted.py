@@ -5,14 +5,14 @@ from dataclasses import replace
 from tests.cast import Run
 from trellis.core.catalogue import Catalogue
 from trellis.core.operation import Operation
-from trellis.http.routes import Route, routes
+from trellis.http.routes import Route, build_routes
 from trellis.rest.docs.examples import given_of
 
 
 def ways(catalogue: Catalogue) -> list[Route]:
     """Give a route for every operation that can be granted; those to which one address forks have that one's."""
     found: list[Route] = []
-    for route in routes(catalogue):
+    for route in build_routes(catalogue):
         names = route.operation.fork.to if route.operation.fork else (route.operation.name,)
         found += [replace(route, operation=catalogue[name]) for name in names]
     granted = {operation.name for operation in catalogue.grantable}

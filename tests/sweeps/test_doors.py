@@ -14,7 +14,7 @@ from tests.witness import Event, Witness
 from trellis.cli.app import app
 from trellis.compose import catalogue_of
 from trellis.core.operation import Operation
-from trellis.http.routes import Route, routes
+from trellis.http.routes import Route, build_routes
 from trellis.kinds import KINDS
 from trellis.rest.docs.examples import given_of
 from trellis.settings import Settings
@@ -38,7 +38,7 @@ def test_each_stands_in_the_openapi_document_where_it_is_served(api: Caller) -> 
         for method, operation in methods.items()
         if isinstance(operation, dict) and "operationId" in operation
     }
-    assert told == {(route.operation.name, route.method, route.path) for route in routes(CATALOGUE)}
+    assert told == {(route.operation.name, route.method, route.path) for route in build_routes(CATALOGUE)}
     for route in SERVED:
         written = document["paths"][route.path][route.method.lower()]
         assert written["x-required-grant"] == route.operation.name

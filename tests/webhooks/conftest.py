@@ -59,7 +59,7 @@ def work_off(gate: Gate) -> Off:
     """Send everything that is due by the gate's clock, with a worker of its own."""
 
     def off(patience: float = 15.0, **given: Any) -> None:
-        guard = Guard(gate.world.outgoing.allowed, given.pop("resolve", None))
+        guard = Guard(gate.environment.outgoing.allowed, given.pop("resolve", None))
         asyncio.run(deliver(Worker(gate, Sender(guard, patience=patience, **given))))
 
     return off

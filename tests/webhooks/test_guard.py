@@ -11,7 +11,7 @@ import pytest
 from tests.cast import Run
 from tests.receiver import Receiver, answering
 from tests.webhooks.conftest import Off
-from trellis.core.webhooks.address import NotAllowed, networks
+from trellis.core.webhooks.address import NotAllowed, parse_networks
 from trellis.webhooks.guard import Guard, look_up
 
 TLS: Final = Path(__file__).parent / "tls"  # a certificate for hooks.test, signed by itself
@@ -76,7 +76,7 @@ def test_what_was_allowed_when_it_was_made_is_judged_at_each_attempt(settings: A
     run("webhooks.create", url=receiver.url, events=["*"])
     with pytest.raises(NotAllowed):
         Guard(()).judge(receiver.url)
-    Guard(networks(settings.webhook_allow)).judge(receiver.url)
+    Guard(parse_networks(settings.webhook_allow)).judge(receiver.url)
 
 
 @sqlite

@@ -23,7 +23,7 @@ from trellis.admin.sessions import Sessions, new_token, same
 from trellis.admin.static import Static
 from trellis.admin.view import View
 from trellis.core.gate import Gate
-from trellis.core.keys import redacted
+from trellis.core.keys import redact_keys
 from trellis.errors import Refused
 from trellis.settings import Settings
 
@@ -87,8 +87,8 @@ class Panel:
         self.house = House(gate, settings)
         self.sessions = Sessions(self.house)
         self.static = Static(f"{PREFIX}/static")
-        self.view = View(gate.world.kinds, gate.world.community_name, self.static)
-        self.pages = pages_of(gate.world.kinds) if pages is None else pages
+        self.view = View(gate.environment.kinds, gate.environment.community_name, self.static)
+        self.pages = pages_of(gate.environment.kinds) if pages is None else pages
         self.app = Starlette(
             routes=[
                 Route(f"{PREFIX}/static/{{digest}}/{{name}}", self.static.serve, methods=["GET"]),
@@ -133,7 +133,7 @@ class Panel:
 
     def _visit(self, request: Request, section: str = "") -> Visit:
         sent = request.headers.get("x-request-id", "")
-        good = _REQUEST_ID.fullmatch(sent) and redacted(sent) == sent
+        good = _REQUEST_ID.fullmatch(sent) and redact_keys(sent) == sent
         return Visit(
             house=self.house,
             sessions=self.sessions,

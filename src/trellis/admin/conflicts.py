@@ -7,9 +7,9 @@ from typing import Any, Final
 import orjson
 
 from trellis.admin.page import Visit
-from trellis.core.gate import Answer
+from trellis.core.gate import Result
 from trellis.core.nodes import NodeKind
-from trellis.core.version import encode, version_of
+from trellis.core.version import compute_version, encode_json
 from trellis.errors import Refused
 
 SEEN: Final = "_seen"  # the name under which a form carries what it was made from
@@ -22,7 +22,7 @@ _PLACE: Final = _OTHERS | {"parentId", "updatedAt"}
 
 def whole(record: Mapping[str, Any]) -> str:
     """Give the version that If-Match takes."""
-    return version_of(encode(record))
+    return compute_version(encode_json(record))
 
 
 def own(record: Mapping[str, Any]) -> str:
@@ -37,7 +37,7 @@ def content(record: Mapping[str, Any]) -> str:
 
 def _version(record: Mapping[str, Any], without: frozenset[str]) -> str:
     kept = {name: value for name, value in record.items() if name not in without}
-    return version_of(orjson.dumps(kept, option=orjson.OPT_SORT_KEYS))  # PostgreSQL gives what an event keeps in its own order
+    return compute_version(orjson.dumps(kept, option=orjson.OPT_SORT_KEYS))  # PostgreSQL gives what an event keeps in its own order
 
 
 class Conflict(Exception):
@@ -48,7 +48,7 @@ class Conflict(Exception):
         self.theirs = theirs
 
 
-async def guarded(visit: Visit, kind: NodeKind, node: int, raw: Mapping[str, Any], *, place: bool = False) -> Answer:
+async def guarded(visit: Visit, kind: NodeKind, node: int, raw: Mapping[str, Any], *, place: bool = False) -> Result:
     """Update a node if what the form showed of it still holds; raises Conflict otherwise, and Refused.
 
     `place` is for a form that moves: it wants nothing of the node itself to have changed. What the form did not show may

@@ -22,7 +22,7 @@ from functools import cached_property
 from typing import Any, Final, Self
 
 from trellis.admin.page import CSRF, StaleForm, Submitted
-from trellis.core.fields import EVERYONE, Choice, Field, shown
+from trellis.core.fields import EVERYONE, Choice, Field, quote
 from trellis.errors import Fault, Refused, refuse_faults
 
 _SECRET: Final = frozenset({"password", "new-password"})
@@ -95,7 +95,7 @@ class Form:
             if option and head in self.fields and self.widget(head) == "permissions":
                 raw.setdefault(head, {})[option] = _who(typed.all(name))
             elif name not in self.fields:
-                strange.append(Fault(name[:60], "UNKNOWN_PARAMETER", f"This form has no field {shown(name)}."))
+                strange.append(Fault(name[:60], "UNKNOWN_PARAMETER", f"This form has no field {quote(name)}."))
             elif self.widget(name) in _MANY:
                 raw[name] = _who(typed.all(name))
             elif self.widget(name) == "lines":

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from trellis.core.admins import NewPassword
-from trellis.core.gate import Answer, Gate
+from trellis.core.gate import Gate, Result
 from trellis.core.operation import Call
 from trellis.settings import Settings
 from trellis.store.engine import Transaction
@@ -24,7 +24,7 @@ class House:
         self.gate = gate
         self.settings = settings
 
-    async def perform(self, call: Call, *, slow: bool = False) -> Answer:
+    async def perform(self, call: Call, *, slow: bool = False) -> Result:
         """Run an operation; a `slow` read runs in a thread everywhere. Raises Refused, and then nothing was changed."""
         operation = self.gate.catalogue.find(call.operation)
         if operation.writes:

@@ -17,7 +17,7 @@ async def named(visit: Visit, kind: NodeKind, ids: Sequence[int]) -> list[tuple[
 
 async def touched(visit: Visit, changed: Sequence[tuple[str, int]]) -> list[tuple[str, str, int]]:
     """Give nodes of any kind as (resource, path or name, id), kind by kind; those that are not there are left out."""
-    kinds = {kind.name: kind for kind in visit.house.gate.world.kinds}
+    kinds = {kind.name: kind for kind in visit.house.gate.environment.kinds}
     found: list[tuple[str, str, int]] = []
     for resource in dict.fromkeys(resource for resource, _ in changed):
         ids = [number for name, number in changed if name == resource]

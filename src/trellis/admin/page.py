@@ -42,7 +42,7 @@ from trellis.admin.house import House
 from trellis.admin.sessions import Sessions, SignedIn, csrf_token, same, seal
 from trellis.core.actor import Actor
 from trellis.core.fields import MAX_ID
-from trellis.core.gate import Answer
+from trellis.core.gate import Result
 from trellis.core.operation import Call
 from trellis.errors import Refused
 from trellis.store.engine import Transaction
@@ -189,7 +189,7 @@ class Visit:
         expected: tuple[str, ...] = (),
         actor: Actor | None = None,
         slow: bool = False,
-    ) -> Answer:
+    ) -> Result:
         """Run an operation as this administrator. Raises Refused, and StaleForm for a write by a stale form.
 
         A read that may take more than some 10 ms is `slow`: it does not hold up the other requests of this process.
@@ -211,7 +211,7 @@ class Visit:
         """Give the token of a form that shall not be taken twice: the one it came with, or a new one, as for one shown `again`."""
         return ("" if again else self.form.get(_ONCE, "")) or secrets.token_urlsafe(16)
 
-    async def perform_once(self, operation: str, raw: Mapping[str, Any], target: int | None = None) -> Answer:
+    async def perform_once(self, operation: str, raw: Mapping[str, Any], target: int | None = None) -> Result:
         """Run a write that a form shall not cause twice. It came with the token that `once` had made for it.
 
         The same form sent again gets the first answer, `replayed` and without secrets. Raises Refused like `perform`, and

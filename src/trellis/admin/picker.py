@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from trellis.admin.page import PREFIX, Visit
-from trellis.core.fields import whole_number
+from trellis.core.fields import parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.errors import Refused
 from trellis.store.nodes import outline
@@ -87,7 +87,7 @@ def searchable(text: str) -> str:
 
 
 async def _chosen(visit: Visit, kind: NodeKind, value: str) -> Offer | None:
-    number = whole_number(value)
+    number = parse_whole_number(value)
     if number is None or number < 1:
         return None
     try:
@@ -104,7 +104,7 @@ async def offers(visit: Visit, kind: NodeKind, search: str, *, parents: bool, wi
     else:
         asked |= {"sortBy": "position" if kind.ordered else "name"} | ({"parentId": "root"} if kind.tree else {})
     found = (await visit.perform(kind.operation("list"), asked)).value
-    records = [record for record in found["results"] if not (parents and kind.barren(record))]
+    records = [record for record in found["results"] if not (parents and kind.leaf_only(record))]
     if without:
         ids = [record["id"] for record in records]
         below = await visit.read(lambda tx: {i for i in ids if any(n.id == without for n in outline.way_to(tx, kind.name, i))})

@@ -20,7 +20,7 @@ from typing import Final
 from trellis.admin.house import House
 from trellis.core import admins as rules
 from trellis.core.actor import Actor
-from trellis.core.fields import moment
+from trellis.core.fields import format_timestamp
 from trellis.store.admins import Administrator, Attempts, Session, administrators, sessions
 from trellis.store.engine import Transaction
 
@@ -112,7 +112,7 @@ class Sessions:
 
     async def find(self, token: str, address: str) -> SignedIn | None:
         """Find the live session of a cookie, and note, at most once a minute, that it was used."""
-        digest, now, idle = rules.digest_of(token), self._now, self._idle()
+        digest, now, idle = rules.hash_token(token), self._now, self._idle()
         found = await self._house.read(lambda tx: sessions.live(tx, digest, now, idle))
         if found is None:
             return None
@@ -126,12 +126,12 @@ class Sessions:
         token, now = new_token(), self._now
         at = datetime.fromisoformat(now)
         session = Session(
-            digest=rules.digest_of(token),
+            digest=rules.hash_token(token),
             admin_id=admin,
             created_at=now,
             seen_at=now,
-            expires_at=moment(at + LIFE),
-            confirmed_until=moment(at + CONFIRMED),
+            expires_at=format_timestamp(at + LIFE),
+            confirmed_until=format_timestamp(at + CONFIRMED),
             address=address,
             agent=agent[:300],
         )
@@ -140,7 +140,7 @@ class Sessions:
 
     async def confirm(self, digest: str) -> None:
         """Note that the password of a session was entered again."""
-        until = moment(datetime.fromisoformat(self._now) + CONFIRMED)
+        until = format_timestamp(datetime.fromisoformat(self._now) + CONFIRMED)
         await self._house.write(lambda tx: sessions.confirm(tx, digest, until))
 
     async def of_admin(self, admin: int) -> list[Session]:
@@ -186,7 +186,7 @@ class Sessions:
         return token
 
     async def _subjects(self, login: str, address: str, browser: str) -> dict[str, _Patience]:
-        account = {f"account/{rules.digest_of(administrators.login_key(login))}": _ACCOUNT}
+        account = {f"account/{rules.hash_token(administrators.login_key(login))}": _ACCOUNT}
         if browser:
             known = _browser(browser, login)
             if await self._house.read(lambda tx: sessions.attempts_of(tx, (known,))):
@@ -203,8 +203,8 @@ class Sessions:
             return int((datetime.fromisoformat(max(waits)) - at).total_seconds()) + 1
         for subject, patience in subjects.items():
             old = kept.get(subject)
-            failures = (old.failures if old and old.at > moment(at - _FORGET) else 0) + 1
-            until = moment(at + timedelta(seconds=patience.wait(failures)))
+            failures = (old.failures if old and old.at > format_timestamp(at - _FORGET) else 0) + 1
+            until = format_timestamp(at + timedelta(seconds=patience.wait(failures)))
             sessions.keep_attempts(tx, Attempts(subject, failures, now, until))
         return 0
 
@@ -217,7 +217,7 @@ class Sessions:
 
 
 def _browser(token: str, login: str) -> str:
-    return f"browser/{rules.digest_of(token + '/' + administrators.login_key(login))}"
+    return f"browser/{rules.hash_token(token + '/' + administrators.login_key(login))}"
 
 
 def _network(address: str) -> str:

@@ -66,7 +66,7 @@ def menu(kinds: tuple[NodeKind, ...]) -> tuple[tuple[str, tuple[Entry, ...]], ..
 
 def in_order(kinds: tuple[NodeKind, ...]) -> list[NodeKind]:
     """Put the kinds as the menu has them: the ordered ones first, the groups last."""
-    return sorted(kinds, key=lambda kind: (kind.audience, not kind.tree and not kind.ordered))
+    return sorted(kinds, key=lambda kind: (kind.is_group, not kind.tree and not kind.ordered))
 
 
 _DRAWN: Final = frozenset({"forums", "calendars", "categories", "groups", "blogs"})

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from trellis.cli.terminal import MISUSED, Door, Failure, Json, act, community, say, show, show_json, show_table
-from trellis.core.admins import new_password
+from trellis.core.admins import generate_password
 from trellis.core.gate import Gate
 from trellis.settings import Settings
 
@@ -88,7 +88,7 @@ def _id_of(gate: Gate, login: str) -> int:
 
 def _password(from_stdin: bool) -> str:
     if not from_stdin:
-        return new_password()
+        return generate_password()
     if not (password := sys.stdin.readline().rstrip("\r\n")):
         raise Failure("No password came on standard input.", MISUSED)
     return password

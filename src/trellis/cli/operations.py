@@ -13,11 +13,11 @@ import typer
 from trellis.cli.terminal import MISUSED, Failure, Json, act, community, progress_of, show_json, show_table
 from trellis.compose import catalogue_of
 from trellis.core.catalogue import Catalogue
-from trellis.core.fields import whole_number
+from trellis.core.fields import parse_whole_number
 from trellis.core.operation import Operation
 from trellis.errors import Refused
 from trellis.http.routes import Route
-from trellis.http.routes import routes as routes_of
+from trellis.http.routes import build_routes as routes_of
 from trellis.kinds import KINDS
 from trellis.rest.bodies import from_query
 from trellis.rest.docs import document
@@ -70,7 +70,7 @@ def _taken(operation: Operation, parameters: Iterable[str]) -> tuple[int | None,
     raw = {name: _filled(part, [value for _, value in pairs]) for name, part in raw.items()}
     if not operation.has_target:
         return None, raw
-    target = whole_number(raw.pop("id", None))
+    target = parse_whole_number(raw.pop("id", None))
     if target is None:
         raise Failure(f"{operation.name} is about one record: give its id as a whole number, such as id=5.", MISUSED)
     return target, raw

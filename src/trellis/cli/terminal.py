@@ -22,7 +22,7 @@ from typer.core import TyperGroup
 
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
-from trellis.core.gate import Answer, Gate
+from trellis.core.gate import Gate, Result
 from trellis.core.operation import Call
 from trellis.errors import Fault, Refused
 from trellis.settings import Settings, SettingsError
@@ -149,7 +149,7 @@ def act(
     *,
     reason: str | None = None,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
-) -> Answer:
+) -> Result:
     """Run an operation as the terminal, under a request id of its own."""
     return gate.run(
         Call(operation, TERMINAL, raw or {}, target, request_id=uuid4().hex, reason=reason, progress=progress),

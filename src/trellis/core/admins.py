@@ -10,10 +10,10 @@ from typing import Any, Final
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from trellis.core.events import differing
-from trellis.core.fields import Field, Invalid, Text, invalid_id, moment, required
-from trellis.core.operation import Act, Operation, Outcome
-from trellis.core.paging import PAGING, PER_PAGE, page_of
+from trellis.core.events import changed_members
+from trellis.core.fields import Field, Invalid, Text, format_timestamp, invalid_id, require
+from trellis.core.operation import Context, Operation, Outcome
+from trellis.core.paging import PAGING, PER_PAGE, serialize_page
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.store.admins import Administrator, administrators, sessions
 from trellis.store.counters import next_number
@@ -87,11 +87,11 @@ def operations() -> tuple[Operation, ...]:
     )
 
 
-def _changing(name: str, summary: str, doc: str, run: Callable[[Act], Outcome], *fields: Field) -> Operation:
+def _changing(name: str, summary: str, doc: str, run: Callable[[Context], Outcome], *fields: Field) -> Operation:
     return Operation(name, summary, doc, run, fields, writes=True, has_target=True)
 
 
-def written(admin: Administrator) -> dict[str, Any]:
+def serialize_administrator(admin: Administrator) -> dict[str, Any]:
     """Write an administrator for a reader: everything but the password's digest."""
     return {
         "id": admin.id,
@@ -107,109 +107,109 @@ def written(admin: Administrator) -> dict[str, Any]:
 # --- the operations -----------------------------------------------------------------------------------------------
 
 
-def _list(act: Act) -> Outcome:
-    act.given.demand()
-    page, per_page = act.given.get("page", 1), act.given.get("perPage", PER_PAGE)
-    total, found = administrators.page(act.tx, per_page, (page - 1) * per_page)
-    return Outcome(page_of([written(admin) for admin in found], total, page, per_page))
+def _list(context: Context) -> Outcome:
+    context.input.demand()
+    page, per_page = context.input.get("page", 1), context.input.get("perPage", PER_PAGE)
+    total, found = administrators.page(context.tx, per_page, (page - 1) * per_page)
+    return Outcome(serialize_page([serialize_administrator(admin) for admin in found], total, page, per_page))
 
 
-def _get(act: Act) -> Outcome:
-    act.given.demand()
-    return Outcome(written(_found(act)))
+def _get(context: Context) -> Outcome:
+    context.input.demand()
+    return Outcome(serialize_administrator(_found(context)))
 
 
-def _found(act: Act) -> Administrator:
-    admin = administrators.find(act.tx, act.call.target or 0)
+def _found(context: Context) -> Administrator:
+    admin = administrators.find(context.tx, context.call.target or 0)
     if admin is None:
-        raise invalid_id("administrator", act.call.target, "1T106/4")
+        raise invalid_id("administrator", context.call.target, "1T106/4")
     return admin
 
 
-def _begin(act: Act) -> Outcome:
-    given = required((LINK,), act.given)
+def _begin(context: Context) -> Outcome:
+    given = require((LINK,), context.input)
     given.demand()
     link = given.get("link")
-    if administrators.count(act.tx) or not administrators.link_is_good(act.tx, digest_of(link), act.now):
+    if administrators.count(context.tx) or not administrators.link_is_good(context.tx, hash_token(link), context.now):
         raise Refused(
             "LINK_SPENT",
             "This link was used, or is older than an hour, or there is an administrator already. "
             "Start `trellis serve` again for a new one, or run: trellis admins create LOGIN",
         )
-    outcome = _made(act)
-    administrators.spend_links(act.tx)
+    outcome = _made(context)
+    administrators.spend_links(context.tx)
     return outcome
 
 
-def _made(act: Act) -> Outcome:
-    given = required((NAME, LOGIN, PASSWORD), act.given)
-    faults = given.faults + _taken(act, given.get("login"), 0)
+def _made(context: Context) -> Outcome:
+    given = require((NAME, LOGIN, PASSWORD), context.input)
+    faults = given.faults + _taken(context, given.get("login"), 0)
     if faults:
         raise refuse_faults(faults)
     admin = Administrator(
-        id=next_number(act.tx, "admins"),
+        id=next_number(context.tx, "admins"),
         name=given.get("name"),
         login=given.get("login"),
         digest=given.get("password"),
-        created_at=act.now,
-        updated_at=act.now,
+        created_at=context.now,
+        updated_at=context.now,
         disabled_at=None,
         last_seen_at=None,
     )
-    administrators.insert(act.tx, admin)
-    after = written(admin)
+    administrators.insert(context.tx, admin)
+    after = serialize_administrator(admin)
     return Outcome(after, admin.id, after=after)
 
 
-def _taken(act: Act, login: str | None, own: int) -> tuple[Fault, ...]:
-    other = administrators.by_login(act.tx, login) if login else None
+def _taken(context: Context, login: str | None, own: int) -> tuple[Fault, ...]:
+    other = administrators.by_login(context.tx, login) if login else None
     if other is None or other.id == own:
         return ()
     return (Fault("login", "LOGIN_TAKEN", f"login {other.login} belongs to {other.name} already. Choose another."),)
 
 
-def _update(act: Act) -> Outcome:
-    old = _found(act)
-    given = act.given
-    faults = given.faults + _taken(act, given.get("login"), old.id)
+def _update(context: Context) -> Outcome:
+    old = _found(context)
+    given = context.input
+    faults = given.faults + _taken(context, given.get("login"), old.id)
     if faults:
         raise refuse_faults(faults)
-    return _changed(act, old, replace(old, name=given.get("name", old.name), login=given.get("login", old.login)))
+    return _changed(context, old, replace(old, name=given.get("name", old.name), login=given.get("login", old.login)))
 
 
-def _set_password(act: Act) -> Outcome:
-    old = _found(act)
-    given = required((PASSWORD,), act.given)
+def _set_password(context: Context) -> Outcome:
+    old = _found(context)
+    given = require((PASSWORD,), context.input)
     given.demand()
-    sessions.end_of_admin(act.tx, old.id)
-    return _changed(act, old, replace(old, digest=given.get("password")), also=("password",))
+    sessions.end_of_admin(context.tx, old.id)
+    return _changed(context, old, replace(old, digest=given.get("password")), also=("password",))
 
 
-def _disable(act: Act) -> Outcome:
-    old = _found(act)
-    act.given.demand()
-    if old.disabled_at is None and not administrators.others_enabled(act.tx, old.id):
+def _disable(context: Context) -> Outcome:
+    old = _found(context)
+    context.input.demand()
+    if old.disabled_at is None and not administrators.others_enabled(context.tx, old.id):
         raise Refused(
             "LAST_ADMINISTRATOR",
             f"{old.name} is the only administrator who can sign in. Add or enable another one first.",
         )
-    sessions.end_of_admin(act.tx, old.id)
-    return _changed(act, old, replace(old, disabled_at=old.disabled_at or act.now))
+    sessions.end_of_admin(context.tx, old.id)
+    return _changed(context, old, replace(old, disabled_at=old.disabled_at or context.now))
 
 
-def _enable(act: Act) -> Outcome:
-    old = _found(act)
-    act.given.demand()
-    return _changed(act, old, replace(old, disabled_at=None))
+def _enable(context: Context) -> Outcome:
+    old = _found(context)
+    context.input.demand()
+    return _changed(context, old, replace(old, disabled_at=None))
 
 
-def _changed(act: Act, old: Administrator, new: Administrator, also: tuple[str, ...] = ()) -> Outcome:
-    before, after = written(old), written(new)
-    changed = differing(before, after) + also
+def _changed(context: Context, old: Administrator, new: Administrator, also: tuple[str, ...] = ()) -> Outcome:
+    before, after = serialize_administrator(old), serialize_administrator(new)
+    changed = changed_members(before, after) + also
     if not changed:
         return Outcome(before, happened=False)
-    administrators.update(act.tx, replace(new, updated_at=act.now))
-    after["updatedAt"] = act.now
+    administrators.update(context.tx, replace(new, updated_at=context.now))
+    after["updatedAt"] = context.now
     return Outcome(after, old.id, before, after, changed)
 
 
@@ -225,17 +225,17 @@ def password_matches(digest: str | None, password: str) -> bool:
     return digest is not None
 
 
-def digest_of(token: str) -> str:
+def hash_token(token: str) -> str:
     """Give the SHA-256 of a random token in hex: what is kept of cookies and links."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def link_expiry(now: str) -> str:
     """Say until when a one-time link made now is good."""
-    return moment(datetime.fromisoformat(now) + _LINK_LIVES)
+    return format_timestamp(datetime.fromisoformat(now) + _LINK_LIVES)
 
 
-def new_password() -> str:
+def generate_password() -> str:
     """Make up a password: 20 letters and digits that are hard to mistake, in groups of five."""
     letters = "abcdefghjkmnpqrstuvwxyz23456789"
     return "-".join("".join(secrets.choice(letters) for _ in range(5)) for _ in range(4))

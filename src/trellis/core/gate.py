@@ -15,9 +15,9 @@ from typing import Any, Final, NamedTuple
 
 from trellis.core.actor import Actor
 from trellis.core.catalogue import Catalogue
-from trellis.core.events import event_of
-from trellis.core.fields import Given, moment
-from trellis.core.operation import DRY_RUN, Access, Act, Call, Operation, Outcome, World
+from trellis.core.events import build_event
+from trellis.core.fields import Input, format_timestamp
+from trellis.core.operation import DRY_RUN, Access, Call, Context, Environment, Operation, Outcome
 from trellis.errors import Refused
 from trellis.store import events, idempotency
 from trellis.store.engine import Store, Transaction, Undo
@@ -25,7 +25,7 @@ from trellis.store.engine import Store, Transaction, Undo
 _KEPT: Final = timedelta(hours=24)  # how long the answer of an idempotent create is kept
 
 
-class Answer(NamedTuple):
+class Result(NamedTuple):
     """What came of a call. `value` is the record, the page or the plan; `event` the sequence number of what was recorded."""
 
     value: Any
@@ -37,10 +37,12 @@ class Answer(NamedTuple):
 class Gate:
     """Authorise → validate → transaction → run → event → commit."""
 
-    def __init__(self, store: Store, catalogue: Catalogue, world: World, clock: Callable[[], datetime] | None = None) -> None:
+    def __init__(
+        self, store: Store, catalogue: Catalogue, environment: Environment, clock: Callable[[], datetime] | None = None
+    ) -> None:
         self.store = store
         self.catalogue = catalogue
-        self.world = world
+        self.environment = environment
         self._clock = clock
         self._second = (0, "")
         self._running: set[tuple[int, str]] = set()
@@ -49,18 +51,18 @@ class Gate:
     def now(self) -> str:
         """Give the moment by the gate's clock."""
         if self._clock is not None:
-            return moment(self._clock())
+            return format_timestamp(self._clock())
         at = time.time()
         second, text = self._second
         if second != int(at):
             second = int(at)
-            text = moment(datetime.fromtimestamp(second, UTC))[:20]
+            text = format_timestamp(datetime.fromtimestamp(second, UTC))[:20]
             self._second = (second, text)
         return f"{text}{int((at - second) * 1000):03d}Z"
 
     def ago(self, span: timedelta) -> str:
         """Give the moment that lies this far back."""
-        return moment(datetime.fromisoformat(self.now()) - span)
+        return format_timestamp(datetime.fromisoformat(self.now()) - span)
 
     def authorise(self, name: str, actor: Actor) -> Operation:
         """Give the operation if the actor may run it; refuse otherwise, naming it."""
@@ -82,7 +84,7 @@ class Gate:
         self.authorise(call.operation, call.actor)
         return call
 
-    def run(self, call: Call) -> Answer:
+    def run(self, call: Call) -> Result:
         """Run an operation and wait for it. Raises Refused, and then nothing was changed."""
         operation = self.authorise(call.operation, call.actor)
         if operation.fork is not None:
@@ -95,10 +97,10 @@ class Gate:
         with self.store.reading() as tx:
             return self._read(operation, call, given, tx)
 
-    def _read(self, operation: Operation, call: Call, given: Given, tx: Transaction) -> Answer:
-        return Answer(operation.run(Act(call, given, tx, self.now(), self.world)).result)
+    def _read(self, operation: Operation, call: Call, given: Input, tx: Transaction) -> Result:
+        return Result(operation.run(Context(call, given, tx, self.now(), self.environment)).result)
 
-    def submit(self, call: Call) -> Future[Answer]:
+    def submit(self, call: Call) -> Future[Result]:
         """Hand a writing operation to the writer. The future is done once the change is durable, or refused."""
         operation = self.authorise(call.operation, call.actor)
         if operation.fork is not None:
@@ -119,22 +121,22 @@ class Gate:
         future.add_done_callback(lambda _: self._running.discard(claim))
         return future
 
-    def _write(self, operation: Operation, call: Call, given: Given, tx: Transaction) -> Answer:
+    def _write(self, operation: Operation, call: Call, given: Input, tx: Transaction) -> Result:
         return self._written(operation, call, given, tx)[0]
 
-    def _written(self, operation: Operation, call: Call, given: Given, tx: Transaction) -> tuple[Answer, Any]:
+    def _written(self, operation: Operation, call: Call, given: Input, tx: Transaction) -> tuple[Result, Any]:
         """Write; give the answer, and what may be kept of it: never a secret that is shown once."""
         now = self.now()
-        outcome = operation.run(Act(call, given, tx, now, self.world))
+        outcome = operation.run(Context(call, given, tx, now, self.environment))
         kept = outcome.result if outcome.plan is None else outcome.plan
         if given.get(DRY_RUN.name):
-            raise Undo(Answer(kept, dry=True))
-        return Answer(outcome.result, event=self._record(operation, call, outcome, tx, now)), kept
+            raise Undo(Result(kept, dry=True))
+        return Result(outcome.result, event=self._record(operation, call, outcome, tx, now)), kept
 
     def _record(self, operation: Operation, call: Call, outcome: Outcome, tx: Transaction, now: str) -> int | None:
-        return events.append(tx, event_of(operation, call, outcome, now)) if outcome.happened else None
+        return events.append(tx, build_event(operation, call, outcome, now)) if outcome.happened else None
 
-    def _write_once(self, operation: Operation, call: Call, given: Given, tx: Transaction, claim: tuple[int, str]) -> Answer:
+    def _write_once(self, operation: Operation, call: Call, given: Input, tx: Transaction, claim: tuple[int, str]) -> Result:
         key, token = claim
         kept = idempotency.answer_of(tx, key, token)
         if kept is not None and kept[2] >= self.ago(_KEPT):
@@ -143,7 +145,7 @@ class Gate:
                     "IDEMPOTENCY_KEY_REUSED",
                     "This Idempotency-Key came with another request within the last 24 hours. Use a new key for a new request.",
                 )
-            return Answer(kept[1], replayed=True)
+            return Result(kept[1], replayed=True)
         answer, value = self._written(operation, call, given, tx)
         idempotency.keep_answer(tx, key, token, call.fingerprint, value, self.now())
         return answer

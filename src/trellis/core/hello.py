@@ -3,15 +3,15 @@
 from typing import Any
 
 from trellis import __version__
-from trellis.core.fields import Field, Members, Moment, Text, Words
-from trellis.core.operation import Access, Act, Operation, Outcome
+from trellis.core.fields import Field, ObjectOf, Text, TextList, Timestamp
+from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.store import keys
 
-_KEY = Members(
+_KEY = ObjectOf(
     (
         Field("name", Text(), "What it is called."),
-        Field("expiresAt", Moment(nullable=True), "When it ends; null is never."),
-        Field("operations", Words(), "The operations that it was granted, sorted by name."),
+        Field("expiresAt", Timestamp(nullable=True), "When it ends; null is never."),
+        Field("operations", TextList(), "The operations that it was granted, sorted by name."),
     )
 )
 _ANSWERS = (
@@ -32,21 +32,21 @@ _ANSWERS = (
 )
 
 
-def _hello(act: Act) -> Outcome:
-    act.given.demand()
-    key = keys.find(act.tx, act.call.actor.id) if act.call.actor.type == "key" and act.call.actor.id else None
-    grants = sorted(act.world.grantable if act.call.actor.grants is None else act.call.actor.grants)
+def _hello(context: Context) -> Outcome:
+    context.input.demand()
+    key = keys.find(context.tx, context.call.actor.id) if context.call.actor.type == "key" and context.call.actor.id else None
+    grants = sorted(context.environment.grantable if context.call.actor.grants is None else context.call.actor.grants)
     mine: dict[str, Any] = {
-        "name": key.name if key else act.call.actor.name,
+        "name": key.name if key else context.call.actor.name,
         "expiresAt": key.expires_at if key else None,
         "operations": grants,
     }
-    world = act.world
+    environment = context.environment
     return Outcome(
         {
-            "communityName": world.community_name,
-            "communityUrl": world.community_url,
-            "version": world.version,
+            "communityName": environment.community_name,
+            "communityUrl": environment.community_url,
+            "version": environment.version,
             "key": mine,
         }
     )

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from trellis.core.actor import Actor
-from trellis.core.fields import Boolean, Field, Form, Given
+from trellis.core.fields import Boolean, Field, Form, Input
 from trellis.core.verbs import Verb
 from trellis.store.engine import Transaction
 
@@ -49,7 +49,7 @@ class Call(NamedTuple):  # like Outcome and Answer: a tuple, since a frozen data
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
+class WebhookPolicy:
     """What the operator has settled about webhooks: where they may go beside the open internet, and what signs them."""
 
     allowed: "tuple[Network, ...]" = ()
@@ -57,7 +57,7 @@ class Outgoing:
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class Environment:
     """What operations need to know of the house they run in."""
 
     community_name: str
@@ -67,10 +67,10 @@ class World:
     grantable: frozenset[str]
     keep_events: int = 90  # days
     keep_snapshots: int = 30
-    outgoing: Outgoing = Outgoing()
+    outgoing: WebhookPolicy = WebhookPolicy()
 
 
-class Tally:
+class Progress:
     """How far a long operation is: `done` counts what is done of `total`, and tells the call."""
 
     def __init__(self, call: Call, total: int) -> None:
@@ -85,14 +85,14 @@ class Tally:
 
 
 @dataclass(slots=True)
-class Act:
+class Context:
     """A call under way: inside its transaction, with what it gave already judged."""
 
     call: Call
-    given: Given
+    input: Input
     tx: Transaction
     now: str
-    world: World
+    environment: Environment
 
 
 class Outcome(NamedTuple):
@@ -146,7 +146,7 @@ class Operation:
     name: str
     summary: str
     doc: str
-    run: Callable[[Act], Outcome]
+    run: Callable[[Context], Outcome]
     fields: tuple[Field, ...] = ()
     writes: bool = False
     snapshot: bool = True

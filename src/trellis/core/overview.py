@@ -3,10 +3,10 @@
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from trellis.core.fields import moment
-from trellis.core.keys import written
-from trellis.core.operation import Act, Operation, Outcome
-from trellis.core.webhooks import written as webhook_written
+from trellis.core.fields import format_timestamp
+from trellis.core.keys import serialize_key
+from trellis.core.operation import Context, Operation, Outcome
+from trellis.core.webhooks import serialize_webhook as webhook_written
 from trellis.store import overview
 from trellis.store.webhooks import endpoints
 
@@ -30,29 +30,29 @@ def operations() -> tuple[Operation, ...]:
     )
 
 
-def _get(act: Act) -> Outcome:
-    act.given.demand()
-    now = datetime.fromisoformat(act.now)
-    counted = overview.totals(act.tx)
-    expiring, soon = overview.expiring(act.tx, act.now, moment(now + _SOON), _FEW)
-    idle, unused = overview.unused(act.tx, act.now, moment(now - _UNUSED), _FEW)
-    failing = endpoints.failing(act.tx)
+def _get(context: Context) -> Outcome:
+    context.input.demand()
+    now = datetime.fromisoformat(context.now)
+    counted = overview.totals(context.tx)
+    expiring, soon = overview.expiring(context.tx, context.now, format_timestamp(now + _SOON), _FEW)
+    idle, unused = overview.unused(context.tx, context.now, format_timestamp(now - _UNUSED), _FEW)
+    failing = endpoints.failing(context.tx)
     return Outcome(
         {
-            "nodes": {kind.name: counted.get(kind.name, 0) for kind in act.world.kinds},
-            "hours": _hours(act, now),
-            "keys": overview.keys_in_use(act.tx, act.now),
-            "expiring": {"count": expiring, "keys": [written(key, act.now) for key in soon]},
-            "unused": {"count": idle, "keys": [written(key, act.now) for key in unused]},
-            "webhooks": endpoints.count(act.tx),
-            "failing": {"count": len(failing), "webhooks": [webhook_written(one, act.now) for one in failing[:_FEW]]},
+            "nodes": {kind.name: counted.get(kind.name, 0) for kind in context.environment.kinds},
+            "hours": _hours(context, now),
+            "keys": overview.keys_in_use(context.tx, context.now),
+            "expiring": {"count": expiring, "keys": [serialize_key(key, context.now) for key in soon]},
+            "unused": {"count": idle, "keys": [serialize_key(key, context.now) for key in unused]},
+            "webhooks": endpoints.count(context.tx),
+            "failing": {"count": len(failing), "webhooks": [webhook_written(one, context.now) for one in failing[:_FEW]]},
         }
     )
 
 
-def _hours(act: Act, now: datetime) -> list[dict[str, Any]]:
+def _hours(context: Context, now: datetime) -> list[dict[str, Any]]:
     """Count the requests of each of the last hours, this one included, by class of status."""
     first = now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=HOURS - 1)
-    counted = overview.requests_by_hour(act.tx, moment(first))
-    hours = [moment(first + timedelta(hours=number)) for number in range(HOURS)]
+    counted = overview.requests_by_hour(context.tx, format_timestamp(first))
+    hours = [format_timestamp(first + timedelta(hours=number)) for number in range(HOURS)]
     return [{"at": hour, **{name: counted.get((hour[:13], int(name[0])), 0) for name in _CLASSES}} for hour in hours]

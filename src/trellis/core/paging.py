@@ -13,7 +13,7 @@ PAGING: Final = (
 )
 
 
-def page_of(results: list[Any], total: int, page: int, per_page: int) -> dict[str, Any]:
+def serialize_page(results: list[Any], total: int, page: int, per_page: int) -> dict[str, Any]:
     """Write a page."""
     return {
         "page": page,

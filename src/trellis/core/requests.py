@@ -5,9 +5,21 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from trellis.core.fields import Choice, Field, Integer, Invalid, IpAddress, Moment, Text, invalid_id, moment, required, shown
-from trellis.core.keys import found
-from trellis.core.operation import Act, Operation, Outcome
+from trellis.core.fields import (
+    Choice,
+    Field,
+    Integer,
+    Invalid,
+    IpAddress,
+    Text,
+    Timestamp,
+    format_timestamp,
+    invalid_id,
+    quote,
+    require,
+)
+from trellis.core.keys import find_key
+from trellis.core.operation import Context, Operation, Outcome
 from trellis.store import events, requests
 from trellis.store.keys import Key
 from trellis.store.requests import Logged, Place
@@ -31,7 +43,7 @@ class Status:
             return None
         if text in CLASSES or (text.isdecimal() and text.isascii() and 100 <= int(text[:4]) <= 599):
             return text
-        raise Invalid(f"must be a status such as 404, or 2xx, 3xx, 4xx or 5xx, not {shown(raw)}.")
+        raise Invalid(f"must be a status such as 404, or 2xx, 3xx, 4xx or 5xx, not {quote(raw)}.")
 
     def schema(self) -> dict[str, Any]:
         return {"type": ["string", "null"], "examples": ["404", "4xx"]}
@@ -48,8 +60,8 @@ class Cursor:
             return None
         at, _, number = str(raw).rpartition("_")
         if not number.isdecimal() or not number.isascii() or len(number) > 18:
-            raise Invalid(f"must be the `next` of an earlier list, not {shown(raw)}.")
-        return Moment().parse(at) or "", int(number)
+            raise Invalid(f"must be the `next` of an earlier list, not {quote(raw)}.")
+        return Timestamp().parse(at) or "", int(number)
 
     def schema(self) -> dict[str, Any]:
         return {"type": ["string", "null"]}
@@ -62,8 +74,8 @@ FILTERS: Final = (
     Field("status", Status(), "Only requests with this status, or this class of them: 404, 4xx."),
     Field("path", Text(200), "Only requests whose path holds this text."),
     Field("address", IpAddress(), "Only requests from this address."),
-    Field("from", Moment(nullable=True), "Only requests at or after this moment."),
-    Field("to", Moment(nullable=True), "Only requests before this moment."),
+    Field("from", Timestamp(nullable=True), "Only requests at or after this moment."),
+    Field("to", Timestamp(nullable=True), "Only requests before this moment."),
     Field("slower", Integer(0, 3_600_000, nullable=True), "Only requests that took at least as many milliseconds."),
 )
 _PAGE: Final = (
@@ -99,8 +111,8 @@ def operations() -> tuple[Operation, ...]:
 _SAME: Final = ("operation", "method", "path", "address")
 
 
-def _list(act: Act) -> Outcome:
-    given = act.given
+def _list(context: Context) -> Outcome:
+    given = context.input
     given.demand()
     filters: dict[str, Any] = {name: given.get(name) for name in _SAME if given.get(name)}
     if given.get("key") is not None:
@@ -110,18 +122,18 @@ def _list(act: Act) -> Outcome:
     if given.get("slower"):
         filters["slower"] = given.get("slower") * 1000
     filters |= {ours: given.get(name) for name, ours in (("from", "since"), ("to", "until")) if given.get(name)}
-    result = requests.search(act.tx, filters, given.get("limit", 50), given.get("before"))
+    result = requests.search(context.tx, filters, given.get("limit", 50), given.get("before"))
     return Outcome(
         {
-            "results": [written(one) for one in result.found],
+            "results": [serialize_request(one) for one in result.found],
             "next": f"{result.next[0]}_{result.next[1]}" if result.next else None,
             "searchedTo": result.next[0] if result.next and not result.patient else None,
-            "about": requests.estimate(act.tx),
+            "about": requests.estimate(context.tx),
         }
     )
 
 
-def written(logged: Logged) -> dict[str, Any]:
+def serialize_request(logged: Logged) -> dict[str, Any]:
     """Write a request for a reader; the duration in milliseconds."""
     request = logged.request
     return {
@@ -139,29 +151,29 @@ def written(logged: Logged) -> dict[str, Any]:
     }
 
 
-def _get(act: Act) -> Outcome:
-    act.given.demand()
-    logged = requests.find(act.tx, act.call.target or 0)
+def _get(context: Context) -> Outcome:
+    context.input.demand()
+    logged = requests.find(context.tx, context.call.target or 0)
     if logged is None:
-        raise invalid_id("request", act.call.target, "1T107/1")
+        raise invalid_id("request", context.call.target, "1T107/1")
     request, event = logged.request, None
     if request.operation is not None and request.status < 400:
         at = datetime.fromisoformat(request.at)
-        since, until = moment(at - _BEFORE), moment(at + _AFTER)
-        event = events.of_request(act.tx, request.operation, request.request_id, since, until)
-    return Outcome(written(logged) | {"event": event})
+        since, until = format_timestamp(at - _BEFORE), format_timestamp(at + _AFTER)
+        event = events.of_request(context.tx, request.operation, request.request_id, since, until)
+    return Outcome(serialize_request(logged) | {"event": event})
 
 
 # --- what a key has used ------------------------------------------------------------------------------------------
 
 
-def _summary(act: Act) -> Outcome:
-    required((_KEY,), act.given).demand()
-    key = found(act, act.given.get("key"))
-    today = datetime.fromisoformat(act.now).replace(hour=0, minute=0, second=0, microsecond=0)
-    days = [moment(today - timedelta(days=back)) for back in reversed(range(DAYS))]
-    counted = requests.uses_by_day(act.tx, key.id, days[0])
-    used = requests.uses(act.tx, key.id)
+def _summary(context: Context) -> Outcome:
+    require((_KEY,), context.input).demand()
+    key = find_key(context, context.input.get("key"))
+    today = datetime.fromisoformat(context.now).replace(hour=0, minute=0, second=0, microsecond=0)
+    days = [format_timestamp(today - timedelta(days=back)) for back in reversed(range(DAYS))]
+    counted = requests.uses_by_day(context.tx, key.id, days[0])
+    used = requests.uses(context.tx, key.id)
     return Outcome(
         {
             "days": [{"at": day, **{name: counted.get((day[:10], int(name[0])), 0) for name in CLASSES}} for day in days],
@@ -169,16 +181,16 @@ def _summary(act: Act) -> Outcome:
                 {"operation": u.operation, "times": u.times, "lastAt": u.last_at, "refused": u.refused, "refusedAt": u.refused_at}
                 for u in used
             ],
-            "unused": _unused(act, key, used),
+            "unused": _unused(context, key, used),
         }
     )
 
 
-def _unused(act: Act, key: Key, used: Sequence[requests.Use]) -> list[str] | None:
+def _unused(context: Context, key: Key, used: Sequence[requests.Use]) -> list[str] | None:
     """Name what the key has held for 30 days without using it; None where its requests were not logged all the time."""
-    since = moment(datetime.fromisoformat(act.now) - timedelta(days=DAYS))
+    since = format_timestamp(datetime.fromisoformat(context.now) - timedelta(days=DAYS))
     held, logged = set(key.grants), key.log_requests
-    for event in events.search(act.tx, {"resource": "keys", "resource_id": key.id, "since": since}, 500).found:
+    for event in events.search(context.tx, {"resource": "keys", "resource_id": key.id, "since": since}, 500).found:
         before = event.before or {"grants": [], "logRequests": True}
         held &= set(before["grants"])
         logged = logged and before["logRequests"]

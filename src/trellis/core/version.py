@@ -11,19 +11,19 @@ from trellis.errors import Refused
 _ANY: Final = "*"
 
 
-def encode(record: Any) -> bytes:
+def encode_json(record: Any) -> bytes:
     """Write a record as JSON in UTF-8, its members in the order they stand in."""
     return orjson.dumps(record)
 
 
-def version_of(body: bytes) -> str:
+def compute_version(body: bytes) -> str:
     """Give the version of a body: 24 hexadecimal digits, made from its bytes alone."""
     return blake2b(body, digest_size=12).hexdigest()
 
 
-def expect(expected: tuple[str, ...], before: Mapping[str, Any]) -> None:
+def check_precondition(expected: tuple[str, ...], before: Mapping[str, Any]) -> None:
     """Refuse a write that was meant for another version of the record; nothing expected is any."""
-    if expected and _ANY not in expected and version_of(encode(before)) not in expected:
+    if expected and _ANY not in expected and compute_version(encode_json(before)) not in expected:
         raise Refused(
             "PRECONDITION_FAILED",
             "The record has changed since you read it: its ETag is not in If-Match. Get it again, and decide anew.",

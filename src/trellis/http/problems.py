@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from trellis.core.version import encode
+from trellis.core.version import encode_json
 from trellis.errors import Refused
 
 STATUS: Final[Mapping[str, int]] = {
@@ -54,7 +54,7 @@ STATUS: Final[Mapping[str, int]] = {
 }
 
 
-def problem(refused: Refused, base_url: str, request_id: str) -> tuple[int, bytes]:
+def format_problem(refused: Refused, base_url: str, request_id: str) -> tuple[int, bytes]:
     """Write a refusal as a problem document (RFC 9457) with the 4.2 pair errorCode and errorMessage beside it."""
     reason = refused.reason
     status = STATUS[reason.message]
@@ -73,4 +73,4 @@ def problem(refused: Refused, base_url: str, request_id: str) -> tuple[int, byte
             {"field": fault.field, "code": fault.message, "errorCode": fault.coded(), "message": fault.detail}
             for fault in refused.faults
         ]
-    return status, encode(document)
+    return status, encode_json(document)

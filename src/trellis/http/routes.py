@@ -41,7 +41,7 @@ class Route:
     status: int
 
 
-def routes(catalogue: Catalogue) -> list[Route]:
+def build_routes(catalogue: Catalogue) -> list[Route]:
     """Give the route of every operation that REST serves, in the order of the catalogue."""
     found: list[Route] = []
     for operation in catalogue.values():

@@ -82,5 +82,5 @@ FORUMS: Final = NodeKind(
     },
     rules=(_redirect_needs_url,),
     refuses=("NO_REDIRECT_URL", "INVALID_TYPE"),
-    barren=lambda fields: fields["type"] == "redirect",
+    leaf_only=lambda fields: fields["type"] == "redirect",
 )

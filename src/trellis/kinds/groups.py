@@ -5,7 +5,7 @@ from html import escape
 from html.parser import HTMLParser
 from typing import Final
 
-from trellis.core.fields import Boolean, Field, Text, inline_html
+from trellis.core.fields import Boolean, Field, Text, sanitize_inline_html
 from trellis.core.nodes import Derived, NodeKind, Values
 from trellis.errors import Fault
 
@@ -23,7 +23,7 @@ def _sanitised(fields: Values) -> Values:
     Affixes between which the name would not be plain text (inside a tag or an attribute) are dropped.
     """
     before, after = (fields[affix].replace(_NAME, "") for affix in ("prefix", "suffix"))
-    cleaned = inline_html(before + _NAME + after)
+    cleaned = sanitize_inline_html(before + _NAME + after)
     prefix, _, suffix = cleaned.partition(_NAME)
     if not _in_text(cleaned):
         return {**fields, "prefix": "", "suffix": ""}
@@ -67,5 +67,5 @@ GROUPS: Final = NodeKind(
     rules=(_affixes_fit,),
     derived=(Derived("formattedName", Text(3000), "Prefix, name and suffix as HTML, the name escaped.", _formatted),),
     built_in=frozenset({2, 3, 4}),
-    audience=True,
+    is_group=True,
 )

@@ -6,13 +6,13 @@ import re
 import time
 from typing import Final
 
-from trellis.core.fields import MAX_ID, invalid_id, shown
+from trellis.core.fields import MAX_ID, invalid_id, quote
 from trellis.core.gate import Gate
-from trellis.core.keys import Bearer, Keyring, prove, redacted
+from trellis.core.keys import Bearer, Keyring, authenticate, redact_keys
 from trellis.core.operation import Access, Call, Operation
-from trellis.core.version import encode, version_of
+from trellis.core.version import compute_version, encode_json
 from trellis.errors import Refused
-from trellis.http.routes import Route, routes
+from trellis.http.routes import Route, build_routes
 from trellis.rest.cache import Answers, Kept
 from trellis.rest.calls import call_of, query_of
 from trellis.rest.completions import Arrivals
@@ -54,7 +54,7 @@ class Rest:
         self.reference = Reference(gate.catalogue, settings)
         self.answers = Answers(settings.answer_cache // 2)
         self.recall = Recall(settings.answer_cache // 2)
-        self.table = Table(routes(gate.catalogue))
+        self.table = Table(build_routes(gate.catalogue))
         # The data version, None where nobody knows it. To ask once per turn is exact: the bytes of a request that is handled in
         # this turn came after every commit that its sender knew of. What the tasks of a turn were told is too old for the bytes
         # that come in during it: an answer may have left since, and its receiver be back.
@@ -229,7 +229,7 @@ class Rest:
             raise
 
     def _prove(self, presented: str, now: str) -> Bearer:
-        return self.gate.store.look(lambda tx: prove(tx, presented, now))
+        return self.gate.store.look(lambda tx: authenticate(tx, presented, now))
 
     def _limit(self, bearer: Bearer) -> int:
         """Give how many requests a key may send a minute; 0 is any number."""
@@ -238,7 +238,7 @@ class Rest:
     def _route(self, exchange: Exchange, methods: Methods | None, text: str | None) -> tuple[Route, int | None]:
         """Judge where a known caller goes: the endpoint, the grant, and the id in the path."""
         if methods is None:
-            raise Refused("NO_ENDPOINT", f"There is no {shown(exchange.path)} here. The endpoints are listed in {PREFIX}/docs.")
+            raise Refused("NO_ENDPOINT", f"There is no {quote(exchange.path)} here. The endpoints are listed in {PREFIX}/docs.")
         if (route := methods.get("GET" if exchange.method == "HEAD" else exchange.method)) is None:
             raise bad_method(exchange.method, methods)
         exchange.operation = route.operation.name
@@ -287,9 +287,9 @@ class Rest:
         operation = route.operation
         raw = query_of(exchange, self.settings) if exchange.query else {}
         answer = self.gate.run(Call(operation.name, _known(exchange).actor, raw, target, request_id=exchange.request_id))
-        body = encode(answer.value)
+        body = encode_json(answer.value)
         links = links_of(operation.verb, f"{exchange.base}{PREFIX}{route.path}", exchange.query, answer.value)
-        return Kept(body, version_of(body).encode(), b"link: %b\r\n" % links if links else b"")
+        return Kept(body, compute_version(body).encode(), b"link: %b\r\n" % links if links else b"")
 
     # --- the way out ------------------------------------------------------------------------------------------------
 
@@ -334,7 +334,7 @@ def _trimmed(path: str) -> str:
 
 
 def _logged(path: str) -> str:
-    return redacted(PREFIX + path)[:512]
+    return redact_keys(PREFIX + path)[:512]
 
 
 def _known(exchange: Exchange) -> Bearer:

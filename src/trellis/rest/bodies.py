@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartException, MultiPartParser
 
-from trellis.core.fields import shown
+from trellis.core.fields import quote
 from trellis.errors import Refused
 
 _MOST_PARAMETERS: Final = 1000
@@ -44,7 +44,7 @@ async def from_body(content_type: bytes, body: bytes) -> dict[str, Any]:
         return _from_form(await _multipart(content_type, body))
     raise Refused(
         "UNSUPPORTED_MEDIA_TYPE",
-        f"The body is announced as {shown(kind) if kind else 'nothing'}. Send Content-Type: application/json with a JSON object, "
+        f"The body is announced as {quote(kind) if kind else 'nothing'}. Send Content-Type: application/json with a JSON object, "
         "or a form (application/x-www-form-urlencoded, multipart/form-data).",
     )
 
@@ -70,7 +70,7 @@ def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the name {shown(twice)} stands twice in one object")
+        raise ValueError(f"the name {quote(twice)} stands twice in one object")
     return found
 
 
@@ -139,11 +139,11 @@ def _nested(pairs: Pairs) -> dict[str, Any]:
             step = step or str(len(at))  # noqa: PLW2901  # [] is the next free number
             below = at.setdefault(step, {})
             if not isinstance(below, dict):
-                raise malformed(f"The parameter {shown(name)} is sent both as a value and as a list.")
+                raise malformed(f"The parameter {quote(name)} is sent both as a value and as a list.")
             at = below
         last = last or str(len(at))
         if last in at:
-            raise malformed(f"The parameter {shown(name)} is sent more than once.")
+            raise malformed(f"The parameter {quote(name)} is sent more than once.")
         at[last] = value
     return {name: _listed(value) for name, value in root.items()}
 
@@ -154,7 +154,7 @@ def _steps(name: str) -> list[str]:
         return [name or " "]
     steps = [head, *rest[:-1].split("][")]
     if len(steps) > _DEEPEST or any("[" in step or "]" in step for step in steps):
-        raise malformed(f"The brackets in the parameter {shown(name)} cannot be read.")
+        raise malformed(f"The brackets in the parameter {quote(name)} cannot be read.")
     return steps
 
 

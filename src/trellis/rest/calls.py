@@ -3,7 +3,7 @@
 from typing import Any
 
 from trellis.core.actor import Actor
-from trellis.core.keys import redacted
+from trellis.core.keys import redact_keys
 from trellis.core.operation import Call, Operation
 from trellis.errors import Refused
 from trellis.rest.bodies import from_body, from_query
@@ -36,7 +36,7 @@ async def call_of(exchange: Exchange, operation: Operation, actor: Actor, target
         reason=audit_reason(headers.get(b"x-audit-log-reason")),
         token=idempotency_token(sent_token),
         fingerprint=fingerprint(operation.name, raw) if sent_token else "",
-        idempotency_key=redacted(sent_token.decode("ascii")) if sent_token else None,
+        idempotency_key=redact_keys(sent_token.decode("ascii")) if sent_token else None,
     )
 
 

@@ -7,8 +7,8 @@ from hashlib import blake2b
 from itertools import count
 from typing import Any, Final
 
-from trellis.core.keys import redacted
-from trellis.core.version import encode
+from trellis.core.keys import redact_keys
+from trellis.core.version import encode_json
 from trellis.errors import Refused
 
 _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._~+/=:-]{1,128}")
@@ -17,7 +17,7 @@ _TAG: Final = re.compile(rb'(W/)?"([^"]*)"|(\*)')
 
 def request_id(sent: bytes | None) -> str:
     """Take a request's id if it is short, plain and no key; "" otherwise."""
-    return text if sent is not None and _REQUEST_ID.fullmatch(sent) and redacted(text := sent.decode()) == text else ""
+    return text if sent is not None and _REQUEST_ID.fullmatch(sent) and redact_keys(text := sent.decode()) == text else ""
 
 
 def request_ids() -> Iterator[str]:
@@ -58,12 +58,12 @@ def audit_reason(sent: bytes | None) -> str | None:
         text = sent.decode("latin-1")
     if len(text) > 500 or not text.isprintable():
         raise Refused("INVALID_HEADER", "X-Audit-Log-Reason must be at most 500 characters without control characters.")
-    return redacted(text)
+    return redact_keys(text)
 
 
 def fingerprint(operation: str, raw: Mapping[str, Any]) -> str:
     """Give a digest of what a request asks for: the same for the same path and values, in whatever order or encoding."""
-    return blake2b(encode([operation, _sorted(raw)]), digest_size=16).hexdigest()
+    return blake2b(encode_json([operation, _sorted(raw)]), digest_size=16).hexdigest()
 
 
 def _sorted(value: Any) -> Any:

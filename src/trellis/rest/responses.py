@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import Final
 
-from trellis.core.fields import shown
-from trellis.core.gate import Answer
-from trellis.core.version import encode, version_of
+from trellis.core.fields import quote
+from trellis.core.gate import Result
+from trellis.core.version import compute_version, encode_json
 from trellis.errors import Refused
-from trellis.http.problems import problem
+from trellis.http.problems import format_problem
 from trellis.http.routes import Route
 from trellis.rest.cache import Kept
 from trellis.rest.headers import none_match
@@ -30,15 +30,15 @@ def conditional(exchange: Exchange, kept: Kept) -> Reply:
     return Reply(200, kept.body, headers, kept.type)
 
 
-def written(route: Route, answer: Answer, here: str) -> Reply:
+def written(route: Route, answer: Result, here: str) -> Reply:
     """Answer a writing operation that is served at `here`."""
-    body = encode(answer.value)
+    body = encode_json(answer.value)
     if answer.dry:
         return Reply(200, body, b"dry-run: true\r\n")
     headers = b""
     verb = route.operation.verb
     if verb in {"create", "update"}:
-        headers += b'etag: "%b"\r\n' % version_of(body).encode()
+        headers += b'etag: "%b"\r\n' % compute_version(body).encode()
     if verb == "create":
         headers += f"location: {here}/{answer.value['id']}\r\n".encode("latin-1")
     if answer.replayed:
@@ -48,7 +48,7 @@ def written(route: Route, answer: Answer, here: str) -> Reply:
 
 def refusal(exchange: Exchange, refused: Refused) -> Reply:
     """Answer with a problem document (RFC 9457)."""
-    status, body = problem(refused, exchange.base, exchange.request_id)
+    status, body = format_problem(refused, exchange.base, exchange.request_id)
     headers = b""
     facts = refused.facts
     if status == 401:
@@ -74,7 +74,7 @@ def options(methods: Iterable[str], *, cors: bool) -> Reply:
 def bad_method(method: str, methods: Iterable[str]) -> Refused:
     """Refuse a method that a path does not answer."""
     allowed = _allowed(methods)
-    return Refused("BAD_METHOD", f"This path does not answer {shown(method)}; it answers {allowed}.", facts={"allow": allowed})
+    return Refused("BAD_METHOD", f"This path does not answer {quote(method)}; it answers {allowed}.", facts={"allow": allowed})
 
 
 def _allowed(methods: Iterable[str]) -> str:

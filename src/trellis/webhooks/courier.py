@@ -10,11 +10,20 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from trellis.core.actor import DELIVERY
-from trellis.core.events import type_of
-from trellis.core.fields import moment
+from trellis.core.events import event_type
+from trellis.core.fields import format_timestamp
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
-from trellis.core.webhooks import SecretLost, body_of, content, headers_of, message_id, secret_bytes, timestamp_of, wants
+from trellis.core.webhooks import (
+    SecretUnavailable,
+    build_headers,
+    delivery_message,
+    derive_secret,
+    encode_message,
+    is_subscribed,
+    message_id,
+    webhook_timestamp,
+)
 from trellis.store.engine import Transaction
 from trellis.store.events import Event
 from trellis.store.webhooks import Attempt, Delivery, Webhook, deliveries, endpoints
@@ -54,7 +63,7 @@ class Plan:
 
 def later(text: str, seconds: float) -> str:
     """Give the moment that lies so many seconds behind another."""
-    return moment(datetime.fromisoformat(text) + timedelta(seconds=seconds))
+    return format_timestamp(datetime.fromisoformat(text) + timedelta(seconds=seconds))
 
 
 def resting(webhook: Webhook, now: str) -> bool:
@@ -74,7 +83,7 @@ def plan(tx: Transaction, webhook: Webhook, scanned: int, now: str, kinds: froze
     if due := deliveries.due(tx, webhook.id, now, ahead(now), BATCH):
         return _again(tx, _oldest(tx, webhook, due[0].seq) or due)
     found = deliveries.events_behind(tx, max(webhook.cursor, scanned), BATCH)
-    wanted = [event for event in found if event.resource in kinds and wants(webhook.events, type_of(event))]
+    wanted = [event for event in found if event.resource in kinds and is_subscribed(webhook.events, event_type(event))]
     items = [Item(_new(webhook.id, event, now), event, event.seq) for event in wanted]
     if items and (first := _oldest(tx, webhook, items[0].cursor)):
         return _again(tx, first)
@@ -100,7 +109,7 @@ def _new(webhook: int, event: Event, now: str) -> Delivery:
         webhook_id=webhook,
         seq=event.seq,
         message=message_id(event),
-        type=type_of(event),
+        type=event_type(event),
         state="waiting",
         step=0,
         attempts=0,
@@ -120,7 +129,7 @@ class Courier:
         self._sender = sender
         self._me = me
         self._ending = ending
-        self._kinds = frozenset(kind.name for kind in gate.world.kinds)
+        self._kinds = frozenset(kind.name for kind in gate.environment.kinds)
 
     async def deliver(self, webhook_id: int, scanned: int) -> int:
         """Send everything that is to be sent now; give how far the events were looked at.
@@ -169,19 +178,19 @@ class Courier:
         webhook.cursor = max(webhook.cursor, planned.scanned)
 
     async def _send(self, webhook: Webhook, item: Item, at: str) -> Result:
-        message = content(item.delivery, item.event)
+        message = delivery_message(item.delivery, item.event)
         if message is None:
             return Result(0, error=_NOT_KEPT)
-        key = self._gate.world.outgoing.key
+        key = self._gate.environment.outgoing.key
         try:
-            secrets = [secret_bytes(webhook.secret, key)]
+            secrets = [derive_secret(webhook.secret, key)]
             if webhook.old_secret is not None and webhook.old_until is not None and webhook.old_until > at:
-                secrets.append(secret_bytes(webhook.old_secret, key))
-        except SecretLost as lost:
+                secrets.append(derive_secret(webhook.old_secret, key))
+        except SecretUnavailable as lost:
             return Result(0, error=str(lost))
-        body = body_of(message)
-        signed = signature(item.delivery.message, timestamp_of(at), body, secrets)
-        return await self._sender.send(webhook.url, headers_of(item.delivery.message, at, signed), body)
+        body = encode_message(message)
+        signed = signature(item.delivery.message, webhook_timestamp(at), body, secrets)
+        return await self._sender.send(webhook.url, build_headers(item.delivery.message, at, signed), body)
 
     async def _switch_off(self, webhook: int, because: str) -> None:
         call = Call("webhooks.disable", DELIVERY, {"because": because}, webhook)

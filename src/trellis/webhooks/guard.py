@@ -11,7 +11,7 @@ from typing import Any, Final
 import httpcore
 import httpx
 
-from trellis.core.webhooks import Address, Network, NotAllowed, judge_address, judge_url
+from trellis.core.webhooks import Address, Network, NotAllowed, check_address, check_url
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
@@ -30,7 +30,7 @@ class Guard:
 
     def judge(self, url: str) -> None:
         """Judge a URL before anything is looked up. Raises NotAllowed."""
-        judge_url(url, self._allowed)
+        check_url(url, self._allowed)
 
     async def addresses(self, host: str, port: int) -> list[Address]:
         """Give the addresses to connect to. Raises NotAllowed if one of them is closed, OSError if there is none."""
@@ -42,7 +42,7 @@ class Guard:
             found = [str(literal)]
         if not found:
             raise OSError(f"{host} has no address")
-        return [judge_address(ip_address(text.partition("%")[0]), self._allowed) for text in found]
+        return [check_address(ip_address(text.partition("%")[0]), self._allowed) for text in found]
 
 
 class _Backend(httpcore.AsyncNetworkBackend):

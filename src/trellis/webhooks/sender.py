@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import httpx
 
 from trellis import __version__
-from trellis.core.webhooks import NotAllowed, redacted
+from trellis.core.webhooks import NotAllowed, redact_secrets
 from trellis.webhooks.guard import Guard, Transport
 from trellis.webhooks.schedule import LONGEST_RETRY_AFTER
 
@@ -109,7 +109,7 @@ class _Answer:
         if self.status is None:
             return None
         text = self.body[: 4 * _MOST_KEPT].decode("utf-8", "replace")[:_MOST_KEPT]
-        return redacted("".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text))
+        return redact_secrets("".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text))
 
 
 def seconds_of(retry_after: str | None) -> float:

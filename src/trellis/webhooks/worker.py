@@ -48,12 +48,12 @@ class Worker:
         lease: float = LEASE,
     ) -> None:
         self._gate = gate
-        self._sender = sender or Sender(Guard(gate.world.outgoing.allowed))
+        self._sender = sender or Sender(Guard(gate.environment.outgoing.allowed))
         self._clock = clock
         self._lease = lease
         self._beat_every = lease / 4
         self._me = f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"
-        self._kinds = frozenset(kind.name for kind in gate.world.kinds)
+        self._kinds = frozenset(kind.name for kind in gate.environment.kinds)
         self._couriers: dict[int, asyncio.Task[None]] = {}
         self._scanned: dict[int, int] = {}
         self._seen: dict[int, tuple[tuple[str, int], float]] = {}

@@ -10,7 +10,7 @@ from trellis.admin.keys.grants import COLUMNS, Grid
 from trellis.compose import catalogue_of
 from trellis.core.catalogue import Catalogue
 from trellis.core.operation import Access, Operation
-from trellis.http.routes import routes
+from trellis.http.routes import build_routes
 from trellis.kinds import KINDS
 
 GRID = Grid(catalogue_of(KINDS))
@@ -43,7 +43,7 @@ def test_what_one_address_undoes_for_every_kind_has_a_box_for_each() -> None:
 
 
 def test_every_box_links_to_an_entry_that_is_there() -> None:
-    entries = {f"/api/docs#{route.operation.name}" for route in routes(catalogue_of(KINDS))}
+    entries = {f"/api/docs#{route.operation.name}" for route in build_routes(catalogue_of(KINDS))}
     assert {box.reference for box in GRID.boxes} <= entries
     assert all(box.method and box.path for box in GRID.boxes)
 

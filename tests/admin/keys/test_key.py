@@ -8,7 +8,7 @@ import pytest
 from tests.admin.conftest import Visitor, words
 from tests.admin.keys.test_index import _form, _key_in
 from tests.cast import Clock, Events, MakeKey, Run
-from trellis.core.fields.values import moment
+from trellis.core.fields.values import format_timestamp
 from trellis.core.gate import Gate
 from trellis.core.keys.keyring import Keyring
 from trellis.errors import Refused
@@ -18,7 +18,7 @@ from trellis.store.requests.log import Request
 
 def _asked(gate: Gate, clock: Clock, operation: str, *, status: int = 200, key: int = 1, times: int = 1) -> None:
     """Write requests to the log."""
-    one = Request(moment(clock.at), "GET", "/api/x", operation, key, "192.0.2.7", status, 500, "r", None)
+    one = Request(format_timestamp(clock.at), "GET", "/api/x", operation, key, "192.0.2.7", status, 500, "r", None)
     gate.store.write(lambda tx: log.append(tx, [one] * times)).result(30)
 
 

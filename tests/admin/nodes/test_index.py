@@ -11,7 +11,7 @@ from tests.cast import Cast, Events, Run
 from trellis.admin.app import Panel
 from trellis.compose import compose
 from trellis.core.catalogue import Catalogue
-from trellis.core.fields.values import Field, Groups, Moment, Text
+from trellis.core.fields.values import Field, Groups, Text, Timestamp
 from trellis.core.nodes.kind import NodeKind
 from trellis.kinds import KINDS
 from trellis.settings import Settings
@@ -27,7 +27,7 @@ SHELVES = NodeKind(
     tree=True,
     fields=(
         Field("label", Text(20, 1), "What is written on it.", required=True),
-        Field("opened", Moment(nullable=True), "Since when."),
+        Field("opened", Timestamp(nullable=True), "Since when."),
         Field("readers", Groups(), "Who may read there.", default="*"),
     ),
     options={"browse": "Look at the books."},
@@ -122,7 +122,7 @@ def test_a_script_in_a_name_or_description_does_not_run(admin: Visitor, run: Run
     here = f"/{kind.name}"  # type: ignore[attr-defined]
     paths = [here, f"{here}?search=script", f"{here}/new", *(f"{here}/{made['id']}{end}" for end in ("", "/delete"))]
     paths += [f"{here}/{made['id']}/move"] if kind.ordered else []  # type: ignore[attr-defined]
-    paths += [f"{here}/{made['id']}/access"] if kind.audience else []  # type: ignore[attr-defined]
+    paths += [f"{here}/{made['id']}/access"] if kind.is_group else []  # type: ignore[attr-defined]
     paths += ["/forums/new", f"{here}/find?search=s"]
     for path in paths:
         response = admin.get(path)

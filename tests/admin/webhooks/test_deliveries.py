@@ -11,9 +11,9 @@ import sqlalchemy as sa
 from tests.admin.conftest import Visitor, words
 from tests.admin.hooks import URL, does, kept, secret_in, sent
 from tests.cast import Clock, Events, Run
-from trellis.core.fields.values import moment
+from trellis.core.fields.values import format_timestamp
 from trellis.core.gate import Gate
-from trellis.core.webhooks.secret import shown
+from trellis.core.webhooks.secret import format_secret
 from trellis.store.tables import deliveries
 from trellis.store.webhooks import endpoints
 
@@ -23,7 +23,7 @@ Ago = Callable[..., str]
 @pytest.fixture
 def ago(clock: Clock) -> Ago:
     """Give a moment that lies back: `ago(hours=2)`."""
-    return lambda **span: moment(clock.at - timedelta(**span))
+    return lambda **span: format_timestamp(clock.at - timedelta(**span))
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,14 @@ def test_without_deliveries_the_list_says_so(admin: Visitor) -> None:
 
 def test_a_row_tells_everything_at_a_glance(admin: Visitor, gate: Gate, clock: Clock) -> None:
     failed = {"status": None, "error": "There was no connection: refused.", "duration": 3, "answer": None}
-    sent(gate, {"status": 503}, failed, state="waiting", type="forum.created", due_at=moment(clock.at + timedelta(minutes=5)))
+    sent(
+        gate,
+        {"status": 503},
+        failed,
+        state="waiting",
+        type="forum.created",
+        due_at=format_timestamp(clock.at + timedelta(minutes=5)),
+    )
     sent(gate, webhook_id=2, state="waiting", type="forum.moved")
     sent(gate, {"status": 500, "duration": 15_000}, state="failed", webhook_id=2, message="msg_two")
     page = words(admin.get("/deliveries"))
@@ -150,7 +157,7 @@ def test_a_delivery_shows_request_answer_and_attempts(
         seq=seq,
         state="waiting",
         type="forum.created",
-        due_at=moment(clock.at + timedelta(minutes=30)),
+        due_at=format_timestamp(clock.at + timedelta(minutes=30)),
     )
     before = kept(gate)
     page = admin.get("/deliveries/1")
@@ -179,7 +186,7 @@ def test_no_page_shows_a_secret_or_a_signature(admin: Visitor, gate: Gate) -> No
     with gate.store.reading() as tx:
         hook = endpoints.find(tx, 1)
     assert hook is not None
-    secret = shown(hook.secret, None)
+    secret = format_secret(hook.secret, None)
     for path in ("/webhooks", "/webhooks/1", "/webhooks/1/edit", "/deliveries", "/deliveries/1", "/webhooks/1/redeliver"):
         page = admin.get(path)
         assert secret_in(page) is None

@@ -9,9 +9,9 @@ from tests.admin.hooks import HOSTILE, URL, does, form_of, kept, secret_in
 from tests.cast import Clock, Events, Run
 from tests.witness import Witness
 from trellis.admin.webhooks.form import rows_of, words_of
-from trellis.core.events.event import all_types
+from trellis.core.events.event import event_types
 from trellis.core.gate import Gate
-from trellis.core.webhooks.crud import MOST, known_patterns
+from trellis.core.webhooks.crud import MOST, event_patterns
 from trellis.kinds import KINDS
 
 
@@ -115,7 +115,7 @@ def test_a_form_that_has_made_a_webhook_makes_no_other_by_itself(admin: Visitor,
 
 def test_every_event_can_be_ticked(admin: Visitor, run: Run) -> None:
     page = admin.get("/webhooks/new")
-    for pattern in known_patterns(KINDS):
+    for pattern in event_patterns(KINDS):
         assert f'name="events" value="{pattern}"' in page.text, pattern
     assert "later releases" in words(page)
     assert admin.post("/webhooks/new", form_of(admin, events=["", "*", "forum.created"])).status_code == 200
@@ -175,7 +175,7 @@ def test_what_is_wanted_in_words() -> None:
     assert words_of(["forum.moved", "forum.created"], KINDS) == "Forums: created, moved"
     assert words_of(["forum.*", "forum.created", "blog.deleted"], KINDS) == "Forums: everything; Blogs: deleted"
     assert words_of(["gallery.*"], KINDS) == "gallery.*"
-    assert {name for row in rows_of(KINDS) for name, _ in row.types} == set(all_types(KINDS))
+    assert {name for row in rows_of(KINDS) for name, _ in row.types} == set(event_types(KINDS))
 
 
 def test_nobody_sees_them_without_signing_in(visitor: Any, run: Run) -> None:

@@ -8,7 +8,7 @@ from tests.admin.conftest import Visitor, words
 from tests.admin.hooks import HOSTILE, URL, does, form_of, kept, secret_in, sent
 from tests.cast import Clock, Events, Run
 from trellis.core.gate import Gate
-from trellis.core.webhooks.secret import shown
+from trellis.core.webhooks.secret import format_secret
 from trellis.store.webhooks import endpoints
 
 
@@ -183,24 +183,24 @@ def test_switching_with_nonsense_changes_nothing(admin: Visitor, run: Run, gate:
 def test_a_secret_is_rotated_and_the_new_one_shown_once(
     admin: Visitor, gate: Gate, clock: Clock, events: Events, hours: str
 ) -> None:
-    old = shown(_now(gate).secret, None)
+    old = format_secret(_now(gate).secret, None)
     form = {"overlapHours": hours, "_once": form_of(admin, "/webhooks/1/rotate")["_once"]}
     before = events()
     rotated = admin.post("/webhooks/1/rotate", form)
     new = secret_in(rotated)
     assert new not in {None, old}
-    assert new == shown(_now(gate).secret, None)
+    assert new == format_secret(_now(gate).secret, None)
     (event,) = events()[len(before) :]
     assert event["operation"] == "webhooks.rotate"
     assert str(new) not in repr(event)
     again = admin.post("/webhooks/1/rotate", form)
     assert (again.status_code, secret_in(again), len(events())) == (200, None, len(before) + 1)
-    assert new == shown(_now(gate).secret, None)
+    assert new == format_secret(_now(gate).secret, None)
     if hours == "0":
         assert _now(gate).old_secret is None
         assert "Nothing is signed with the old secret any more" in words(rotated)
     else:
-        assert shown(_now(gate).old_secret, None) == old
+        assert format_secret(_now(gate).old_secret, None) == old
         assert "signed with the old one too until 1 Feb 2026, 09:30 UTC" in words(admin.get("/webhooks/1"))
         assert "It was rotated lately" in words(admin.get("/webhooks/1/rotate"))
         clock.move(hours=24)

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trellis.core.check.report import cycles
-from trellis.core.check.soundness import judge
+from trellis.core.check.report import find_cycles
+from trellis.core.check.soundness import examine
 from trellis.kinds.forums import FORUMS
 from trellis.store.check import Stored
 
@@ -14,16 +14,16 @@ NOW = "2026-01-31T09:30:00.000Z"
 
 
 def test_cycles_begin_with_the_lowest_id_and_go_upwards() -> None:
-    assert cycles({}) == []
-    assert cycles({5: 4}) == []
-    assert cycles({3: 3}) == [(3,)]
-    assert cycles({7: 5, 5: 9, 9: 7, 8: 7, 4: 8}) == [(5, 9, 7)]
-    assert cycles({1: 2, 2: 1, 6: 5, 5: 6, 9: 1}) == [(1, 2), (5, 6)]
+    assert find_cycles({}) == []
+    assert find_cycles({5: 4}) == []
+    assert find_cycles({3: 3}) == [(3,)]
+    assert find_cycles({7: 5, 5: 9, 9: 7, 8: 7, 4: 8}) == [(5, 9, 7)]
+    assert find_cycles({1: 2, 2: 1, 6: 5, 5: 6, 9: 1}) == [(1, 2), (5, 6)]
 
 
 @given(st.dictionaries(st.integers(1, 12), st.integers(1, 15), max_size=12))
 def test_cycles_are_exactly_what_comes_back_to_itself(parents: Mapping[int, int]) -> None:
-    in_cycles = [node for cycle in cycles(parents) for node in cycle]
+    in_cycles = [node for cycle in find_cycles(parents) for node in cycle]
 
     def comes_back(node: int) -> bool:
         at: int | None = parents[node]
@@ -34,7 +34,7 @@ def test_cycles_are_exactly_what_comes_back_to_itself(parents: Mapping[int, int]
         return False
 
     assert sorted(in_cycles) == sorted(node for node in parents if comes_back(node))
-    for cycle in cycles(parents):
+    for cycle in find_cycles(parents):
         assert cycle[0] == min(cycle)
         assert all(parents[one] == other for one, other in zip(cycle, (*cycle[1:], cycle[0]), strict=True))
 
@@ -44,7 +44,7 @@ def test_a_node_that_is_sound_is_left_as_it_is() -> None:
     permissions = {"view": "*", "read": [2, 3], "add": [], "reply": [3], "attachments": "*"}
     stored = Stored(5, None, 0, "News", "news", fields, permissions, NOW, NOW)
 
-    verdict = judge(FORUMS, stored, {2, 3}, "2026-02-01T00:00:00.000Z")
+    verdict = examine(FORUMS, stored, {2, 3}, "2026-02-01T00:00:00.000Z")
 
     assert verdict.problems == []
     assert not verdict.repairable

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cast import Cast, Clock, Events, Run
 from trellis.core.actor import TERMINAL, Actor
-from trellis.core.events.event import differing
+from trellis.core.events.event import changed_members
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.errors import Refused
@@ -114,4 +114,4 @@ def test_a_filter_that_makes_no_sense_is_refused(run: Run, wrong: dict[str, Any]
 
 def test_what_differs_is_named_but_not_the_time_of_change() -> None:
     before, after = {"a": 1, "b": [1], "updatedAt": "x"}, {"a": 1, "b": [2], "c": None, "d": 0, "updatedAt": "y"}
-    assert differing(before, after) == ("b", "d")
+    assert changed_members(before, after) == ("b", "d")

@@ -13,7 +13,7 @@ from tests.cast import Cast, Clock, Events, Run
 from tests.conftest import runner
 from tests.service import environment
 from trellis.compose import compose
-from trellis.core.events.event import all_types, noun_of, type_of
+from trellis.core.events.event import event_type, event_types, singular_of
 from trellis.core.gate import Gate
 from trellis.errors import Refused
 from trellis.kinds import KINDS
@@ -162,23 +162,28 @@ def test_an_event_says_in_a_word_what_happened(run: Run, cast: Cast, events: Eve
         *("forum.created", "forum.updated", "forum.moved", "category.moved", "forum.deleted", "forum.restored"),
         *("blog.deleted", "key.created", "key.revoked"),
     ]
-    assert set(told) - {"key.created", "key.revoked"} <= set(all_types(KINDS))
+    assert set(told) - {"key.created", "key.revoked"} <= set(event_types(KINDS))
 
 
 def test_all_types_are_one_for_each_thing_that_can_happen_to_a_node() -> None:
-    types = all_types(KINDS)
+    types = event_types(KINDS)
     assert len(types) == len(set(types))
     for kind in KINDS:
-        noun = noun_of(kind.name)
+        noun = singular_of(kind.name)
         assert {f"{noun}.{past}" for past in ("created", "updated", "deleted", "restored")} <= set(types)
         assert (f"{noun}.moved" in types) == (kind.tree or kind.ordered)
-    assert [noun_of(resource) for resource in ("forums", "categories", "keys", "check")] == ["forum", "category", "key", "check"]
+    assert [singular_of(resource) for resource in ("forums", "categories", "keys", "check")] == [
+        "forum",
+        "category",
+        "key",
+        "check",
+    ]
 
 
 def test_the_type_is_worked_out_in_one_place(gate: Gate, run: Run, five: None, events: Events) -> None:
     with gate.store.reading() as tx:
         kept = log.page(tx, {}, 10, None, newest_first=False)
-    assert [type_of(event) for event in kept] == [event["type"] for event in events()]
+    assert [event_type(event) for event in kept] == [event["type"] for event in events()]
 
 
 # --- many readers, many writers -----------------------------------------------------------------------------------

@@ -20,16 +20,16 @@ from trellis.core.fields.values import (
     Ids,
     Integer,
     Invalid,
-    Moment,
     NodeId,
     ParentId,
     Password,
     Permissions,
     Text,
+    TextList,
+    Timestamp,
     Type,
     Url,
-    Words,
-    shown,
+    quote,
 )
 from trellis.core.keys.fields import Expiry, Networks
 
@@ -49,14 +49,14 @@ TYPES: dict[str, Type] = {
     "color": Color(),
     "url": Url(),
     "password": Password(),
-    "moment": Moment(),
-    "moment or none": Moment(nullable=True),
+    "moment": Timestamp(),
+    "moment or none": Timestamp(nullable=True),
     "node": NodeId(),
     "node or none": NodeId(nullable=True),
     "parent": ParentId(),
     "fate": ChildrenFate(),
     "ids": Ids(5),
-    "words": Words(5),
+    "words": TextList(5),
     "groups": Groups(),
     "permissions": OPTIONS,
     "networks": Networks(),
@@ -144,11 +144,11 @@ def judged(type_: Type, raw: Any) -> tuple[Any, str]:
         (Password(), " spaces count ", " spaces count "),
         (Password(), None, None),
         (Password(), "", None),
-        (Moment(), "2026-01-31T09:30:00Z", "2026-01-31T09:30:00.000Z"),
-        (Moment(), "2026-01-31T10:30:00.1239+01:00", "2026-01-31T09:30:00.123Z"),
-        (Moment(), "2026-01-31T10:30:00 01:00", "2026-01-31T09:30:00.000Z"),  # a '+' that a URL has made a space
-        (Moment(), "2026-01-31", "2026-01-31T00:00:00.000Z"),
-        (Moment(nullable=True), None, None),
+        (Timestamp(), "2026-01-31T09:30:00Z", "2026-01-31T09:30:00.000Z"),
+        (Timestamp(), "2026-01-31T10:30:00.1239+01:00", "2026-01-31T09:30:00.123Z"),
+        (Timestamp(), "2026-01-31T10:30:00 01:00", "2026-01-31T09:30:00.000Z"),  # a '+' that a URL has made a space
+        (Timestamp(), "2026-01-31", "2026-01-31T00:00:00.000Z"),
+        (Timestamp(nullable=True), None, None),
         (NodeId(), "7", 7),
         (NodeId(), MAX_ID, MAX_ID),
         (NodeId(nullable=True), "", None),
@@ -161,8 +161,8 @@ def judged(type_: Type, raw: Any) -> tuple[Any, str]:
         (Ids(), "[3,1]", (1, 3)),
         (Ids(), 3, (3,)),
         (Ids(), "", ()),
-        (Words(), "two,one,two", ("two", "one")),
-        (Words(), ["one", "two"], ("one", "two")),
+        (TextList(), "two,one,two", ("two", "one")),
+        (TextList(), ["one", "two"], ("one", "two")),
         (Groups(), "*", "*"),
         (Groups(), [4, 3, 3], (3, 4)),
         (Groups(), "3,4", (3, 4)),
@@ -223,10 +223,10 @@ def test_a_type_takes(type_: Type, raw: Any, value: Any) -> None:
         (Password(), 7, "must be text of at most 255 characters"),
         (Password(), "x" * 256, "must be text of at most 255 characters"),
         (Password(), "a\x00b", "without control characters"),
-        (Moment(), "yesterday", "must be a moment in ISO 8601, such as 2026-01-31T09:30:00Z, not 'yesterday'."),
-        (Moment(), 1769851800, "must be a moment in ISO 8601"),
-        (Moment(), "9999-12-31T23:59:59-01:00", "must be a moment in ISO 8601"),
-        (Moment(), None, "must be a moment in ISO 8601"),
+        (Timestamp(), "yesterday", "must be a moment in ISO 8601, such as 2026-01-31T09:30:00Z, not 'yesterday'."),
+        (Timestamp(), 1769851800, "must be a moment in ISO 8601"),
+        (Timestamp(), "9999-12-31T23:59:59-01:00", "must be a moment in ISO 8601"),
+        (Timestamp(), None, "must be a moment in ISO 8601"),
         (NodeId(), 0, "must be an id, a whole number from 1 up, not 0."),
         (NodeId(), MAX_ID + 1, "must be an id"),
         (NodeId(), None, "must be an id"),
@@ -237,8 +237,8 @@ def test_a_type_takes(type_: Type, raw: Any, value: Any) -> None:
         (Ids(2), [1, 2, 3], "must be at most 2 ids, such as 1,2,3, not [1, 2, 3]."),
         (Ids(), [1, 0], "must be an id"),
         (Ids(), {"a": 1}, "must be at most 1000 ids"),
-        (Words(1), "one,two", "must be a list of at most 1 words"),
-        (Words(), [1], "must be text, not 1."),
+        (TextList(1), "one,two", "must be a list of at most 1 words"),
+        (TextList(), [1], "must be text, not 1."),
         (Groups(), "all", "must be \"*\" (every group) or a list of group ids, not 'all'."),
         (OPTIONS, [], 'must be an object such as {"view": "*", "add": [3]}, not [].'),
         (OPTIONS, "{", "must be an object"),
@@ -316,7 +316,7 @@ def test_sanitised_html_stays_as_it_is_when_it_is_sent_back(html: str) -> None:
 
 @given(raw=anything)
 def test_what_is_quoted_is_short_and_harmless(raw: Any) -> None:
-    quoted = shown(raw)
+    quoted = quote(raw)
     assert len(quoted) <= 60
     quoted.encode()
     assert not re.search(r"[\x00-\x1f\x7f-\x9f]", quoted)

@@ -97,7 +97,7 @@ def test_patterns_stand_for_all_that_match_now(run: Run, patterns: Any, grants: 
 
 
 def test_a_star_grants_all_that_can_be_granted(gate: Gate, run: Run) -> None:
-    assert set(run("keys.create", name="Plugin", grants="*")["grants"]) == gate.world.grantable
+    assert set(run("keys.create", name="Plugin", grants="*")["grants"]) == gate.environment.grantable
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from tests.conftest import Fresh
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
-from trellis.core.keys.keyring import Bearer, Keyring, prove
+from trellis.core.keys.keyring import Bearer, Keyring, authenticate
 from trellis.core.keys.secret import new_secret, parse_secret
 from trellis.core.operation import Call
 from trellis.errors import Refused
@@ -116,7 +116,7 @@ def test_a_proof_that_was_overtaken_by_a_change_is_not_remembered(gate: Gate, ke
     """One request proves the key in a thread; meanwhile it is revoked, and another request has seen the new version."""
     keyring, text, now = Keyring(), key("*"), gate.now()
     assert keyring.recall(text, HERE, now, 1) is None
-    proof = gate.store.look(lambda tx: prove(tx, text, now))
+    proof = gate.store.look(lambda tx: authenticate(tx, text, now))
     run("keys.revoke", 1)
     assert keyring.recall(text, HERE, now, 2) is None
     keyring.admit(proof, text, HERE, now, 1)
@@ -125,7 +125,7 @@ def test_a_proof_that_was_overtaken_by_a_change_is_not_remembered(gate: Gate, ke
 
 def test_nothing_is_remembered_without_a_version(gate: Gate, key: MakeKey) -> None:
     keyring, text, now = Keyring(), key("*"), gate.now()
-    proof = gate.store.look(lambda tx: prove(tx, text, now))
+    proof = gate.store.look(lambda tx: authenticate(tx, text, now))
     for before, after in ((None, None), (1, None), (None, 1)):
         keyring.recall(text, HERE, now, before)
         keyring.admit(proof, text, HERE, now, before)

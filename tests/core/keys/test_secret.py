@@ -6,7 +6,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trellis.core.keys.secret import ALPHABET, Secret, new_secret, parse_secret, redacted
+from trellis.core.keys.secret import ALPHABET, Secret, new_secret, parse_secret, redact_keys
 
 secrets = st.builds(Secret, st.text(ALPHABET, min_size=8, max_size=8), st.text(ALPHABET, min_size=32, max_size=32))
 
@@ -76,15 +76,15 @@ def test_a_secret_does_not_show_itself_in_a_debugger() -> None:
 
 @given(st.text(), secrets, st.text())
 def test_a_key_in_a_text_is_hidden_wherever_it_stands(before: str, secret: Secret, after: str) -> None:
-    hidden = redacted(f"{before}{secret}{after}")
+    hidden = redact_keys(f"{before}{secret}{after}")
     assert f"_{secret.secret}" not in hidden
     assert f"trl_{secret.public}_[hidden]" in hidden
 
 
 @given(st.text())
 def test_a_text_without_a_key_stays_as_it_is(text: str) -> None:
-    assert redacted(text) == text
+    assert redact_keys(text) == text
 
 
 def test_half_a_key_is_hidden_too() -> None:
-    assert redacted(f"key={str(new_secret())[:30]}&page=1").endswith("_[hidden]&page=1")
+    assert redact_keys(f"key={str(new_secret())[:30]}&page=1").endswith("_[hidden]&page=1")

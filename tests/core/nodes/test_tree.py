@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trellis.core.nodes.tree import beside, makes_cycle, path_of
+from trellis.core.nodes.tree import format_path, makes_cycle, position_beside
 
 
 @given(st.integers(2, 12), st.booleans(), st.data())
@@ -12,7 +12,7 @@ def test_beside_is_the_place_next_to_the_sibling_once_the_node_has_left(count: i
     own = data.draw(st.none() | st.integers(0, count - 1))
     sibling = data.draw(st.integers(0, count - 1).filter(lambda place: place != own))
     siblings = [f"s{place}" for place in range(count) if place != own]
-    place = beside(sibling, own, behind=behind)
+    place = position_beside(sibling, own, behind=behind)
     siblings.insert(place, "me")
     assert siblings.index("me") - siblings.index(f"s{sibling}") == (1 if behind else -1)
 
@@ -24,9 +24,9 @@ def test_a_node_cannot_go_under_itself_or_what_is_below_it(node: int, line: tupl
 
 def test_a_path_names_everything_from_the_top_down() -> None:
     line = {1: (None, "News"), 2: (1, "Releases"), 3: (2, "Betas"), 9: (None, "Help")}
-    assert path_of(3, line) == "News > Releases > Betas"
-    assert path_of(9, line) == "Help"
+    assert format_path(3, line) == "News > Releases > Betas"
+    assert format_path(9, line) == "Help"
 
 
 def test_a_path_through_a_broken_tree_comes_to_an_end() -> None:
-    assert path_of(1, {1: (2, "A"), 2: (1, "B")}).count(">") <= 3
+    assert format_path(1, {1: (2, "A"), 2: (1, "B")}).count(">") <= 3

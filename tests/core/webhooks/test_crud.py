@@ -9,10 +9,10 @@ import sqlalchemy as sa
 
 from tests.cast import Clock, Events, Run
 from trellis.core.actor import TERMINAL, Actor
-from trellis.core.events.event import all_types
+from trellis.core.events.event import event_types
 from trellis.core.gate import Gate
 from trellis.core.operation import Access, Call
-from trellis.core.webhooks.crud import MOST, known_patterns, wants
+from trellis.core.webhooks.crud import MOST, event_patterns, is_subscribed
 from trellis.errors import Refused
 from trellis.kinds import KINDS
 from trellis.store.tables import METADATA
@@ -168,19 +168,19 @@ def test_a_key_needs_the_grant_and_five_can_be_granted(gate: Gate, make: Make) -
 
 
 def test_every_event_of_every_kind_has_a_name() -> None:
-    types = all_types(KINDS)
+    types = event_types(KINDS)
     for noun in ("group", "forum", "blog", "calendar", "category"):
         assert {f"{noun}.{past}" for past in ("created", "updated", "deleted", "restored")} <= set(types)
     assert "forum.moved" in types
     assert len(types) == len(set(types))
-    assert known_patterns(KINDS)[:2] == ("*", "group.*")
+    assert event_patterns(KINDS)[:2] == ("*", "group.*")
 
 
 def test_wants() -> None:
-    assert wants(["*"], "forum.moved")
-    assert wants(["forum.*"], "forum.moved")
-    assert wants(["blog.deleted", "forum.moved"], "forum.moved")
-    assert not wants(["forum.created", "category.*"], "forum.moved")
+    assert is_subscribed(["*"], "forum.moved")
+    assert is_subscribed(["forum.*"], "forum.moved")
+    assert is_subscribed(["blog.deleted", "forum.moved"], "forum.moved")
+    assert not is_subscribed(["forum.created", "category.*"], "forum.moved")
 
 
 def test_a_record_is_json(run: Run, make: Make) -> None:

@@ -14,12 +14,12 @@ from trellis.compose import catalogue_of
 from trellis.core.operation import Access
 from trellis.errors import REASONS
 from trellis.http.problems import STATUS
-from trellis.http.routes import routes
+from trellis.http.routes import build_routes
 from trellis.kinds import KINDS
 from trellis.rest.docs.openapi import document
 
 CATALOGUE = catalogue_of(KINDS)
-SERVED = routes(CATALOGUE)
+SERVED = build_routes(CATALOGUE)
 SNAPSHOT = Path(__file__).parents[3] / "docs" / "openapi.json"
 
 sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)

@@ -10,7 +10,7 @@ from tests.caller import Caller
 from tests.cast import ENDPOINTS, Clock, MakeKey, Run
 from tests.conftest import runner
 from tests.rest.paper import GALLERIES, Json, Promise, promises, resolved, set_the_scene, validate
-from trellis.asgi import Roof
+from trellis.asgi import Application
 from trellis.compose import catalogue_of, compose
 from trellis.core.gate import Gate
 from trellis.kinds import KINDS
@@ -149,7 +149,7 @@ def _members(promise: Promise) -> list[str]:
 def test_the_examples_of_a_kind_declared_here_are_true(settings: Settings, clock: Clock) -> None:
     gate = compose(settings, (*KINDS, GALLERIES), clock)
     everything = runner(gate)("keys.create", name="Everything", grants=["*"])["key"]
-    api = Caller(Roof(settings, gate), everything)
+    api = Caller(Application(settings, gate), everything)
     try:
         told = [promise for promise in promises(document(gate.catalogue)) if promise.name.startswith("galleries.")]
         assert len(told) == 5

@@ -17,14 +17,14 @@ from trellis.core.nodes.kind import NodeKind
 from trellis.core.operation import Access
 from trellis.errors import REASONS
 from trellis.http.problems import STATUS
-from trellis.http.routes import routes
+from trellis.http.routes import build_routes
 from trellis.kinds import KINDS
 from trellis.rest.docs import reference
 from trellis.rest.docs.reference import POLICY, Reference
 from trellis.rest.docs.refusals import WHEN
 from trellis.settings import Settings
 
-SERVED = routes(catalogue_of(KINDS))
+SERVED = build_routes(catalogue_of(KINDS))
 STATIC: Final = Path(reference.__file__).parent / "static"
 sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 

@@ -18,7 +18,7 @@ from tests.cast import ENDPOINTS, MakeKey, Run
 from tests.rest.paper import promises, set_the_scene
 from tests.service import Service
 from trellis.core.gate import Gate
-from trellis.http.routes import routes
+from trellis.http.routes import build_routes
 from trellis.rest.docs.examples import answer_of
 from trellis.rest.docs.openapi import document
 from trellis.rest.docs.samples import KEY, LANGUAGES, coloured, samples_of
@@ -77,7 +77,7 @@ RUN: Final[Mapping[str, Callable[[list[str], Mapping[str, str]], list[str]]]] = 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_every_example_runs_as_it_stands(service: Service, gate: Gate, run: Run, key: MakeKey, language: str) -> None:
     set_the_scene(run, gate.catalogue)
-    by_name = {route.operation.name: route for route in routes(gate.catalogue)}
+    by_name = {route.operation.name: route for route in build_routes(gate.catalogue)}
     found = [by_name[promise.name] for promise in promises(document(gate.catalogue, service.address))]
     codes = [samples_of(route, service.address)[language] for route in found]
     printed = RUN[language](codes, {KEY: key("*"), "NO_PROXY": "127.0.0.1"})

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from trellis.core.fields.values import moment
+from trellis.core.fields.values import format_timestamp
 from trellis.core.gate import Gate
 from trellis.store.webhooks import deliveries
 from trellis.store.webhooks.deliveries import Delivery
@@ -17,7 +17,7 @@ _TYPES: Final = ("forum.created", "blog.deleted")
 
 
 def _at(seconds: float) -> str:
-    return moment(_BEGAN + timedelta(seconds=seconds))
+    return format_timestamp(_BEGAN + timedelta(seconds=seconds))
 
 
 @pytest.fixture

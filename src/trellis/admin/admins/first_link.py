@@ -20,7 +20,7 @@ def first_run_link(gate: Gate, base_url: str) -> str | None:
     if _somebody(gate):
         return None
     token, now = secrets.token_urlsafe(32), gate.now()
-    digest, until = rules.digest_of(token), rules.link_expiry(now)
+    digest, until = rules.hash_token(token), rules.link_expiry(now)
     gate.store.write(lambda tx: administrators.keep_link(tx, digest, until, now), quiet=True).result()
     return f"{base_url.rstrip('/')}/admin/first-run/{token}"
 
@@ -29,7 +29,7 @@ def demo_administrator(gate: Gate) -> tuple[str, str] | None:
     """Make an administrator with a made-up password; give login and password, or None if there is an administrator."""
     if _somebody(gate):
         return None
-    password = rules.new_password()
+    password = rules.generate_password()
     gate.run(Call("admins.create", TERMINAL, {"name": "Demo administrator", "login": _LOGIN, "password": password}))
     return _LOGIN, password
 

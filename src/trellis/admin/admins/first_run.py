@@ -7,7 +7,7 @@ from starlette.responses import Response
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, Visit
 from trellis.core.actor import Actor
-from trellis.core.admins import LOGIN, NAME, PASSWORD, digest_of
+from trellis.core.admins import LOGIN, NAME, PASSWORD, hash_token
 from trellis.errors import Refused
 from trellis.store.admins import administrators
 
@@ -18,7 +18,7 @@ _TITLE: Final = "Make yourself the first administrator"
 
 async def show(visit: Visit) -> Response:
     """Show the form, if the link is good."""
-    digest, now = digest_of(visit.request.path_params["link"]), visit.now
+    digest, now = hash_token(visit.request.path_params["link"]), visit.now
     good = await visit.read(lambda tx: not administrators.count(tx) and administrators.link_is_good(tx, digest, now))
     if not good:
         return visit.page("link_spent.html", status=404, title="This link cannot be used")

@@ -68,7 +68,7 @@ def told(event: Mapping[str, Any]) -> list[str]:
     return [name for name, value in whole.items() if name not in _UNTOLD | {"path"} and value not in (None, "", [], {}, False)]
 
 
-def _change(name: str, old: Any, new: Any, audience: Mapping[int, str] | None, groups: Mapping[int, str]) -> Change:
+def _change(name: str, old: Any, new: Any, is_group: Mapping[int, str] | None, groups: Mapping[int, str]) -> Change:
     label = _label(name)
     if name == "permissions":
         old, new = old or {}, new or {}
@@ -77,8 +77,8 @@ def _change(name: str, old: Any, new: Any, audience: Mapping[int, str] | None, g
             _listed(option.capitalize(), _names(old.get(option), groups), _names(new.get(option), groups)) for option in options
         )
         return Change(label, rows=tuple(rows))
-    if audience is not None:
-        return _listed(label, _names(old, audience), _names(new, audience))
+    if is_group is not None:
+        return _listed(label, _names(old, is_group), _names(new, is_group))
     if isinstance(old, list) or isinstance(new, list):
         return _listed(label, [_said(one) for one in old or ()], [_said(one) for one in new or ()])
     return Change(label, parts=compared(_said(old), _said(new)))

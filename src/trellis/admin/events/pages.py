@@ -89,10 +89,10 @@ async def show(visit: Visit) -> Response:
         "events/show.html",
         title=f"Event {event['seq']:,}",
         event=event,
-        changes=changes(event, visit.house.gate.world.kinds, names),
+        changes=changes(event, visit.house.gate.environment.kinds, names),
         record=_record(event),
         standing=(await standings(visit, [event])).get(event["seq"]),
-        days=visit.house.gate.world.keep_snapshots,
+        days=visit.house.gate.environment.keep_snapshots,
     )
 
 

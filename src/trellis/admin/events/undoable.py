@@ -6,7 +6,7 @@ from typing import Any
 
 from trellis.admin.page import Visit
 from trellis.core.nodes import NodeKind
-from trellis.core.undo import undone
+from trellis.core.undo import find_undoing_events
 from trellis.store import snapshots
 from trellis.store.snapshots import Snapshot
 
@@ -26,9 +26,9 @@ class Standing:
 
 async def standings(visit: Visit, events: Iterable[Mapping[str, Any]]) -> dict[int, Standing]:
     """Say how it stands with each of some events, by number; those that cannot be undone by their nature are left out."""
-    kinds = {kind.name for kind in visit.house.gate.world.kinds}
+    kinds = {kind.name for kind in visit.house.gate.environment.kinds}
     rows = {event["seq"]: 1 + len(event["touched"]) for event in events if event["resource"] in kinds and event["before"]}
-    by, kept = await visit.read(lambda tx: (undone(tx, rows), snapshots.counts(tx, rows)))
+    by, kept = await visit.read(lambda tx: (find_undoing_events(tx, rows), snapshots.counts(tx, rows)))
     return {seq: Standing(kept.get(seq, 0) >= count, by.get(seq)) for seq, count in rows.items()}
 
 

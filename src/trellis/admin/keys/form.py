@@ -7,7 +7,7 @@ from typing import Any, Final
 from trellis.admin.forms import Form
 from trellis.admin.keys.grants import Grid
 from trellis.admin.page import Submitted
-from trellis.core.fields import Field, Moment, shown
+from trellis.core.fields import Field, Timestamp, quote
 from trellis.core.keys import SETTINGS
 from trellis.errors import Fault, refuse_faults
 
@@ -16,7 +16,7 @@ VERSION: Final = "_version"
 _KEEP: Final = "keep"
 _DATE: Final = "date"
 _SPANS: Final = (("30d", "30 days"), ("90d", "90 days"), ("365d", "A year"), ("never", "Never"), (_DATE, "On a date of your own"))
-_UNTIL: Final = Field("until", Moment(nullable=True), "In UTC. Only used when the key ends on a date of your own.")
+_UNTIL: Final = Field("until", Timestamp(nullable=True), "In UTC. Only used when the key ends on a date of your own.")
 _FIELDS: Final = (*SETTINGS, _UNTIL)
 _LABELS: Final = {
     "grants": "What it may do",
@@ -61,7 +61,7 @@ class KeyForm(Form):
         """Give what was typed as the operations on keys take it. Raises Refused."""
         raw = self.raw()
         if strange := [name for name in raw.get("grants", ()) if name not in self.grid.names]:
-            detail = f"grants: no box of this form is called {shown(strange[0])}."
+            detail = f"grants: no box of this form is called {quote(strange[0])}."
             raise refuse_faults((Fault("grants", "UNKNOWN_OPERATION", detail),))
         until, ends = raw.pop("until", ""), raw.pop("expires", _KEEP)
         if ends == _DATE and not until:

@@ -12,7 +12,7 @@ from typing import Final
 from trellis.core.catalogue import Catalogue
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Operation
-from trellis.http.routes import routes
+from trellis.http.routes import build_routes
 
 REFERENCE: Final = "/api/docs"
 COLUMNS: Final[Mapping[str, str]] = {"list": "List", "get": "Get", "create": "Create", "update": "Update", "delete": "Delete"}
@@ -57,7 +57,7 @@ class Grid:
     def __init__(self, catalogue: Catalogue) -> None:
         served = {
             name: (route.method, route.path, route.operation.name)
-            for route in routes(catalogue)
+            for route in build_routes(catalogue)
             for name in (route.operation.fork.to if route.operation.fork else (route.operation.name,))
         }
         by_resource: dict[str, dict[str, Box]] = {}

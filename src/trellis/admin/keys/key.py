@@ -14,7 +14,7 @@ from trellis.admin.keys.index import shown_once
 from trellis.admin.page import Page, Submitted, Visit
 from trellis.core.fields import Field, IpAddress, Text
 from trellis.core.hello import HELLO
-from trellis.core.keys import OVERLAP, REASON, SETTINGS, version, widened
+from trellis.core.keys import OVERLAP, REASON, SETTINGS, is_key_widened, key_version
 from trellis.errors import Refused
 
 _HERE: Final = "/keys/{id:int}"
@@ -99,7 +99,7 @@ async def update(visit: Visit) -> Response:
     try:
         raw = form.settings()
         planned = await visit.perform("keys.update", raw | {"dryRun": "1"}, number, expected=seen)
-        if widened(key, planned.value):
+        if is_key_widened(key, planned.value):
             visit.require_recent_password()
         answer = await visit.perform("keys.update", raw, number, expected=seen)
     except Refused as refused:
@@ -129,7 +129,7 @@ def _form(  # what can differ between showing it first, again, and after a confl
         grid=form.grid,
         columns=COLUMNS,
         theirs=theirs,
-        version=seen or version(key),
+        version=seen or key_version(key),
     )
 
 

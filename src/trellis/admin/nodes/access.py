@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from trellis.admin.nodes.node import gone
 from trellis.admin.page import Visit
-from trellis.core.fields import EVERYONE, whole_number
+from trellis.core.fields import EVERYONE, parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.errors import Refused
 from trellis.store.engine import Transaction
@@ -51,7 +51,7 @@ async def show(kind: NodeKind, visit: Visit) -> Response:
             raise
         return await gone(kind, visit)
     query = visit.query
-    kinds = [one for one in visit.house.gate.world.kinds if rights_of(one)]
+    kinds = [one for one in visit.house.gate.environment.kinds if rights_of(one)]
     which = next((one for one in kinds if one.name == query.get("kind")), kinds[0] if kinds else None)
     if which is None:
         raise Refused("NO_ENDPOINT", "Nothing here gives permissions to groups.")
@@ -59,7 +59,7 @@ async def show(kind: NodeKind, visit: Visit) -> Response:
     chosen = next((right for right in rights if right.name == query.get("option")), None)
     counts, ids, total = await visit.read(lambda tx: _scan(tx, which, rights, chosen, number))
     pages = max(1, -(-len(ids) // _PER_PAGE))
-    page = min(max(1, whole_number(query.get("page", "1")) or 1), pages)
+    page = min(max(1, parse_whole_number(query.get("page", "1")) or 1), pages)
     return visit.page(
         "nodes/access.html",
         title=group["name"],

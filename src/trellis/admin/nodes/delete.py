@@ -13,7 +13,7 @@ from trellis.admin.nodes.outline import shown_at
 from trellis.admin.page import CSRF, StaleForm, Visit
 from trellis.admin.picker import Picker, pick
 from trellis.core.nodes import NodeKind
-from trellis.core.version import encode, version_of
+from trellis.core.version import compute_version, encode_json
 from trellis.errors import Refused
 from trellis.store import siblings
 
@@ -93,7 +93,7 @@ async def _planned(kind: NodeKind, visit: Visit, record: Mapping[str, Any]) -> P
         children_count=len(direct),
         changed=tuple(await touched(visit, changed[:_NAMED])),
         changed_count=plan["changed"]["count"],
-        version=version_of(encode(told)),
+        version=compute_version(encode_json(told)),
     )
 
 
@@ -151,7 +151,7 @@ def _done(kind: NodeKind, record: Mapping[str, Any], plan: Plan, *, moved: bool)
         said = f"{record['name']} is deleted; what stood under it has moved."
     elif plan.gone_count:
         said = f"{record['name']} and {plan.gone_count:,} below it are deleted."
-    if kind.audience and plan.changed_count:
+    if kind.is_group and plan.changed_count:
         said += f" It was taken out of {plan.changed_count:,} nodes."
     return said
 

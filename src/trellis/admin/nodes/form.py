@@ -23,14 +23,14 @@ Named = Mapping[int, str]  # groups: id → name
 
 async def groups_of(visit: Visit) -> Named:
     """Give all groups, by id."""
-    audience = next((kind for kind in visit.house.gate.world.kinds if kind.audience), None)
-    if audience is None:
+    is_group = next((kind for kind in visit.house.gate.environment.kinds if kind.is_group), None)
+    if is_group is None:
         return {}
     named: dict[int, str] = {}
     page = pages = 1
     while page <= pages:
         asked = {"perPage": 1000, "page": page}
-        found = (await visit.perform(audience.operation("list"), asked)).value
+        found = (await visit.perform(is_group.operation("list"), asked)).value
         named |= {group["id"]: group["name"] for group in found["results"]}
         page, pages = page + 1, found["totalPages"]
     return named

@@ -14,7 +14,7 @@ from trellis.admin.nodes.form import groups_of, in_words
 from trellis.admin.nodes.outline import Wish, level
 from trellis.admin.page import Page, Visit
 from trellis.admin.picker import offers, searchable
-from trellis.core.fields import Boolean, Choice, Color, Field, Groups, Text, whole_number
+from trellis.core.fields import Boolean, Choice, Color, Field, Groups, Text, parse_whole_number
 from trellis.core.nodes import NodeKind
 
 _PER_PAGE: Final = 50
@@ -40,7 +40,7 @@ def pages(kind: NodeKind) -> tuple[Page, ...]:
             ("GET", f"{one}/move", move.ask),
             ("POST", f"{one}/move", move.move),
         ]
-    if kind.audience:
+    if kind.is_group:
         rows.append(("GET", f"{one}/access", access.show))
     return tuple(Page(method, path, partial(run, kind), kind.name) for method, path, run in rows)
 
@@ -70,14 +70,14 @@ async def index(kind: NodeKind, visit: Visit) -> Response:
 async def part(kind: NodeKind, visit: Visit) -> Response:
     """Give a level of the tree, or more of it, for a script to put in its place."""
     wish = Wish.of(visit.query)
-    depth = min(whole_number(visit.query.get("depth", "0")) or 0, 100)
+    depth = min(parse_whole_number(visit.query.get("depth", "0")) or 0, 100)
     return visit.page("nodes/level.html", kind=kind, level=await level(visit, kind, wish, depth), depth=depth)
 
 
 async def find(kind: NodeKind, visit: Visit) -> Response:
     """Give the nodes that can be chosen, for a script."""
     query = visit.query
-    without = max(0, whole_number(query.get("not", "0")) or 0)
+    without = max(0, parse_whole_number(query.get("not", "0")) or 0)
     found, more = await offers(
         visit, kind, searchable(query.get("search", "")), parents=query.get("parents") == "1", without=without
     )
@@ -85,7 +85,7 @@ async def find(kind: NodeKind, visit: Visit) -> Response:
 
 
 async def _listed(kind: NodeKind, visit: Visit, search: str) -> Response:
-    page = min(max(1, whole_number(visit.query.get("page", "1")) or 1), 1_000_000)
+    page = min(max(1, parse_whole_number(visit.query.get("page", "1")) or 1), 1_000_000)
     asked: dict[str, Any] = {"sortBy": "name", "perPage": _PER_PAGE, "page": page} | ({"search": search} if search else {})
     found = (await visit.perform(kind.operation("list"), asked)).value
     columns = _columns(kind)

@@ -27,7 +27,7 @@ class Row:
 
     record: Mapping[str, Any]
     count: int
-    barren: bool
+    leaf_only: bool
     version: str
     toggle: str
     leads_away: bool
@@ -108,7 +108,7 @@ class _Reading:
             self._room -= min(count, PER_LEVEL)
             below = await self.level(number, 1, depth + 1)
         toggle = self._wish.address(self._kind, toggle=number) if here else Wish(number).address(self._kind)
-        return Row(record, count, self._kind.barren(record), own(record), toggle, leads_away=not here, level=below)
+        return Row(record, count, self._kind.leaf_only(record), own(record), toggle, leads_away=not here, level=below)
 
 
 async def _counts(visit: Visit, kind: NodeKind, ids: list[int]) -> dict[int, int]:

@@ -52,7 +52,7 @@ function aim(view, drag, event) {
   if (!node || !view.list.contains(node) || drag.node.contains(node)) return;
   const box = row.getBoundingClientRect();
   const part = (event.clientY - box.top) / box.height;
-  const may = view.nested && !("barren" in node.dataset);
+  const may = view.nested && !("leafOnly" in node.dataset);
   const how = may ? (part < 0.3 ? "before" : part > 0.7 ? "after" : "into") : part < 0.5 ? "before" : "after";
   drag.target = { node, how };
   node.classList.add(`drop-${how}`);

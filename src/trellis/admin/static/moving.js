@@ -159,7 +159,7 @@ const out = (view, node) => {
 
 async function into(view, node) {
   const before = view.nested && sibling(node, "previousElementSibling");
-  if (!before || "barren" in before.dataset) return null;
+  if (!before || "leafOnly" in before.dataset) return null;
   return inside(view, before);
 }
 

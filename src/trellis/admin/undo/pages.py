@@ -84,7 +84,7 @@ async def _look(visit: Visit) -> Outlook:
         if refused.message != "INVALID_ID":
             raise
         return await _purged(visit, number)
-    kind = next((kind for kind in visit.house.gate.world.kinds if kind.name == event["resource"]), None)
+    kind = next((kind for kind in visit.house.gate.environment.kinds if kind.name == event["resource"]), None)
     try:
         if kind is None:  # refused, with the reason
             await visit.rehearse(RESTORE, target=number)

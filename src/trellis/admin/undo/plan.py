@@ -10,10 +10,10 @@ from trellis.admin.events import Change, contrast, standings, told
 from trellis.admin.node_names import named, touched
 from trellis.admin.nodes import groups_of
 from trellis.admin.page import Visit
-from trellis.core.events import differing, written
+from trellis.core.events import changed_members, serialize_event
 from trellis.core.nodes import NodeKind
-from trellis.core.undo import places_of
-from trellis.core.version import version_of
+from trellis.core.undo import lists_naming
+from trellis.core.version import compute_version
 from trellis.errors import Refused
 from trellis.store import events, snapshots
 from trellis.store.engine import Transaction
@@ -105,7 +105,7 @@ def _version(answer: Mapping[str, Any], now: Mapping[str, Any] | None, *, placed
     passing = _SHIFTING | ({"parentId"} if placed else set())
     states = [{name: value for name, value in (state or {}).items() if name not in passing} for state in (answer["record"], now)]
     rest = [answer[name] for name in ("restored", "moved", "changed", "left", "lostGroups")]
-    return version_of(orjson.dumps([placed, states, rest], option=orjson.OPT_SORT_KEYS))
+    return compute_version(orjson.dumps([placed, states, rest], option=orjson.OPT_SORT_KEYS))
 
 
 async def _where(visit: Visit, kind: NodeKind, record: Mapping[str, Any]) -> str:
@@ -138,7 +138,7 @@ async def _changes(
     if not answer["restored"]["count"]:
         return ()
     after = answer["record"]
-    names = told({"before": now, "after": after, "changed": differing(now, after)})
+    names = told({"before": now, "after": after, "changed": changed_members(now, after)})
     names += [field.name for field in kind.secrets if field.name in event["changed"]]
     return contrast([n for n in names if not (placed and n in _PLACE)], now, after, kind, await groups_of(visit))
 
@@ -161,18 +161,18 @@ async def _lost(visit: Visit, kind: NodeKind, seq: int, groups: Iterable[int], *
     """Say where the groups stood that are gone."""
     if not groups:
         return ()
-    audience = next(other for other in visit.house.gate.world.kinds if other.audience)
+    is_group = next(other for other in visit.house.gate.environment.kinds if other.is_group)
     gone = "deleted" if back else "changed"
 
     def read(tx: Transaction) -> tuple[Lost, ...]:
         kept = [one.node for one in snapshots.of_event(tx, seq) if one.kind == kind.name and one.how == gone]
-        return tuple(_lost_one(kind, kept, group, snapshots.latest(tx, audience.name, group)) for group in groups)
+        return tuple(_lost_one(kind, kept, group, snapshots.latest(tx, is_group.name, group)) for group in groups)
 
     return await visit.read(read)
 
 
 def _lost_one(kind: NodeKind, kept: Iterable[Node], group: int, last: Snapshot | None) -> Lost:
-    places = [places_of(kind, node, group) for node in kept]
+    places = [lists_naming(kind, node, group) for node in kept]
     lists = tuple(dict.fromkeys(name for names in places for name in names))
     return Lost(f"with the id {group}" if last is None else last.node.name, lists, sum(map(bool, places)))
 
@@ -239,7 +239,7 @@ async def _later(visit: Visit, event: Mapping[str, Any]) -> tuple[Mapping[str, A
 
     def read(tx: Transaction) -> list[Mapping[str, Any]]:
         found = (events.find(tx, later) for later in snapshots.since(tx, resource, node, seq, _LATER))
-        return [written(one) for one in found if one is not None]
+        return [serialize_event(one) for one in found if one is not None]
 
     since = await visit.read(read)
     standing = await standings(visit, since)

@@ -12,8 +12,8 @@ from trellis.admin.page import Page, Submitted, Visit
 from trellis.admin.view import plural
 from trellis.admin.webhooks.form import name_of
 from trellis.admin.webhooks.webhook import found
-from trellis.core.events import all_types
-from trellis.core.fields import Field, Text, moment
+from trellis.core.events import event_types
+from trellis.core.fields import Field, Text, format_timestamp
 from trellis.core.webhooks import FAILED_SINCE, FILTERS, MOST, TEST
 from trellis.errors import Refused
 
@@ -58,7 +58,7 @@ async def _names(visit: Visit) -> dict[int, str]:
 
 
 def _form(visit: Visit, query: Submitted, names: dict[int, str]) -> Form:
-    types = (*all_types(visit.house.gate.world.kinds), TEST)
+    types = (*event_types(visit.house.gate.environment.kinds), TEST)
     return Form(
         (*FILTERS, _BEFORE),
         query,
@@ -110,7 +110,7 @@ async def ask_again(visit: Visit) -> Response:
     if not webhook["enabled"]:
         return visit.redirect(f"/webhooks/{webhook['id']}", "Nothing is sent to it while it is off. Switch it on first.", "note")
     given = visit.query.get(FAILED_SINCE.name, "").strip()
-    day_ago = moment(datetime.fromisoformat(visit.now) - timedelta(days=1))
+    day_ago = format_timestamp(datetime.fromisoformat(visit.now) - timedelta(days=1))
     return await _counted(visit, 200, webhook, Submitted([(FAILED_SINCE.name, (given or webhook["failingSince"] or day_ago)[:16])]))
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from trellis.admin.forms import Form
 from trellis.admin.page import Submitted
-from trellis.core.events import all_types, noun_of
+from trellis.core.events import event_types, singular_of
 from trellis.core.fields import EVERYONE
 from trellis.core.nodes import NodeKind
 from trellis.core.webhooks import EVERYTHING, SETTINGS
@@ -33,7 +33,7 @@ class Row:
 def rows_of(kinds: Iterable[NodeKind]) -> tuple[Row, ...]:
     """Give the events that there are, by kind."""
     return tuple(
-        Row(kind.title, f"{noun_of(kind.name)}.*", tuple((name, name.partition(".")[2]) for name in all_types((kind,))))
+        Row(kind.title, f"{singular_of(kind.name)}.*", tuple((name, name.partition(".")[2]) for name in event_types((kind,))))
         for kind in kinds
     )
 

@@ -20,7 +20,7 @@ _MADE: Final = (
 async def index(visit: Visit) -> Response:
     """List the webhooks."""
     listed = (await visit.perform("webhooks.list", {"perPage": MOST})).value["results"]
-    kinds = visit.house.gate.world.kinds
+    kinds = visit.house.gate.environment.kinds
     return visit.page(
         "webhooks/index.html",
         title="Webhooks",
@@ -33,13 +33,13 @@ async def index(visit: Visit) -> Response:
 async def new(visit: Visit) -> Response:
     """Show the form for a new webhook."""
     visit.require_recent_password()
-    return _form(visit, 200, WebhookForm(visit.house.gate.world.kinds))
+    return _form(visit, 200, WebhookForm(visit.house.gate.environment.kinds))
 
 
 async def create(visit: Visit) -> Response:
     """Make a webhook and show its secret, once."""
     visit.require_recent_password()
-    form = WebhookForm(visit.house.gate.world.kinds, typed=visit.form)
+    form = WebhookForm(visit.house.gate.environment.kinds, typed=visit.form)
     try:
         made = await visit.perform_once("webhooks.create", form.settings())
     except Refused as refused:
@@ -58,7 +58,7 @@ def shown_once(visit: Visit, webhook: Mapping[str, Any], how: str) -> Response:
     """Show a secret, or, to a form that is sent again, that it was shown. `how` it came to be: made, rotated."""
     name = name_of(webhook)
     title = f"{name}: the secret" if "secret" in webhook else f"{name}: the secret was shown already"
-    words = words_of(webhook["events"], visit.house.gate.world.kinds)
+    words = words_of(webhook["events"], visit.house.gate.environment.kinds)
     return visit.page("webhooks/once.html", title=title, webhook=webhook, name=name, words=words, how=how)
 
 

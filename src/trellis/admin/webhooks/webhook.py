@@ -10,8 +10,8 @@ from trellis.admin.forms import Form
 from trellis.admin.page import Page, Submitted, Visit
 from trellis.admin.webhooks.form import WebhookForm, name_of, words_of
 from trellis.admin.webhooks.index import shown_once
-from trellis.core.gate import Answer
-from trellis.core.webhooks import OVERLAP, SETTINGS, SKIP, version, widened
+from trellis.core.gate import Result
+from trellis.core.webhooks import OVERLAP, SETTINGS, SKIP, is_webhook_widened, webhook_version
 from trellis.errors import Refused
 
 _HERE: Final = "/webhooks/{id:int}"
@@ -32,7 +32,7 @@ _MISSED: Final = (("0", "Send it now, in its order"), ("1", "Pass over it"))
 async def found(visit: Visit) -> dict[str, Any]:
     """Give the webhook that a path names, with a name and what it wants in words. Raises Refused."""
     webhook = (await visit.perform("webhooks.get", target=visit.number("id"))).value
-    words = words_of(webhook["events"], visit.house.gate.world.kinds)
+    words = words_of(webhook["events"], visit.house.gate.environment.kinds)
     return {**webhook, "name": name_of(webhook), "words": words}
 
 
@@ -56,18 +56,18 @@ async def show(visit: Visit) -> Response:
 async def edit(visit: Visit) -> Response:
     """Show the form with what the webhook is."""
     webhook = await found(visit)
-    return _form(visit, 200, webhook, WebhookForm(visit.house.gate.world.kinds, webhook=webhook))
+    return _form(visit, 200, webhook, WebhookForm(visit.house.gate.environment.kinds, webhook=webhook))
 
 
 async def update(visit: Visit) -> Response:
     """Change the webhook; whatever sends records elsewhere, or more of them, asks for the password first."""
     webhook = await found(visit)
-    form = WebhookForm(visit.house.gate.world.kinds, typed=visit.form)
+    form = WebhookForm(visit.house.gate.environment.kinds, typed=visit.form)
     seen = visit.form.get(_VERSION, "")
     try:
         raw = form.settings()
         planned = await visit.perform("webhooks.update", raw | {"dryRun": "1"}, webhook["id"])
-        if widened(webhook, planned.value):
+        if is_webhook_widened(webhook, planned.value):
             visit.require_recent_password()
         answer = await _saved(visit, raw, seen)
     except Conflict as conflict:
@@ -77,12 +77,12 @@ async def update(visit: Visit) -> Response:
     return visit.redirect(f"/webhooks/{webhook['id']}", "Saved." if answer.event else "Nothing was changed.")
 
 
-async def _saved(visit: Visit, raw: Mapping[str, Any], seen: str) -> Answer:
+async def _saved(visit: Visit, raw: Mapping[str, Any], seen: str) -> Result:
     """Save, if the settings are still those that the form showed. How delivery is may change meanwhile."""
     number = visit.number("id")
     for _ in range(_TRIES):
         record = (await visit.perform("webhooks.get", target=number)).value
-        if version(record) != seen:
+        if webhook_version(record) != seen:
             raise Conflict(record)
         try:
             return await visit.perform("webhooks.update", raw, number, expected=(whole(record),))
@@ -108,13 +108,13 @@ def _form(
         webhook=webhook,
         form=form,
         theirs=theirs,
-        version=seen or version(webhook),
+        version=seen or webhook_version(webhook),
     )
 
 
 def _theirs(visit: Visit, form: WebhookForm, saved: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
     """Set what was saved meanwhile beside what was typed, where the two differ."""
-    typed, kinds = form.settings(), visit.house.gate.world.kinds
+    typed, kinds = form.settings(), visit.house.gate.environment.kinds
 
     def said(name: str, value: Any) -> str:
         if name == "events":

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from trellis.core.check.soundness import Problem, Verdict, judge
+from trellis.core.check.soundness import Problem, Verdict, examine
 from trellis.core.fields import Field, Integer
 from trellis.core.nodes import NodeKind
-from trellis.core.operation import Act, Operation, Outcome
+from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.verbs import Verb
 from trellis.store import check, events, keys, nodes, snapshots
 from trellis.store.lists import search
@@ -54,47 +54,47 @@ def operations() -> tuple[Operation, ...]:
     )
 
 
-def _list(act: Act) -> Outcome:
-    act.given.demand()
-    most = act.given.get(_LIMIT.name, _LIMIT.default)
+def _list(context: Context) -> Outcome:
+    context.input.demand()
+    most = context.input.get(_LIMIT.name, _LIMIT.default)
     count = repairable = 0
     listed: list[dict[str, Any]] = []
-    for problem in (problem for finding in _findings(act) for problem in finding.problems):
+    for problem in (problem for finding in _findings(context) for problem in finding.problems):
         count += 1
         repairable += problem.repairable
         if len(listed) < most:
             listed.append(problem.written())
-    checked = {kind: size for kind, (size, _) in check.sizes(act.tx).items()}
-    kept = _kept(act)
+    checked = {kind: size for kind, (size, _) in check.sizes(context.tx).items()}
+    kept = _kept(context)
     return Outcome({"checked": checked, "kept": kept, "count": count, "repairable": repairable, "problems": listed})
 
 
-def _kept(act: Act) -> dict[str, Any]:
+def _kept(context: Context) -> dict[str, Any]:
     """Tell how far the log and undo reach back, and how much was purged of each."""
-    oldest, newest = events.reach(act.tx)
-    first = snapshots.oldest(act.tx)
-    undoable = [kind.operation(verb) for kind in act.world.kinds for verb in _UNDOABLE]
-    lost = events.count(act.tx, newest + 1 if first is None else first, undoable)
+    oldest, newest = events.reach(context.tx)
+    first = snapshots.oldest(context.tx)
+    undoable = [kind.operation(verb) for kind in context.environment.kinds for verb in _UNDOABLE]
+    lost = events.count(context.tx, newest + 1 if first is None else first, undoable)
     return {
         "events": {
-            "count": events.count(act.tx),
-            "from": events.moment_of(act.tx, oldest),
+            "count": events.count(context.tx),
+            "from": events.moment_of(context.tx, oldest),
             "purged": oldest - 1,
-            "days": act.world.keep_events,
+            "days": context.environment.keep_events,
         },
         "snapshots": {
-            "count": snapshots.total(act.tx),
-            "from": None if first is None else events.moment_of(act.tx, first),
+            "count": snapshots.total(context.tx),
+            "from": None if first is None else events.moment_of(context.tx, first),
             "purged": lost,
-            "days": act.world.keep_snapshots,
+            "days": context.environment.keep_snapshots,
         },
     }
 
 
-def _repair(act: Act) -> Outcome:
-    act.given.demand()
+def _repair(context: Context) -> Outcome:
+    context.input.demand()
     repaired: list[Problem] = []
-    for finding in _findings(act):
+    for finding in _findings(context):
         if finding.mend is not None:
             finding.mend()
             repaired.extend(problem for problem in finding.problems if problem.repairable)
@@ -111,75 +111,75 @@ def _repair(act: Act) -> Outcome:
     )
 
 
-def _findings(act: Act) -> Iterator[Finding]:
+def _findings(context: Context) -> Iterator[Finding]:
     """Find everything, one thing after the other: each part sees what was mended before it."""
-    yield from _damage(act)
-    sizes = check.sizes(act.tx)
-    audience = next((kind for kind in act.world.kinds if kind.audience), None)
-    groups = check.ids_of(act.tx, audience.name) if audience else set()
+    yield from _damage(context)
+    sizes = check.sizes(context.tx)
+    is_group = next((kind for kind in context.environment.kinds if kind.is_group), None)
+    groups = check.ids_of(context.tx, is_group.name) if is_group else set()
     done, total = 0, sum(size for size, _ in sizes.values())
-    for kind in act.world.kinds:
-        yield from _rows(act, kind, groups, done, total)
+    for kind in context.environment.kinds:
+        yield from _rows(context, kind, groups, done, total)
         done += sizes.get(kind.name, (0, 0))[0]
-        yield from _shape(act, kind)
-        yield from _order(act, kind)
-    yield from _counters(act, sizes)
-    yield from _lists(act)
-    yield from _log(act)
-    yield from _grants(act)
+        yield from _shape(context, kind)
+        yield from _order(context, kind)
+    yield from _counters(context, sizes)
+    yield from _lists(context)
+    yield from _log(context)
+    yield from _grants(context)
 
 
-def _damage(act: Act) -> Iterator[Finding]:
-    for what in check.damage(act.tx, _SOME):
+def _damage(context: Context) -> Iterator[Finding]:
+    for what in check.damage(context.tx, _SOME):
         yield Finding((Problem("database", None, "damage", f"the file is damaged: {what}", repairable=False),))
 
 
 # --- nodes --------------------------------------------------------------------------------------------------------
 
 
-def _rows(act: Act, kind: NodeKind, groups: set[int], done: int, total: int) -> Iterator[Finding]:
-    for batch in check.batches(act.tx, kind.name):
-        verdicts = [judge(kind, stored, groups, act.now) for stored in batch]
+def _rows(context: Context, kind: NodeKind, groups: set[int], done: int, total: int) -> Iterator[Finding]:
+    for batch in check.batches(context.tx, kind.name):
+        verdicts = [examine(kind, stored, groups, context.now) for stored in batch]
         for verdict in verdicts:
             if verdict.problems:
-                yield Finding(tuple(verdict.problems), partial(_keep, act, kind, verdict) if verdict.repairable else None)
-        barren = [verdict.mended.id for verdict in verdicts if kind.barren(verdict.mended.fields)]
-        for child, parent in check.children_of(act.tx, kind.name, barren):
-            yield _misplaced(act, kind, child, "barren", f"it stands under {parent}, which is a redirect and has no children")
+                yield Finding(tuple(verdict.problems), partial(_keep, context, kind, verdict) if verdict.repairable else None)
+        leaf_only = [verdict.mended.id for verdict in verdicts if kind.leaf_only(verdict.mended.fields)]
+        for child, parent in check.children_of(context.tx, kind.name, leaf_only):
+            yield _misplaced(context, kind, child, "barren", f"it stands under {parent}, which is a redirect and has no children")
         done += len(batch)
-        act.call.progress(done, total)
-    for gone in sorted(kind.built_in - nodes.existing(act.tx, kind.name, kind.built_in)):
+        context.call.progress(done, total)
+    for gone in sorted(kind.built_in - nodes.existing(context.tx, kind.name, kind.built_in)):
         yield Finding((Problem(kind.name, gone, "built in", f"this {kind.singular} is built in and not there", repairable=False),))
 
 
-def _keep(act: Act, kind: NodeKind, verdict: Verdict) -> None:
-    snapshots.keep(act.tx, kind.name, verdict.mended, "changed")  # not to be undone, but undo must see that it was changed
-    nodes.update(act.tx, kind.name, verdict.mended)
+def _keep(context: Context, kind: NodeKind, verdict: Verdict) -> None:
+    snapshots.keep(context.tx, kind.name, verdict.mended, "changed")  # not to be undone, but undo must see that it was changed
+    nodes.update(context.tx, kind.name, verdict.mended)
 
 
-def _misplaced(act: Act, kind: NodeKind, node: int, problem: str, detail: str) -> Finding:
-    return Finding((Problem(kind.name, node, problem, detail),), partial(_to_top, act, kind, node))
+def _misplaced(context: Context, kind: NodeKind, node: int, problem: str, detail: str) -> Finding:
+    return Finding((Problem(kind.name, node, problem, detail),), partial(_to_top, context, kind, node))
 
 
-def _to_top(act: Act, kind: NodeKind, node: int) -> None:
-    if (found := nodes.find(act.tx, kind.name, node)) is not None:
-        snapshots.keep(act.tx, kind.name, found, "changed")
-    check.to_top(act.tx, kind.name, node)
+def _to_top(context: Context, kind: NodeKind, node: int) -> None:
+    if (found := nodes.find(context.tx, kind.name, node)) is not None:
+        snapshots.keep(context.tx, kind.name, found, "changed")
+    check.to_top(context.tx, kind.name, node)
 
 
-def _shape(act: Act, kind: NodeKind) -> Iterator[Finding]:
+def _shape(context: Context, kind: NodeKind) -> Iterator[Finding]:
     if not kind.tree:
-        for node, parent in check.nested(act.tx, kind.name):
-            yield _misplaced(act, kind, node, "nested", f"it stands under {parent}, and {kind.title.lower()} have no parents")
+        for node, parent in check.nested(context.tx, kind.name):
+            yield _misplaced(context, kind, node, "nested", f"it stands under {parent}, and {kind.title.lower()} have no parents")
         return
-    for node, parent in check.orphans(act.tx, kind.name):
-        yield _misplaced(act, kind, node, "orphan", f"its parent {parent} does not exist")
-    for cycle in cycles(check.unreachable(act.tx, kind.name)):
+    for node, parent in check.orphans(context.tx, kind.name):
+        yield _misplaced(context, kind, node, "orphan", f"its parent {parent} does not exist")
+    for cycle in find_cycles(check.unreachable(context.tx, kind.name)):
         way = " under ".join(str(node) for node in (*cycle, cycle[0]))
-        yield _misplaced(act, kind, cycle[0], "cycle", f"it stands below itself: {way}")
+        yield _misplaced(context, kind, cycle[0], "cycle", f"it stands below itself: {way}")
 
 
-def cycles(parents: Mapping[int, int]) -> list[tuple[int, ...]]:
+def find_cycles(parents: Mapping[int, int]) -> list[tuple[int, ...]]:
     """Find the cycles among nodes, given id → the parent's id; each begins with its lowest id and goes upwards."""
     found: list[tuple[int, ...]] = []
     met: set[int] = set()
@@ -197,25 +197,25 @@ def cycles(parents: Mapping[int, int]) -> list[tuple[int, ...]]:
     return found
 
 
-def _order(act: Act, kind: NodeKind) -> Iterator[Finding]:
-    for parent, count in check.uneven(act.tx, kind.name):
+def _order(context: Context, kind: NodeKind) -> Iterator[Finding]:
+    for parent, count in check.uneven(context.tx, kind.name):
         where = "at the top level" if parent is None else f"under {parent}"
         detail = f"the {count} {kind.title.lower()} {where} are not numbered from 0 to {count - 1}"
         if not count:
             detail = f"there are shelves for {kind.title.lower()} {where}, where none are"
-        yield Finding((Problem(kind.name, parent, "order", detail),), partial(check.renumber, act.tx, kind.name, parent))
+        yield Finding((Problem(kind.name, parent, "order", detail),), partial(check.renumber, context.tx, kind.name, parent))
 
 
 # --- beside the nodes ---------------------------------------------------------------------------------------------
 
 
-def _counters(act: Act, sizes: Mapping[str, tuple[int, int]]) -> Iterator[Finding]:
-    counters = check.counted(act.tx)
-    known = {kind.name for kind in act.world.kinds}
+def _counters(context: Context, sizes: Mapping[str, tuple[int, int]]) -> Iterator[Finding]:
+    counters = check.counted(context.tx)
+    known = {kind.name for kind in context.environment.kinds}
     for kind in sorted(sizes.keys() - known):
         detail = f"{sizes[kind][0]} rows are of a kind that this community does not hold"
         yield Finding((Problem(kind, None, "kind", detail, repairable=False),))
-    highest = {_KEYS: check.highest_key(act.tx), _EVENTS: check.last_event(act.tx)}
+    highest = {_KEYS: check.highest_key(context.tx), _EVENTS: check.last_event(context.tx)}
     for name in (*sorted(known), *highest):
         last, total = counters.get(name, (0, 0))
         count, most = (total, highest[name]) if name in highest else sizes.get(name, (0, 0))
@@ -223,36 +223,36 @@ def _counters(act: Act, sizes: Mapping[str, tuple[int, int]]) -> Iterator[Findin
         wrong += [f"the last number given out is {last}, though there is a {most}"] if last < most else []
         if wrong:
             problem = Problem(name, None, "counter", " and ".join(wrong))
-            yield Finding((problem,), partial(check.count_anew, act.tx, name, max(last, most), count))
+            yield Finding((problem,), partial(check.count_anew, context.tx, name, max(last, most), count))
 
 
-def _lists(act: Act) -> Iterator[Finding]:
+def _lists(context: Context) -> Iterator[Finding]:
     """Check what lists are found by: the gaps among ids, and the index for searching."""
-    for kind in act.world.kinds:
-        if wrong := deleted_ids.wrong(act.tx, kind.name):
+    for kind in context.environment.kinds:
+        if wrong := deleted_ids.wrong(context.tx, kind.name):
             detail = f"the gaps among the ids are counted wrongly in {wrong} blocks of them; pages far from the first are not right"
-            yield Finding((Problem(kind.name, None, "gaps", detail),), partial(deleted_ids.count_anew, act.tx, kind.name))
-    if wrong := search.wrong(act.tx):
+            yield Finding((Problem(kind.name, None, "gaps", detail),), partial(deleted_ids.count_anew, context.tx, kind.name))
+    if wrong := search.wrong(context.tx):
         detail = f"the index for searching does not know {wrong} names as they are"
-        yield Finding((Problem(_SEARCH, None, "index", detail),), partial(search.rebuild, act.tx))
+        yield Finding((Problem(_SEARCH, None, "index", detail),), partial(search.rebuild, context.tx))
 
 
-def _log(act: Act) -> Iterator[Finding]:
-    for first, last in check.missing_events(act.tx, _SOME):
+def _log(context: Context) -> Iterator[Finding]:
+    for first, last in check.missing_events(context.tx, _SOME):
         which = f"event {first} is" if first == last else f"events {first} to {last} are"
         yield Finding((Problem(_EVENTS, None, "gap", f"{which} missing from the log", repairable=False),))
 
 
-def _grants(act: Act) -> Iterator[Finding]:
+def _grants(context: Context) -> Iterator[Finding]:
     offset = 0
     while True:
-        total, page = keys.page(act.tx, _PAGE, offset)
+        total, page = keys.page(context.tx, _PAGE, offset)
         for key in page:
-            gone = [grant for grant in key.grants if grant not in act.world.grantable]
+            gone = [grant for grant in key.grants if grant not in context.environment.grantable]
             if gone and not key.revoked_at:
-                kept = [grant for grant in key.grants if grant in act.world.grantable]
+                kept = [grant for grant in key.grants if grant in context.environment.grantable]
                 problem = Problem(_KEYS, key.id, "grant", f"it was granted operations that are gone: {', '.join(gone)}")
-                yield Finding((problem,), partial(keys.update, act.tx, replace(key, grants=kept, updated_at=act.now)))
+                yield Finding((problem,), partial(keys.update, context.tx, replace(key, grants=kept, updated_at=context.now)))
         offset += _PAGE
         if offset >= total:
             return

@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from trellis.core.fields import Field, Groups, Invalid, Moment, Password, shown
+from trellis.core.fields import Field, Groups, Invalid, Password, Timestamp, quote
 from trellis.core.nodes import NodeKind
 from trellis.store.check import Stored
 from trellis.store.nodes import Node, name_key
@@ -48,7 +48,7 @@ class Verdict:
         return any(problem.repairable for problem in self.problems)
 
 
-def judge(kind: NodeKind, stored: Stored, groups: AbstractSet[int], now: str) -> Verdict:
+def examine(kind: NodeKind, stored: Stored, groups: AbstractSet[int], now: str) -> Verdict:
     """Judge a node as it is kept. `groups` are the ids of the groups there are."""
     judging = _Judging(kind, stored.id, groups)
     name = judging.name(stored)
@@ -88,22 +88,22 @@ class _Judging:
         except Invalid as invalid:
             self._add("name", f"its name {invalid.detail}", repairable=False)
         if name != stored.name:
-            self._add("name", f"its name is kept as {shown(stored.name)}, with blanks around it")
+            self._add("name", f"its name is kept as {quote(stored.name)}, with blanks around it")
         if name_key(stored.name) != stored.name_key:
             self._add(
                 "name key",
-                f"it is sorted and found as {shown(stored.name_key)}, though its name is {shown(stored.name)}",
+                f"it is sorted and found as {quote(stored.name_key)}, though its name is {quote(stored.name)}",
             )
         return name
 
     def moments(self, stored: Stored) -> None:
         for label, text in (("made", stored.created_at), ("last changed", stored.updated_at)):
             try:
-                good = Moment().parse(text) == text
+                good = Timestamp().parse(text) == text
             except Invalid:
                 good = False
             if not good:
-                self._add("moment", f"when it was {label} is kept as {shown(text)}, which is not a moment", repairable=False)
+                self._add("moment", f"when it was {label} is kept as {quote(text)}, which is not a moment", repairable=False)
 
     def fields(self, stored: Mapping[str, Any] | None) -> dict[str, Any]:
         if stored is None:
@@ -111,11 +111,11 @@ class _Judging:
             stored = {f.name: f.default for f in self._kind.fields}
         fields = {f.name: self._field(f, stored) for f in self._kind.fields}
         for name in sorted(stored.keys() - fields.keys()):
-            self._add("field", f"it holds a field {shown(name)}, which a {self._kind.singular} does not have")
+            self._add("field", f"it holds a field {quote(name)}, which a {self._kind.singular} does not have")
         prepared = dict(self._kind.prepare(fields))
         for name, value in prepared.items():
             if not _same(value, fields[name]):
-                self._add("field", f"{name} is kept as {shown(fields[name])}; today it would be {shown(value)}")
+                self._add("field", f"{name} is kept as {quote(fields[name])}; today it would be {quote(value)}")
                 fields[name] = value
         for rule in self._kind.rules:
             for fault in rule(fields):
@@ -126,7 +126,7 @@ class _Judging:
         default = _listed(f.default)
         if f.name not in stored:
             if default is not None:
-                self._add("field", f"{f.name} is missing; its default is {shown(default)}")
+                self._add("field", f"{f.name} is missing; its default is {quote(default)}")
             return default
         value = stored[f.name]
         if isinstance(f.type, Password):
@@ -139,7 +139,7 @@ class _Judging:
             self._add("field", f"{f.name} {invalid.detail}")
             return default
         if not _same(parsed, value):
-            self._add("field", f"{f.name} is kept as {shown(value)}; today it would be {shown(parsed)}")
+            self._add("field", f"{f.name} is kept as {quote(value)}; today it would be {quote(parsed)}")
             value = parsed
         return self._without_gone(f.name, value) if isinstance(f.type, Groups) else value
 
@@ -148,7 +148,7 @@ class _Judging:
             self._add("permission", "its permissions are not a JSON object; nobody may do anything instead")
             stored = {option: [] for option in self._kind.options}
         for option in sorted(stored.keys() - self._kind.options.keys()):
-            self._add("permission", f"it has an option {shown(option)}, which a {self._kind.singular} does not have")
+            self._add("permission", f"it has an option {quote(option)}, which a {self._kind.singular} does not have")
         return {option: self._option(option, stored) for option in self._kind.options}
 
     def _option(self, option: str, stored: Mapping[str, Any]) -> Any:
@@ -161,7 +161,7 @@ class _Judging:
             self._add("permission", f"the option {option} {invalid.detail}")
             return []
         if not _same(who, stored[option]):
-            self._add("permission", f"the option {option} is kept as {shown(stored[option])}; today it would be {shown(who)}")
+            self._add("permission", f"the option {option} is kept as {quote(stored[option])}; today it would be {quote(who)}")
         return self._without_gone(option, who)
 
     def _without_gone(self, where: str, who: Any) -> Any:

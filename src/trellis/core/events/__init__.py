@@ -2,10 +2,10 @@
 
 from trellis.core.events import audit, feed
 from trellis.core.events.audit import FILTERS
-from trellis.core.events.event import all_types, differing, event_of, noun_of, type_of, written
+from trellis.core.events.event import build_event, changed_members, event_type, event_types, serialize_event, singular_of
 from trellis.core.operation import Operation
 
-__all__ = ["FILTERS", "all_types", "differing", "event_of", "noun_of", "operations", "type_of", "written"]
+__all__ = ["FILTERS", "build_event", "changed_members", "event_type", "event_types", "operations", "serialize_event", "singular_of"]
 
 
 def operations() -> tuple[Operation, ...]:

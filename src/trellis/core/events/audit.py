@@ -3,9 +3,9 @@
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from trellis.core.events.event import written
-from trellis.core.fields import Choice, Field, Integer, Moment, NodeId, Text, invalid_id, moment
-from trellis.core.operation import Act, Operation, Outcome
+from trellis.core.events.event import serialize_event
+from trellis.core.fields import Choice, Field, Integer, NodeId, Text, Timestamp, format_timestamp, invalid_id
+from trellis.core.operation import Context, Operation, Outcome
 from trellis.store import events, requests
 
 _BEFORE: Final = timedelta(seconds=1)
@@ -22,8 +22,8 @@ FILTERS: Final = (
     ),
     Field("actorId", NodeId(nullable=True), "Only events that the key or the administrator with this id has caused."),
     Field("requestId", Text(128), "Only events of the request with this id."),
-    Field("from", Moment(nullable=True), "Only events at or after this moment."),
-    Field("to", Moment(nullable=True), "Only events before this moment."),
+    Field("from", Timestamp(nullable=True), "Only events at or after this moment."),
+    Field("to", Timestamp(nullable=True), "Only events before this moment."),
 )
 _PAGE: Final = (
     Field("limit", Integer(1, 500), "How many at most.", default=50),
@@ -55,22 +55,22 @@ def operations() -> tuple[Operation, ...]:
     )
 
 
-def _search(act: Act) -> Outcome:
-    given = act.given
+def _search(context: Context) -> Outcome:
+    given = context.input
     given.demand()
     filters: dict[str, Any] = {ours: given.get(name) for name, ours in _COLUMNS.items() if given.get(name)}
-    result = events.search(act.tx, filters, given.get("limit", 50), given.get("before"))
-    return Outcome({"results": [written(event) for event in result.found], "next": result.next, "complete": result.patient})
+    result = events.search(context.tx, filters, given.get("limit", 50), given.get("before"))
+    return Outcome({"results": [serialize_event(event) for event in result.found], "next": result.next, "complete": result.patient})
 
 
-def _get(act: Act) -> Outcome:
-    act.given.demand()
-    event = events.find(act.tx, act.call.target or 0)
+def _get(context: Context) -> Outcome:
+    context.input.demand()
+    event = events.find(context.tx, context.call.target or 0)
     if event is None:
-        raise invalid_id("event", act.call.target, "1T107/2")
+        raise invalid_id("event", context.call.target, "1T107/2")
     request = None
     if event.request_id and event.actor["type"] == "key":
         at = datetime.fromisoformat(event.at)
-        since, until = moment(at - _BEFORE), moment(at + _AFTER)
-        request = requests.of_operation(act.tx, event.operation, event.request_id, since, until)
-    return Outcome(written(event) | {"request": request})
+        since, until = format_timestamp(at - _BEFORE), format_timestamp(at + _AFTER)
+        request = requests.of_operation(context.tx, event.operation, event.request_id, since, until)
+    return Outcome(serialize_event(event) | {"request": request})

@@ -10,7 +10,7 @@ if TYPE_CHECKING:  # nodes tell with this module what an update changed
     from trellis.core.nodes import NodeKind
 
 
-def event_of(operation: Operation, call: Call, outcome: Outcome, now: str) -> Event:
+def build_event(operation: Operation, call: Call, outcome: Outcome, now: str) -> Event:
     """Make the event of a successful write; its sequence number comes from the store."""
     actor = call.actor
     return Event(
@@ -31,7 +31,7 @@ def event_of(operation: Operation, call: Call, outcome: Outcome, now: str) -> Ev
     )
 
 
-def differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
+def changed_members(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
     """Name the members in which two records differ, the time of change apart."""
     return tuple(name for name in after if name != "updatedAt" and before.get(name) != after[name])
 
@@ -41,24 +41,24 @@ def differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str,
 _PLACE: Final = frozenset({"parentId", "position", "path"})
 
 
-def type_of(event: Event) -> str:
+def event_type(event: Event) -> str:
     """Name what happened: `forum.created`, `category.moved`. An update that changed nothing but the place is a move."""
     resource, _, verb = event.operation.partition(".")
     moved = verb == "update" and bool(event.changed) and _PLACE.issuperset(event.changed)
-    return f"{noun_of(resource)}.{'moved' if moved else _past(verb)}"
+    return f"{singular_of(resource)}.{'moved' if moved else _past(verb)}"
 
 
-def all_types(kinds: "Iterable[NodeKind]") -> tuple[str, ...]:
+def event_types(kinds: "Iterable[NodeKind]") -> tuple[str, ...]:
     """Give the names of everything that can happen to nodes of these kinds."""
     return tuple(
-        f"{noun_of(kind.name)}.{past}"
+        f"{singular_of(kind.name)}.{past}"
         for kind in kinds
         for past in ("created", "updated", "moved", "deleted", "restored")
         if past != "moved" or kind.placement
     )
 
 
-def noun_of(resource: str) -> str:
+def singular_of(resource: str) -> str:
     """Give the singular of a resource: `forums` → `forum`, `categories` → `category`."""
     return resource[:-3] + "y" if resource.endswith("ies") else resource.removesuffix("s")
 
@@ -67,11 +67,11 @@ def _past(verb: str) -> str:
     return verb + ("d" if verb.endswith("e") else "ed")
 
 
-def written(event: Event) -> dict[str, Any]:
+def serialize_event(event: Event) -> dict[str, Any]:
     """Write an event for a reader."""
     return {
         "seq": event.seq,
-        "type": type_of(event),
+        "type": event_type(event),
         "at": event.at,
         "operation": event.operation,
         "actor": event.actor,

@@ -2,9 +2,22 @@
 
 from typing import Final
 
-from trellis.core.events.event import written
-from trellis.core.fields import Boolean, Choice, Field, Integer, Members, Moment, NodeId, OrNull, Record, Several, Text, Words
-from trellis.core.operation import Access, Act, Operation, Outcome
+from trellis.core.events.event import serialize_event
+from trellis.core.fields import (
+    Boolean,
+    Choice,
+    Field,
+    Integer,
+    ListOf,
+    NodeId,
+    Nullable,
+    ObjectOf,
+    Record,
+    Text,
+    TextList,
+    Timestamp,
+)
+from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.errors import REASONS, Fault, Refused, refuse_faults
 from trellis.store import events
 
@@ -20,8 +33,8 @@ _FIELDS: Final = (
     Field("operation", Text(100), "Only events of this operation, such as forums.create."),
     Field("resource", Text(100), "Only events of this resource, such as forums."),
     Field("resourceId", NodeId(), "Only events of the record with this id; ids count for each resource apart."),
-    Field("since", Moment(), "Only events at or after this moment."),
-    Field("until", Moment(), "Only events before this moment."),
+    Field("since", Timestamp(), "Only events at or after this moment."),
+    Field("until", Timestamp(), "Only events before this moment."),
     Field(
         "order",
         Choice({"oldest": "Oldest first.", "newest": "Newest first."}),
@@ -32,20 +45,20 @@ _FIELDS: Final = (
 _COLUMNS: Final = {name: name for name in ("operation", "resource", "since", "until")} | {"resourceId": "resource_id"}
 
 
-def _list(act: Act) -> Outcome:
-    act.given.demand()
-    given, newest_first = act.given, act.given.get("order") == "newest"
+def _list(context: Context) -> Outcome:
+    context.input.demand()
+    given, newest_first = context.input, context.input.get("order") == "newest"
     after, limit = given.get("after"), given.get("limit", _LIMIT)
-    oldest, newest = events.reach(act.tx)
+    oldest, newest = events.reach(context.tx)
     if after is not None and not newest_first:
         _judge_cursor(after, oldest, newest)
     filters = {column: given.get(name) for name, column in _COLUMNS.items() if name in given}
-    found = events.page(act.tx, filters, limit + 1, after, newest_first=newest_first)
+    found = events.page(context.tx, filters, limit + 1, after, newest_first=newest_first)
     page, more = found[:limit], len(found) > limit
     end = None if newest_first else newest  # what a filter has passed over need not be looked at again
     return Outcome(
         {
-            "results": [written(event) for event in page],
+            "results": [serialize_event(event) for event in page],
             "next": page[-1].seq if more else end,
             "more": more,
             "oldest": oldest if oldest <= newest else None,
@@ -68,35 +81,35 @@ def _judge_cursor(after: int, oldest: int, newest: int) -> None:
         raise refuse_faults((Fault("after", "INVALID_VALUE", detail),))
 
 
-_ACTOR: Final = Members(
+_ACTOR: Final = ObjectOf(
     (
         Field("type", Text(), "What it is: an API key, an administrator, the terminal."),
         Field("id", NodeId(nullable=True), "The id of the key or administrator."),
         Field("name", Text(), "What it was called."),
     )
 )
-_TOUCHED: Final = Several(
+_TOUCHED: Final = ListOf(
     (
         Field("resource", Text(), "The resource."),
         Field("id", NodeId(), "The record's id."),
         Field("how", Text(), "What became of it: deleted, moved, changed, restored or repaired."),
     )
 )
-_EVENT: Final = Several(
+_EVENT: Final = ListOf(
     (
         Field("seq", NodeId(), "Its sequence number: 1, 2, 3, … in the order of the changes, without gaps."),
         Field("type", Text(), "What happened, in a word: forum.created, forum.updated, forum.moved, forum.deleted, …."),
-        Field("at", Moment(), "When."),
+        Field("at", Timestamp(), "When."),
         Field("operation", Text(), "The operation that was run."),
         Field("actor", _ACTOR, "Who ran it."),
-        Field("requestId", OrNull(Text()), "The `X-Request-Id` of the request."),
-        Field("idempotencyKey", OrNull(Text()), "The `Idempotency-Key` of the request, by which its sender knows it again."),
-        Field("reason", OrNull(Text(100_000)), "Why, as `X-Audit-Log-Reason` told."),
+        Field("requestId", Nullable(Text()), "The `X-Request-Id` of the request."),
+        Field("idempotencyKey", Nullable(Text()), "The `Idempotency-Key` of the request, by which its sender knows it again."),
+        Field("reason", Nullable(Text(100_000)), "Why, as `X-Audit-Log-Reason` told."),
         Field("resource", Text(), "What it is about: the resource."),
         Field("resourceId", NodeId(nullable=True), "What it is about: the record's id."),
-        Field("before", OrNull(Record()), "The record before; null for a new one."),
-        Field("after", OrNull(Record()), "The record after; null for one that was deleted."),
-        Field("changed", Words(), "The names of the members in which an update made a difference. A password is only named."),
+        Field("before", Nullable(Record()), "The record before; null for a new one."),
+        Field("after", Nullable(Record()), "The record after; null for one that was deleted."),
+        Field("changed", TextList(), "The names of the members in which an update made a difference. A password is only named."),
         Field("touched", _TOUCHED, "What else the operation deleted, moved or changed."),
         Field("undoes", NodeId(nullable=True), "The event that this one took back."),
     )

@@ -7,7 +7,7 @@ from trellis.core.fields.values import Field, Invalid, Type
 
 
 @dataclass(frozen=True, slots=True)
-class Members:
+class ObjectOf:
     """An object of these fields."""
 
     fields: tuple[Field, ...]
@@ -27,7 +27,7 @@ class Members:
 
 
 @dataclass(frozen=True, slots=True)
-class Several:
+class ListOf:
     """A list of objects of these fields."""
 
     fields: tuple[Field, ...]
@@ -38,7 +38,7 @@ class Several:
         raise Invalid("is answered only.")
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "array", "items": Members(self.fields).schema()}
+        return {"type": "array", "items": ObjectOf(self.fields).schema()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class OrNull:
+class Nullable:
     """A value of another type, or null."""
 
     type: Type

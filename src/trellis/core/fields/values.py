@@ -52,7 +52,7 @@ class Type(Protocol):
         """Give its JSON Schema."""
 
 
-def shown(raw: object) -> str:
+def quote(raw: object) -> str:
     """Quote what was sent, short and safe to send back."""
     text = repr(raw) if not isinstance(raw, str) else f"'{raw}'"
     text = _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
@@ -74,7 +74,7 @@ class Text:
 
     def parse(self, raw: Any) -> str:
         if not isinstance(raw, str):
-            raise Invalid(f"must be text, not {shown(raw)}.", self.missing if raw is None else "INVALID_VALUE")
+            raise Invalid(f"must be text, not {quote(raw)}.", self.missing if raw is None else "INVALID_VALUE")
         value = raw.strip()
         if found := (_CONTROLS_BUT_LINES if self.lines else _CONTROLS).search(value):
             raise Invalid(f"must not hold control characters; U+{ord(found[0]):04X} stands at {found.start()}.")
@@ -113,7 +113,7 @@ class Html:
         return {"type": "string", "maxLength": self.longest, "contentMediaType": "text/html"}
 
 
-def inline_html(html: str) -> str:
+def sanitize_inline_html(html: str) -> str:
     """Sanitise HTML that stands within a line of text."""
     return _CONTROLS.sub("", nh3.clean(html, tags=_INLINE_TAGS))  # entities may have stood for control characters
 
@@ -150,7 +150,7 @@ class Boolean:
             return raw
         if isinstance(raw, int | str) and (value := _BOOLEANS.get(str(raw).strip().lower())) is not None:
             return value
-        raise Invalid(f"must be true or false (or 1 or 0), not {shown(raw)}.")
+        raise Invalid(f"must be true or false (or 1 or 0), not {quote(raw)}.")
 
     def schema(self) -> dict[str, Any]:
         return {"type": "boolean"}
@@ -171,10 +171,10 @@ class Integer:
     def parse(self, raw: Any) -> int | None:
         if self.nullable and raw in (None, ""):
             return None
-        number = whole_number(raw)
+        number = parse_whole_number(raw)
         if number is None or not self.least <= number <= self.most:
             none = ", or null" if self.nullable else ""
-            raise Invalid(f"must be a whole number from {self.least} to {self.most}{none}, not {shown(raw)}.")
+            raise Invalid(f"must be a whole number from {self.least} to {self.most}{none}, not {quote(raw)}.")
         return number
 
     def schema(self) -> dict[str, Any]:
@@ -182,7 +182,7 @@ class Integer:
         return {"type": kind, "minimum": self.least, "maximum": self.most}
 
 
-def whole_number(raw: object) -> int | None:
+def parse_whole_number(raw: object) -> int | None:
     """Read a whole number from a JSON number or its text; None if it is not one."""
     if isinstance(raw, int) and not isinstance(raw, bool):
         return raw
@@ -205,7 +205,7 @@ class Choice:
     def parse(self, raw: Any) -> str:
         word = self.also.get(raw, raw) if isinstance(raw, str) else None
         if word not in self.words:
-            raise Invalid(f"must be one of {', '.join(self.words)}, not {shown(raw)}.", self.message)
+            raise Invalid(f"must be one of {', '.join(self.words)}, not {quote(raw)}.", self.message)
         return str(word)
 
     def schema(self) -> dict[str, Any]:
@@ -220,7 +220,7 @@ class Color:
 
     def parse(self, raw: Any) -> str:
         if not isinstance(raw, str) or not re.fullmatch(r"#[0-9a-fA-F]{6}", raw.strip()):
-            raise Invalid(f"must be a colour as #RRGGBB, such as #3B82F6, not {shown(raw)}.")
+            raise Invalid(f"must be a colour as #RRGGBB, such as #3B82F6, not {quote(raw)}.")
         return raw.strip().upper()
 
     def schema(self) -> dict[str, Any]:
@@ -244,7 +244,7 @@ class Url:
         except ValueError:
             good = False
         if not good or re.search(r"[\s<>\"\\]", value):
-            raise Invalid(f"must be an http or https address, such as https://example.com/, not {shown(raw)}.")
+            raise Invalid(f"must be an http or https address, such as https://example.com/, not {quote(raw)}.")
         return value
 
     def schema(self) -> dict[str, Any]:
@@ -270,7 +270,7 @@ class Password:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class Timestamp:
     """A moment as ISO 8601 with an offset; kept as UTC with milliseconds and Z, so that text order is time order."""
 
     nullable: bool = False
@@ -282,15 +282,15 @@ class Moment:
         try:
             # A '+' of an offset that was not percent-encoded in a URL arrives as a space.
             value = datetime.fromisoformat(re.sub(r" (?=\d\d:\d\d\Z)", "+", raw.strip()))
-            return moment(value if value.tzinfo else value.replace(tzinfo=UTC))
+            return format_timestamp(value if value.tzinfo else value.replace(tzinfo=UTC))
         except (ValueError, AttributeError, TypeError, OverflowError):
-            raise Invalid(f"must be a moment in ISO 8601, such as 2026-01-31T09:30:00Z, not {shown(raw)}.") from None
+            raise Invalid(f"must be a moment in ISO 8601, such as 2026-01-31T09:30:00Z, not {quote(raw)}.") from None
 
     def schema(self) -> dict[str, Any]:
         return {"type": ["string", "null"] if self.nullable else "string", "format": "date-time"}
 
 
-def moment(when: datetime) -> str:
+def format_timestamp(when: datetime) -> str:
     """Write a moment as it is kept and sent: `2026-01-31T09:30:00.000Z`, always 24 characters."""
     return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -307,7 +307,7 @@ class IpAddress:
         try:
             return str(ip_address(str(raw).strip()))
         except ValueError:
-            raise Invalid(f"must be an address such as 192.0.2.7 or 2001:db8::1, not {shown(raw)}.") from None
+            raise Invalid(f"must be an address such as 192.0.2.7 or 2001:db8::1, not {quote(raw)}.") from None
 
     def schema(self) -> dict[str, Any]:
         return {"type": ["string", "null"], "examples": ["192.0.2.7"]}
@@ -323,9 +323,9 @@ class NodeId:
     def parse(self, raw: Any) -> int | None:
         if self.nullable and raw in (None, ""):
             return None
-        number = whole_number(raw)
+        number = parse_whole_number(raw)
         if number is None or not 1 <= number <= MAX_ID:
-            raise Invalid(f"must be an id, a whole number from 1 up, not {shown(raw)}.")
+            raise Invalid(f"must be an id, a whole number from 1 up, not {quote(raw)}.")
         return number
 
     def schema(self) -> dict[str, Any]:
@@ -342,9 +342,9 @@ class ParentId:
     def parse(self, raw: Any) -> int | None:
         if raw is None or (isinstance(raw, str) and raw.strip().lower() in {"", "root", "null"}):
             return None
-        number = whole_number(raw)
+        number = parse_whole_number(raw)
         if number is None or not -1 <= number <= MAX_ID:
-            raise Invalid(f"must be a parent's id, or null for the top level, not {shown(raw)}.", "INVALID_PARENT")
+            raise Invalid(f"must be a parent's id, or null for the top level, not {quote(raw)}.", "INVALID_PARENT")
         return number if number > 0 else None
 
     def schema(self) -> dict[str, Any]:
@@ -360,9 +360,9 @@ class ChildrenFate:
     widget: str = "node"
 
     def parse(self, raw: Any) -> int:
-        number = whole_number(raw)
+        number = parse_whole_number(raw)
         if number is None or number < -1 or number == 0 or number > MAX_ID:
-            raise Invalid(f"must be -1 (delete the children) or the id of their new parent, not {shown(raw)}.", "INVALID_TARGET")
+            raise Invalid(f"must be -1 (delete the children) or the id of their new parent, not {quote(raw)}.", "INVALID_TARGET")
         return number
 
     def schema(self) -> dict[str, Any]:
@@ -377,9 +377,9 @@ class Ids:
     widget: str = "text"
 
     def parse(self, raw: Any) -> tuple[int, ...]:
-        parts = elements(raw)
+        parts = split_list(raw)
         if parts is None or len(parts) > self.most:
-            raise Invalid(f"must be at most {self.most} ids, such as 1,2,3, not {shown(raw)}.")
+            raise Invalid(f"must be at most {self.most} ids, such as 1,2,3, not {quote(raw)}.")
         return tuple(sorted({NodeId().parse(part) or 0 for part in parts}))
 
     def schema(self) -> dict[str, Any]:
@@ -387,16 +387,16 @@ class Ids:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class TextList:
     """A list of words: a JSON list, or `one,two`. Order is kept, repetitions are not."""
 
     most: int = 200
     widget: str = "text"
 
     def parse(self, raw: Any) -> tuple[str, ...]:
-        parts = elements(raw)
+        parts = split_list(raw)
         if parts is None or len(parts) > self.most:
-            raise Invalid(f"must be a list of at most {self.most} words, not {shown(raw)}.")
+            raise Invalid(f"must be a list of at most {self.most} words, not {quote(raw)}.")
         return tuple(dict.fromkeys(Text(255, 1).parse(part) for part in parts))
 
     def schema(self) -> dict[str, Any]:
@@ -415,7 +415,7 @@ class Groups:
         try:
             return Ids().parse(raw)
         except Invalid:
-            raise Invalid(f'must be "*" (every group) or a list of group ids, not {shown(raw)}.') from None
+            raise Invalid(f'must be "*" (every group) or a list of group ids, not {quote(raw)}.') from None
 
     def schema(self) -> dict[str, Any]:
         # The list first: a generated client tries them in order, and cannot go on from a constant.
@@ -430,13 +430,13 @@ class Permissions:
     widget: str = "permissions"
 
     def parse(self, raw: Any) -> dict[str, str | tuple[int, ...]]:
-        raw = from_json_text(raw)
+        raw = parse_json_text(raw)
         if not isinstance(raw, Mapping):
-            raise Invalid(f'must be an object such as {{"view": "*", "add": [3]}}, not {shown(raw)}.')
+            raise Invalid(f'must be an object such as {{"view": "*", "add": [3]}}, not {quote(raw)}.')
         value: dict[str, str | tuple[int, ...]] = {}
         for option, groups in raw.items():
             if option not in self.options:
-                raise Invalid(f"has no option {shown(option)}; the options are {', '.join(self.options)}.", "UNKNOWN_PARAMETER")
+                raise Invalid(f"has no option {quote(option)}; the options are {', '.join(self.options)}.", "UNKNOWN_PARAMETER")
             try:
                 value[option] = Groups().parse(groups)
             except Invalid as invalid:
@@ -448,9 +448,9 @@ class Permissions:
         return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
-def elements(raw: object) -> Sequence[Any] | None:
+def split_list(raw: object) -> Sequence[Any] | None:
     """Take apart a list: a JSON list, its text, or words between commas; None if it is none of them."""
-    raw = from_json_text(raw)
+    raw = parse_json_text(raw)
     if isinstance(raw, str):
         return [part for part in raw.split(",") if part.strip()]
     if isinstance(raw, int) and not isinstance(raw, bool):
@@ -458,7 +458,7 @@ def elements(raw: object) -> Sequence[Any] | None:
     return raw if isinstance(raw, list | tuple) else None
 
 
-def from_json_text(raw: object) -> object:
+def parse_json_text(raw: object) -> object:
     """Read a JSON list or object that came as the text of one form field; anything else passes unchanged."""
     if isinstance(raw, str) and raw.lstrip()[:1] in {"{", "["}:
         try:
@@ -512,7 +512,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class Input:
     """What a request gave: parsed values by canonical name, only those that were sent, and every fault found so far."""
 
     values: Mapping[str, Any]
@@ -531,7 +531,7 @@ class Given:
             raise refuse_faults(self.faults)
 
 
-NOTHING: Final = Given({})
+NOTHING: Final = Input({})
 
 
 class Form:
@@ -544,7 +544,7 @@ class Form:
         self._known = {name: f for f in fields for name in (f.name, *f.also)}
         self._recode = recode
 
-    def read(self, raw: Mapping[str, Any]) -> Given:
+    def read(self, raw: Mapping[str, Any]) -> Input:
         """Judge what was sent: aliases resolved, values parsed, unknown names refused by name."""
         if not raw:
             return NOTHING
@@ -553,7 +553,7 @@ class Form:
         sent: dict[str, str] = {}
         for name, value in raw.items():
             if (f := self._known.get(name)) is None:
-                faults.append(Fault(shown(name).strip("'"), "UNKNOWN_PARAMETER", _unknown(name, self._known)))
+                faults.append(Fault(quote(name).strip("'"), "UNKNOWN_PARAMETER", _unknown(name, self._known)))
             elif f.name in sent and not f.read_only:
                 detail = f"{f.name} was sent twice, as {sent[f.name]} and as {name}: send it once."
                 faults.append(Fault(f.name, "INVALID_VALUE", detail))
@@ -564,10 +564,10 @@ class Form:
                 except Invalid as invalid:
                     detail = f"{f.name} {invalid.detail}"
                     faults.append(Fault(f.name, invalid.message, detail, self._recode(invalid.message)))
-        return Given(values, tuple(faults))
+        return Input(values, tuple(faults))
 
 
-def read(fields: Iterable[Field], raw: Mapping[str, Any], *, recode: Callable[[str], str] = lambda _: "") -> Given:
+def validate(fields: Iterable[Field], raw: Mapping[str, Any], *, recode: Callable[[str], str] = lambda _: "") -> Input:
     """Judge what was sent by a form that is used once."""
     return Form(fields, recode).read(raw)
 
@@ -580,10 +580,10 @@ def _unknown(name: str, known: Mapping[str, Field]) -> str:
         hint = f"Known here: {', '.join(sorted({f.name for f in writable.values()}))}."
     else:
         hint = "This operation takes none."
-    return f"There is no parameter {shown(name)}. {hint}"
+    return f"There is no parameter {quote(name)}. {hint}"
 
 
-def required(fields: Iterable[Field], given: Given, *, recode: Callable[[str], str] = lambda _: "") -> Given:
+def require(fields: Iterable[Field], given: Input, *, recode: Callable[[str], str] = lambda _: "") -> Input:
     """Add a fault for each required field that was not sent, before the faults found so far."""
     at_fault = {fault.field for fault in given.faults}
     missing = tuple(
@@ -591,9 +591,9 @@ def required(fields: Iterable[Field], given: Given, *, recode: Callable[[str], s
         for f in fields
         if f.required and f.name not in given.values and f.name not in at_fault
     )
-    return Given(given.values, missing + given.faults)
+    return Input(given.values, missing + given.faults)
 
 
 def invalid_id(resource: str, raw: object, code: str) -> Refused:
     """Refuse an id that names no record."""
-    return Refused("INVALID_ID", f"There is no {resource} with the id {shown(raw).strip(chr(39))}.", code=code)
+    return Refused("INVALID_ID", f"There is no {resource} with the id {quote(raw).strip(chr(39))}.", code=code)

@@ -1,10 +1,10 @@
 """API keys: the operations on them, what may be settled about one, and the judgement of a key that comes with a request."""
 
 from trellis.core.keys import crud, may
-from trellis.core.keys.crud import found, version, widened, written
+from trellis.core.keys.crud import find_key, is_key_widened, key_version, serialize_key
 from trellis.core.keys.fields import FILTERS, OVERLAP, REASON, SETTINGS
-from trellis.core.keys.keyring import Bearer, Keyring, prove
-from trellis.core.keys.secret import redacted
+from trellis.core.keys.keyring import Bearer, Keyring, authenticate
+from trellis.core.keys.secret import redact_keys
 from trellis.core.operation import Operation
 
 __all__ = [
@@ -14,13 +14,13 @@ __all__ = [
     "SETTINGS",
     "Bearer",
     "Keyring",
-    "found",
+    "authenticate",
+    "find_key",
+    "is_key_widened",
+    "key_version",
     "operations",
-    "prove",
-    "redacted",
-    "version",
-    "widened",
-    "written",
+    "redact_keys",
+    "serialize_key",
 ]
 
 

@@ -7,13 +7,13 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from trellis.core.events import differing
-from trellis.core.fields import Given, invalid_id, moment, required
-from trellis.core.keys.fields import CHANGES, FILTERS, OVERLAP, REASON, SETTINGS, within
+from trellis.core.events import changed_members
+from trellis.core.fields import Input, format_timestamp, invalid_id, require
+from trellis.core.keys.fields import CHANGES, FILTERS, OVERLAP, REASON, SETTINGS, are_within
 from trellis.core.keys.secret import Secret, new_secret
-from trellis.core.operation import Act, Operation, Outcome
-from trellis.core.paging import PER_PAGE, page_of
-from trellis.core.version import encode, version_of
+from trellis.core.operation import Context, Operation, Outcome
+from trellis.core.paging import PER_PAGE, serialize_page
+from trellis.core.version import compute_version, encode_json
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.store import keys
 from trellis.store.counters import next_number
@@ -58,13 +58,13 @@ def operations() -> tuple[Operation, ...]:
     )
 
 
-def written(key: Key, now: str) -> dict[str, Any]:
+def serialize_key(key: Key, now: str) -> dict[str, Any]:
     """Write a key for a reader: everything but its secret."""
     return {
         "id": key.id,
         "name": key.name,
         "public": f"trl_{key.public}",
-        "state": state_of(key, now),
+        "state": key_state(key, now),
         "grants": key.grants,
         "expiresAt": key.expires_at,
         "addresses": key.addresses,
@@ -79,54 +79,54 @@ def written(key: Key, now: str) -> dict[str, Any]:
     }
 
 
-def state_of(key: Key, now: str) -> str:
+def key_state(key: Key, now: str) -> str:
     """Say whether a key is active, expired or revoked."""
     if key.revoked_at:
         return "revoked"
     return "expired" if key.expires_at and key.expires_at <= now else "active"
 
 
-def version(key: Mapping[str, Any]) -> str:
+def key_version(key: Mapping[str, Any]) -> str:
     """Give the version of a written key: the same until one of its settings is changed. Being used makes no difference."""
-    return version_of(encode([key[field.name if field.name != "expires" else "expiresAt"] for field in SETTINGS]))
+    return compute_version(encode_json([key[field.name if field.name != "expires" else "expiresAt"] for field in SETTINGS]))
 
 
-def widened(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+def is_key_widened(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     """Say whether a change of a written key lets it do more, for longer, from elsewhere, or without a trace."""
     more = not set(after["grants"]) <= set(before["grants"])
     longer = before["expiresAt"] is not None and (after["expiresAt"] is None or after["expiresAt"] > before["expiresAt"])
-    elsewhere = bool(before["addresses"]) and not within(after["addresses"], before["addresses"])
+    elsewhere = bool(before["addresses"]) and not are_within(after["addresses"], before["addresses"])
     return more or longer or elsewhere or (before["logRequests"] and not after["logRequests"])
 
 
 # --- the operations -----------------------------------------------------------------------------------------------
 
 
-def _list(act: Act) -> Outcome:
-    act.given.demand()
-    page, per_page = act.given.get("page", 1), act.given.get("perPage", PER_PAGE)
-    filters = {name: act.given.get(name) for name in ("search", "state", "operation") if act.given.get(name)}
-    newest = act.given.get("order") == "newest"
-    total, listed = keys.page(act.tx, per_page, (page - 1) * per_page, filters, now=act.now, newest_first=newest)
-    return Outcome(page_of([written(key, act.now) for key in listed], total, page, per_page))
+def _list(context: Context) -> Outcome:
+    context.input.demand()
+    page, per_page = context.input.get("page", 1), context.input.get("perPage", PER_PAGE)
+    filters = {name: context.input.get(name) for name in ("search", "state", "operation") if context.input.get(name)}
+    newest = context.input.get("order") == "newest"
+    total, listed = keys.page(context.tx, per_page, (page - 1) * per_page, filters, now=context.now, newest_first=newest)
+    return Outcome(serialize_page([serialize_key(key, context.now) for key in listed], total, page, per_page))
 
 
-def _get(act: Act) -> Outcome:
-    act.given.demand()
-    return Outcome(written(found(act), act.now))
+def _get(context: Context) -> Outcome:
+    context.input.demand()
+    return Outcome(serialize_key(find_key(context), context.now))
 
 
-def found(act: Act, number: int | None = None) -> Key:
+def find_key(context: Context, number: int | None = None) -> Key:
     """Give the key that a call is about, or another one. Raises Refused (INVALID_ID)."""
-    number = act.call.target if number is None else number
-    key = keys.find(act.tx, number or 0)
+    number = context.call.target if number is None else number
+    key = keys.find(context.tx, number or 0)
     if key is None:
         raise invalid_id("key", number, "1T105/2")
     return key
 
 
-def _living(act: Act) -> Key:
-    key = found(act)
+def _living(context: Context) -> Key:
+    key = find_key(context)
     if key.revoked_at:
         raise Refused("KEY_REVOKED", f"The key '{key.name}' was revoked at {key.revoked_at}. Make a new one.")
     return key
@@ -152,55 +152,55 @@ _BLANK: Final = Key(
 )
 
 
-def _create(act: Act) -> Outcome:
-    given = required((replace(SETTINGS[0], required=True),), act.given)
-    settings, faults = _settled(act, given, _BLANK)
+def _create(context: Context) -> Outcome:
+    given = require((replace(SETTINGS[0], required=True),), context.input)
+    settings, faults = _settled(context, given, _BLANK)
     if given.faults or faults:
         raise refuse_faults(given.faults + faults)
     secret = new_secret()
-    number = next_number(act.tx, _NAME_OF_SEQUENCE)
-    key = replace(settings, id=number, public=secret.public, digest=secret.digest, created_at=act.now, updated_at=act.now)
-    keys.insert(act.tx, key)
-    after = written(key, act.now)
+    number = next_number(context.tx, _NAME_OF_SEQUENCE)
+    key = replace(settings, id=number, public=secret.public, digest=secret.digest, created_at=context.now, updated_at=context.now)
+    keys.insert(context.tx, key)
+    after = serialize_key(key, context.now)
     return Outcome(_shown_once(after, secret), key.id, after=after, plan=after)
 
 
-def _update(act: Act) -> Outcome:
-    old = _living(act)
-    if act.call.expected and version(written(old, act.now)) not in act.call.expected:
+def _update(context: Context) -> Outcome:
+    old = _living(context)
+    if context.call.expected and key_version(serialize_key(old, context.now)) not in context.call.expected:
         raise Refused("PRECONDITION_FAILED", "Somebody has changed this key since you read it. Look at it again, and decide anew.")
-    new, faults = _settled(act, act.given, old)
-    if act.given.faults or faults:
-        raise refuse_faults(act.given.faults + faults)
-    return _changed(act, old, new)
+    new, faults = _settled(context, context.input, old)
+    if context.input.faults or faults:
+        raise refuse_faults(context.input.faults + faults)
+    return _changed(context, old, new)
 
 
-def _rotate(act: Act) -> Outcome:
-    old = _living(act)
-    act.given.demand()
-    days = act.given.get("overlapDays", 0)
+def _rotate(context: Context) -> Outcome:
+    old = _living(context)
+    context.input.demand()
+    days = context.input.get("overlapDays", 0)
     secret = new_secret(old.public)
-    until = moment(datetime.fromisoformat(act.now) + timedelta(days=days)) if days else None
+    until = format_timestamp(datetime.fromisoformat(context.now) + timedelta(days=days)) if days else None
     new = replace(old, digest=secret.digest, old_digest=old.digest if days else None, old_until=until)
-    outcome = _changed(act, old, new, also=("secret",))
+    outcome = _changed(context, old, new, also=("secret",))
     return outcome._replace(result=_shown_once(outcome.result, secret), plan=outcome.result)
 
 
-def _revoke(act: Act) -> Outcome:
-    old = _living(act)
-    act.given.demand()
-    new = replace(old, revoked_at=act.now, revoked_because=act.given.get("reason") or None, old_digest=None, old_until=None)
-    return _changed(act, old, new)
+def _revoke(context: Context) -> Outcome:
+    old = _living(context)
+    context.input.demand()
+    new = replace(old, revoked_at=context.now, revoked_because=context.input.get("reason") or None, old_digest=None, old_until=None)
+    return _changed(context, old, new)
 
 
-def _changed(act: Act, old: Key, new: Key, also: tuple[str, ...] = ()) -> Outcome:
-    before, after = written(old, act.now), written(new, act.now)
-    changed = differing(before, after) + also
+def _changed(context: Context, old: Key, new: Key, also: tuple[str, ...] = ()) -> Outcome:
+    before, after = serialize_key(old, context.now), serialize_key(new, context.now)
+    changed = changed_members(before, after) + also
     if not changed:
         return Outcome(before, happened=False)
-    new = replace(new, updated_at=act.now)
-    keys.update(act.tx, new)
-    after["updatedAt"] = act.now
+    new = replace(new, updated_at=context.now)
+    keys.update(context.tx, new)
+    after["updatedAt"] = context.now
     return Outcome(after, old.id, before, after, changed)
 
 
@@ -208,17 +208,17 @@ def _shown_once(after: Mapping[str, Any], secret: Secret) -> dict[str, Any]:
     return {"id": after["id"], "key": str(secret), **after}
 
 
-def _settled(act: Act, given: Given, key: Key) -> tuple[Key, tuple[Fault, ...]]:
+def _settled(context: Context, given: Input, key: Key) -> tuple[Key, tuple[Fault, ...]]:
     """Put what was given over a key."""
-    grantable = act.world.grantable
+    grantable = context.environment.grantable
     faults: list[Fault] = []
     grants = set(_matching(given, "grants", grantable, faults) if "grants" in given else key.grants)
     grants |= set(_matching(given, "grant", grantable, faults))
     grants -= set(_matching(given, "ungrant", grantable | frozenset(key.grants), faults))
     expires = given.get("expires", key.expires_at)
     if isinstance(expires, timedelta):
-        expires = moment(datetime.fromisoformat(act.now) + expires)
-    if "expires" in given and expires is not None and expires <= act.now:
+        expires = format_timestamp(datetime.fromisoformat(context.now) + expires)
+    if "expires" in given and expires is not None and expires <= context.now:
         faults.append(Fault("expires", "INVALID_VALUE", f"expires lies in the past: {expires}. To end a key now, revoke it."))
     settled = replace(
         key,
@@ -232,7 +232,7 @@ def _settled(act: Act, given: Given, key: Key) -> tuple[Key, tuple[Fault, ...]]:
     return settled, tuple(faults)
 
 
-def _matching(given: Given, field: str, operations: Iterable[str], faults: list[Fault]) -> list[str]:
+def _matching(given: Input, field: str, operations: Iterable[str], faults: list[Fault]) -> list[str]:
     """Give the operations that the patterns sent under a field stand for; add a fault for each that stands for none."""
     operations = sorted(operations)
     found: list[str] = []

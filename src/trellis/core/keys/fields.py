@@ -6,7 +6,7 @@ from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, Final
 
-from trellis.core.fields import Boolean, Choice, Field, Integer, Invalid, Moment, Text, Words, elements, shown
+from trellis.core.fields import Boolean, Choice, Field, Integer, Invalid, Text, TextList, Timestamp, quote, split_list
 from trellis.core.paging import PAGING
 
 _MOST_OVERLAP: Final = 7
@@ -25,10 +25,10 @@ class Expiry:
         if text[-1:] in _SPANS and text[:-1].isdecimal() and len(text) <= 6 and 0 < int(text[:-1]) <= 36_500:
             return timedelta(**{_SPANS[text[-1]]: int(text[:-1])})
         try:
-            return Moment().parse(raw)
+            return Timestamp().parse(raw)
         except Invalid:
             raise Invalid(
-                f"must be a span such as 90d or 12h, a moment in ISO 8601, or null for never, not {shown(raw)}."
+                f"must be a span such as 90d or 12h, a moment in ISO 8601, or null for never, not {quote(raw)}."
             ) from None
 
     def schema(self) -> dict[str, Any]:
@@ -45,9 +45,9 @@ class Networks:
     widget: str = "text"
 
     def parse(self, raw: Any) -> list[str]:
-        parts = elements(raw if raw is not None else [])
+        parts = split_list(raw if raw is not None else [])
         if parts is None or len(parts) > 100:
-            raise Invalid(f"must be at most 100 addresses or networks such as 192.0.2.0/24, not {shown(raw)}.")
+            raise Invalid(f"must be at most 100 addresses or networks such as 192.0.2.0/24, not {quote(raw)}.")
         return sorted({self._network(part) for part in parts})
 
     @staticmethod
@@ -55,7 +55,7 @@ class Networks:
         try:
             network = ip_network(str(part).strip(), strict=False)
         except ValueError:
-            raise Invalid(f"must be addresses or networks such as 192.0.2.0/24, not {shown(part)}.") from None
+            raise Invalid(f"must be addresses or networks such as 192.0.2.0/24, not {quote(part)}.") from None
         if isinstance(network, IPv6Network) and network.prefixlen >= 96 and (mapped := network.network_address.ipv4_mapped):
             return f"{mapped}/{network.prefixlen - 96}"  # callers are compared by their IPv4 address
         return str(network)
@@ -64,7 +64,7 @@ class Networks:
         return {"type": "array", "items": {"type": "string"}, "maxItems": 100}
 
 
-def within(networks: Iterable[str], others: Iterable[str]) -> bool:
+def are_within(networks: Iterable[str], others: Iterable[str]) -> bool:
     """Say whether each of some networks, and at least one, lies in one of the others."""
     inner, outer = [ip_network(one) for one in networks], [ip_network(one) for one in others]
     return bool(inner) and all(any(_lies_in(one, other) for other in outer) for one in inner)
@@ -74,7 +74,7 @@ def _lies_in(one: IPv4Network | IPv6Network, other: IPv4Network | IPv6Network) -
     return one.version == other.version and int(other[0]) <= int(one[0]) and int(one[-1]) <= int(other[-1])
 
 
-_GRANTS: Final = Words()
+_GRANTS: Final = TextList()
 SETTINGS: Final = (
     Field("name", Text(100, 1), "What the key is for; shown in lists and logs.", example="Calendar sync"),
     Field(

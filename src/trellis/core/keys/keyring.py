@@ -60,7 +60,7 @@ class Keyring:
         IP_ADDRESS_NOT_ALLOWED for a good one that may not be used from this address.
         """
         bearer = self.recall(presented, address, now, version)
-        return bearer or self.admit(prove(tx, presented, now), presented, address, now, version)
+        return bearer or self.admit(authenticate(tx, presented, now), presented, address, now, version)
 
     def recall(self, presented: str, address: str, now: str, version: int | None) -> Bearer | None:
         """Judge a key from memory, like `judge`; None if it has to be proved."""
@@ -85,7 +85,7 @@ class Keyring:
         key = bearer.key
         if key.revoked_at or not bearer.good(now):
             raise _invalid()
-        if key.addresses and not allowed(address, key.addresses):
+        if key.addresses and not is_address_allowed(address, key.addresses):
             raise Refused(
                 "IP_ADDRESS_NOT_ALLOWED",
                 f"This key may not be used from {address}. Use it from an address on its list, or have this one added to it.",
@@ -107,7 +107,7 @@ class Keyring:
         return list(pending.items())
 
 
-def prove(tx: Transaction, presented: str, now: str) -> Bearer:
+def authenticate(tx: Transaction, presented: str, now: str) -> Bearer:
     """Compare a presented key with what is kept of it. Raises Refused (INVALID_API_KEY) if it does not fit."""
     secret = parse_secret(presented)
     key = keys.by_public(tx, secret.public) if secret else None
@@ -129,7 +129,7 @@ def _invalid() -> Refused:
     )
 
 
-def allowed(address: str, networks: Iterable[str]) -> bool:
+def is_address_allowed(address: str, networks: Iterable[str]) -> bool:
     """Say whether an address is in one of some networks."""
     try:
         caller = ip_address(address)

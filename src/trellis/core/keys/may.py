@@ -3,18 +3,18 @@
 from datetime import datetime
 from typing import Any, Final
 
-from trellis.core.fields import Field, IpAddress, Moment, Text, required
+from trellis.core.fields import Field, IpAddress, Text, Timestamp, require
 from trellis.core.hello import HELLO
-from trellis.core.keys.crud import found
-from trellis.core.keys.keyring import allowed
-from trellis.core.operation import Act, Operation, Outcome
+from trellis.core.keys.crud import find_key
+from trellis.core.keys.keyring import is_address_allowed
+from trellis.core.operation import Context, Operation, Outcome
 from trellis.errors import Fault, refuse_faults
 from trellis.store.keys import Key
 
 _FIELDS: Final = (
     Field("operation", Text(100, 1), "Which operation is asked about.", required=True, example="forums.create"),
     Field("address", IpAddress(), "From which address; without, the addresses are not judged.", example="192.0.2.7"),
-    Field("at", Moment(nullable=True), "At which moment; without, now."),
+    Field("at", Timestamp(nullable=True), "At which moment; without, now."),
 )
 
 
@@ -32,11 +32,11 @@ def operations() -> tuple[Operation, ...]:
     )
 
 
-def _may(act: Act) -> Outcome:
-    key = found(act)
-    required(_FIELDS, act.given).demand()
-    operation, address, at = act.given.get("operation"), act.given.get("address"), act.given.get("at") or act.now
-    if operation != HELLO.name and operation not in act.world.grantable:
+def _may(context: Context) -> Outcome:
+    key = find_key(context)
+    require(_FIELDS, context.input).demand()
+    operation, address, at = context.input.get("operation"), context.input.get("address"), context.input.get("at") or context.now
+    if operation != HELLO.name and operation not in context.environment.grantable:
         detail = f"operation: no key can be granted '{operation}'."
         raise refuse_faults((Fault("operation", "UNKNOWN_OPERATION", detail),))
     reason, detail = _judge(key, operation, address, at)
@@ -53,7 +53,7 @@ def _judge(key: Key, operation: str, address: str | None, at: str) -> tuple[str,
         )
     if key.expires_at and key.expires_at <= at:
         return "INVALID_API_KEY", f"No: the key ends on {_day(key.expires_at)}. Give it a later end, or make a new one."
-    if address and key.addresses and not allowed(address, key.addresses):
+    if address and key.addresses and not is_address_allowed(address, key.addresses):
         listed = ", ".join(key.addresses)
         return "IP_ADDRESS_NOT_ALLOWED", f"No: {address} is not among the addresses of the key, which are {listed}."
     if operation == HELLO.name:

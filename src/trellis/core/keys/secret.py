@@ -51,7 +51,7 @@ def parse_secret(text: str) -> Secret | None:
     return Secret(found[1], found[2])
 
 
-def redacted(text: str) -> str:
+def redact_keys(text: str) -> str:
     """Hide the secret half of whatever looks like a key, so that it reaches no log."""
     return _MARK.sub(r"trl_\1_[hidden]", text) if "trl_" in text else text
 

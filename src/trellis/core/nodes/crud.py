@@ -8,18 +8,18 @@ from typing import Any, Final
 from argon2 import PasswordHasher
 from argon2.exceptions import VerificationError
 
-from trellis.core.events import differing
-from trellis.core.fields import EVERYONE, Field, Given, Password, required
-from trellis.core.nodes.deletion import delete, delete_doc, delete_fields, delete_refusals
+from trellis.core.events import changed_members
+from trellis.core.fields import EVERYONE, Field, Input, Password, require
+from trellis.core.nodes.deletion import delete_doc, delete_fields, delete_node, delete_refusals
 from trellis.core.nodes.kind import NodeKind, Values
-from trellis.core.nodes.listing import list_fields, query_of
-from trellis.core.nodes.placement import judge_place, settle
-from trellis.core.nodes.record import records, written
-from trellis.core.nodes.target import found_with_path
-from trellis.core.operation import Access, Act, Operation, Outcome
-from trellis.core.paging import page_of
+from trellis.core.nodes.listing import build_query, list_fields
+from trellis.core.nodes.placement import apply_placement, resolve_placement
+from trellis.core.nodes.record import serialize_node, serialize_nodes
+from trellis.core.nodes.target import get_with_path
+from trellis.core.operation import Access, Context, Operation, Outcome
+from trellis.core.paging import serialize_page
 from trellis.core.verbs import Verb
-from trellis.core.version import expect
+from trellis.core.version import check_precondition
 from trellis.errors import REASONS, Fault, refuse_faults
 from trellis.store import lists, nodes, siblings, snapshots
 from trellis.store.counters import next_number
@@ -32,7 +32,7 @@ _HASHER: Final = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=
 def operations(kind: NodeKind) -> tuple[Operation, ...]:
     """Give the five operations of a kind."""
     one, many = kind.singular, kind.title.lower()
-    rows: tuple[tuple[Verb, str, str, Callable[[NodeKind, Act], Outcome], tuple[Field, ...], tuple[str, ...]], ...] = (
+    rows: tuple[tuple[Verb, str, str, Callable[[NodeKind, Context], Outcome], tuple[Field, ...], tuple[str, ...]], ...] = (
         ("list", f"List {many}", f"One page of the {many}. {kind.doc}", _list, list_fields(kind), ()),
         ("get", f"Get a {one}", f"One {one} by its id.", _get, (), ()),
         ("create", f"Create a {one}", f"Makes a {one}.", _create, kind.accepted, _faults_of(kind)),
@@ -45,7 +45,7 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
             kind.accepted,
             _faults_of(kind),
         ),
-        ("delete", f"Delete a {one}", delete_doc(kind), delete, delete_fields(kind), delete_refusals(kind)),
+        ("delete", f"Delete a {one}", delete_doc(kind), delete_node, delete_fields(kind), delete_refusals(kind)),
     )
     return tuple(
         Operation(
@@ -84,67 +84,69 @@ def _coded(kind: NodeKind, verb: Verb, messages: Iterable[str]) -> tuple[tuple[s
 # --- reading ------------------------------------------------------------------------------------------------------
 
 
-def _list(kind: NodeKind, act: Act) -> Outcome:
-    act.given.demand()
-    query, page, per_page = query_of(kind, act.given)
-    total, found = lists.page(act.tx, kind.name, query)
-    return Outcome(page_of(records(act.tx, kind, found, act.world.community_url), total, page, per_page))
+def _list(kind: NodeKind, context: Context) -> Outcome:
+    context.input.demand()
+    query, page, per_page = build_query(kind, context.input)
+    total, found = lists.page(context.tx, kind.name, query)
+    return Outcome(
+        serialize_page(serialize_nodes(context.tx, kind, found, context.environment.community_url), total, page, per_page)
+    )
 
 
-def _get(kind: NodeKind, act: Act) -> Outcome:
-    act.given.demand()
-    return Outcome(written(kind, *found_with_path(kind, act, "get"), act.world.community_url))
+def _get(kind: NodeKind, context: Context) -> Outcome:
+    context.input.demand()
+    return Outcome(serialize_node(kind, *get_with_path(kind, context, "get"), context.environment.community_url))
 
 
 # --- creating and changing ----------------------------------------------------------------------------------------
 
 
-def _create(kind: NodeKind, act: Act) -> Outcome:
-    given = required((kind.name_field, *kind.fields), act.given, recode=kind.code_of)
-    place = judge_place(act.tx, kind, given, None)
+def _create(kind: NodeKind, context: Context) -> Outcome:
+    given = require((kind.name_field, *kind.fields), context.input, recode=kind.code_of)
+    place = resolve_placement(context.tx, kind, given, None)
     defaults = {f.name: f.default for f in kind.fields}
     fields, faults = _settled_fields(kind, given, defaults)
     base = place.parent.permissions if place.parent is not None else {}
-    permissions, wrong_groups = _settled_permissions(kind, act, given, base)
+    permissions, wrong_groups = _settled_permissions(kind, context, given, base)
     _refuse((*given.faults, *place.faults, *faults, *wrong_groups))
     _digest_secrets(kind, given, fields, {})
     new = Node(
-        id=next_number(act.tx, kind.name, more=1),
+        id=next_number(context.tx, kind.name, more=1),
         parent_id=place.parent_id,
         position=0,
         name=given.get("name"),
         fields=fields,
         permissions=permissions,
-        created_at=act.now,
-        updated_at=act.now,
+        created_at=context.now,
+        updated_at=context.now,
     )
-    new = nodes.insert(act.tx, kind.name, new, place.place)
-    after = written(kind, new, place.above, act.world.community_url)
+    new = nodes.insert(context.tx, kind.name, new, place.place)
+    after = serialize_node(kind, new, place.above, context.environment.community_url)
     return Outcome(after, resource_id=new.id, after=after)
 
 
-def _update(kind: NodeKind, act: Act) -> Outcome:
-    old, above = found_with_path(kind, act, "update")
-    before = written(kind, old, above, act.world.community_url)
-    expect(act.call.expected, before)
-    given = act.given
-    place = judge_place(act.tx, kind, given, old)
+def _update(kind: NodeKind, context: Context) -> Outcome:
+    old, above = get_with_path(kind, context, "update")
+    before = serialize_node(kind, old, above, context.environment.community_url)
+    check_precondition(context.call.expected, before)
+    given = context.input
+    place = resolve_placement(context.tx, kind, given, old)
     fields, faults = _settled_fields(kind, given, old.fields)
-    permissions, wrong_groups = _settled_permissions(kind, act, given, old.permissions)
-    children = _no_children_if_barren(kind, act, old, fields)
+    permissions, wrong_groups = _settled_permissions(kind, context, given, old.permissions)
+    children = _no_children_if_leaf_only(kind, context, old, fields)
     _refuse((*given.faults, *place.faults, *faults, *wrong_groups, *children))
     changed_secrets = _digest_secrets(kind, given, fields, old.fields)
-    beside = None if place.stays else snapshots.beside(act.tx, kind.name, old)
-    placed = settle(act.tx, kind, old, place)
+    beside = None if place.stays else snapshots.beside(context.tx, kind.name, old)
+    placed = apply_placement(context.tx, kind, old, place)
     new = replace(placed, name=given.get("name", old.name), fields=fields, permissions=permissions)
     above = above if new.parent_id == old.parent_id else place.above
-    after = written(kind, new, above, act.world.community_url)
-    changed = differing(before, after) + changed_secrets
+    after = serialize_node(kind, new, above, context.environment.community_url)
+    changed = changed_members(before, after) + changed_secrets
     if not changed:
         return Outcome(before, happened=False)
-    snapshots.keep(act.tx, kind.name, old, "changed", beside)
-    new.updated_at = after["updatedAt"] = act.now
-    nodes.update(act.tx, kind.name, new)
+    snapshots.keep(context.tx, kind.name, old, "changed", beside)
+    new.updated_at = after["updatedAt"] = context.now
+    nodes.update(context.tx, kind.name, new)
     return Outcome(after, resource_id=old.id, before=before, after=after, changed=changed)
 
 
@@ -153,7 +155,7 @@ def _refuse(faults: tuple[Fault, ...]) -> None:
         raise refuse_faults(faults)
 
 
-def _settled_fields(kind: NodeKind, given: Given, base: Values) -> tuple[dict[str, Any], tuple[Fault, ...]]:
+def _settled_fields(kind: NodeKind, given: Input, base: Values) -> tuple[dict[str, Any], tuple[Fault, ...]]:
     """Put what was given over what there is, and judge the whole by the kind's own rules."""
     fields = {f.name: given.get(f.name, base.get(f.name, f.default)) for f in kind.fields}
     fields = dict(kind.prepare({name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}))
@@ -161,14 +163,14 @@ def _settled_fields(kind: NodeKind, given: Given, base: Values) -> tuple[dict[st
     return fields, tuple(fault for rule in kind.rules for fault in rule(fields) if fault.field not in at_fault)
 
 
-def _no_children_if_barren(kind: NodeKind, act: Act, old: Node, fields: Values) -> tuple[Fault, ...]:
-    if not kind.barren(fields) or kind.barren(old.fields) or not (count := siblings.count(act.tx, kind.name, old.id)):
+def _no_children_if_leaf_only(kind: NodeKind, context: Context, old: Node, fields: Values) -> tuple[Fault, ...]:
+    if not kind.leaf_only(fields) or kind.leaf_only(old.fields) or not (count := siblings.count(context.tx, kind.name, old.id)):
         return ()
     detail = f"type redirect has no children, and this {kind.singular} has {count}: move or delete them first."
     return (Fault("type", "INVALID_VALUE", detail),)
 
 
-def _digest_secrets(kind: NodeKind, given: Given, fields: dict[str, Any], old: Values) -> tuple[str, ...]:
+def _digest_secrets(kind: NodeKind, given: Input, fields: dict[str, Any], old: Values) -> tuple[str, ...]:
     """Keep a digest in place of each password that was given; name those that differ from before."""
     changed: list[str] = []
     for field in kind.secrets:
@@ -193,11 +195,11 @@ def _matches(digest: str, plain: str) -> bool:
         return False
 
 
-def _settled_permissions(kind: NodeKind, act: Act, given: Given, base: Values) -> tuple[dict[str, Any], tuple[Fault, ...]]:
+def _settled_permissions(kind: NodeKind, context: Context, given: Input, base: Values) -> tuple[dict[str, Any], tuple[Fault, ...]]:
     """Put the permissions given over those copied, and these over those there are; every group must exist."""
     faults: list[Fault] = []
     if (source_id := given.get("copyPermissionsFrom")) is not None:
-        source = nodes.find(act.tx, kind.name, source_id)
+        source = nodes.find(context.tx, kind.name, source_id)
         if source is None:
             faults.append(
                 Fault(
@@ -211,19 +213,19 @@ def _settled_permissions(kind: NodeKind, act: Act, given: Given, base: Values) -
     sent: Mapping[str, Any] = given.get("permissions") or {}
     named = {f"permissions.{option}": groups for option, groups in sent.items()}
     named |= {f.name: given.get(f.name) for f in kind.group_fields if f.name in given}
-    faults.extend(_unknown_groups(act, named))
+    faults.extend(_unknown_groups(context, named))
     permissions = {option: sent.get(option, base.get(option, ())) for option in kind.options}
     return {option: who if who == EVERYONE else list(who) for option, who in permissions.items()}, tuple(faults)
 
 
-def _unknown_groups(act: Act, named: Mapping[str, Any]) -> Iterator[Fault]:
-    groups = _audience(act)
+def _unknown_groups(context: Context, named: Mapping[str, Any]) -> Iterator[Fault]:
+    groups = _group_kind(context)
     wanted = {group for who in named.values() if who != EVERYONE for group in who}
-    unknown = wanted - nodes.existing(act.tx, groups.name, wanted) if groups else wanted
+    unknown = wanted - nodes.existing(context.tx, groups.name, wanted) if groups else wanted
     for field, who in named.items():
         if who != EVERYONE and (missing := [str(group) for group in who if group in unknown]):
             yield Fault(field, "INVALID_GROUP", f"{field} names groups that do not exist: {', '.join(missing)}.")
 
 
-def _audience(act: Act) -> NodeKind | None:
-    return next((kind for kind in act.world.kinds if kind.audience), None)
+def _group_kind(context: Context) -> NodeKind | None:
+    return next((kind for kind in context.environment.kinds if kind.is_group), None)

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from trellis.core.fields import ChildrenFate, Field
 from trellis.core.nodes.kind import NodeKind
-from trellis.core.nodes.record import written
-from trellis.core.nodes.target import found_with_path
-from trellis.core.operation import Act, Outcome, Tally
-from trellis.core.version import expect
+from trellis.core.nodes.record import serialize_node
+from trellis.core.nodes.target import get_with_path
+from trellis.core.operation import Context, Outcome, Progress
+from trellis.core.version import check_precondition
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.store import nodes, siblings, snapshots
 from trellis.store.nodes import Node
@@ -38,7 +38,7 @@ def delete_doc(kind: NodeKind) -> str:
         doc += (
             " If it has children, `deleteChildrenOrMove` says what becomes of them; without it the answer is 409 with their number."
         )
-    if kind.audience:
+    if kind.is_group:
         doc += " Its id is taken out of every node's permissions. The built-in ones cannot be deleted."
     return doc
 
@@ -48,27 +48,27 @@ def delete_refusals(kind: NodeKind) -> tuple[str, ...]:
     return (("CANNOT_DELETE",) if kind.built_in else ()) + (("INVALID_TARGET", "HAS_CHILDREN") if kind.tree else ())
 
 
-def delete(kind: NodeKind, act: Act) -> Outcome:
+def delete_node(kind: NodeKind, context: Context) -> Outcome:
     """Delete a node, and keep what it takes to undo that."""
-    node, above = found_with_path(kind, act, "delete")
-    before = written(kind, node, above, act.world.community_url)
-    expect(act.call.expected, before)
-    act.given.demand()
+    node, above = get_with_path(kind, context, "delete")
+    before = serialize_node(kind, node, above, context.environment.community_url)
+    check_precondition(context.call.expected, before)
+    context.input.demand()
     if node.id in kind.built_in:
         raise Refused("CANNOT_DELETE", f"{node.name} is built in and cannot be deleted. Other {kind.title.lower()} can.")
-    fate = act.given.get(_FATE.name) if kind.tree else None
-    below = nodes.descendants(act.tx, kind.name, node.id) if kind.tree else []
-    direct = siblings.children(act.tx, kind.name, node.id) if below else []
+    fate = context.input.get(_FATE.name) if kind.tree else None
+    below = nodes.descendants(context.tx, kind.name, node.id) if kind.tree else []
+    direct = siblings.children(context.tx, kind.name, node.id) if below else []
     if below and fate is None:
         raise _has_children(kind, node, len(direct), len(below))
-    target = None if fate in {None, -1} else _target(kind, act, node, fate, below)
+    target = None if fate in {None, -1} else _target(kind, context, node, fate, below)
     gone, moved = ([], direct) if target is not None else (below, [])
-    snapshots.keep(act.tx, kind.name, node, "deleted", snapshots.beside(act.tx, kind.name, node))
+    snapshots.keep(context.tx, kind.name, node, "deleted", snapshots.beside(context.tx, kind.name, node))
     if target is not None and direct:
-        snapshots.keep_children(act.tx, kind.name, node.id, target.id)
-        siblings.adopt(act.tx, kind.name, node.id, target.id, act.now)
-    _delete(kind, act, node, gone)
-    scrubbed = _scrub(act, node.id) if kind.audience else []
+        snapshots.keep_children(context.tx, kind.name, node.id, target.id)
+        siblings.adopt(context.tx, kind.name, node.id, target.id, context.now)
+    _delete(kind, context, node, gone)
+    scrubbed = _scrub(context, node.id) if kind.is_group else []
     touched = _touched(kind, gone, "deleted") + _touched(kind, moved, "moved")
     return Outcome(
         None,
@@ -84,17 +84,17 @@ def delete(kind: NodeKind, act: Act) -> Outcome:
     )
 
 
-def _delete(kind: NodeKind, act: Act, node: Node, below: list[int]) -> None:
+def _delete(kind: NodeKind, context: Context, node: Node, below: list[int]) -> None:
     """Delete a node with those below it, and keep their rows; tell how many are gone."""
-    tally = Tally(act.call, 1 + len(below))
+    tally = Progress(context.call, 1 + len(below))
 
     def going(ids: Sequence[int]) -> None:
         if others := [i for i in ids if i != node.id]:  # which is kept already, with its neighbours
-            snapshots.keep_these(act.tx, kind.name, others)
+            snapshots.keep_these(context.tx, kind.name, others)
         if below:  # one row alone is no news, and of a group the permissions are counted
             tally.done(len(ids))
 
-    nodes.delete_subtree(act.tx, kind.name, node, below, going)
+    nodes.delete_subtree(context.tx, kind.name, node, below, going)
 
 
 def _touched(kind: NodeKind, ids: list[int], how: str) -> list[dict[str, Any]]:
@@ -115,15 +115,15 @@ def _has_children(kind: NodeKind, node: Node, direct: int, below: int) -> Refuse
     )
 
 
-def _target(kind: NodeKind, act: Act, node: Node, fate: int, below: list[int]) -> Node:
-    target = nodes.find(act.tx, kind.name, fate)
+def _target(kind: NodeKind, context: Context, node: Node, fate: int, below: list[int]) -> Node:
+    target = nodes.find(context.tx, kind.name, fate)
     if target is None:
         problem = f"there is no {kind.singular} {fate}"
     elif target.id == node.id:
         problem = "that is the one being deleted"
     elif target.id in below:
         problem = f"{kind.singular} {fate} is below the one being deleted"
-    elif kind.barren(target.fields):
+    elif kind.leaf_only(target.fields):
         problem = f"{kind.singular} {fate} is a redirect and has no children"
     else:
         return target
@@ -135,24 +135,24 @@ def _target(kind: NodeKind, act: Act, node: Node, fate: int, below: list[int]) -
     raise refuse_faults((fault,))
 
 
-def _scrub(act: Act, group: int) -> list[tuple[str, int]]:
+def _scrub(context: Context, group: int) -> list[tuple[str, int]]:
     """Take a group out of every node's permissions and group fields; give the nodes that named it."""
-    kinds = {kind.name: kind for kind in act.world.kinds}
+    kinds = {kind.name: kind for kind in context.environment.kinds}
     scrubbed: list[tuple[str, int]] = []
-    mentioning = nodes.mentioning(act.tx, group)
-    tally = Tally(act.call, len(mentioning))
+    mentioning = nodes.mentioning(context.tx, group)
+    tally = Progress(context.call, len(mentioning))
     for name, node in mentioning:
         tally.done()
         own = {f.name for f in kinds[name].group_fields} if name in kinds else set()
-        permissions = {option: without(who, group) for option, who in node.permissions.items()}
-        fields = {f: without(value, group) if f in own else value for f, value in node.fields.items()}
+        permissions = {option: without_group(who, group) for option, who in node.permissions.items()}
+        fields = {f: without_group(value, group) if f in own else value for f, value in node.fields.items()}
         if permissions != node.permissions or fields != node.fields:
-            snapshots.keep(act.tx, name, node, "changed")
-            nodes.update(act.tx, name, replace(node, permissions=permissions, fields=fields, updated_at=act.now))
+            snapshots.keep(context.tx, name, node, "changed")
+            nodes.update(context.tx, name, replace(node, permissions=permissions, fields=fields, updated_at=context.now))
             scrubbed.append((name, node.id))
     return scrubbed
 
 
-def without(who: Any, group: int) -> Any:
+def without_group(who: Any, group: int) -> Any:
     """Take a group out of a permission."""
     return [one for one in who if one != group] if isinstance(who, list) else who

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from trellis.core.fields import Field, Groups, Integer, Moment, NodeId, ParentId, Permissions, Text, Type
+from trellis.core.fields import Field, Groups, Integer, NodeId, ParentId, Permissions, Text, Timestamp, Type
 from trellis.core.verbs import VERBS, Verb
 from trellis.errors import Fault
 
@@ -33,10 +33,10 @@ class NodeKind:
     `path` is where the REST API serves it, `also` other paths that mean the same. `over_rest` lists the verbs served there;
     all five exist for the panel and the terminal. `code` is the stem of its own error codes.
 
-    `tree`: its nodes may have children. `ordered`: its position is told and can be chosen. `barren` says of which stored
+    `tree`: its nodes may have children. `ordered`: its position is told and can be chosen. `leaf_only` says of which stored
     fields a node must not have children. `prepare` settles the complete fields of a node before it is kept, `rules` judge
     them; `refuses` are messages of refusals that only its fields and rules have. `built_in` are the ids that cannot be deleted.
-    `audience`: its nodes are whom permissions are given to. `example` is a name for examples.
+    `is_group`: its nodes are whom permissions are given to. `example` is a name for examples.
     """
 
     name: str
@@ -57,9 +57,9 @@ class NodeKind:
     rules: tuple[Rule, ...] = ()
     refuses: tuple[str, ...] = ()
     example: str = ""
-    barren: Callable[[Values], bool] = lambda _: False
+    leaf_only: Callable[[Values], bool] = lambda _: False
     built_in: frozenset[int] = frozenset()
-    audience: bool = False
+    is_group: bool = False
     codes: Mapping[str, str] = field(default_factory=dict)
 
     def operation(self, verb: Verb) -> str:
@@ -186,10 +186,10 @@ class NodeKind:
             *(f for f in self.fields if not f.write_only),
             *(Field(d.name, d.type, d.doc, read_only=True) for d in self.derived),
             *(f for f in self.permissions_field if not f.write_only),
-            Field("createdAt", Moment(), "When it was made.", read_only=True),
+            Field("createdAt", Timestamp(), "When it was made.", read_only=True),
             Field(
                 "updatedAt",
-                Moment(),
+                Timestamp(),
                 "When it was last changed; a shift among siblings does not count.",
                 read_only=True,
             ),

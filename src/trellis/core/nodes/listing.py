@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from trellis.core.fields import Anything, Choice, Field, Given, Ids, Moment, ParentId, Text
+from trellis.core.fields import Anything, Choice, Field, Ids, Input, ParentId, Text, Timestamp
 from trellis.core.nodes.kind import NodeKind
 from trellis.core.paging import PAGING, PER_PAGE
 from trellis.store.lists import Query, SortBy
@@ -41,12 +41,12 @@ def list_fields(kind: NodeKind) -> tuple[Field, ...]:
         *((parent,) if kind.tree else ()),
         Field("search", Text(255), "Only those whose name holds this text, capitals and small letters alike."),
         *(Field(f.name, f.type, f"Only those of this {f.name}.", also=f.also) for f in kind.fields if f.listed),
-        Field("updatedSince", Moment(), "Only those changed at or after this moment."),
+        Field("updatedSince", Timestamp(), "Only those changed at or after this moment."),
     )
     return (*PAGING, *filters, *_SORTING, Field("clubs", Anything(), "Taken for older clients; means nothing here."))
 
 
-def query_of(kind: NodeKind, given: Given) -> tuple[Query, int, int]:
+def build_query(kind: NodeKind, given: Input) -> tuple[Query, int, int]:
     """Make the store's query of a list's parameters; give it with the page's number and size."""
     page, per_page = given.get("page", 1), given.get("perPage", PER_PAGE)
     filters: dict[str, Any] = {name: given.get(name) for name in ("ids", "updatedSince") if name in given}

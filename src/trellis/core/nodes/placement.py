@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from trellis.core.fields import Given
+from trellis.core.fields import Input
 from trellis.core.nodes import tree
 from trellis.core.nodes.kind import NodeKind
 from trellis.errors import Fault
@@ -29,7 +29,7 @@ class Placement:
     above: str = ""
 
 
-def judge_place(tx: Transaction, kind: NodeKind, given: Given, node: Node | None) -> Placement:
+def resolve_placement(tx: Transaction, kind: NodeKind, given: Input, node: Node | None) -> Placement:
     """Judge where a new node (`node` is None) or an old one shall stand."""
     old_parent = node.parent_id if node is not None else None
     parent_id = given.get("parentId", old_parent)
@@ -61,7 +61,7 @@ def _parent(tx: Transaction, kind: NodeKind, node: Node | None, parent_id: int) 
             f"parentId: there is no {kind.singular} {parent_id}. Give the id of a {kind.singular}, or null for the top level.",
         )
     parent, above = found
-    if kind.barren(parent.fields):
+    if kind.leaf_only(parent.fields):
         return None, f"parentId: {kind.singular} {parent_id} is a redirect, and a redirect has no children."
     if node is not None and tree.makes_cycle(node.id, nodes.lines(tx, kind.name, (parent_id,))):
         which = "itself" if parent_id == node.id else f"{parent_id}, which is below it"
@@ -70,7 +70,7 @@ def _parent(tx: Transaction, kind: NodeKind, node: Node | None, parent_id: int) 
 
 
 def _place(
-    tx: Transaction, kind: NodeKind, given: Given, node: Node | None, parent_id: int | None, wishes: list[str]
+    tx: Transaction, kind: NodeKind, given: Input, node: Node | None, parent_id: int | None, wishes: list[str]
 ) -> tuple[int | None, list[Fault]]:
     if not wishes:
         return None, []
@@ -84,10 +84,10 @@ def _place(
         detail = f"{wish}: there is no other {kind.singular} {sibling} {where}. Give the id of one that stands there."
         return None, [Fault(wish, "INVALID_POSITION", detail)]
     own = node.position if node is not None and node.parent_id == parent_id else None
-    return tree.beside(at, own, behind=wish == "after"), []
+    return tree.position_beside(at, own, behind=wish == "after"), []
 
 
-def settle(tx: Transaction, kind: NodeKind, node: Node, placement: Placement) -> Node:
+def apply_placement(tx: Transaction, kind: NodeKind, node: Node, placement: Placement) -> Node:
     """Move a node to its place; its siblings make way, those that it leaves close up."""
     if placement.stays:
         return node

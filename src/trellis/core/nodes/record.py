@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from trellis.core.nodes.kind import NodeKind
-from trellis.core.nodes.tree import path_of
+from trellis.core.nodes.tree import format_path
 from trellis.store import nodes
 from trellis.store.engine import Transaction
 from trellis.store.nodes import Node
@@ -15,21 +15,21 @@ from trellis.store.nodes import Node
 _RUNS = re.compile(r"[^a-z0-9]+")
 
 
-def records(tx: Transaction, kind: NodeKind, found: Iterable[Node], community_url: str) -> list[dict[str, Any]]:
+def serialize_nodes(tx: Transaction, kind: NodeKind, found: Iterable[Node], community_url: str) -> list[dict[str, Any]]:
     """Write nodes as callers see them; their ancestors are read in one go."""
     found = list(found)
     parents = {n.parent_id for n in found if n.parent_id is not None}
     line = nodes.lines(tx, kind.name, parents) if parents else {}
-    above = {parent: path_of(parent, line) + " > " for parent in parents}
-    return [written(kind, node, "" if node.parent_id is None else above[node.parent_id], community_url) for node in found]
+    above = {parent: format_path(parent, line) + " > " for parent in parents}
+    return [serialize_node(kind, node, "" if node.parent_id is None else above[node.parent_id], community_url) for node in found]
 
 
 def record(tx: Transaction, kind: NodeKind, node: Node, community_url: str) -> dict[str, Any]:
     """Write one node as callers see it."""
-    return records(tx, kind, (node,), community_url)[0]
+    return serialize_nodes(tx, kind, (node,), community_url)[0]
 
 
-def written(kind: NodeKind, node: Node, above: str, community_url: str) -> dict[str, Any]:
+def serialize_node(kind: NodeKind, node: Node, above: str, community_url: str) -> dict[str, Any]:
     """Write one node as callers see it; `above` is the path of its parent with ' > ' behind it, or ""."""
     name, fields, permissions, words = node.name, node.fields, node.permissions, slug(node.name)
     record = kind.blank.copy()

@@ -8,13 +8,13 @@ def makes_cycle(node: int, line: Iterable[int]) -> bool:
     return node in line
 
 
-def beside(sibling: int, own: int | None, *, behind: bool) -> int:
+def position_beside(sibling: int, own: int | None, *, behind: bool) -> int:
     """Give the place before or behind the sibling in place `sibling`, once the node has left place `own` of the same row."""
     left = sibling - 1 if own is not None and own < sibling else sibling
     return left + 1 if behind else left
 
 
-def returning(old: int, before: Iterable[int | None], behind: Iterable[int | None], own: int | None) -> int:
+def position_on_return(old: int, before: Iterable[int | None], behind: Iterable[int | None], own: int | None) -> int:
     """Give the place of a node that comes back: behind the nearest old neighbour before it, or before the nearest behind it.
 
     `before` and `behind` are the places of its old neighbours now, nearest first, None for those that are gone; `own` is the
@@ -22,14 +22,14 @@ def returning(old: int, before: Iterable[int | None], behind: Iterable[int | Non
     """
     for place in before:
         if place is not None:
-            return beside(place, own, behind=True)
+            return position_beside(place, own, behind=True)
     for place in behind:
         if place is not None:
-            return beside(place, own, behind=False)
+            return position_beside(place, own, behind=False)
     return old
 
 
-def path_of(node: int, line: Mapping[int, tuple[int | None, str]]) -> str:
+def format_path(node: int, line: Mapping[int, tuple[int | None, str]]) -> str:
     """Write the names from the top level down to a node, with ' > ' between. `line` maps id → (parent's id, name)."""
     names: list[str] = []
     at: int | None = node

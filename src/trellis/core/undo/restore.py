@@ -4,11 +4,11 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any, Final
 
-from trellis.core.fields import Field, Ids, Integer, Members, NodeId, OrNull, ParentId, Record, Several, Text, invalid_id
+from trellis.core.fields import Field, Ids, Integer, ListOf, NodeId, Nullable, ObjectOf, ParentId, Record, Text, invalid_id
 from trellis.core.nodes import NodeKind
-from trellis.core.operation import Access, Act, Fork, Operation, Outcome
+from trellis.core.operation import Access, Context, Fork, Operation, Outcome
 from trellis.core.undo.revert import revert
-from trellis.core.undo.undelete import bring_back
+from trellis.core.undo.undelete import restore_deleted
 from trellis.errors import REASONS, Refused
 from trellis.store import events, snapshots
 from trellis.store.engine import Transaction
@@ -77,7 +77,7 @@ _DOC: Final = (
 )
 
 
-def _led_astray(_: Act) -> Outcome:
+def _led_astray(_: Context) -> Outcome:
     raise LookupError("an operation that forks is never run itself")
 
 
@@ -101,9 +101,9 @@ def _event(tx: Transaction, seq: int) -> Event:
     raise invalid_id("event", seq, _NO_EVENT)
 
 
-def _restore(kind: NodeKind, act: Act) -> Outcome:
-    act.given.demand()
-    event = _event(act.tx, act.call.target or 0)
+def _restore(kind: NodeKind, context: Context) -> Outcome:
+    context.input.demand()
+    event = _event(context.tx, context.call.target or 0)
     if event.resource != kind.name:
         raise Refused("NOT_RESTORABLE", f"Event {event.seq} is {event.operation}; {kind.name}.{VERB} undoes {kind.title.lower()}.")
     deleted = event.operation == kind.operation("delete")
@@ -111,19 +111,19 @@ def _restore(kind: NodeKind, act: Act) -> Outcome:
         how = "made" if event.undoes is None else "brought back"
         detail = f"Event {event.seq} {how} the {kind.singular} {event.resource_id}. To undo that, delete it."
         raise Refused("NOT_RESTORABLE", detail)
-    _not_undone_yet(act, event)
-    kept = _whole(act, event)
+    _not_undone_yet(context, event)
+    kept = _whole(context, event)
     if deleted:
-        return bring_back(kind, act, event, kept)
-    return revert(kind, act, event, kept[0])
+        return restore_deleted(kind, context, event, kept)
+    return revert(kind, context, event, kept[0])
 
 
-def _not_undone_yet(act: Act, event: Event) -> None:
-    if (by := undone(act.tx, (event.seq,)).get(event.seq)) is not None:
+def _not_undone_yet(context: Context, event: Event) -> None:
+    if (by := find_undoing_events(context.tx, (event.seq,)).get(event.seq)) is not None:
         raise Refused("NOT_RESTORABLE", f"Event {event.seq} was undone already, by event {by}.", facts={"undoneBy": by})
 
 
-def undone(tx: Transaction, seqs: Collection[int]) -> dict[int, int]:
+def find_undoing_events(tx: Transaction, seqs: Collection[int]) -> dict[int, int]:
     """Give, for each of some events that are undone, the event that did it. One whose undoing was undone stands again."""
     lines: list[dict[int, int]] = []
     while last := events.undoers(tx, seqs):
@@ -135,21 +135,21 @@ def undone(tx: Transaction, seqs: Collection[int]) -> dict[int, int]:
     return found
 
 
-def _whole(act: Act, event: Event) -> list[Snapshot]:
+def _whole(context: Context, event: Event) -> list[Snapshot]:
     """Read what an event found, but not what it deleted below its record; refuse if some of it is purged."""
-    if snapshots.counts(act.tx, (event.seq,)).get(event.seq, 0) < 1 + len(event.touched):
+    if snapshots.counts(context.tx, (event.seq,)).get(event.seq, 0) < 1 + len(event.touched):
         raise Refused(
             "NO_LONGER_KEPT",
             f"What there was before event {event.seq} is no longer kept: "
-            f"changes can be undone for {act.world.keep_snapshots} days.",
+            f"changes can be undone for {context.environment.keep_snapshots} days.",
         )
-    return snapshots.without_below(act.tx, event.seq, event.resource_id or 0)
+    return snapshots.without_below(context.tx, event.seq, event.resource_id or 0)
 
 
 # --- what it answers ----------------------------------------------------------------------------------------------
 
-_NODES: Final = Several((Field("resource", Text(), "The resource."), Field("id", NodeId(), "The record's id.")))
-_LEFT: Final = Several(
+_NODES: Final = ListOf((Field("resource", Text(), "The resource."), Field("id", NodeId(), "The record's id.")))
+_LEFT: Final = ListOf(
     (
         Field("resource", Text(), "The resource."),
         Field("id", NodeId(), "The record's id."),
@@ -158,15 +158,15 @@ _LEFT: Final = Several(
 )
 
 
-def _counted(type_: Any, name: str) -> Members:
-    return Members((Field("count", Integer(), "How many."), Field(name, type_, "Which; at most 1,000 are listed.")))
+def _counted(type_: Any, name: str) -> ObjectOf:
+    return ObjectOf((Field("count", Integer(), "How many."), Field(name, type_, "Which; at most 1,000 are listed.")))
 
 
 _NONE: Final[dict[str, Any]] = {"count": 0, "ids": []}
 _ANSWERS: Final = (
     Field("event", NodeId(), "The event that was taken back.", example=12),
     Field("operation", Text(), "Its operation.", example="forums.delete"),
-    Field("record", OrNull(Record()), "The record as it is now.", example={"id": 7, "name": "Garden diaries"}),
+    Field("record", Nullable(Record()), "The record as it is now.", example={"id": 7, "name": "Garden diaries"}),
     Field("restored", _counted(Ids(), "ids"), "What came back, the record first.", example={"count": 1, "ids": [7]}),
     Field("moved", _counted(Ids(), "ids"), "The children that its delete had moved and that came back under it.", example=_NONE),
     Field(

@@ -5,11 +5,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any, Final
 
-from trellis.core.events import differing
-from trellis.core.nodes import NodeKind, Placement, seen, settle
-from trellis.core.operation import Act, Outcome
-from trellis.core.undo.undelete import answer, groups_there, place_of, without_lost
-from trellis.core.version import expect
+from trellis.core.events import changed_members
+from trellis.core.nodes import NodeKind, Placement, apply_placement, seen
+from trellis.core.operation import Context, Outcome
+from trellis.core.undo.undelete import drop_lost_groups, existing_groups, find_placement, serialize_outcome
+from trellis.core.version import check_precondition
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.store import events, nodes, siblings, snapshots
 from trellis.store.events import Event
@@ -20,30 +20,32 @@ Difference = dict[str, Any]
 _MOVED: Final = frozenset({"parentId", "position"})  # one of these is changed by every move, and by nothing else
 
 
-def revert(kind: NodeKind, act: Act, event: Event, then: Snapshot) -> Outcome:
+def revert(kind: NodeKind, context: Context, event: Event, then: Snapshot) -> Outcome:
     """Make a record what it was before an event. Refuses if it was changed or deleted since, telling what differs."""
-    now = nodes.find(act.tx, kind.name, then.node.id)
+    now = nodes.find(context.tx, kind.name, then.node.id)
     if now is None:
-        raise _deleted(kind, act, then.node.id)
-    before = seen(kind, act, now)
-    expect(act.call.expected, before)
-    groups = groups_there(act)
-    _unchanged_since(kind, act, event, now, groups)
-    place = _place(kind, act, event, then, now)
-    wanted, lost = without_lost(kind, then.node, groups)
-    _fits(kind, act, now, wanted)
-    beside = None if place.stays else snapshots.beside(act.tx, kind.name, now)
-    placed = settle(act.tx, kind, now, place)
+        raise _deleted(kind, context, then.node.id)
+    before = seen(kind, context, now)
+    check_precondition(context.call.expected, before)
+    groups = existing_groups(context)
+    _unchanged_since(kind, context, event, now, groups)
+    place = _place(kind, context, event, then, now)
+    wanted, lost = drop_lost_groups(kind, then.node, groups)
+    _fits(kind, context, now, wanted)
+    beside = None if place.stays else snapshots.beside(context.tx, kind.name, now)
+    placed = apply_placement(context.tx, kind, now, place)
     new = replace(placed, name=wanted.name, fields=wanted.fields, permissions=wanted.permissions)
-    after = seen(kind, act, new)
-    changed = differing(before, after) + tuple(f.name for f in kind.secrets if new.fields.get(f.name) != now.fields.get(f.name))
+    after = seen(kind, context, new)
+    changed = changed_members(before, after) + tuple(
+        f.name for f in kind.secrets if new.fields.get(f.name) != now.fields.get(f.name)
+    )
     if not changed:
-        result = answer(event, before, restored=[], lost=lost)
+        result = serialize_outcome(event, before, restored=[], lost=lost)
         return Outcome(result, happened=False, plan=result | {"dryRun": True})
-    snapshots.keep(act.tx, kind.name, now, "changed", beside)
-    new.updated_at = after["updatedAt"] = act.now
-    nodes.update(act.tx, kind.name, new)
-    result = answer(event, after, restored=[new.id], lost=lost)
+    snapshots.keep(context.tx, kind.name, now, "changed", beside)
+    new.updated_at = after["updatedAt"] = context.now
+    nodes.update(context.tx, kind.name, new)
+    result = serialize_outcome(event, after, restored=[new.id], lost=lost)
     return Outcome(
         result,
         resource_id=new.id,
@@ -55,18 +57,22 @@ def revert(kind: NodeKind, act: Act, event: Event, then: Snapshot) -> Outcome:
     )
 
 
-def _place(kind: NodeKind, act: Act, event: Event, then: Snapshot, now: Node) -> Placement:
+def _place(kind: NodeKind, context: Context, event: Event, then: Snapshot, now: Node) -> Placement:
     if not _MOVED.isdisjoint(event.changed):
-        return place_of(kind, act, then, now)
-    if "parentId" in act.given:
+        return find_placement(kind, context, then, now)
+    if "parentId" in context.input:
         detail = f"parentId: event {event.seq} did not move the {kind.singular}, so undoing it does not either. Leave parentId out."
         raise refuse_faults((Fault("parentId", "INVALID_PARENT", detail),))
     return Placement(now.parent_id, stays=True)
 
 
-def _fits(kind: NodeKind, act: Act, now: Node, wanted: Node) -> None:
+def _fits(kind: NodeKind, context: Context, now: Node, wanted: Node) -> None:
     """Refuse to make a node one that takes no children while it has some."""
-    if not kind.barren(wanted.fields) or kind.barren(now.fields) or not (count := siblings.count(act.tx, kind.name, now.id)):
+    if (
+        not kind.leaf_only(wanted.fields)
+        or kind.leaf_only(now.fields)
+        or not (count := siblings.count(context.tx, kind.name, now.id))
+    ):
         return
     raise Refused(
         "CHANGED_SINCE",
@@ -78,22 +84,22 @@ def _fits(kind: NodeKind, act: Act, now: Node, wanted: Node) -> None:
 # --- changed since ------------------------------------------------------------------------------------------------
 
 
-def _deleted(kind: NodeKind, act: Act, node: int) -> Refused:
-    last = snapshots.latest(act.tx, kind.name, node)
+def _deleted(kind: NodeKind, context: Context, node: int) -> Refused:
+    last = snapshots.latest(context.tx, kind.name, node)
     by = f", by event {last.seq}: undo that first" if last is not None and last.how == "deleted" else ""
     facts: dict[str, Any] = {"differences": []} | ({"deletedBy": last.seq} if by and last is not None else {})
     return Refused("CHANGED_SINCE", f"The {kind.singular} {node} was deleted since{by}.", facts=facts)
 
 
-def _unchanged_since(kind: NodeKind, act: Act, event: Event, now: Node, groups: AbstractSet[int]) -> None:
+def _unchanged_since(kind: NodeKind, context: Context, event: Event, now: Node, groups: AbstractSet[int]) -> None:
     """Refuse if a record is not as an event left it. That siblings have shifted it, or a group is gone, does not count."""
-    later = snapshots.following(act.tx, kind.name, now.id, event.seq)
+    later = snapshots.following(context.tx, kind.name, now.id, event.seq)
     if later is None:
         return
     about = {"resource": kind.name, "resource_id": now.id}
-    since = events.page(act.tx, about, 1000, event.seq, newest_first=False)
+    since = events.page(context.tx, about, 1000, event.seq, newest_first=False)
     moved = any("position" in one.changed for one in since)
-    differences = list(_differences(kind, without_lost(kind, later.node, groups)[0], now, moved=moved))
+    differences = list(_differences(kind, drop_lost_groups(kind, later.node, groups)[0], now, moved=moved))
     if not differences:
         return
     named = ", ".join(difference["field"] for difference in differences)

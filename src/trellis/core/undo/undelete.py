@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from trellis.core.fields import EVERYONE
-from trellis.core.nodes import NodeKind, Placement, makes_cycle, returning, seen, settle, without
-from trellis.core.operation import Act, Outcome, Tally
-from trellis.core.version import expect
+from trellis.core.nodes import NodeKind, Placement, apply_placement, makes_cycle, position_on_return, seen, without_group
+from trellis.core.operation import Context, Outcome, Progress
+from trellis.core.version import check_precondition
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.store import nodes, siblings, snapshots
 from trellis.store.events import Event
@@ -19,22 +19,22 @@ _SHOWN: Final = 1000  # ids that an answer lists; the counts are of all
 Left = dict[str, Any]
 
 
-def bring_back(kind: NodeKind, act: Act, event: Event, kept: Sequence[Snapshot]) -> Outcome:
+def restore_deleted(kind: NodeKind, context: Context, event: Event, kept: Sequence[Snapshot]) -> Outcome:
     """Bring back what a delete took away. Refuses if its parent cannot take it back and no other is given.
 
     `kept` are the rows that the event found, without those below its record.
     """
-    expect(act.call.expected, {})  # there is no record yet that could be the one that was read
+    check_precondition(context.call.expected, {})  # there is no record yet that could be the one that was read
     root = next(snapshot for snapshot in kept if snapshot.how == "deleted")
     below = [one["id"] for one in event.touched if one["how"] == "deleted"]
-    tally = Tally(act.call, len(kept) + len(below))
-    place = place_of(kind, act, root, None)
+    tally = Progress(context.call, len(kept) + len(below))
+    place = find_placement(kind, context, root, None)
     node = replace(root.node, parent_id=place.parent_id)
-    lost = _rows_back(kind, act, event.seq, node, place, below, tally)
-    moved, left = _children_back(kind, act, node, [snapshot for snapshot in kept if snapshot.how == "moved"], tally)
-    changed, unchanged = _group_back(act, node.id, [snapshot for snapshot in kept if snapshot.how == "changed"], tally)
-    after = seen(kind, act, _now(kind, act, node.id))
-    result = answer(
+    lost = _rows_back(kind, context, event.seq, node, place, below, tally)
+    moved, left = _children_back(kind, context, node, [snapshot for snapshot in kept if snapshot.how == "moved"], tally)
+    changed, unchanged = _group_back(context, node.id, [snapshot for snapshot in kept if snapshot.how == "changed"], tally)
+    after = seen(kind, context, _now(kind, context, node.id))
+    result = serialize_outcome(
         event,
         after,
         restored=[node.id, *below],
@@ -56,7 +56,7 @@ def bring_back(kind: NodeKind, act: Act, event: Event, kept: Sequence[Snapshot])
     )
 
 
-def answer(
+def serialize_outcome(
     event: Event,
     after: Mapping[str, Any],
     *,
@@ -80,23 +80,23 @@ def answer(
 
 
 def _rows_back(
-    kind: NodeKind, act: Act, seq: int, node: Node, place: Placement, below: Sequence[int], tally: Tally
+    kind: NodeKind, context: Context, seq: int, node: Node, place: Placement, below: Sequence[int], tally: Progress
 ) -> AbstractSet[int]:
     """Bring a node and those below it back; give the groups that are gone, and so fell out of their permissions."""
-    groups = groups_there(act)
+    groups = existing_groups(context)
     lost: set[int] = set()
 
     def back(ids: Sequence[int]) -> None:  # read by the slice: all at once, they would hold up readers in this process
-        for snapshot in snapshots.of_these(act.tx, seq, kind.name, ids):
-            lost.update(_without_lost_groups(kind, act, snapshot.node, groups))
+        for snapshot in snapshots.of_these(context.tx, seq, kind.name, ids):
+            lost.update(_without_lost_groups(kind, context, snapshot.node, groups))
         tally.done(len(ids))
 
-    snapshots.bring_back(act.tx, seq, kind.name, node, place.place, below, back)
+    snapshots.bring_back(context.tx, seq, kind.name, node, place.place, below, back)
     return lost
 
 
-def _now(kind: NodeKind, act: Act, node: int) -> Node:
-    found = nodes.find(act.tx, kind.name, node)
+def _now(kind: NodeKind, context: Context, node: int) -> Node:
+    found = nodes.find(context.tx, kind.name, node)
     if found is None:
         raise LookupError(f"{kind.name} {node} was there a moment ago")
     return found
@@ -105,28 +105,28 @@ def _now(kind: NodeKind, act: Act, node: int) -> Node:
 # --- where it goes ------------------------------------------------------------------------------------------------
 
 
-def place_of(kind: NodeKind, act: Act, snapshot: Snapshot, now: Node | None) -> Placement:
+def find_placement(kind: NodeKind, context: Context, snapshot: Snapshot, now: Node | None) -> Placement:
     """Find the place to which a node goes back: the wanted parent's end, or its old neighbours' side; `now` is where it stands."""
-    wanted = "parentId" in act.given
-    parent_id = act.given.get("parentId") if wanted else snapshot.node.parent_id
-    parent = _parent(kind, act, parent_id, now, wanted=wanted) if parent_id is not None else None
+    wanted = "parentId" in context.input
+    parent_id = context.input.get("parentId") if wanted else snapshot.node.parent_id
+    parent = _parent(kind, context, parent_id, now, wanted=wanted) if parent_id is not None else None
     if wanted and parent_id != snapshot.node.parent_id:
         return Placement(parent_id, parent)
     own = now.position if now is not None and now.parent_id == parent_id else None
     before, behind = (
-        [siblings.place_of(act.tx, kind.name, parent_id, sibling) for sibling in snapshot.beside.get(side, ())]
+        [siblings.place_of(context.tx, kind.name, parent_id, sibling) for sibling in snapshot.beside.get(side, ())]
         for side in ("before", "behind")
     )
-    return Placement(parent_id, parent, returning(snapshot.node.position, before, behind, own))
+    return Placement(parent_id, parent, position_on_return(snapshot.node.position, before, behind, own))
 
 
-def _parent(kind: NodeKind, act: Act, parent_id: int, now: Node | None, *, wanted: bool) -> Node:
-    parent = nodes.find(act.tx, kind.name, parent_id)
+def _parent(kind: NodeKind, context: Context, parent_id: int, now: Node | None, *, wanted: bool) -> Node:
+    parent = nodes.find(context.tx, kind.name, parent_id)
     if parent is None:
         problem = f"there is no {kind.singular} {parent_id}"
-    elif kind.barren(parent.fields):
+    elif kind.leaf_only(parent.fields):
         problem = f"{kind.singular} {parent_id} is a redirect, and a redirect has no children"
-    elif now is not None and makes_cycle(now.id, nodes.lines(act.tx, kind.name, (parent_id,))):
+    elif now is not None and makes_cycle(now.id, nodes.lines(context.tx, kind.name, (parent_id,))):
         problem = f"{kind.singular} {parent_id} stands below it"
     else:
         return parent
@@ -143,33 +143,33 @@ def _parent(kind: NodeKind, act: Act, parent_id: int, now: Node | None, *, wante
 # --- groups that are gone -----------------------------------------------------------------------------------------
 
 
-def groups_there(act: Act) -> AbstractSet[int]:
+def existing_groups(context: Context) -> AbstractSet[int]:
     """Give the ids of the groups that there are."""
-    audience = next((kind for kind in act.world.kinds if kind.audience), None)
-    return set() if audience is None else {group.id for group in nodes.every(act.tx, audience.name)}
+    is_group = next((kind for kind in context.environment.kinds if kind.is_group), None)
+    return set() if is_group is None else {group.id for group in nodes.every(context.tx, is_group.name)}
 
 
-def without_lost(kind: NodeKind, node: Node, groups: AbstractSet[int]) -> tuple[Node, set[int]]:
+def drop_lost_groups(kind: NodeKind, node: Node, groups: AbstractSet[int]) -> tuple[Node, set[int]]:
     """Take out of a node's permissions the groups that are gone; give it with their ids."""
     lists = [*node.permissions.values(), *(node.fields.get(f.name) for f in kind.group_fields)]
     lost = {group for who in lists if isinstance(who, list) for group in who if group not in groups}
     for group in lost:
-        permissions = {option: without(who, group) for option, who in node.permissions.items()}
-        fields = node.fields | {f.name: without(node.fields.get(f.name), group) for f in kind.group_fields}
+        permissions = {option: without_group(who, group) for option, who in node.permissions.items()}
+        fields = node.fields | {f.name: without_group(node.fields.get(f.name), group) for f in kind.group_fields}
         node = replace(node, permissions=permissions, fields=fields)
     return node, lost
 
 
-def places_of(kind: NodeKind, node: Node, group: int) -> list[str]:
+def lists_naming(kind: NodeKind, node: Node, group: int) -> list[str]:
     """Name the lists of a node that hold a group: options of its permissions, and fields."""
     lists = {**node.permissions, **{f.name: node.fields.get(f.name) for f in kind.group_fields}}
     return [name for name, who in lists.items() if isinstance(who, list) and group in who]
 
 
-def _without_lost_groups(kind: NodeKind, act: Act, node: Node, groups: AbstractSet[int]) -> set[int]:
-    mended, lost = without_lost(kind, node, groups)
+def _without_lost_groups(kind: NodeKind, context: Context, node: Node, groups: AbstractSet[int]) -> set[int]:
+    mended, lost = drop_lost_groups(kind, node, groups)
     if lost:
-        nodes.update(act.tx, kind.name, replace(mended, updated_at=act.now))
+        nodes.update(context.tx, kind.name, replace(mended, updated_at=context.now))
     return lost
 
 
@@ -177,15 +177,15 @@ def _without_lost_groups(kind: NodeKind, act: Act, node: Node, groups: AbstractS
 
 
 def _children_back(
-    kind: NodeKind, act: Act, root: Node, children: Sequence[Snapshot], tally: Tally
+    kind: NodeKind, context: Context, root: Node, children: Sequence[Snapshot], tally: Progress
 ) -> tuple[list[int], list[Left]]:
     """Move the children back that still stand where the delete had moved them, in their old order."""
     back: list[int] = []
     left: list[Left] = []
-    above = nodes.lines(act.tx, kind.name, (root.id,)) if children else {}
+    above = nodes.lines(context.tx, kind.name, (root.id,)) if children else {}
     for snapshot in children:
         tally.done()
-        child = nodes.find(act.tx, kind.name, snapshot.node.id)
+        child = nodes.find(context.tx, kind.name, snapshot.node.id)
         if child is None:
             why = "It was deleted since."
         elif child.parent_id != snapshot.beside.get("to"):
@@ -193,23 +193,25 @@ def _children_back(
         elif child.id in above:
             why = "What came back stands below it now."
         else:
-            snapshots.keep(act.tx, kind.name, child, "moved", {"to": root.id})
-            placed = settle(act.tx, kind, child, Placement(root.id, root))
-            nodes.update(act.tx, kind.name, replace(placed, updated_at=act.now))
+            snapshots.keep(context.tx, kind.name, child, "moved", {"to": root.id})
+            placed = apply_placement(context.tx, kind, child, Placement(root.id, root))
+            nodes.update(context.tx, kind.name, replace(placed, updated_at=context.now))
             back.append(child.id)
             continue
         left.append({"resource": kind.name, "id": snapshot.node.id, "why": why})
     return back, left
 
 
-def _group_back(act: Act, group: int, changed: Sequence[Snapshot], tally: Tally) -> tuple[list[tuple[str, int]], list[Left]]:
+def _group_back(
+    context: Context, group: int, changed: Sequence[Snapshot], tally: Progress
+) -> tuple[list[tuple[str, int]], list[Left]]:
     """Give a group its permissions again: each that is still as its delete had left it."""
-    kinds = {kind.name: kind for kind in act.world.kinds}
+    kinds = {kind.name: kind for kind in context.environment.kinds}
     back: list[tuple[str, int]] = []
     left: list[Left] = []
     for then in changed:
         tally.done()
-        now = nodes.find(act.tx, then.kind, then.node.id)
+        now = nodes.find(context.tx, then.kind, then.node.id)
         if now is None:
             left.append({"resource": then.kind, "id": then.node.id, "why": "It was deleted since."})
             continue
@@ -220,8 +222,8 @@ def _group_back(act: Act, group: int, changed: Sequence[Snapshot], tally: Tally)
             why = f"Changed since: {', '.join(missed + missed_fields)}."
             left.append({"resource": then.kind, "id": now.id, "why": why})
         if permissions != now.permissions or fields != now.fields:
-            snapshots.keep(act.tx, then.kind, now, "changed")
-            nodes.update(act.tx, then.kind, replace(now, permissions=permissions, fields=fields, updated_at=act.now))
+            snapshots.keep(context.tx, then.kind, now, "changed")
+            nodes.update(context.tx, then.kind, replace(now, permissions=permissions, fields=fields, updated_at=context.now))
             back.append((then.kind, now.id))
     return back, left
 
@@ -235,7 +237,7 @@ def _again(
         who = then[name]
         if who == EVERYONE or not isinstance(who, list) or group not in who:
             continue
-        if now[name] == without(who, group):
+        if now[name] == without_group(who, group):
             settled[name] = who
         else:
             missed.append(name)

@@ -2,12 +2,20 @@
 
 from trellis.core.operation import Operation
 from trellis.core.webhooks import crud, deliveries
-from trellis.core.webhooks.address import Address, Network, NotAllowed, judge_address, judge_url, networks
-from trellis.core.webhooks.crud import EVERYTHING, MOST, OVERLAP, version, wants, widened, written
-from trellis.core.webhooks.deliveries import FAILED_SINCE, FILTERS, content
+from trellis.core.webhooks.address import Address, Network, NotAllowed, check_address, check_url, parse_networks
+from trellis.core.webhooks.crud import (
+    EVERYTHING,
+    MOST,
+    OVERLAP,
+    is_subscribed,
+    is_webhook_widened,
+    serialize_webhook,
+    webhook_version,
+)
+from trellis.core.webhooks.deliveries import FAILED_SINCE, FILTERS, delivery_message
 from trellis.core.webhooks.fields import SETTINGS, SKIP
-from trellis.core.webhooks.message import TEST, body_of, headers_of, message_id, timestamp_of
-from trellis.core.webhooks.secret import SecretLost, redacted, secret_bytes
+from trellis.core.webhooks.message import TEST, build_headers, encode_message, message_id, webhook_timestamp
+from trellis.core.webhooks.secret import SecretUnavailable, derive_secret, redact_secrets
 
 __all__ = [
     "EVERYTHING",
@@ -21,22 +29,22 @@ __all__ = [
     "Address",
     "Network",
     "NotAllowed",
-    "SecretLost",
-    "body_of",
-    "content",
-    "headers_of",
-    "judge_address",
-    "judge_url",
+    "SecretUnavailable",
+    "build_headers",
+    "check_address",
+    "check_url",
+    "delivery_message",
+    "derive_secret",
+    "encode_message",
+    "is_subscribed",
+    "is_webhook_widened",
     "message_id",
-    "networks",
     "operations",
-    "redacted",
-    "secret_bytes",
-    "timestamp_of",
-    "version",
-    "wants",
-    "widened",
-    "written",
+    "parse_networks",
+    "redact_secrets",
+    "serialize_webhook",
+    "webhook_timestamp",
+    "webhook_version",
 ]
 
 

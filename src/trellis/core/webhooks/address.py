@@ -55,12 +55,12 @@ class Target:
     address: Address | None
 
 
-def networks(texts: Iterable[str]) -> tuple[Network, ...]:
+def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:
     """Read addresses and CIDR networks."""
     return tuple(ip_network(text, strict=False) for text in texts)
 
 
-def judge_url(url: str, allowed: tuple[Network, ...]) -> Target:
+def check_url(url: str, allowed: tuple[Network, ...]) -> Target:
     """Give what a URL leads to. Raises NotAllowed; a host that is a name has its addresses judged when they are known."""
     try:
         parts = urlsplit(url)
@@ -78,7 +78,7 @@ def judge_url(url: str, allowed: tuple[Network, ...]) -> Target:
         raise NotAllowed(f"leads to port {port}; 80, 443 and those from {_FIRST_FREE_PORT} are allowed.")
     address = _literal(host)
     if address is not None:
-        judge_address(address, allowed)
+        check_address(address, allowed)
     elif not _NAME.fullmatch(host.rstrip(".")):
         raise NotAllowed("has no host that could be one. Write names outside ASCII as xn--….")
     elif _LOCAL_NAMES.search(host.rstrip(".")) and not allowed:
@@ -86,7 +86,7 @@ def judge_url(url: str, allowed: tuple[Network, ...]) -> Target:
     return Target(host, port, address)
 
 
-def judge_address(address: Address, allowed: tuple[Network, ...]) -> Address:
+def check_address(address: Address, allowed: tuple[Network, ...]) -> Address:
     """Give the address that is really meant, out of one that is wrapped in another. Raises NotAllowed."""
     meant = _meant(address)
     if any(one in network for network in allowed for one in {address, meant} if one.version == network.version):

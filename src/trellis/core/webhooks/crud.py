@@ -6,15 +6,15 @@ from datetime import datetime, timedelta
 from difflib import get_close_matches
 from typing import Any, Final
 
-from trellis.core.events import all_types, differing
-from trellis.core.fields import Field, Given, Integer, Text, invalid_id, moment, required
+from trellis.core.events import changed_members, event_types
+from trellis.core.fields import Field, Input, Integer, Text, format_timestamp, invalid_id, require
 from trellis.core.nodes import NodeKind
-from trellis.core.operation import Access, Act, Operation, Outcome
-from trellis.core.paging import PAGING, PER_PAGE, page_of
-from trellis.core.version import encode, expect, version_of
-from trellis.core.webhooks.address import NotAllowed, judge_url
+from trellis.core.operation import Access, Context, Operation, Outcome
+from trellis.core.paging import PAGING, PER_PAGE, serialize_page
+from trellis.core.version import check_precondition, compute_version, encode_json
+from trellis.core.webhooks.address import NotAllowed, check_url
 from trellis.core.webhooks.fields import RECORD, SECRET, SETTINGS, SKIP
-from trellis.core.webhooks.secret import new_kept, shown
+from trellis.core.webhooks.secret import format_secret, generate_secret
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.store.counters import next_number
 from trellis.store.webhooks import Webhook, deliveries, endpoints
@@ -84,7 +84,7 @@ def _served(
     verb: Any,
     summary: str,
     doc: str,
-    run: Callable[[Act], Outcome],
+    run: Callable[[Context], Outcome],
     fields: tuple[Field, ...] = (),
     refusals: tuple[tuple[str, str], ...] = (),
 ) -> Operation:
@@ -106,7 +106,7 @@ def _served(
     )
 
 
-def written(webhook: Webhook, now: str) -> dict[str, Any]:
+def serialize_webhook(webhook: Webhook, now: str) -> dict[str, Any]:
     """Write a webhook for a reader: everything but its secret."""
     failing = "failing" if webhook.failing_since else "on"
     return {
@@ -126,54 +126,54 @@ def written(webhook: Webhook, now: str) -> dict[str, Any]:
     }
 
 
-def wants(patterns: Iterable[str], event_type: str) -> bool:
+def is_subscribed(patterns: Iterable[str], event_type: str) -> bool:
     """Say whether an endpoint that wants these events wants this one."""
     every = f"{event_type.partition('.')[0]}.*"
     return any(pattern in {EVERYTHING, every, event_type} for pattern in patterns)
 
 
-def version(webhook: Mapping[str, Any]) -> str:
+def webhook_version(webhook: Mapping[str, Any]) -> str:
     """Give the version of a written webhook: the same until one of its settings is changed. Delivery makes no difference."""
-    return version_of(encode([webhook[field.name] for field in SETTINGS]))
+    return compute_version(encode_json([webhook[field.name] for field in SETTINGS]))
 
 
-def widened(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+def is_webhook_widened(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     """Say whether a change of a written webhook sends records elsewhere, or more of them."""
-    return after["url"] != before["url"] or not all(wants(before["events"], pattern) for pattern in after["events"])
+    return after["url"] != before["url"] or not all(is_subscribed(before["events"], pattern) for pattern in after["events"])
 
 
-def found(act: Act, code: str) -> Webhook:
+def find_webhook(context: Context, code: str) -> Webhook:
     """Give the webhook that a call is about; refuse an id that there is not."""
-    webhook = endpoints.find(act.tx, act.call.target or 0)
+    webhook = endpoints.find(context.tx, context.call.target or 0)
     if webhook is None:
-        raise invalid_id("webhook", act.call.target, code)
+        raise invalid_id("webhook", context.call.target, code)
     return webhook
 
 
 # --- the operations -----------------------------------------------------------------------------------------------
 
 
-def _list(act: Act) -> Outcome:
-    act.given.demand()
-    page, per_page = act.given.get("page", 1), act.given.get("perPage", PER_PAGE)
-    total, listed = endpoints.page(act.tx, per_page, (page - 1) * per_page)
-    return Outcome(page_of([written(webhook, act.now) for webhook in listed], total, page, per_page))
+def _list(context: Context) -> Outcome:
+    context.input.demand()
+    page, per_page = context.input.get("page", 1), context.input.get("perPage", PER_PAGE)
+    total, listed = endpoints.page(context.tx, per_page, (page - 1) * per_page)
+    return Outcome(serialize_page([serialize_webhook(webhook, context.now) for webhook in listed], total, page, per_page))
 
 
-def _get(act: Act) -> Outcome:
-    act.given.demand()
-    return Outcome(written(found(act, MISSING["get"]), act.now))
+def _get(context: Context) -> Outcome:
+    context.input.demand()
+    return Outcome(serialize_webhook(find_webhook(context, MISSING["get"]), context.now))
 
 
-def _create(act: Act) -> Outcome:
-    given = required(SETTINGS, act.given)
-    _refuse((*given.faults, *_faults(act, given)))
-    if endpoints.count(act.tx) >= MOST:
+def _create(context: Context) -> Outcome:
+    given = require(SETTINGS, context.input)
+    _refuse((*given.faults, *_faults(context, given)))
+    if endpoints.count(context.tx) >= MOST:
         raise Refused("TOO_MANY_WEBHOOKS", f"There are {MOST} webhooks already. Delete one that is not needed.")
-    kept = new_kept(act.world.outgoing.key)
+    kept = generate_secret(context.environment.outgoing.key)
     enabled = given.get("enabled", True)
     webhook = Webhook(
-        id=next_number(act.tx, "webhooks"),
+        id=next_number(context.tx, "webhooks"),
         url=given.get("url"),
         events=list(given.get("events")),
         description=given.get("description", ""),
@@ -181,23 +181,23 @@ def _create(act: Act) -> Outcome:
         secret=kept,
         old_secret=None,
         old_until=None,
-        disabled_at=None if enabled else act.now,
+        disabled_at=None if enabled else context.now,
         disabled_because=None,
-        created_at=act.now,
-        updated_at=act.now,
-        cursor=endpoints.last_event(act.tx),
+        created_at=context.now,
+        updated_at=context.now,
+        cursor=endpoints.last_event(context.tx),
     )
-    endpoints.insert(act.tx, webhook)
-    after = written(webhook, act.now)
-    once = {**after, "secret": shown(kept, act.world.outgoing.key)}
+    endpoints.insert(context.tx, webhook)
+    after = serialize_webhook(webhook, context.now)
+    once = {**after, "secret": format_secret(kept, context.environment.outgoing.key)}
     return Outcome(once, webhook.id, after=after, plan=after)
 
 
-def _update(act: Act) -> Outcome:
-    old = found(act, MISSING["update"])
-    expect(act.call.expected, written(old, act.now))
-    given = act.given
-    _refuse((*given.faults, *_faults(act, given)))
+def _update(context: Context) -> Outcome:
+    old = find_webhook(context, MISSING["update"])
+    check_precondition(context.call.expected, serialize_webhook(old, context.now))
+    given = context.input
+    _refuse((*given.faults, *_faults(context, given)))
     new = replace(
         old,
         url=given.get("url", old.url),
@@ -206,21 +206,21 @@ def _update(act: Act) -> Outcome:
         enabled=given.get("enabled", old.enabled),
     )
     if new.enabled != old.enabled:
-        new.disabled_at, new.disabled_because = (None if new.enabled else act.now), None
+        new.disabled_at, new.disabled_because = (None if new.enabled else context.now), None
     skip = bool(given.get(SKIP.name))
     if skip or (new.url, new.enabled) != (old.url, old.enabled):
         new.failures, new.failing_since = 0, None
-        endpoints.start_anew(act.tx, old.id, endpoints.last_event(act.tx) if skip else None)
-        deliveries.bring_forward(act.tx, old.id, "", MOST)  # what failed before has another chance now
-    return _changed(act, old, new, also=(SKIP.name,) if skip else ())
+        endpoints.start_anew(context.tx, old.id, endpoints.last_event(context.tx) if skip else None)
+        deliveries.bring_forward(context.tx, old.id, "", MOST)  # what failed before has another chance now
+    return _changed(context, old, new, also=(SKIP.name,) if skip else ())
 
 
-def _delete(act: Act) -> Outcome:
-    old = found(act, MISSING["delete"])
-    before = written(old, act.now)
-    expect(act.call.expected, before)
-    act.given.demand()
-    endpoints.delete(act.tx, old.id)
+def _delete(context: Context) -> Outcome:
+    old = find_webhook(context, MISSING["delete"])
+    before = serialize_webhook(old, context.now)
+    check_precondition(context.call.expected, before)
+    context.input.demand()
+    endpoints.delete(context.tx, old.id)
     plan = {
         "dryRun": True,
         "deleted": {"count": 1, "ids": [old.id]},
@@ -230,46 +230,46 @@ def _delete(act: Act) -> Outcome:
     return Outcome(None, old.id, before=before, plan=plan)
 
 
-def _rotate(act: Act) -> Outcome:
-    old = found(act, MISSING["rotate"])
-    act.given.demand()
-    hours = act.given.get(OVERLAP.name, OVERLAP.default)
-    kept = new_kept(act.world.outgoing.key)
-    until = moment(datetime.fromisoformat(act.now) + timedelta(hours=hours)) if hours else None
+def _rotate(context: Context) -> Outcome:
+    old = find_webhook(context, MISSING["rotate"])
+    context.input.demand()
+    hours = context.input.get(OVERLAP.name, OVERLAP.default)
+    kept = generate_secret(context.environment.outgoing.key)
+    until = format_timestamp(datetime.fromisoformat(context.now) + timedelta(hours=hours)) if hours else None
     new = replace(old, secret=kept, old_secret=old.secret if hours else None, old_until=until)
-    outcome = _changed(act, old, new, also=("secret",))
-    once = {**outcome.result, "secret": shown(kept, act.world.outgoing.key)}
+    outcome = _changed(context, old, new, also=("secret",))
+    once = {**outcome.result, "secret": format_secret(kept, context.environment.outgoing.key)}
     return outcome._replace(result=once, plan=outcome.result)
 
 
-def _disable(act: Act) -> Outcome:
-    old = found(act, MISSING["disable"])
-    given = required((_BECAUSE,), act.given)
+def _disable(context: Context) -> Outcome:
+    old = find_webhook(context, MISSING["disable"])
+    given = require((_BECAUSE,), context.input)
     _refuse(given.faults)
     if not old.enabled:
-        return Outcome(written(old, act.now), happened=False)
-    return _changed(act, old, replace(old, enabled=False, disabled_at=act.now, disabled_because=given.get("because")))
+        return Outcome(serialize_webhook(old, context.now), happened=False)
+    return _changed(context, old, replace(old, enabled=False, disabled_at=context.now, disabled_because=given.get("because")))
 
 
-def _changed(act: Act, old: Webhook, new: Webhook, also: tuple[str, ...] = ()) -> Outcome:
-    before, after = written(old, act.now), written(new, act.now)
-    changed = differing(before, after) + also
+def _changed(context: Context, old: Webhook, new: Webhook, also: tuple[str, ...] = ()) -> Outcome:
+    before, after = serialize_webhook(old, context.now), serialize_webhook(new, context.now)
+    changed = changed_members(before, after) + also
     if not changed:
         return Outcome(before, happened=False)
-    endpoints.update(act.tx, replace(new, updated_at=act.now))
-    after["updatedAt"] = act.now
+    endpoints.update(context.tx, replace(new, updated_at=context.now))
+    after["updatedAt"] = context.now
     return Outcome(after, old.id, before, after, changed)
 
 
-def _faults(act: Act, given: Given) -> Iterable[Fault]:
+def _faults(context: Context, given: Input) -> Iterable[Fault]:
     """Judge what the declarations of the fields cannot: where it leads, and whether there are such events."""
     if (url := given.get("url")) is not None:
         try:
-            judge_url(url, act.world.outgoing.allowed)
+            check_url(url, context.environment.outgoing.allowed)
         except NotAllowed as reason:
             yield Fault("url", "ADDRESS_NOT_ALLOWED", f"url {reason}")
     if (patterns := given.get("events")) is not None:
-        known = known_patterns(act.world.kinds)
+        known = event_patterns(context.environment.kinds)
         if not patterns:
             yield Fault("events", "INVALID_VALUE", "events is empty: name at least one, or * for all of them.")
         for pattern in patterns:
@@ -279,9 +279,9 @@ def _faults(act: Act, given: Given) -> Iterable[Fault]:
                 yield Fault("events", "UNKNOWN_EVENT", f"events: there is no event '{pattern}'. {hint}")
 
 
-def known_patterns(kinds: Iterable[NodeKind]) -> tuple[str, ...]:
+def event_patterns(kinds: Iterable[NodeKind]) -> tuple[str, ...]:
     """Give everything that an endpoint can want: every event, every kind's, and all of them."""
-    types = all_types(kinds)
+    types = event_types(kinds)
     return (EVERYTHING, *dict.fromkeys(f"{name.partition('.')[0]}.*" for name in types), *types)
 
 

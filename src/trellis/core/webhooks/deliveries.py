@@ -3,10 +3,10 @@
 import secrets
 from typing import Any, Final
 
-from trellis.core.fields import Choice, Field, Integer, Moment, NodeId, Text, invalid_id
-from trellis.core.operation import Act, Operation, Outcome
-from trellis.core.webhooks.crud import found
-from trellis.core.webhooks.message import TEST, headers_of, message_of, test_message
+from trellis.core.fields import Choice, Field, Integer, NodeId, Text, Timestamp, invalid_id
+from trellis.core.operation import Context, Operation, Outcome
+from trellis.core.webhooks.crud import find_webhook
+from trellis.core.webhooks.message import TEST, build_headers, build_message, build_test_message
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.store.events import Event
 from trellis.store.webhooks import Attempt, Delivery, Webhook, deliveries
@@ -23,8 +23,8 @@ FILTERS: Final = (
     Field("state", Choice(STATES), "Only those in this state."),
     Field("type", Text(100), "Only those that tell of this, such as forum.created."),
     Field("event", NodeId(nullable=True), "Only those of the event with this number."),
-    Field("from", Moment(nullable=True), "Only those made at or after this moment."),
-    Field("to", Moment(nullable=True), "Only those made before this moment."),
+    Field("from", Timestamp(nullable=True), "Only those made at or after this moment."),
+    Field("to", Timestamp(nullable=True), "Only those made before this moment."),
 )
 _PAGE: Final = (
     Field("limit", Integer(1, 1000), "How many at most.", default=50),
@@ -39,7 +39,7 @@ _COLUMNS: Final = {
     "to": "until",
 }
 FAILED_SINCE: Final = Field(
-    "failedSince", Moment(), "Send again all that failed at or after this moment, or still wait for another attempt."
+    "failedSince", Timestamp(), "Send again all that failed at or after this moment, or still wait for another attempt."
 )
 _AGAIN: Final = (Field("delivery", NodeId(), "The delivery to send again."), FAILED_SINCE)
 
@@ -82,13 +82,13 @@ def operations() -> tuple[Operation, ...]:
     )
 
 
-def _list(act: Act) -> Outcome:
-    given = act.given
+def _list(context: Context) -> Outcome:
+    given = context.input
     given.demand()
     filters: dict[str, Any] = {ours: given.get(name) for name, ours in _COLUMNS.items() if given.get(name)}
-    result = deliveries.search(act.tx, filters, given.get("limit", 50), given.get("before"))
-    attempts = deliveries.attempts_of(act.tx, (one.id for one in result.found), answers=False)
-    results = [written(one) | {"attempts": [_told(a) for a in attempts.get(one.id, [])]} for one in result.found]
+    result = deliveries.search(context.tx, filters, given.get("limit", 50), given.get("before"))
+    attempts = deliveries.attempts_of(context.tx, (one.id for one in result.found), answers=False)
+    results = [serialize_delivery(one) | {"attempts": [_told(a) for a in attempts.get(one.id, [])]} for one in result.found]
     return Outcome({"results": results, "next": result.next, "complete": result.patient})
 
 
@@ -96,22 +96,22 @@ def _told(attempt: Attempt) -> dict[str, Any]:
     return {name: value for name, value in attempt._asdict().items() if name != "answer"}
 
 
-def _get(act: Act) -> Outcome:
-    act.given.demand()
-    delivery = deliveries.find(act.tx, act.call.target or 0)
+def _get(context: Context) -> Outcome:
+    context.input.demand()
+    delivery = deliveries.find(context.tx, context.call.target or 0)
     if delivery is None:
-        raise invalid_id("delivery", act.call.target, _MISSING["get"])
-    attempts = deliveries.attempts_of(act.tx, (delivery.id,)).get(delivery.id, [])
-    events = deliveries.events_of(act.tx, () if delivery.seq is None else (delivery.seq,))
+        raise invalid_id("delivery", context.call.target, _MISSING["get"])
+    attempts = deliveries.attempts_of(context.tx, (delivery.id,)).get(delivery.id, [])
+    events = deliveries.events_of(context.tx, () if delivery.seq is None else (delivery.seq,))
     more = {
-        "headers": headers_of(delivery.message, attempts[-1].at, _HIDDEN) if attempts else None,
-        "request": content(delivery, events.get(delivery.seq or 0)),
+        "headers": build_headers(delivery.message, attempts[-1].at, _HIDDEN) if attempts else None,
+        "request": delivery_message(delivery, events.get(delivery.seq or 0)),
         "attempts": [attempt._asdict() for attempt in attempts],
     }
-    return Outcome(written(delivery) | more)
+    return Outcome(serialize_delivery(delivery) | more)
 
 
-def written(delivery: Delivery) -> dict[str, Any]:
+def serialize_delivery(delivery: Delivery) -> dict[str, Any]:
     """Write a delivery for a reader, without what was sent and what was answered."""
     return {
         "id": delivery.id,
@@ -125,23 +125,23 @@ def written(delivery: Delivery) -> dict[str, Any]:
     }
 
 
-def content(delivery: Delivery, event: Event | None) -> dict[str, Any] | None:
+def delivery_message(delivery: Delivery, event: Event | None) -> dict[str, Any] | None:
     """Give the message of a delivery; None where its event is no longer kept."""
     if delivery.seq is None:
-        return test_message(delivery.webhook_id, delivery.created_at)
-    return None if event is None else message_of(event)
+        return build_test_message(delivery.webhook_id, delivery.created_at)
+    return None if event is None else build_message(event)
 
 
-def _switched_on(act: Act, code: str) -> Webhook:
-    webhook = found(act, code)
+def _switched_on(context: Context, code: str) -> Webhook:
+    webhook = find_webhook(context, code)
     if not webhook.enabled:
         raise Refused("WEBHOOK_OFF", "The webhook is switched off: nothing is sent to it. Switch it on first.")
     return webhook
 
 
-def _test(act: Act) -> Outcome:
-    webhook = _switched_on(act, _MISSING["test"])
-    act.given.demand()
+def _test(context: Context) -> Outcome:
+    webhook = _switched_on(context, _MISSING["test"])
+    context.input.demand()
     delivery = Delivery(
         id=0,
         webhook_id=webhook.id,
@@ -151,29 +151,29 @@ def _test(act: Act) -> Outcome:
         state="waiting",
         step=0,
         attempts=0,
-        due_at=act.now,
+        due_at=context.now,
         early=0,
         extras=0,
-        created_at=act.now,
+        created_at=context.now,
         attempted_at=None,
     )
-    delivery.id = deliveries.insert(act.tx, delivery)
-    after = written(delivery)
+    delivery.id = deliveries.insert(context.tx, delivery)
+    after = serialize_delivery(delivery)
     return Outcome(after, webhook.id, after=after)
 
 
-def _redeliver(act: Act) -> Outcome:
-    webhook = _switched_on(act, _MISSING["redeliver"])
-    act.given.demand()
-    one, since = act.given.get("delivery"), act.given.get("failedSince")
+def _redeliver(context: Context) -> Outcome:
+    webhook = _switched_on(context, _MISSING["redeliver"])
+    context.input.demand()
+    one, since = context.input.get("delivery"), context.input.get("failedSince")
     if (one is None) == (since is None):
         detail = "delivery or failedSince is needed, one of the two."
         raise refuse_faults((Fault("delivery", "MISSING_VALUE", detail),))
     if one is not None:
-        count = deliveries.redeliver(act.tx, deliveries.the_one(webhook.id, one), act.now)
+        count = deliveries.redeliver(context.tx, deliveries.the_one(webhook.id, one), context.now)
         if not count:
             raise Refused("INVALID_ID", f"This webhook has no delivery with the id {one}.", code=_MISSING["delivery"])
     else:
-        count = deliveries.redeliver(act.tx, deliveries.failed_since(webhook.id, since), act.now)
+        count = deliveries.redeliver(context.tx, deliveries.failed_since(webhook.id, since), context.now)
     result = {"count": count, "delivery": one, "failedSince": since}
     return Outcome(result, webhook.id, after=result, happened=count > 0)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from trellis.core.fields import Boolean, Choice, Field, Moment, NodeId, Text, Words
+from trellis.core.fields import Boolean, Choice, Field, NodeId, Text, TextList, Timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class EventNames:
     widget: str = "text"
 
     def parse(self, raw: Any) -> tuple[str, ...]:
-        return Words().parse(raw)
+        return TextList().parse(raw)
 
     def schema(self) -> dict[str, Any]:
         name = {"type": "string", "pattern": r"^(\*|[a-z]+\.([a-z]+|\*))$"}
@@ -70,13 +70,13 @@ RECORD: Final = (
     Field("id", NodeId(), "Its id, never used again after a delete.", read_only=True, example=1),
     *SETTINGS,
     Field("state", _STATES, "How it is.", read_only=True, example="on"),
-    Field("failingSince", Moment(nullable=True), "Since when every attempt has failed.", read_only=True),
-    Field("lastAttemptAt", Moment(nullable=True), "When something was last sent.", read_only=True),
-    Field("disabledAt", Moment(nullable=True), "When it was switched off.", read_only=True),
+    Field("failingSince", Timestamp(nullable=True), "Since when every attempt has failed.", read_only=True),
+    Field("lastAttemptAt", Timestamp(nullable=True), "When something was last sent.", read_only=True),
+    Field("disabledAt", Timestamp(nullable=True), "When it was switched off.", read_only=True),
     Field("disabledBecause", Text(500), "Why the service switched it off by itself; else empty.", default="", read_only=True),
-    Field("oldSecretUntil", Moment(nullable=True), "Until when messages are signed with the old secret too.", read_only=True),
-    Field("createdAt", Moment(), "When it was made.", read_only=True),
-    Field("updatedAt", Moment(), "When it was last changed.", read_only=True),
+    Field("oldSecretUntil", Timestamp(nullable=True), "Until when messages are signed with the old secret too.", read_only=True),
+    Field("createdAt", Timestamp(), "When it was made.", read_only=True),
+    Field("updatedAt", Timestamp(), "When it was last changed.", read_only=True),
 )
 SECRET: Final = Field(
     "secret",

@@ -4,8 +4,8 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Final
 
-from trellis.core.events import written
-from trellis.core.version import encode
+from trellis.core.events import serialize_event
+from trellis.core.version import encode_json
 from trellis.store.events import Event
 
 TEST: Final = "webhook.test"
@@ -17,27 +17,27 @@ def message_id(event: Event) -> str:
     return "msg_" + blake2b(told.encode(), digest_size=16).hexdigest()
 
 
-def message_of(event: Event) -> dict[str, Any]:
+def build_message(event: Event) -> dict[str, Any]:
     """Write the message about an event, in the form of Standard Webhooks: type, timestamp and data."""
-    data = written(event)
+    data = serialize_event(event)
     return {"type": data.pop("type"), "timestamp": data.pop("at"), "data": data}
 
 
-def test_message(webhook: int, at: str) -> dict[str, Any]:
+def build_test_message(webhook: int, at: str) -> dict[str, Any]:
     """Write the message by which an endpoint is tried."""
     return {"type": TEST, "timestamp": at, "data": {"webhookId": webhook, "note": "A test: nothing has happened."}}
 
 
-def body_of(message: dict[str, Any]) -> bytes:
+def encode_message(message: dict[str, Any]) -> bytes:
     """Write a message as it is sent."""
-    return encode(message)
+    return encode_json(message)
 
 
-def timestamp_of(at: str) -> int:
+def webhook_timestamp(at: str) -> int:
     """Give the moment of an attempt as its webhook-timestamp: seconds since 1970."""
     return int(datetime.fromisoformat(at).timestamp())
 
 
-def headers_of(message: str, at: str, signature: str) -> dict[str, str]:
+def build_headers(message: str, at: str, signature: str) -> dict[str, str]:
     """Write what Standard Webhooks puts into the headers of an attempt."""
-    return {"webhook-id": message, "webhook-timestamp": str(timestamp_of(at)), "webhook-signature": signature}
+    return {"webhook-id": message, "webhook-timestamp": str(webhook_timestamp(at)), "webhook-signature": signature}

@@ -18,33 +18,33 @@ _DERIVED: Final = "derived"
 _LOOKS_LIKE_ONE: Final = re.compile(r"whsec_[A-Za-z0-9+/=_-]{8,}")
 
 
-class SecretLost(Exception):
+class SecretUnavailable(Exception):
     """A secret was made from another key than the one that is set now, or from one that is not set any more."""
 
 
-def new_kept(key: str | None) -> str:
+def generate_secret(key: str | None) -> str:
     """Make a secret, in the form in which it is kept: `plain:SECRET` or `derived:MARK:SALT`."""
     random = base64.b64encode(secrets.token_bytes(_SIZE)).decode()
     return f"{_PLAIN}:{random}" if key is None else f"{_DERIVED}:{_mark(key)}:{random}"
 
 
-def secret_bytes(kept: str, key: str | None) -> bytes:
+def derive_secret(kept: str, key: str | None) -> bytes:
     """Give the secret of what is kept. Raises SecretLost."""
     form, _, rest = kept.partition(":")
     if form == _PLAIN:
         return base64.b64decode(rest)
     mark, _, salt = rest.partition(":")
     if key is None or not hmac.compare_digest(mark, _mark(key)):
-        raise SecretLost("The secret was made with another TRELLIS_WEBHOOK_KEY. Set that one again, or rotate the secret.")
+        raise SecretUnavailable("The secret was made with another TRELLIS_WEBHOOK_KEY. Set that one again, or rotate the secret.")
     return _under(key, b"secret:" + base64.b64decode(salt))
 
 
-def shown(kept: str, key: str | None) -> str:
+def format_secret(kept: str, key: str | None) -> str:
     """Write a secret as its receiver is told it, once."""
-    return _PREFIX + base64.b64encode(secret_bytes(kept, key)).decode()
+    return _PREFIX + base64.b64encode(derive_secret(kept, key)).decode()
 
 
-def redacted(text: str) -> str:
+def redact_secrets(text: str) -> str:
     """Hide whatever looks like a secret."""
     return _LOOKS_LIKE_ONE.sub(f"{_PREFIX}[hidden]", text)
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from trellis.core.fields import Field, Moment
-from trellis.core.nodes import NodeKind, written
+from trellis.core.fields import Field, Timestamp
+from trellis.core.nodes import NodeKind, serialize_node
 from trellis.core.operation import Operation
-from trellis.core.paging import PER_PAGE, page_of
+from trellis.core.paging import PER_PAGE, serialize_page
 from trellis.rest.docs.schemas import Schema, writable
 from trellis.store.nodes import Node
 
@@ -98,7 +98,7 @@ def answer_of(operation: Operation) -> Any:
         case "delete":
             return None
         case "list":
-            return page_of([_record(kind, _new(kind))], 1, 1, PER_PAGE)
+            return serialize_page([_record(kind, _new(kind))], 1, 1, PER_PAGE)
         case "update":
             return _record(kind, _new(kind) | _changes(kind))
         case _:
@@ -113,14 +113,14 @@ def _own_answer(operation: Operation) -> Any:
             return None
     record = {field.name: _kept(field) for field in (*operation.answers, *operation.once)}
     record |= given_of(operation) if operation.writes else {}
-    return page_of([record], 1, 1, PER_PAGE) if operation.verb == "list" else record
+    return serialize_page([record], 1, 1, PER_PAGE) if operation.verb == "list" else record
 
 
 def _kept(field: Field) -> Any:
     """Give what a record holds where nothing has happened to it yet."""
     if field.example is not None or field.default is not None:
         return field.example if field.example is not None else field.default
-    return MOMENT if isinstance(field.type, Moment) and not field.type.nullable else None
+    return MOMENT if isinstance(field.type, Timestamp) and not field.type.nullable else None
 
 
 def plan_of(operation: Operation) -> Any:
@@ -152,7 +152,7 @@ def _record(kind: NodeKind, sent: Values) -> Values:
         created_at=MOMENT,
         updated_at=MOMENT,
     )
-    return written(kind, node, "", COMMUNITY)
+    return serialize_node(kind, node, "", COMMUNITY)
 
 
 def _lists(values: Mapping[str, Any]) -> Values:

@@ -8,7 +8,7 @@ from trellis.core.catalogue import Catalogue
 from trellis.core.fields import MAX_ID
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Access, Operation
-from trellis.http.routes import Route, routes
+from trellis.http.routes import Route, build_routes
 from trellis.rest.docs.examples import given_of, target_of
 from trellis.rest.docs.responses import HEADERS, responses, shared_examples, shared_responses
 from trellis.rest.docs.schemas import (
@@ -43,7 +43,7 @@ A person finds all this explained, with examples, at {base_url}/api/docs."""
 
 def document(catalogue: Catalogue, base_url: str = "http://localhost:8000") -> Json:
     """Describe everything that REST serves at `base_url`, the address of the service without `/api`."""
-    served = routes(catalogue)
+    served = build_routes(catalogue)
     operations = [route.operation for route in served]
     kinds = list({operation.kind.name: operation.kind for operation in operations if operation.kind}.values())
     own = [operation for operation in operations if operation.kind is None]

@@ -8,7 +8,7 @@ import orjson
 
 from trellis.core.operation import Operation
 from trellis.errors import Refused
-from trellis.http.problems import STATUS, problem
+from trellis.http.problems import STATUS, format_problem
 from trellis.http.routes import Route
 from trellis.rest.docs.examples import answer_of, plan_of
 from trellis.rest.docs.refusals import SHARED, WHEN, refusals_of
@@ -138,7 +138,7 @@ def shared_examples(operations: Iterable[Operation], base_url: str) -> Json:
 
 def problem_of(refused: Refused, base_url: str) -> Json:
     """Give the problem document of a refusal."""
-    written: Json = orjson.loads(problem(refused, base_url, REQUEST_ID)[1])
+    written: Json = orjson.loads(format_problem(refused, base_url, REQUEST_ID)[1])
     return written
 
 

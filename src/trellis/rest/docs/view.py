@@ -14,7 +14,7 @@ from trellis.core.nodes import NodeKind
 from trellis.core.operation import Access, Operation
 from trellis.errors import REASONS
 from trellis.http.problems import STATUS
-from trellis.http.routes import Route, routes
+from trellis.http.routes import Route, build_routes
 from trellis.rest.docs.examples import answer_of, given_of, plan_of, target_of
 from trellis.rest.docs.openapi import headers_taken, own_tag, takes_body
 from trellis.rest.docs.refusals import SHARED, WHEN, refusals_of
@@ -95,7 +95,7 @@ class Section:
 def sections(catalogue: Catalogue, base_url: str) -> tuple[Section, ...]:
     """Give every section in the order of the catalogue, Trellis's own last."""
     groups: dict[tuple[bool, str], list[Route]] = {}
-    for route in routes(catalogue):
+    for route in build_routes(catalogue):
         groups.setdefault((route.operation.kind is None, route.operation.resource), []).append(route)
     return tuple(_section(groups[group], base_url) for group in sorted(groups, key=lambda group: group[0]))
 
@@ -193,7 +193,7 @@ def _shown(example: Any) -> str:
 def all_errors(catalogue: Catalogue) -> tuple[Error, ...]:
     """Give every refusal there is, by status, each with the codes that single operations have for it."""
     codes: dict[str, dict[str, str]] = {}
-    for route in routes(catalogue):
+    for route in build_routes(catalogue):
         for refused in refusals_of(route.operation):
             if refused.reason.code != REASONS[refused.message].code:
                 codes.setdefault(refused.message, {})[route.operation.name] = refused.reason.code
@@ -208,7 +208,7 @@ def all_errors(catalogue: Catalogue) -> tuple[Error, ...]:
 
 def aliases(catalogue: Catalogue) -> tuple[tuple[NodeKind, tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]], ...]:
     """Give the other names of each kind that has some: paths and parameters, each with the name used here."""
-    kinds = {route.operation.kind.name: route.operation.kind for route in routes(catalogue) if route.operation.kind}
+    kinds = {route.operation.kind.name: route.operation.kind for route in build_routes(catalogue) if route.operation.kind}
     found = []
     for kind in kinds.values():
         served = [operation for operation in catalogue.values() if operation.kind is kind and operation.path]
@@ -221,7 +221,7 @@ def aliases(catalogue: Catalogue) -> tuple[tuple[NodeKind, tuple[tuple[str, str]
 
 def showcase(catalogue: Catalogue) -> NodeKind | None:
     """Give the kind that the chapters take their examples from: the one that can do the most."""
-    kinds = [route.operation.kind for route in routes(catalogue) if route.operation.kind]
+    kinds = [route.operation.kind for route in build_routes(catalogue) if route.operation.kind]
     return max(kinds, key=lambda kind: (len(kind.over_rest), kind.tree, bool(kind.options)), default=None)
 
 

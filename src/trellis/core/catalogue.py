@@ -23,7 +23,7 @@ class Catalogue(Mapping[str, Operation]):
         return len(self._by_name)
 
     def find(self, name: str) -> Operation:
-        """Give an operation; refuse an unknown name."""
+        """Return an operation; refuse an unknown name."""
         if (operation := self._by_name.get(name)) is None:
             raise Refused("UNKNOWN_OPERATION", f"There is no operation '{name}'. `trellis routes` lists them.")
         return operation

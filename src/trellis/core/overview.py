@@ -18,7 +18,7 @@ _CLASSES: Final = ("2xx", "3xx", "4xx", "5xx")
 
 
 def operations() -> tuple[Operation, ...]:
-    """Give the one operation of the overview."""
+    """Return the one operation of the overview."""
     return (
         Operation(
             "overview.get",
@@ -40,7 +40,7 @@ def _get(context: Context) -> Outcome:
     return Outcome(
         {
             "nodes": {kind.name: counted.get(kind.name, 0) for kind in context.environment.kinds},
-            "hours": _hours(context, now),
+            "hours": _requests_by_hour(context, now),
             "keys": overview.keys_in_use(context.tx, context.now),
             "expiring": {"count": expiring, "keys": [serialize_key(key, context.now) for key in soon]},
             "unused": {"count": idle, "keys": [serialize_key(key, context.now) for key in unused]},
@@ -50,7 +50,7 @@ def _get(context: Context) -> Outcome:
     )
 
 
-def _hours(context: Context, now: datetime) -> list[dict[str, Any]]:
+def _requests_by_hour(context: Context, now: datetime) -> list[dict[str, Any]]:
     """Count the requests of each of the last hours, this one included, by class of status."""
     first = now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=HOURS - 1)
     counted = overview.requests_by_hour(context.tx, format_timestamp(first))

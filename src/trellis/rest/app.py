@@ -123,7 +123,7 @@ class Rest:
     def _pass(self, caller: Caller) -> tuple[str, Allowance | None] | None:
         """Judge what can change under one data version; give the moment and what is left to the key. None: the long way."""
         bearer, now = caller.bearer, self.gate.now()
-        if not self.throttle.quiet or not bearer.good(now):
+        if not self.throttle.quiet or not bearer.is_valid(now):
             return None
         try:
             allowance = self.throttle.admit_key_here(bearer.public, caller.limit) if caller.limit else None

@@ -51,7 +51,7 @@ def _list(context: Context) -> Outcome:
     after, limit = given.get("after"), given.get("limit", _LIMIT)
     oldest, newest = events.reach(context.tx)
     if after is not None and not newest_first:
-        _judge_cursor(after, oldest, newest)
+        _check_cursor(after, oldest, newest)
     filters = {column: given.get(name) for name, column in _COLUMNS.items() if name in given}
     found = events.page(context.tx, filters, limit + 1, after, newest_first=newest_first)
     page, more = found[:limit], len(found) > limit
@@ -66,8 +66,8 @@ def _list(context: Context) -> Outcome:
     )
 
 
-def _judge_cursor(after: int, oldest: int, newest: int) -> None:
-    """Refuse a cursor that would pass events over unseen: those that are purged, or those that a restored backup has lost."""
+def _check_cursor(after: int, oldest: int, newest: int) -> None:
+    """Refuse a cursor that would skip events: those that were purged, or those that a restored backup does not have."""
     if after < oldest - 1:
         missed = f"event {oldest - 1} is" if after == oldest - 2 else f"events {after + 1} to {oldest - 1} are"
         raise Refused(
@@ -145,7 +145,7 @@ _ANSWERS: Final = (
 
 
 def operations() -> tuple[Operation, ...]:
-    """Give the operations of the event log."""
+    """Return the operations of the event log."""
     return (
         Operation(
             name="events.list",

@@ -86,13 +86,13 @@ def delete_node(kind: NodeKind, context: Context) -> Outcome:
 
 def _delete(kind: NodeKind, context: Context, node: Node, below: list[int]) -> None:
     """Delete a node with those below it, and keep their rows; tell how many are gone."""
-    tally = Progress(context.call, 1 + len(below))
+    progress = Progress(context.call, 1 + len(below))
 
     def going(ids: Sequence[int]) -> None:
         if others := [i for i in ids if i != node.id]:  # which is kept already, with its neighbours
             snapshots.keep_these(context.tx, kind.name, others)
         if below:  # one row alone is no news, and of a group the permissions are counted
-            tally.done(len(ids))
+            progress.done(len(ids))
 
     nodes.delete_subtree(context.tx, kind.name, node, below, going)
 
@@ -140,9 +140,9 @@ def _scrub(context: Context, group: int) -> list[tuple[str, int]]:
     kinds = {kind.name: kind for kind in context.environment.kinds}
     scrubbed: list[tuple[str, int]] = []
     mentioning = nodes.mentioning(context.tx, group)
-    tally = Progress(context.call, len(mentioning))
+    progress = Progress(context.call, len(mentioning))
     for name, node in mentioning:
-        tally.done()
+        progress.done()
         own = {f.name for f in kinds[name].group_fields} if name in kinds else set()
         permissions = {option: without_group(who, group) for option, who in node.permissions.items()}
         fields = {f: without_group(value, group) if f in own else value for f, value in node.fields.items()}

@@ -28,7 +28,7 @@ _MESSAGES: Final = ("NOT_RESTORABLE", "CHANGED_SINCE", "NO_LONGER_KEPT", "PARENT
 
 
 def operation(kind: NodeKind) -> Operation:
-    """Give the operation that takes back an event of a kind: its target is the event."""
+    """Return the operation that takes back an event of a kind: its target is the event."""
     messages = (*_MESSAGES, *(("INVALID_PARENT",) if kind.tree else ()))
     return Operation(
         name=f"{kind.name}.{VERB}",
@@ -46,7 +46,7 @@ def operation(kind: NodeKind) -> Operation:
 
 
 def fork(kinds: Sequence[NodeKind]) -> Operation:
-    """Give the one address of them all, `POST /core/events/{id}/restore`: the event says which operation it leads to."""
+    """Return the one address of them all, `POST /core/events/{id}/restore`: the event says which operation it leads to."""
     to = tuple(f"{kind.name}.{VERB}" for kind in kinds)
     grants = ", ".join(f"`{name}`" for name in to)
     return Operation(

@@ -16,7 +16,6 @@ from trellis.admin.first_run import demo_administrator, first_run_link
 from trellis.cli.demo import load_sample
 from trellis.cli.keys import every_key
 from trellis.cli.terminal import Failure, act, community, explaining, progress_of, say, show, unready
-from trellis.cli.wire import TrellisProtocol
 from trellis.core.gate import Gate
 from trellis.settings import Settings
 from trellis.store.condition import Condition, condition, file_of, name_of
@@ -142,7 +141,7 @@ def _run(settings: Settings, listener: socket.socket, workers: int) -> None:
     how: dict[str, Any] = {
         "factory": True,
         "loop": "uvloop",
-        "http": TrellisProtocol,
+        "http": "httptools",
         "ws": "none",
         "interface": "asgi3",
         "lifespan": "on",

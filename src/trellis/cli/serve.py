@@ -15,6 +15,7 @@ from uvicorn.config import LOGGING_CONFIG
 from trellis.admin.first_run import demo_administrator, first_run_link
 from trellis.cli.demo import load_sample
 from trellis.cli.keys import every_key
+from trellis.cli.limits import limits_of
 from trellis.cli.terminal import Failure, act, community, explaining, progress_of, say, show, unready
 from trellis.core.gate import Gate
 from trellis.settings import Settings
@@ -141,7 +142,7 @@ def _run(settings: Settings, listener: socket.socket, workers: int) -> None:
     how: dict[str, Any] = {
         "factory": True,
         "loop": "uvloop",
-        "http": "httptools",
+        "http": limits_of(settings).protocol(),
         "ws": "none",
         "interface": "asgi3",
         "lifespan": "on",
@@ -151,7 +152,7 @@ def _run(settings: Settings, listener: socket.socket, workers: int) -> None:
         "proxy_headers": bool(settings.trusted_proxies),
         "forwarded_allow_ips": list(settings.trusted_proxies),
         "backlog": _BACKLOG,
-        "timeout_keep_alive": 75,  # longer than the minute for which balancers keep a connection
+        "timeout_keep_alive": settings.idle_timeout,
         "timeout_graceful_shutdown": 30,
         "log_level": "warning",
         "log_config": _log_config(),

@@ -54,10 +54,10 @@ class Settings(BaseSettings):
         le=1_000_000,
         description="The most connections per process, and for one address half of them; further ones are answered 503.",
     )
-    head_timeout: float = Field(10, ge=1, le=600, description="Seconds for a request's line and headers to come.")
-    body_timeout: float = Field(30, ge=1, le=3600, description="Seconds for its body, and one more for every 10 KiB of it.")
-    idle_timeout: float = Field(75, ge=1, le=3600, description="Seconds for which a connection waits for the next request.")
-    send_timeout: float = Field(30, ge=1, le=3600, description="Seconds for an answer to be read, and one more for every 10 KiB.")
+    head_timeout: int = Field(10, ge=1, le=600, description="Seconds for a request's line and headers to come.")
+    body_timeout: int = Field(30, ge=1, le=3600, description="Seconds for its body, and one more for every 10 KiB of it.")
+    idle_timeout: int = Field(75, ge=1, le=3600, description="Seconds for which a connection waits for the next request.")
+    send_timeout: int = Field(30, ge=1, le=3600, description="Seconds for an answer to be read, and one more for every 10 KiB.")
     answer_cache: int = Field(
         33_554_432, ge=0, le=17_179_869_184, description="Bytes of memory per process for answers; 0 keeps none."
     )

@@ -7,8 +7,8 @@ calls of the parser.
 
 import asyncio
 import resource
+import sys
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
@@ -40,19 +40,22 @@ class Limits:
     send: float
     proxies: tuple[str, ...] = ()
 
-    def protocol(self) -> Callable[..., asyncio.Protocol]:
-        """Give what makes the protocol of each connection of one server."""
+    def protocol(self) -> Any:
+        """Give what makes the protocol of each connection of one server, for uvicorn's `http`."""
         return partial(LimitedProtocol, Connections(self))
 
 
-def limits_of(settings: Settings) -> Limits:
-    """Raise the limit of descriptors as far as this process may, and give limits on connections that stay below it."""
+def raise_descriptors() -> int:
+    """Raise the limit of descriptors as far as this process may; give it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    most = settings.connections
-    if hard != resource.RLIM_INFINITY:
-        most = min(most, max(hard - _OTHERS - 2 * settings.database_pool, hard // 4))
+    return sys.maxsize if hard == resource.RLIM_INFINITY else hard
+
+
+def limits_of(settings: Settings, descriptors: int) -> Limits:
+    """Take the limits of the settings; connections stay below the descriptors, of which some are kept for the database."""
+    most = min(settings.connections, max(descriptors - _OTHERS - 2 * settings.database_pool, descriptors // 4))
     times = settings.head_timeout, settings.body_timeout, settings.idle_timeout, settings.send_timeout
     return Limits(most, *times, settings.trusted_proxies)
 

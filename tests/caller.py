@@ -9,8 +9,6 @@ import httpx
 from trellis.asgi import Application
 from trellis.errors import REASONS
 from trellis.http.problems import STATUS
-from trellis.rest.recall import ASKED
-from trellis.rest.request import Receive, Scope, Send, pairs_of
 
 BASE: Final = "http://api.example:8000"
 OWN: Final = "the caller's own key"
@@ -18,27 +16,6 @@ HOME: Final = "198.51.100.7"  # from where the caller calls (RFC 5737)
 
 Json = dict[str, Any]
 Sending = Coroutine[Any, Any, httpx.Response]
-
-
-class Server:
-    """Stands before the service as the real one does: what the short way knows does not come to the long one."""
-
-    def __init__(self, roof: Application) -> None:
-        self._roof = roof
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        rest = self._roof.rest
-        target = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
-        lines = b"".join(b"%b: %b\r\n" % header for header in scope["headers"])
-        data = b"%b %b HTTP/1.1\r\n%b\r\n" % (scope["method"].encode(), target, lines)
-        asked = rest.recall.read(data, scope["client"][0].encode()) if b"content-length" not in lines else None
-        answer = rest.again(asked) if asked is not None else None
-        if answer is None:
-            await self._roof({**scope, ASKED: asked}, receive, send)
-            return
-        first, _, head = answer[0].partition(b"\r\n")
-        await send({"type": "http.response.start", "status": int(first.split()[1]), "headers": pairs_of(head)})
-        await send({"type": "http.response.body", "body": answer[1]})
 
 
 class Caller:
@@ -69,7 +46,7 @@ class Caller:
         if key is not None:
             sent.append(("Authorization", f"Bearer {self.key if key is OWN else key}"))
         if (client := self._clients.get(address)) is None:
-            transport = httpx.ASGITransport(Server(self.roof), raise_app_exceptions=True, client=(address, 50_000))
+            transport = httpx.ASGITransport(self.roof, raise_app_exceptions=True, client=(address, 50_000))
             client = self._clients[address] = httpx.AsyncClient(transport=transport, base_url=BASE)
         return await client.request(
             method, f"/api/{path.removeprefix('/')}", headers=[(name.encode(), text.encode()) for name, text in sent], **body

@@ -22,7 +22,7 @@ MakeCaller = Callable[..., Caller]
 class MakeService(Protocol):
     """Starts `trellis serve` over this test's database, with options and settings: `serve(rate_limit=10)`."""
 
-    def __call__(self, *, options: Sequence[str] = (), **changes: Any) -> Service: ...
+    def __call__(self, *, options: Sequence[str] = (), descriptors: int | None = None, **changes: Any) -> Service: ...
 
 
 def listening(gate: Gate) -> Gate:
@@ -64,8 +64,9 @@ def serve(settings: Settings, tmp_path: Path) -> Iterator[MakeService]:
     """Start `trellis serve` over this test's database, with settings of one's own."""
     with ExitStack() as running:
 
-        def start(*, options: Sequence[str] = (), **changes: Any) -> Service:
-            return running.enter_context(Service(settings.model_copy(update=changes), tmp_path, options=options))
+        def start(*, options: Sequence[str] = (), descriptors: int | None = None, **changes: Any) -> Service:
+            made = Service(settings.model_copy(update=changes), tmp_path, options=options, descriptors=descriptors)
+            return running.enter_context(made)
 
         yield start
 

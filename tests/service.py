@@ -33,11 +33,14 @@ def environment(settings: Settings) -> dict[str, str]:
 class Service:
     """A running service. As a context it ends with SIGTERM, unless it has ended before."""
 
-    def __init__(self, settings: Settings, folder: Path, port: int = 0, options: Sequence[str] = ()) -> None:
+    def __init__(
+        self, settings: Settings, folder: Path, port: int = 0, options: Sequence[str] = (), descriptors: int | None = None
+    ) -> None:
         self._settings = settings
         self._folder = folder
         self._port = port
         self._options = options
+        self._descriptors = descriptors  # that the process may have open at most; as many as this one by default
         self._output = Path()
         self._process: subprocess.Popen[bytes] | None = None
         self.client = httpx.Client(timeout=_PATIENCE, trust_env=False)
@@ -46,8 +49,9 @@ class Service:
         number, name = tempfile.mkstemp(prefix="service-", suffix=".log", dir=self._folder)
         self._output = Path(name)
         with os.fdopen(number, "wb") as output:
+            few = ["sh", "-c", f'ulimit -n {self._descriptors}; exec "$@"', "sh"] if self._descriptors else []
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "trellis", "serve", "--port", str(self._port), *self._options],
+                [*few, sys.executable, "-m", "trellis", "serve", "--port", str(self._port), *self._options],
                 cwd=self._folder,
                 env=environment(self._settings),
                 stdin=subprocess.DEVNULL,

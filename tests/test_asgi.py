@@ -100,3 +100,12 @@ def test_a_running_service_is_healthy_and_says_nothing_about_its_server(service:
     assert (answer.status_code, answer.text) == (200, "ok\n")
     assert "server" not in answer.headers
     assert service.client.get(service.address, follow_redirects=False).headers["location"] == "/api/docs"
+
+
+@pytest.mark.parametrize("path", ["/api/core/hello", "/admin", "/healthz"])
+def test_a_request_names_its_host_once(service: Service, path: str) -> None:
+    for hosts, status in (("", b"400"), ("Host: a\r\nHost: a\r\n", b"400"), ("Host: a\r\n", b"")):
+        answer = service.raw(f"GET {path} HTTP/1.1\r\n{hosts}Connection: close\r\n\r\n".encode())
+        assert answer.startswith(b"HTTP/1.1 " + status)
+        assert answer.startswith(b"HTTP/1.1 400") == bool(status)
+    assert not service.raw(f"GET {path} HTTP/1.0\r\n\r\n".encode()).startswith(b"HTTP/1.1 400"), "older than the header"

@@ -1,4 +1,4 @@
-"""The short way for callers that are known: nobody can tell it from the long one, and nothing is judged less."""
+"""The same request again and again: answered alike each time, judged anew each time, and taken for nobody else's."""
 
 import asyncio
 import socket
@@ -88,7 +88,7 @@ def test_the_same_request_is_answered_alike_each_time(
     assert len({row["request_id"] for row in witness.requests()}) == len(logged)
 
 
-def test_conditions_and_heads_are_as_on_the_long_way(service: Service, cast: Cast, key: MakeKey) -> None:
+def test_conditions_and_heads_are_answered_alike_each_time(service: Service, cast: Cast, key: MakeKey) -> None:
     text, path = key("forums.get"), f"{FORUMS}/{cast.news}"
     tag = service.call("GET", path, text).headers["etag"]
     for _ in range(4):
@@ -186,38 +186,59 @@ def test_a_known_caller_with_a_body_is_read_to_its_end(service: Service, cast: C
             assert answered(connection, 1).count(b"HTTP/1.1 200 OK") == 1
 
 
-class Bytes:
-    """What comes over one connection, given to the API in this process as the server does it."""
+# --- what one caller is told is not for another -------------------------------------------------------------------
 
-    def __init__(self, roof: Application, text: str) -> None:
-        self.rest = roof.rest
-        self.block = f"Host: forum.example\r\nAuthorization: Bearer {text}\r\n\r\n".encode()
-        self.headers = [(b"host", b"forum.example"), (b"authorization", f"Bearer {text}".encode())]
 
-    async def long(self, path: str) -> list[Any]:
-        sent: list[Any] = []
+def asked_from(service: Service, address: str, head: str) -> bytes:
+    """Send one GET from an address of this machine, with these lines of headers; give the answer."""
+    with socket.create_connection(("127.0.0.1", service.port), timeout=10, source_address=(address, 0)) as connection:
+        connection.sendall(f"GET /api{FORUMS} HTTP/1.1\r\n{head}\r\n\r\n".encode())
+        return answered(connection, 1)
 
-        async def send(message: Any) -> None:
-            sent.append(message)
 
-        async def receive() -> Any:
-            raise AssertionError
+@pytest.mark.parametrize("name", ["Host: forum.example\r\nAccept", "Accept: */*\r\nHost"])
+def test_an_address_list_holds_whatever_the_headers_are(name: str, service: Service, key: MakeKey) -> None:
+    """`1Host` from 127.0.0.1 was once taken for `Host` from 127.0.0.11, since a caller was known by both written in a row."""
+    head = f"{name}: forum.example\r\nAuthorization: Bearer {key('forums.list', addresses=['127.0.0.11'])}"
+    for _ in range(4):
+        assert asked_from(service, "127.0.0.11", head).startswith(b"HTTP/1.1 200 ")
+        assert asked_from(service, "127.0.0.1", f"1{head}")[:12] in {b"HTTP/1.1 403", b"HTTP/1.1 400"}
+        assert asked_from(service, "127.0.0.1", head).startswith(b"HTTP/1.1 403 ")
 
-        await self.rest(
-            {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b"", "headers": self.headers}
-            | {"client": ("127.0.0.1", 1), "trellis.asked": self.rest.recall.read(self.data(path), b"127.0.0.1")},
-            receive,
-            send,
-        )
-        return sent
 
-    def short(self, path: str) -> tuple[bytes, bytes] | None:
-        asked = self.rest.recall.read(self.data(path), b"127.0.0.1")
-        assert asked is not None
-        return self.rest.again(asked)
+def test_answers_keep_the_order_of_the_requests_that_come_one_close_behind_the_other(
+    service: Service, cast: Cast, key: MakeKey
+) -> None:
+    """A GET that came a moment after a HEAD was once answered before it."""
+    end = f"HTTP/1.1\r\nHost: forum.example\r\nAuthorization: Bearer {key('forums.get', rateLimit=0)}\r\n\r\n"
+    head, get = (f"{method} /api{FORUMS}/{node} {end}".encode() for method, node in (("HEAD", cast.news), ("GET", cast.releases)))
+    swapped = 0
+    with connected(service) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for number in range(2000):
+            connection.sendall(head)
+            until = time.perf_counter() + number % 30 / 100_000  # seconds: up to 300 microseconds between the two
+            while time.perf_counter() < until:
+                pass
+            connection.sendall(get)
+            first, second = two_answers(connection)
+            assert f'"id":{cast.releases},'.encode() in first + second
+            swapped += b'"id"' in first
+    assert swapped == 0
 
-    def data(self, path: str) -> bytes:
-        return f"GET {path} HTTP/1.1\r\n".encode() + self.block
+
+def two_answers(connection: socket.socket) -> tuple[bytes, bytes]:
+    """Read two answers of which one has a body; split them where the second begins."""
+    read = b""
+    while read.count(b"\r\n\r\n") < 2 or not (read.endswith(b"}") or b"}HTTP/1.1 " in read):
+        part = connection.recv(65_536)
+        assert part, "the service closed the connection"
+        read += part
+    at = read.rindex(b"HTTP/1.1 ")
+    return read[:at], read[at:]
+
+
+# --- what was overtaken -------------------------------------------------------------------------------------------
 
 
 def test_what_was_overtaken_within_one_turn_of_the_event_loop_is_not_answered(
@@ -228,23 +249,18 @@ def test_what_was_overtaken_within_one_turn_of_the_event_loop_is_not_answered(
 
     async def walk() -> list[bytes]:
         roof = Application(settings, gate)
-        bytes_in = Bytes(roof, key("forums.get"))
+        text = key("forums.get")
         elsewhere = compose(settings)
         read = []
         try:
             listening(gate)
             for name in ("Once", "Twice", "Thrice"):
                 for _ in range(3):
-                    await bytes_in.long(path)
-                bytes_in.short(path)
-                await asyncio.sleep(0)
-                await bytes_in.long(path)
+                    await asyncio.create_task(body_of(roof, path, text))
                 before = gate.store.data_version()
                 elsewhere.run(Call("forums.update", TERMINAL, {"name": name}, cast.news))  # in the same turn
                 soon(partial(_has_moved_on, gate, before))
-                answer = bytes_in.short(path)
-                await asyncio.sleep(0)  # the long way begins with a task
-                read.append(answer[1] if answer is not None else (await bytes_in.long(path))[1]["body"])
+                read.append(await asyncio.create_task(body_of(roof, path, text)))  # a server begins each request as a task
         finally:
             elsewhere.store.close()
             await roof.rest.throttle.close()
@@ -252,6 +268,22 @@ def test_what_was_overtaken_within_one_turn_of_the_event_loop_is_not_answered(
 
     bodies = asyncio.run(walk())
     assert [name in body.decode() for name, body in zip(("Once", "Twice", "Thrice"), bodies, strict=True)] == [True] * 3
+
+
+async def body_of(roof: Application, path: str, text: str) -> bytes:
+    """Ask the API in this process as a server does."""
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> Any:
+        raise AssertionError
+
+    headers = [(b"host", b"forum.example"), (b"authorization", f"Bearer {text}".encode())]
+    scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b"", "headers": headers}
+    await roof(scope | {"client": ("127.0.0.1", 1)}, receive, send)
+    return b"".join(message.get("body", b"") for message in sent)
 
 
 def _has_moved_on(gate: Gate, version: int | None) -> bool:

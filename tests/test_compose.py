@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cast import CONTRACT, MEMBERS, Run
+from tests.community import CONTRACT, MEMBERS
 from tests.conftest import runner, settings_for
+from tests.fixture_types import Run
 from trellis.compose import compose
 from trellis.core.fields.values import Boolean, Field, Integer
 from trellis.core.gate import Gate
@@ -15,7 +16,7 @@ from trellis.errors import Refused
 from trellis.kinds import KINDS
 from trellis.settings import Settings
 
-SHELVES = NodeKind(
+BLOCKS = NodeKind(
     name="shelves",
     singular="shelf",
     title="Shelves",
@@ -35,7 +36,7 @@ SHELVES = NodeKind(
 @pytest.fixture
 def library(settings: Settings) -> Iterator[Gate]:
     """A community that has shelves too."""
-    gate = compose(settings, (*KINDS, SHELVES))
+    gate = compose(settings, (*KINDS, BLOCKS))
     yield gate
     gate.store.close()
 

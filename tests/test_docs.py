@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import pytest
 
-from tests.cast import CONTRACT, OURS
-from tests.service import Service
+from tests.community import CONTRACT, OURS
+from tests.service_process import Service
 from trellis.compose import catalogue_of
 from trellis.core.verbs import VERBS
 from trellis.kinds import KINDS

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, Visitor, words
-from tests.cast import Clock, Events, Run
+from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, Visitor, page_text
+from tests.fixture_types import Clock, Events, Run
 from trellis.admin.app import STATUS
 from trellis.admin.page import Page
 from trellis.admin.sections import pages_of
@@ -36,7 +36,7 @@ def test_no_page_answers_without_a_session(visitor: MakeVisitor, mira: int, even
         else:
             response = somebody.post(_path(page))
             assert response.status_code == 401, page
-            assert "Sign in" in words(response), page
+            assert "Sign in" in page_text(response), page
     assert events() == before
     assert len(_CLOSED) >= 15
 
@@ -88,7 +88,7 @@ def test_a_stale_form_is_shown_again_with_what_was_typed(admin: Visitor, mira: i
     response = admin.post(f"/administrators/{mira}", {"name": "Mira Holm-Berg", "login": LOGIN}, csrf="0" * 64)
     assert response.status_code == 400
     assert 'value="Mira Holm-Berg"' in response.text
-    assert "open for so long" in words(response)
+    assert "open for so long" in page_text(response)
     assert events() == before
     again = admin.post(f"/administrators/{mira}", {"name": "Mira Holm-Berg", "login": LOGIN})
     assert again.status_code == 303
@@ -122,7 +122,7 @@ def test_a_form_larger_than_a_mebibyte_is_refused_in_the_layout(admin: Visitor, 
     before = events()
     response = admin.post(f"/administrators/{mira}", {"name": "x" * 5_000_000})
     assert response.status_code == 413
-    assert "1 MiB" in words(response)
+    assert "1 MiB" in page_text(response)
     assert events() == before
 
 
@@ -130,7 +130,7 @@ def test_a_field_that_is_not_on_the_form_is_refused(admin: Visitor, mira: int, e
     before = events()
     response = admin.post(f"/administrators/{mira}", {"name": "M", "login": LOGIN, "disabledAt": "now"})
     assert response.status_code == 400
-    assert "no field 'disabledAt'" in words(response)
+    assert "no field 'disabledAt'" in page_text(response)
     assert events() == before
 
 
@@ -143,8 +143,8 @@ def test_another_content_type_is_refused(admin: Visitor, mira: int) -> None:
 def test_what_is_not_there_is_said_in_the_layout(admin: Visitor, path: str, status: int) -> None:
     response = admin.get(path)
     assert response.status_code == status
-    assert "Go to the overview" in words(response)
-    assert "Administrators" in words(response)
+    assert "Go to the overview" in page_text(response)
+    assert "Administrators" in page_text(response)
 
 
 def test_a_wrong_method_is_405(admin: Visitor) -> None:

@@ -9,8 +9,9 @@ from playwright.sync_api import Browser, Error, Locator, Page, expect
 
 from tests.admin.browser import THEMES, WIDTHS, Theme, confirm, opened, overflow, sign_in, violations
 from tests.admin.conftest import LOGIN, PASSWORD
-from tests.cast import CONTRACT, OURS, Cast, Run
-from tests.service import Service
+from tests.community import CONTRACT, OURS, Community
+from tests.fixture_types import Run
+from tests.service_process import Service
 
 pytestmark = pytest.mark.browser
 
@@ -180,15 +181,15 @@ _PAGES = (
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 @pytest.mark.timeout(300)
-def test_axe_finds_nothing(chrome: Browser, mira: int, service: Service, run: Run, cast: Cast, events: Any) -> None:
+def test_axe_finds_nothing(chrome: Browser, mira: int, service: Service, run: Run, community: Community, events: Any) -> None:
     text = run("keys.create", name="Importer", grants=["forums.*"], expires="30d", addresses=["127.0.0.1"])["key"]
     run("keys.create", name="Spent")
     run("keys.revoke", 2, reason="Leaked")
     for method, path in (("POST", "/forums/forums"), ("GET", "/calendar/calendar"), ("GET", "/forums/forums")):
         service.call(method, path, text, json={"name": "Olds"} if method == "POST" else None)
-    run("forums.update", cast.help, permissions={"view": [3]}, name="Aid", description="<p>Ask here.</p>")
+    run("forums.update", community.help, permissions={"view": [3]}, name="Aid", description="<p>Ask here.</p>")
     moved = events()[-1]["seq"]
-    run("forums.delete", cast.news, deleteChildrenOrMove=-1)
+    run("forums.delete", community.news, deleteChildrenOrMove=-1)
     first = opened(chrome, service.address)
     page = first.new_page()
     sign_in(page, LOGIN, PASSWORD)

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from tests.cast import CONTRACT, OURS
 from tests.cli.conftest import Trellis, TrellisJson
+from tests.community import CONTRACT, OURS
 
 FORM = re.compile(r"trl_[0-9A-Za-z]{8}_[0-9A-Za-z]{38}")
 

@@ -10,12 +10,12 @@ from typing import Final
 
 import pytest
 
-from tests.cast import MakeKey, Run
-from tests.doors import MakeService, serve, service, witness
-from tests.service import Service
-from tests.witness import Witness
+from tests.api_fixtures import MakeService, database, serve, service
+from tests.database_state import DatabaseState
+from tests.fixture_types import MakeKey, Run
+from tests.service_process import Service
 
-__all__ = ["serve", "service", "witness"]
+__all__ = ["database", "serve", "service"]
 
 STRANGER: Final = "127.0.0.3"  # an address of this machine
 FORUMS: Final = "/forums/forums"
@@ -118,10 +118,12 @@ def test_a_head_of_more_than_64_kib_is_refused(service: Service, name: str, piec
         assert status(rest(connection)) == b"200"
 
 
-def test_a_body_that_does_not_come_is_waited_for_no_longer(serve: MakeService, key: MakeKey, run: Run, witness: Witness) -> None:
+def test_a_body_that_does_not_come_is_waited_for_no_longer(
+    serve: MakeService, key: MakeKey, run: Run, database: DatabaseState
+) -> None:
     service = serve(body_timeout=1)
     head = f"POST /api{FORUMS} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {key('*')}\r\nContent-Type: application/json\r\n"
-    with connected(service) as connection, witness.nothing():
+    with connected(service) as connection, database.unchanged():
         connection.sendall(f'{head}Content-Length: 100\r\n\r\n{{"name": "Half'.encode())
         assert status(rest(connection)) == b"408"
 

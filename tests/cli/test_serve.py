@@ -17,8 +17,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.cast import CONTRACT, OURS
 from tests.cli.conftest import Environment, Trellis, TrellisJson
+from tests.community import CONTRACT, OURS
 from trellis.settings import PREFIX, Settings
 
 CURL = re.compile(r"  curl -H 'Authorization: Bearer (trl_\w+)' '(http://127\.0\.0\.1:\d+/api/forums/forums\?perPage=3)'")

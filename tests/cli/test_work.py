@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cast import Run
-from tests.receiver import Receiver
-from tests.service import Service, environment
+from tests.fixture_types import Run
+from tests.service_process import Service, environment
+from tests.webhook_receiver import Receiver
 from trellis.settings import Settings
 
 PATIENCE = 30

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cast import MakeKey
-from tests.doors import MakeService, serve
-from tests.service import Service, environment
-from tests.soon import soon
+from tests.api_fixtures import MakeService, serve
+from tests.fixture_types import MakeKey
+from tests.service_process import Service, environment
+from tests.wait import wait_until
 from trellis.settings import Settings
 
 __all__ = ["serve"]
@@ -30,7 +30,7 @@ def pids(output: str, what: str = "serves") -> list[int]:
 
 def serving(service: Service, count: int) -> list[int]:
     """Wait until so many workers have begun to serve; give their process ids."""
-    soon(lambda: len(pids(service.output)) >= count, PATIENCE)
+    wait_until(lambda: len(pids(service.output)) >= count, PATIENCE)
     return pids(service.output)
 
 
@@ -75,7 +75,7 @@ def test_sighup_replaces_every_worker_and_no_request_is_lost(serve: MakeService,
     service.process.send_signal(signal.SIGHUP)
     try:
         new = serving(service, 4)[2:]
-        soon(lambda: not any(map(runs, old)), PATIENCE)
+        wait_until(lambda: not any(map(runs, old)), PATIENCE)
     finally:
         enough.set()
         asking.join()
@@ -87,7 +87,7 @@ def test_sighup_replaces_every_worker_and_no_request_is_lost(serve: MakeService,
 def test_sighup_with_one_worker_is_not_its_end(serve: MakeService) -> None:
     service = serve()
     service.process.send_signal(signal.SIGHUP)
-    soon(lambda: "SIGHUP replaces workers" in service.output, PATIENCE)
+    wait_until(lambda: "SIGHUP replaces workers" in service.output, PATIENCE)
     assert service.client.get(f"{service.address}/healthz").status_code == 200
 
 
@@ -95,7 +95,7 @@ def test_workers_end_when_their_parent_is_killed(serve: MakeService) -> None:
     service = serve(options=TWO)
     workers = serving(service, 2)
     service.kill()
-    soon(lambda: not any(map(runs, workers)), PATIENCE)
+    wait_until(lambda: not any(map(runs, workers)), PATIENCE)
 
 
 @pytest.mark.slow
@@ -126,10 +126,10 @@ def test_a_worker_that_is_stuck_is_killed_and_replaced(settings: Settings, tmp_p
             stdout=output, stderr=output, cwd=tmp_path, env=environment(settings),
         )  # fmt: skip
     try:
-        soon(lambda: len(pids(log.read_text())) == 2, PATIENCE)
+        wait_until(lambda: len(pids(log.read_text())) == 2, PATIENCE)
         stuck = pids(log.read_text())[0]
         os.kill(stuck, signal.SIGSTOP)
-        soon(lambda: len(pids(log.read_text())) >= 3, PATIENCE)
+        wait_until(lambda: len(pids(log.read_text())) >= 3, PATIENCE)
         assert f"Worker {stuck} has given no sign of life for too long, and is killed." in log.read_text()
         assert not runs(stuck)
     finally:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.cast import COMMUNITY_URL, CONTRACT, OURS, Clock, Events, MakeKey, Run
+from tests.community import COMMUNITY_URL, CONTRACT, OURS
+from tests.fixture_types import Clock, Events, MakeKey, Run
 from trellis import __version__
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL, Actor

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.cast import OURS
+from tests.community import OURS
 from trellis.compose import catalogue_of
 from trellis.core.actor import TERMINAL, Actor
 from trellis.core.operation import Access, Operation

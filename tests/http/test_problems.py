@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.cast import ENDPOINTS
+from tests.community import ENDPOINTS
 from trellis.compose import catalogue_of
 from trellis.errors import REASONS, Fault, Refused, refuse_faults
 from trellis.http.problems import STATUS, format_problem

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.cast import ADMINISTRATORS, GUESTS, MEMBERS, Events, Run
+from tests.community import ADMINISTRATORS, GUESTS, MEMBERS
+from tests.fixture_types import Events, Run
 from trellis.core.fields.values import Text
 from trellis.errors import Refused
 from trellis.kinds.groups import GROUPS

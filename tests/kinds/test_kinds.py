@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types of its own
 
-from tests.cast import Run
+from tests.fixture_types import Run
 from trellis.core.fields.values import validate
 from trellis.core.nodes.kind import NodeKind
 from trellis.core.verbs import VERBS

@@ -15,11 +15,12 @@ from typing import Final
 import httpx
 import pytest
 
-from tests.cast import Cast, MakeKey, Run
-from tests.doors import MakeService
-from tests.service import Service
-from tests.soon import soon
-from tests.witness import Witness
+from tests.api_fixtures import MakeService
+from tests.community import Community
+from tests.database_state import DatabaseState
+from tests.fixture_types import MakeKey, Run
+from tests.service_process import Service
+from tests.wait import wait_until
 
 MANUAL: Final = Path(__file__).parents[2] / "docs" / "operations.md"
 FORUMS: Final = "/api/forums/forums"
@@ -117,7 +118,7 @@ def balanced(request: pytest.FixtureRequest, serve: MakeService, tmp_path: Path)
     address = f"http://127.0.0.1:{port}"
     with (tmp_path / "balancer.log").open("wb") as output, subprocess.Popen(command, stdout=output, stderr=output) as process:
         try:
-            soon(lambda: process.poll() is not None or _answers(address), PATIENCE)
+            wait_until(lambda: process.poll() is not None or _answers(address), PATIENCE)
             assert process.poll() is None, (tmp_path / "balancer.log").read_text()
             yield Balanced(services, address)
         finally:
@@ -132,27 +133,27 @@ def _answers(address: str) -> bool:
 
 
 def test_requests_are_shared_and_writes_and_revocations_hold_for_both(
-    balanced: Balanced, cast: Cast, key: MakeKey, run: Run, witness: Witness
+    balanced: Balanced, community: Community, key: MakeKey, run: Run, database: DatabaseState
 ) -> None:
     text = key("*")
     with balanced.client(text) as client:
         for number in range(20):
             wanted = f"News {number}"
-            assert client.post(f"{FORUMS}/{cast.news}", json={"name": wanted}).status_code == 200
-            assert client.post(f"{FORUMS}/{cast.news}", json={"name": wanted}).status_code == 200  # changes nothing
+            assert client.post(f"{FORUMS}/{community.news}", json={"name": wanted}).status_code == 200
+            assert client.post(f"{FORUMS}/{community.news}", json={"name": wanted}).status_code == 200  # changes nothing
 
             def told(wanted: str = wanted) -> bool:
-                return {client.get(f"{FORUMS}/{cast.news}").json()["name"] for _ in range(4)} == {wanted}
+                return {client.get(f"{FORUMS}/{community.news}").json()["name"] for _ in range(4)} == {wanted}
 
-            soon(told)
+            wait_until(told)
         made = client.post(FORUMS, json={"name": "By way of the balancer"})
         assert made.headers["location"] == f"{balanced.address}{FORUMS}/{made.json()['id']}"
         run("keys.revoke", 1)
-        soon(lambda: {client.get(FORUMS).status_code for _ in range(4)} == {401})
+        wait_until(lambda: {client.get(FORUMS).status_code for _ in range(4)} == {401})
     for service in balanced.services:
         assert service.call("GET", "/forums/forums", text).status_code == 401
         assert service.terminate() == 0
-    assert len([event for event in witness.events() if event["operation"] == "forums.update"]) == 20
+    assert len([event for event in database.events() if event["operation"] == "forums.update"]) == 20
 
 
 def test_addresses_are_those_of_the_callers(balanced: Balanced, key: MakeKey, run: Run) -> None:
@@ -224,10 +225,10 @@ def test_nothing_acknowledged_is_lost_when_one_is_killed_and_the_other_goes_on(b
     for thread in writing:
         thread.start()
     try:
-        soon(lambda: made() > 40, PATIENCE)
+        wait_until(lambda: made() > 40, PATIENCE)
         balanced.services[0].kill()
         before = made()
-        soon(lambda: made() > before + 40, PATIENCE)
+        wait_until(lambda: made() > before + 40, PATIENCE)
     finally:
         enough.set()
         for thread in writing:

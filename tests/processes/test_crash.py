@@ -8,10 +8,10 @@ from typing import Final
 import httpx
 import pytest
 
-from tests.cast import MakeKey, Run
-from tests.doors import MakeService
-from tests.service import Service
-from tests.witness import Witness
+from tests.api_fixtures import MakeService
+from tests.database_state import DatabaseState
+from tests.fixture_types import MakeKey, Run
+from tests.service_process import Service
 
 TIMES: Final = int(os.environ.get("TRELLIS_CRASHES", "10"))
 CLIENTS: Final = 4
@@ -38,7 +38,7 @@ def write_until_it_dies(service: Service, key: str, name: str, acknowledged: lis
 
 @pytest.mark.slow
 @pytest.mark.timeout(TIMES * 20 + 60)
-def test_what_was_acknowledged_survives_a_kill(serve: MakeService, key: MakeKey, run: Run, witness: Witness) -> None:
+def test_what_was_acknowledged_survives_a_kill(serve: MakeService, key: MakeKey, run: Run, database: DatabaseState) -> None:
     text = key("*", rateLimit=0)
     acknowledged: list[tuple[str, int]] = []
     for crash in range(TIMES):
@@ -64,12 +64,12 @@ def test_what_was_acknowledged_survives_a_kill(serve: MakeService, key: MakeKey,
     assert {number: name for name, number in acknowledged}.items() <= kept.items()
     assert len(kept) <= len(acknowledged) + TIMES * CLIENTS, "at most one write of each client was under way"
     assert run("check.list")["problems"] == []
-    logged = [event["requestId"] for event in all_events(witness) if event["operation"] == "calendars.create"]
+    logged = [event["requestId"] for event in all_events(database) if event["operation"] == "calendars.create"]
     assert sorted(logged) == sorted(kept.values()), "what is there is in the log, and what is in the log is there"
 
 
-def all_events(witness: Witness) -> list[dict[str, str]]:
+def all_events(database: DatabaseState) -> list[dict[str, str]]:
     found: list[dict[str, str]] = []
-    while page := witness.events(int(found[-1]["seq"]) if found else 0):
+    while page := database.events(int(found[-1]["seq"]) if found else 0):
         found += page
     return found

@@ -10,10 +10,11 @@ from typing import Any, Final
 import psycopg
 import pytest
 
-from tests.cast import Cast, MakeKey, Run
-from tests.doors import MakeService
-from tests.service import Service
-from tests.soon import soon
+from tests.api_fixtures import MakeService
+from tests.community import Community
+from tests.fixture_types import MakeKey, Run
+from tests.service_process import Service
+from tests.wait import wait_until
 from trellis.settings import Settings
 
 ROUNDS: Final = 30
@@ -44,7 +45,7 @@ def name(service: Service, key: str, forum: int) -> str:
 
 def renamed(service: Service, key: str, forum: int, wanted: str) -> float:
     """Wait until a forum has a name; give for how long."""
-    return soon(lambda: name(service, key, forum) == wanted, BOUND)
+    return wait_until(lambda: name(service, key, forum) == wanted, BOUND)
 
 
 def status(service: Service, key: str) -> int:
@@ -53,21 +54,21 @@ def status(service: Service, key: str) -> int:
 
 def refused(service: Service, key: str, within: float = BOUND) -> float:
     """Wait until a key is refused; give for how long."""
-    return soon(lambda: status(service, key) == 401, within)
+    return wait_until(lambda: status(service, key) == 401, within)
 
 
 def test_a_write_is_seen_at_once_where_it_was_made_and_in_the_twinkling_of_an_eye_elsewhere(
-    services: tuple[Service, Service], cast: Cast, key: MakeKey
+    services: tuple[Service, Service], community: Community, key: MakeKey
 ) -> None:
     text, delays = key("*"), []
     for number in range(ROUNDS):
         here, there = services if number % 2 else services[::-1]
         for service in (here, there, here, there):  # from now on it is in memory
-            name(service, text, cast.news)
+            name(service, text, community.news)
         wanted = f"News {number}"
-        assert here.call("POST", f"{FORUMS}/{cast.news}", text, json={"name": wanted}).status_code == 200
-        assert name(here, text, cast.news) == wanted
-        delays.append(renamed(there, text, cast.news, wanted))
+        assert here.call("POST", f"{FORUMS}/{community.news}", text, json={"name": wanted}).status_code == 200
+        assert name(here, text, community.news) == wanted
+        delays.append(renamed(there, text, community.news, wanted))
     assert median(delays) < AT_ONCE, delays
 
 
@@ -131,17 +132,19 @@ def test_a_revoked_key_is_refused_within_a_second_when_the_notification_is_lost(
             refused(service, text, BOUND + SLACK)
 
 
-def test_workers_of_one_service_know_of_each_others_writes(serve: MakeService, cast: Cast, key: MakeKey, run: Run) -> None:
+def test_workers_of_one_service_know_of_each_others_writes(
+    serve: MakeService, community: Community, key: MakeKey, run: Run
+) -> None:
     """Each request comes over a connection of its own, so that any worker may take it."""
     service, text = serve(options=("--workers", "2"), rate_limit=0), key("*")
     service.client.headers["Connection"] = "close"
 
     def told() -> set[str]:
-        return {name(service, text, cast.news) for _ in range(6)}
+        return {name(service, text, community.news) for _ in range(6)}
 
     for number in range(ROUNDS // 3):
         wanted = f"News {number}"
-        assert service.call("POST", f"{FORUMS}/{cast.news}", text, json={"name": wanted}).status_code == 200
-        soon(lambda wanted=wanted: told() == {wanted}, BOUND + SLACK)  # type: ignore[misc]  # of each turn its own
+        assert service.call("POST", f"{FORUMS}/{community.news}", text, json={"name": wanted}).status_code == 200
+        wait_until(lambda wanted=wanted: told() == {wanted}, BOUND + SLACK)  # type: ignore[misc]  # of each turn its own
     run("keys.revoke", 1)
-    soon(lambda: {status(service, text) for _ in range(6)} == {401}, BOUND + SLACK)
+    wait_until(lambda: {status(service, text) for _ in range(6)} == {401}, BOUND + SLACK)

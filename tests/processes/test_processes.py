@@ -12,11 +12,12 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from tests.cast import Cast, MakeKey, Run
-from tests.doors import MakeService
-from tests.service import Service
-from tests.soon import soon
-from tests.witness import Witness
+from tests.api_fixtures import MakeService
+from tests.community import Community
+from tests.database_state import DatabaseState
+from tests.fixture_types import MakeKey, Run
+from tests.service_process import Service
+from tests.wait import wait_until
 
 SECONDS: Final = float(os.environ.get("TRELLIS_SOAK_SECONDS", "8"))
 CLIENTS: Final = 8
@@ -87,7 +88,7 @@ class Client:
             return found.status_code != 200 or bool(found.json()["updatedAt"] >= record["updatedAt"])
 
         try:
-            soon(seen, self.patience)
+            wait_until(seen, self.patience)
         except AssertionError:
             self.wrong.append(f"{request} was acknowledged and not seen")
 
@@ -95,11 +96,11 @@ class Client:
 @pytest.mark.slow
 @pytest.mark.timeout(SECONDS * 2 + 120)
 def test_many_clients_of_two_processes_leave_a_sound_tree_and_one_event_for_each_write(
-    serve: MakeService, cast: Cast, key: MakeKey, run: Run, witness: Witness, engine: str
+    serve: MakeService, community: Community, key: MakeKey, run: Run, database: DatabaseState, engine: str
 ) -> None:
     text = key("*", rateLimit=0)
     services = (serve(), serve())
-    before = len(witness.events())
+    before = len(database.events())
     patience = 0.0 if engine == "sqlite" else 1.0
     clients = [Client(f"client-{number}", services, text, patience) for number in range(CLIENTS)]
     until = time.monotonic() + SECONDS
@@ -117,16 +118,16 @@ def test_many_clients_of_two_processes_leave_a_sound_tree_and_one_event_for_each
     assert run("check.list")["problems"] == []
     assert_dense(run)
     acknowledged = sorted(request for client in clients for request in client.acknowledged)
-    events = all_events(witness)[before:]
+    events = all_events(database)[before:]
     assert sorted(event["requestId"] for event in events) == acknowledged, (
         "every 2xx stands in the log exactly once, and nothing else"
     )
     assert [event["seq"] for event in events] == list(range(before + 1, before + 1 + len(events)))
 
 
-def all_events(witness: Witness) -> list[dict[str, Any]]:
+def all_events(database: DatabaseState) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    while page := witness.events(found[-1]["seq"] if found else 0):
+    while page := database.events(found[-1]["seq"] if found else 0):
         found += page
     return found
 

@@ -5,10 +5,10 @@ import time
 
 import pytest
 
-from tests.cast import MakeKey, Run
-from tests.doors import MakeService
-from tests.service import Service
-from tests.witness import Witness
+from tests.api_fixtures import MakeService
+from tests.database_state import DatabaseState
+from tests.fixture_types import MakeKey, Run
+from tests.service_process import Service
 
 SOON = 10.0  # seconds within which a process is to end; on an idle machine it is one
 
@@ -26,7 +26,7 @@ def begun(service: Service, key: str, body: bytes, sent: int) -> socket.socket:
 
 
 def test_a_request_in_flight_is_finished_before_the_process_ends(
-    service: Service, key: MakeKey, run: Run, witness: Witness
+    service: Service, key: MakeKey, run: Run, database: DatabaseState
 ) -> None:
     text, body = key("calendars.*"), b'{"name": "Just in time"}'
     assert (
@@ -48,24 +48,26 @@ def test_a_request_in_flight_is_finished_before_the_process_ends(
     assert service.process.wait(30) == 0
     assert time.monotonic() - started < SOON
     assert [calendar["name"] for calendar in run("calendars.list")["results"]] == ["Just in time"]
-    assert {row["request_id"]: row["status"] for row in witness.requests()} == {"before": 200, "in-flight": 201}
+    assert {row["request_id"]: row["status"] for row in database.requests()} == {"before": 200, "in-flight": 201}
     assert "Traceback" not in service.output
 
 
-def test_an_idle_process_ends_at_once_and_writes_its_log_first(service: Service, key: MakeKey, run: Run, witness: Witness) -> None:
+def test_an_idle_process_ends_at_once_and_writes_its_log_first(
+    service: Service, key: MakeKey, run: Run, database: DatabaseState
+) -> None:
     text = key([], name="Used")
     for number in range(20):
         service.call("GET", "/core/hello", text, {"X-Request-Id": f"r-{number}"})
     started = time.monotonic()
     assert service.terminate() == 0
     assert time.monotonic() - started < SOON
-    assert sorted(row["request_id"] for row in witness.requests()) == sorted(f"r-{number}" for number in range(20))
+    assert sorted(row["request_id"] for row in database.requests()) == sorted(f"r-{number}" for number in range(20))
     (used,) = [known for known in run("keys.list")["results"] if known["name"] == "Used"]
     assert used["lastUsedAt"] is not None
     assert "Traceback" not in service.output
 
 
-def test_several_workers_end_together(serve: MakeService, key: MakeKey, witness: Witness) -> None:
+def test_several_workers_end_together(serve: MakeService, key: MakeKey, database: DatabaseState) -> None:
     service = serve(options=("--workers", "2"))
     text = key("calendars.*")
     for number in range(10):
@@ -76,6 +78,6 @@ def test_several_workers_end_together(serve: MakeService, key: MakeKey, witness:
         )
         assert made.status_code == 201
     assert service.terminate() == 0
-    assert len(witness.requests()) == 10
+    assert len(database.requests()) == 10
     with pytest.raises(OSError, match="refused"):
         socket.create_connection(("127.0.0.1", service.port), timeout=5)

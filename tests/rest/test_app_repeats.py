@@ -11,12 +11,13 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from tests.caller import refusal
-from tests.cast import Cast, MakeKey, Run
-from tests.doors import MakeService, listening
-from tests.service import Service
-from tests.soon import soon
-from tests.witness import Witness
+from tests.api_client import read_refusal
+from tests.api_fixtures import MakeService, listen
+from tests.community import Community
+from tests.database_state import DatabaseState
+from tests.fixture_types import MakeKey, Run
+from tests.service_process import Service
+from tests.wait import wait_until
 from trellis.asgi import Application
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
@@ -63,11 +64,11 @@ def answered(connection: socket.socket, count: int) -> bytes:
 
 @pytest.mark.parametrize("cache", [0, 1 << 20])
 def test_the_same_request_is_answered_alike_each_time(
-    cache: int, serve: MakeService, cast: Cast, key: MakeKey, witness: Witness
+    cache: int, serve: MakeService, community: Community, key: MakeKey, database: DatabaseState
 ) -> None:
     service, text = serve(answer_cache=cache), key("forums.*", rateLimit=50)
     paths = (
-        *(FORUMS, f"{FORUMS}/", f"{FORUMS}?perPage=2&page=2", f"{FORUMS}/{cast.news}"),
+        *(FORUMS, f"{FORUMS}/", f"{FORUMS}?perPage=2&page=2", f"{FORUMS}/{community.news}"),
         *(f"{FORUMS}/999", f"{FORUMS}?pages=1", "/nothing"),
     )
     for path in paths:
@@ -81,15 +82,15 @@ def test_the_same_request_is_answered_alike_each_time(
         assert left == list(range(left[0], left[0] - 5, -1))
         assert all(answer.headers["date"] for answer in told)
     assert service.terminate() == 0
-    logged = [(row["path"], row["operation"], row["status"]) for row in witness.requests()]
+    logged = [(row["path"], row["operation"], row["status"]) for row in database.requests()]
     assert len(logged) == 5 * len(paths)
     assert [len(set(logged[at : at + 5])) for at in range(0, len(logged), 5)] == [1] * len(paths)
-    assert {row["address"] for row in witness.requests()} == {"127.0.0.1"}
-    assert len({row["request_id"] for row in witness.requests()}) == len(logged)
+    assert {row["address"] for row in database.requests()} == {"127.0.0.1"}
+    assert len({row["request_id"] for row in database.requests()}) == len(logged)
 
 
-def test_conditions_and_heads_are_answered_alike_each_time(service: Service, cast: Cast, key: MakeKey) -> None:
-    text, path = key("forums.get"), f"{FORUMS}/{cast.news}"
+def test_conditions_and_heads_are_answered_alike_each_time(service: Service, community: Community, key: MakeKey) -> None:
+    text, path = key("forums.get"), f"{FORUMS}/{community.news}"
     tag = service.call("GET", path, text).headers["etag"]
     for _ in range(4):
         unchanged = service.call("GET", path, text, {"If-None-Match": tag})
@@ -99,14 +100,14 @@ def test_conditions_and_heads_are_answered_alike_each_time(service: Service, cas
         assert service.call("GET", path, text, {"If-None-Match": '"other"'}).status_code == 200
 
 
-def test_a_limit_is_a_limit(serve: MakeService, cast: Cast, key: MakeKey) -> None:
+def test_a_limit_is_a_limit(serve: MakeService, community: Community, key: MakeKey) -> None:
     service, text = serve(), key("forums.get", rateLimit=6)
-    answers = [service.call("GET", f"{FORUMS}/{cast.news}", text) for _ in range(9)]
+    answers = [service.call("GET", f"{FORUMS}/{community.news}", text) for _ in range(9)]
     assert [answer.status_code for answer in answers] == [200] * 6 + [429] * 3
-    refusal(answers[-1], 429, "RATE_LIMITED")
+    read_refusal(answers[-1], 429, "RATE_LIMITED")
 
 
-def test_a_key_that_runs_out_is_refused_without_any_commit(service: Service, cast: Cast, key: MakeKey, run: Run) -> None:
+def test_a_key_that_runs_out_is_refused_without_any_commit(service: Service, community: Community, key: MakeKey, run: Run) -> None:
     bounded = key("forums.get")
     ends = time.time() + 2.5
     at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(ends)) + f".{int(ends % 1 * 1000):03d}Z"
@@ -114,49 +115,51 @@ def test_a_key_that_runs_out_is_refused_without_any_commit(service: Service, cas
     statuses: list[tuple[float, int]] = []
     while time.time() < ends + 0.3:
         sent = time.time()
-        statuses.append((sent, service.call("GET", f"{FORUMS}/{cast.news}", bounded).status_code))
+        statuses.append((sent, service.call("GET", f"{FORUMS}/{community.news}", bounded).status_code))
         time.sleep(0.02)
     assert {status for sent, status in statuses if sent > ends} == {401}
     assert 200 in {status for _, status in statuses}
 
 
-def test_a_throttled_address_is_throttled_for_known_callers_too(serve: MakeService, cast: Cast, key: MakeKey) -> None:
+def test_a_throttled_address_is_throttled_for_known_callers_too(serve: MakeService, community: Community, key: MakeKey) -> None:
     service, text = serve(bad_key_limit=2), key("forums.get")
-    path = f"{FORUMS}/{cast.news}"
+    path = f"{FORUMS}/{community.news}"
     assert {service.call("GET", path, text).status_code for _ in range(4)} == {200}
     assert {service.call("GET", path, "trl_00000000_0").status_code for _ in range(2)} == {401}
-    refusal(service.call("GET", path, text), 429, "TOO_MANY_REQUESTS_WITH_BAD_KEY")
+    read_refusal(service.call("GET", path, text), 429, "TOO_MANY_REQUESTS_WITH_BAD_KEY")
 
 
-def test_behind_a_proxy_each_caller_is_itself(serve: MakeService, key: MakeKey, witness: Witness) -> None:
+def test_behind_a_proxy_each_caller_is_itself(serve: MakeService, key: MakeKey, database: DatabaseState) -> None:
     service = serve(trusted_proxies=("127.0.0.1",))
     bound = key("forums.list", addresses=["203.0.113.9"])
     for _ in range(3):
         assert service.call("GET", FORUMS, bound, {"X-Forwarded-For": "203.0.113.9"}).status_code == 200
-        refusal(service.call("GET", FORUMS, bound, {"X-Forwarded-For": "203.0.113.8"}), 403, "IP_ADDRESS_NOT_ALLOWED")
-        refusal(service.call("GET", FORUMS, bound), 403, "IP_ADDRESS_NOT_ALLOWED")
+        read_refusal(service.call("GET", FORUMS, bound, {"X-Forwarded-For": "203.0.113.8"}), 403, "IP_ADDRESS_NOT_ALLOWED")
+        read_refusal(service.call("GET", FORUMS, bound), 403, "IP_ADDRESS_NOT_ALLOWED")
     assert service.terminate() == 0
-    assert [row["address"] for row in witness.requests()] == ["203.0.113.9", "203.0.113.8", "127.0.0.1"] * 3
+    assert [row["address"] for row in database.requests()] == ["203.0.113.9", "203.0.113.8", "127.0.0.1"] * 3
 
 
-def test_a_key_in_the_query_is_no_known_caller(serve: MakeService, cast: Cast, key: MakeKey) -> None:
+def test_a_key_in_the_query_is_no_known_caller(serve: MakeService, community: Community, key: MakeKey) -> None:
     service, text = serve(key_in_url=True), key("forums.get")
-    path = f"{FORUMS}/{cast.news}"
+    path = f"{FORUMS}/{community.news}"
     for _ in range(3):
         assert service.call("GET", f"{path}?key={text}").status_code == 200
-        refusal(service.call("GET", path), 401, "NO_API_KEY")
+        read_refusal(service.call("GET", path), 401, "NO_API_KEY")
 
 
-def test_requests_in_pieces_and_one_behind_another_are_answered_in_order(service: Service, cast: Cast, key: MakeKey) -> None:
+def test_requests_in_pieces_and_one_behind_another_are_answered_in_order(
+    service: Service, community: Community, key: MakeKey
+) -> None:
     head = f"Host: forum.example\r\nAuthorization: Bearer {key('forums.get')}\r\n\r\n"
-    one, two = (f"GET /api{FORUMS}/{node} HTTP/1.1\r\n{head}".encode() for node in (cast.news, cast.releases))
+    one, two = (f"GET /api{FORUMS}/{node} HTTP/1.1\r\n{head}".encode() for node in (community.news, community.releases))
     with connected(service) as connection:
         for _ in range(3):
             connection.sendall(one)
-            assert f'"id":{cast.news}'.encode() in answered(connection, 1)
+            assert f'"id":{community.news}'.encode() in answered(connection, 1)
         connection.sendall(one + two + one)
         told = answered(connection, 3)
-        places = [told.index(f'"id":{cast.news},'.encode()), told.index(f'"id":{cast.releases},'.encode())]
+        places = [told.index(f'"id":{community.news},'.encode()), told.index(f'"id":{community.releases},'.encode())]
         assert places == sorted(places)
         connection.sendall(one[:20])
         time.sleep(0.05)
@@ -164,20 +167,20 @@ def test_requests_in_pieces_and_one_behind_another_are_answered_in_order(service
         time.sleep(0.05)
         connection.sendall(one[-3:] + two)
         told = answered(connection, 2)
-        assert told.index(f'"id":{cast.news},'.encode()) < told.index(f'"id":{cast.releases},'.encode())
+        assert told.index(f'"id":{community.news},'.encode()) < told.index(f'"id":{community.releases},'.encode())
 
 
-def test_a_caller_that_wants_the_connection_closed_has_it_closed(service: Service, cast: Cast, key: MakeKey) -> None:
+def test_a_caller_that_wants_the_connection_closed_has_it_closed(service: Service, community: Community, key: MakeKey) -> None:
     head = f"Host: forum.example\r\nAuthorization: Bearer {key('forums.get')}\r\n"
     for version, end in (("1.1", "Connection: close\r\n\r\n"), ("1.0", "\r\n")):
-        request = f"GET /api{FORUMS}/{cast.news} HTTP/{version}\r\n{head}{end}".encode()
+        request = f"GET /api{FORUMS}/{community.news} HTTP/{version}\r\n{head}{end}".encode()
         for _ in range(3):
             assert service.raw(request).startswith(b"HTTP/1.1 200 OK\r\n"), "and the answer ends"
 
 
-def test_a_known_caller_with_a_body_is_read_to_its_end(service: Service, cast: Cast, key: MakeKey) -> None:
+def test_a_known_caller_with_a_body_is_read_to_its_end(service: Service, community: Community, key: MakeKey) -> None:
     head = f"Host: forum.example\r\nAuthorization: Bearer {key('forums.get')}\r\nContent-Length: 9\r\n\r\n"
-    request = f"GET /api{FORUMS}/{cast.news} HTTP/1.1\r\n{head}".encode()
+    request = f"GET /api{FORUMS}/{community.news} HTTP/1.1\r\n{head}".encode()
     with connected(service) as connection:
         for _ in range(4):
             connection.sendall(request)
@@ -207,11 +210,13 @@ def test_an_address_list_holds_whatever_the_headers_are(name: str, service: Serv
 
 
 def test_answers_keep_the_order_of_the_requests_that_come_one_close_behind_the_other(
-    service: Service, cast: Cast, key: MakeKey
+    service: Service, community: Community, key: MakeKey
 ) -> None:
     """A GET that came a moment after a HEAD was once answered before it."""
     end = f"HTTP/1.1\r\nHost: forum.example\r\nAuthorization: Bearer {key('forums.get', rateLimit=0)}\r\n\r\n"
-    head, get = (f"{method} /api{FORUMS}/{node} {end}".encode() for method, node in (("HEAD", cast.news), ("GET", cast.releases)))
+    head, get = (
+        f"{method} /api{FORUMS}/{node} {end}".encode() for method, node in (("HEAD", community.news), ("GET", community.releases))
+    )
     swapped = 0
     with connected(service) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -222,7 +227,7 @@ def test_answers_keep_the_order_of_the_requests_that_come_one_close_behind_the_o
                 pass
             connection.sendall(get)
             first, second = two_answers(connection)
-            assert f'"id":{cast.releases},'.encode() in first + second
+            assert f'"id":{community.releases},'.encode() in first + second
             swapped += b'"id"' in first
     assert swapped == 0
 
@@ -242,35 +247,35 @@ def two_answers(connection: socket.socket) -> tuple[bytes, bytes]:
 
 
 def test_what_was_overtaken_within_one_turn_of_the_event_loop_is_not_answered(
-    gate: Gate, settings: Settings, cast: Cast, key: MakeKey
+    gate: Gate, settings: Settings, community: Community, key: MakeKey
 ) -> None:
     """An answer may leave before the turn ends, its receiver write elsewhere, and come back: all before the loop goes on."""
-    path = f"/api{FORUMS}/{cast.news}"
+    path = f"/api{FORUMS}/{community.news}"
 
     async def walk() -> list[bytes]:
-        roof = Application(settings, gate)
+        application = Application(settings, gate)
         text = key("forums.get")
         elsewhere = compose(settings)
         read = []
         try:
-            listening(gate)
+            listen(gate)
             for name in ("Once", "Twice", "Thrice"):
                 for _ in range(3):
-                    await asyncio.create_task(body_of(roof, path, text))
+                    await asyncio.create_task(body_of(application, path, text))
                 before = gate.store.data_version()
-                elsewhere.run(Call("forums.update", TERMINAL, {"name": name}, cast.news))  # in the same turn
-                soon(partial(_has_moved_on, gate, before))
-                read.append(await asyncio.create_task(body_of(roof, path, text)))  # a server begins each request as a task
+                elsewhere.run(Call("forums.update", TERMINAL, {"name": name}, community.news))  # in the same turn
+                wait_until(partial(_has_moved_on, gate, before))
+                read.append(await asyncio.create_task(body_of(application, path, text)))  # a server begins each request as a task
         finally:
             elsewhere.store.close()
-            await roof.rest.throttle.close()
+            await application.rest.throttle.close()
         return read
 
     bodies = asyncio.run(walk())
     assert [name in body.decode() for name, body in zip(("Once", "Twice", "Thrice"), bodies, strict=True)] == [True] * 3
 
 
-async def body_of(roof: Application, path: str, text: str) -> bytes:
+async def body_of(application: Application, path: str, text: str) -> bytes:
     """Ask the API in this process as a server does."""
     sent: list[Any] = []
 
@@ -282,7 +287,7 @@ async def body_of(roof: Application, path: str, text: str) -> bytes:
 
     headers = [(b"host", b"forum.example"), (b"authorization", f"Bearer {text}".encode())]
     scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b"", "headers": headers}
-    await roof(scope | {"client": ("127.0.0.1", 1)}, receive, send)
+    await application(scope | {"client": ("127.0.0.1", 1)}, receive, send)
     return b"".join(message.get("body", b"") for message in sent)
 
 

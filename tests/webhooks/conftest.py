@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.cast import Clock, Run
-from tests.conftest import Fresh
-from tests.receiver import Receiver
+from tests.conftest import NewSettings
+from tests.fixture_types import Clock, Run
+from tests.webhook_receiver import Receiver
 from trellis.core.gate import Gate
 from trellis.settings import Settings
 from trellis.webhooks.guard import Guard
@@ -27,9 +27,9 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def settings(fresh: Fresh) -> Settings:
+def settings(new_settings: NewSettings) -> Settings:
     """Settings that let webhooks go to this machine."""
-    return fresh().model_copy(update={"webhook_allow": ("127.0.0.1/32",)})
+    return new_settings().model_copy(update={"webhook_allow": ("127.0.0.1/32",)})
 
 
 @pytest.fixture

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from tests.cast import Clock, Events, Run
-from tests.receiver import Raw, Received, Receiver, answering
+from tests.fixture_types import Clock, Events, Run
+from tests.webhook_receiver import RawServer, Received, Receiver, respond_with
 from tests.webhooks.conftest import Off, deliveries
 
 GIGABYTE = 2**30
 
 
 def test_the_schedule_of_retries(run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock) -> None:
-    receiver.answer = answering(500, b"out of tea")
+    receiver.answer = respond_with(500, b"out of tea")
     run("forums.create", name="News")
     work_off()
     waits = []
@@ -40,13 +40,13 @@ def test_the_schedule_of_retries(run: Run, receiver: Receiver, hook: dict[str, A
 def test_after_an_outage_everything_comes_in_order(
     run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock
 ) -> None:
-    receiver.answer = answering(503)
+    receiver.answer = respond_with(503)
     for number in range(40):
         run("forums.create", name=f"Forum {number}")
         work_off()
         clock.move(seconds=3)
     assert 5 <= len(receiver.received) < 15  # it was left alone for longer and longer
-    receiver.answer = answering(200)
+    receiver.answer = respond_with(200)
     receiver.received.clear()
     clock.move(seconds=61)
     work_off()
@@ -58,14 +58,14 @@ def test_a_message_that_is_refused_does_not_hold_up_those_behind_it(
     run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock
 ) -> None:
     def picky(handler: Any, received: Received) -> None:
-        answering(500 if b"Poison" in received.body else 200)(handler, received)
+        respond_with(500 if b"Poison" in received.body else 200)(handler, received)
 
     receiver.answer = picky
     for name in ("One", "Poison", "Two", "Three"):
         run("forums.create", name=name)
     work_off()
     assert [one["state"] for one in deliveries(run)] == ["delivered", "waiting", "delivered", "delivered"]
-    receiver.answer = answering(200)
+    receiver.answer = respond_with(200)
     clock.move(seconds=6)
     work_off()
     assert [one["state"] for one in deliveries(run)] == ["delivered"] * 4
@@ -75,7 +75,7 @@ def test_a_message_that_is_refused_does_not_hold_up_those_behind_it(
 def test_retry_after_is_obeyed_within_bounds(
     run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock, asked: str, wait: int
 ) -> None:
-    receiver.answer = answering(429, Retry_After=asked)
+    receiver.answer = respond_with(429, Retry_After=asked)
     run("forums.create", name="One")
     work_off()
     run("forums.create", name="Two")
@@ -83,7 +83,7 @@ def test_retry_after_is_obeyed_within_bounds(
     work_off()
     assert len(receiver.received) == 1
     clock.move(seconds=2)
-    receiver.answer = answering(204)
+    receiver.answer = respond_with(204)
     work_off()
     assert [b"One" in one.body for one in receiver.received] == [True, True, False]
 
@@ -91,7 +91,7 @@ def test_retry_after_is_obeyed_within_bounds(
 def test_an_endpoint_that_is_gone_is_switched_off(
     run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, events: Events
 ) -> None:
-    receiver.answer = answering(410)
+    receiver.answer = respond_with(410)
     run("forums.create", name="One")
     run("forums.create", name="Two")
     work_off()
@@ -99,7 +99,7 @@ def test_an_endpoint_that_is_gone_is_switched_off(
     now = run("webhooks.get", 1)
     assert (now["enabled"], now["state"], now["disabledBecause"]) == (False, "off", "The endpoint answered 410: it is gone.")
     assert (events()[-1]["operation"], events()[-1]["actor"]["type"]) == ("webhooks.disable", "service")
-    receiver.answer = answering(200)
+    receiver.answer = respond_with(200)
     run("webhooks.update", 1, enabled=True)
     work_off()
     assert run("webhooks.get", 1)["disabledBecause"] == ""
@@ -109,7 +109,7 @@ def test_an_endpoint_that_is_gone_is_switched_off(
 def test_a_week_of_nothing_but_failure_switches_an_endpoint_off(
     run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock
 ) -> None:
-    receiver.answer = answering(500)
+    receiver.answer = respond_with(500)
     for _ in range(8):
         run("forums.create", name="News")
         work_off()
@@ -123,7 +123,7 @@ def test_a_week_of_nothing_but_failure_switches_an_endpoint_off(
 
 
 def test_a_redirect_is_a_failure_and_not_followed(run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off) -> None:
-    receiver.answer = answering(307, Location="http://169.254.169.254/latest/meta-data")
+    receiver.answer = respond_with(307, Location="http://169.254.169.254/latest/meta-data")
     run("forums.create", name="News")
     work_off()
     (attempt,) = deliveries(run)[0]["attempts"]
@@ -166,7 +166,7 @@ def garbled(connection: socket.socket) -> None:
     ],
 )
 def test_what_is_no_whole_answer_is_a_failure(run: Run, work_off: Off, act: Any, status: int | None, error: str) -> None:
-    with Raw(act) as server:
+    with RawServer(act) as server:
         run("webhooks.create", url=server.url, events=["*"])
         run("forums.create", name="News")
         started = time.monotonic()
@@ -187,7 +187,7 @@ def test_of_a_gigabyte_of_answer_64_kib_are_read(run: Run, work_off: Off) -> Non
         while sent < GIGABYTE:
             sent += connection.send(b"x" * 65_536)
 
-    with Raw(flood) as server:
+    with RawServer(flood) as server:
         run("webhooks.create", url=server.url, events=["*"])
         run("forums.create", name="News")
         work_off()
@@ -207,7 +207,7 @@ def test_an_endpoint_that_does_not_listen_is_a_failure_in_words(run: Run, work_o
 
 
 def test_a_slow_endpoint_does_not_hold_up_the_others(run: Run, receiver: Receiver, work_off: Off) -> None:
-    with Raw(silent) as slow:
+    with RawServer(silent) as slow:
         for _ in range(5):
             run("webhooks.create", url=slow.url, events=["*"])
         run("webhooks.create", url=receiver.url, events=["*"])
@@ -248,7 +248,7 @@ def test_a_message_on_which_the_endpoint_hangs_holds_up_the_others_for_minutes_a
     run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock
 ) -> None:
     def picky(handler: Any, received: Received) -> None:
-        answering(503 if received.name == "Poison" else 200)(handler, received)
+        respond_with(503 if received.name == "Poison" else 200)(handler, received)
 
     receiver.answer = picky
     for name in ("Poison", "One", "Two"):

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import pytest
 
-from tests.cast import Run
-from tests.receiver import Receiver, answering
+from tests.fixture_types import Run
+from tests.webhook_receiver import Receiver, respond_with
 from tests.webhooks.conftest import Off
 from trellis.core.webhooks.address import NotAllowed, parse_networks
 from trellis.webhooks.guard import Guard, look_up
@@ -47,7 +47,7 @@ def test_a_name_is_looked_up_once_and_its_address_is_connected_to(run: Run, rece
 
 @sqlite
 def test_a_private_address_at_the_second_lookup_is_not_connected_to(run: Run, receiver: Receiver, work_off: Off) -> None:
-    receiver.answer = answering(200, Connection="close")
+    receiver.answer = respond_with(200, Connection="close")
     names = Names(["127.0.0.1"], ["127.0.0.2"])
     run("webhooks.create", url=f"http://hooks.test:{receiver.port}/hook", events=["*"])
     run("forums.create", name="One")

@@ -11,8 +11,8 @@ from typing import Any, Final
 import pytest
 import sqlalchemy as sa
 
-from tests.cast import Run
-from tests.receiver import Raw, Received, Receiver, answering
+from tests.fixture_types import Run
+from tests.webhook_receiver import RawServer, Received, Receiver, respond_with
 from tests.webhooks.conftest import Off, deliver, until
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
@@ -90,7 +90,7 @@ def test_a_worker_that_was_taken_for_dead_writes_nothing(
 
     def meanwhile(handler: Any, received: Received) -> None:
         hold(gate, "another", 9)
-        answering(200)(handler, received)
+        respond_with(200)(handler, received)
 
     receiver.answer = meanwhile
     with caplog.at_level(logging.WARNING, logger="trellis"):
@@ -98,7 +98,7 @@ def test_a_worker_that_was_taken_for_dead_writes_nothing(
     assert "taken over" in caplog.text
     assert run("deliveries.list")["results"] == []
     hold(gate, None)
-    receiver.answer = answering(200)
+    receiver.answer = respond_with(200)
     work_off()
     assert len(receiver.distinct) == 1
     assert len(receiver.received) == 2
@@ -133,7 +133,7 @@ def test_a_worker_that_cannot_renew_its_hold_calls_everything_off(
         await asyncio.wait_for(worker.settled(), 2)
         await worker.close()
 
-    with Raw(silent) as server, caplog.at_level(logging.WARNING, logger="trellis"):
+    with RawServer(silent) as server, caplog.at_level(logging.WARNING, logger="trellis"):
         run("webhooks.create", url=server.url, events=["*"])
         run("forums.create", name="News")
         asyncio.run(scene())
@@ -181,7 +181,7 @@ def test_many_events_are_delivered_in_bounded_memory(gate: Gate, run: Run, recei
     def counting(handler: Any, received: Received) -> None:
         if len(receiver.received) % 100 == 0:
             seen.append(tracemalloc.get_traced_memory()[0] - sum(len(one.body) for one in receiver.received))
-        answering(200)(handler, received)
+        respond_with(200)(handler, received)
 
     receiver.answer = counting
     try:
@@ -268,7 +268,7 @@ def test_a_worker_that_ends_waits_a_little_for_what_is_under_way(gate: Gate, run
         worker.stop()
         await running
 
-    with Raw(slow) as server:
+    with RawServer(slow) as server:
         run("webhooks.create", url=server.url, events=["*"])
         run("forums.create", name="News")
         asyncio.run(scene())

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.cast import CONTRACT, OURS
-from tests.test_compose import SHELVES
+from tests.community import CONTRACT, OURS
+from tests.test_compose import BLOCKS
 from trellis.admin.keys.grants import COLUMNS, Grid
 from trellis.compose import catalogue_of
 from trellis.core.catalogue import Catalogue
@@ -53,7 +53,7 @@ def test_a_new_kind_and_an_operation_beside_the_nodes_are_in_it() -> None:
         raise NotImplementedError
 
     feed = Operation("events.feed", "Read events", "All.", nothing, access=Access.GRANTED, verb="look", path="/core/events")
-    grid = Grid(Catalogue([*catalogue_of((*KINDS, SHELVES)).values(), feed]))
+    grid = Grid(Catalogue([*catalogue_of((*KINDS, BLOCKS)).values(), feed]))
     assert {row.resource for row in grid.rows} >= {"shelves", "forums"}
     assert ("events.feed", "GET", "/core/events", True) in [(box.name, box.method, box.path, box.reads) for box in grid.others]
     assert len(grid.boxes) == CONTRACT + OURS + len(COLUMNS) + 2  # the shelves' five, their undo, and the feed

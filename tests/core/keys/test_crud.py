@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from tests.cast import Clock, Events, MakeKey, Run
+from tests.fixture_types import Clock, Events, MakeKey, Run
 from trellis.core.gate import Gate
 from trellis.errors import Refused
 from trellis.store import keys

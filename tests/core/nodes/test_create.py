@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.cast import COMMUNITY_URL, Cast, Clock, Events, Run
+from tests.community import COMMUNITY_URL, Community
+from tests.fixture_types import Clock, Events, Run
 from trellis.errors import Refused
 
 
@@ -155,14 +156,14 @@ def test_a_dry_run_answers_what_would_be_made_and_makes_nothing(run: Run, events
     assert run("forums.create", name="Olds")["id"] == 1
 
 
-def test_a_dry_run_is_refused_where_the_real_one_would_be(run: Run, cast: Cast) -> None:
+def test_a_dry_run_is_refused_where_the_real_one_would_be(run: Run, community: Community) -> None:
     with pytest.raises(Refused, match=r"^INVALID_PARENT"):
-        run("forums.create", name="Page", parentId=cast.wiki, dryRun=True)
+        run("forums.create", name="Page", parentId=community.wiki, dryRun=True)
 
 
-def test_a_dry_run_moves_no_siblings(run: Run, cast: Cast) -> None:
+def test_a_dry_run_moves_no_siblings(run: Run, community: Community) -> None:
     assert run("forums.create", name="New", position=0, dryRun=True)["position"] == 0
-    assert run("forums.get", cast.news)["position"] == 0
+    assert run("forums.get", community.news)["position"] == 0
 
 
 def test_a_malformed_dry_run_is_refused_and_makes_nothing(run: Run, events: Events) -> None:

@@ -7,7 +7,7 @@ import orjson
 import pytest
 import sqlalchemy as sa
 
-from tests.cast import Clock, Events, Run
+from tests.fixture_types import Clock, Events, Run
 from trellis.core.actor import TERMINAL, Actor
 from trellis.core.events.event import event_types
 from trellis.core.gate import Gate

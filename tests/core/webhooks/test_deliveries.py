@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.cast import Clock, Run
+from tests.fixture_types import Clock, Run
 from trellis.core.gate import Gate
 from trellis.errors import Refused
 from trellis.store.webhooks import deliveries

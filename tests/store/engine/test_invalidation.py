@@ -10,7 +10,7 @@ from typing import Any, Final
 import psycopg
 import pytest
 
-from tests.soon import soon
+from tests.wait import wait_until
 from trellis.settings import Settings
 from trellis.store.counters import next_number
 from trellis.store.engine.store import Store
@@ -33,7 +33,7 @@ def opened(settings: Settings) -> Iterator[Open]:
         store = Store(settings)
         stores.append(store)
         store.listen()
-        soon(lambda: store.data_version() is not None, 10)
+        wait_until(lambda: store.data_version() is not None, 10)
         return store
 
     yield open_one
@@ -91,7 +91,7 @@ def test_the_write_of_another_process_is_noticed(opened: Open, engine: str) -> N
     for _ in range(30):
         before = seen(here)
         there.write(take).result(30)
-        delays.append(soon(noticed(here, before), 0.001 if engine == "sqlite" else BOUND))
+        delays.append(wait_until(noticed(here, before), 0.001 if engine == "sqlite" else BOUND))
     assert sorted(delays)[len(delays) // 2] < 0.05
 
 
@@ -152,7 +152,7 @@ def test_there_is_none_after_the_end(store: Store, settings: Settings) -> None:
     assert time.monotonic() - began < BOUND
     assert store.data_version() is None
     with by_hand(settings) as connection:
-        soon(lambda: connection.execute(f"SELECT count(*) {LISTENERS}").fetchone() == (0,))
+        wait_until(lambda: connection.execute(f"SELECT count(*) {LISTENERS}").fetchone() == (0,))
 
 
 @postgresql_only
@@ -162,14 +162,14 @@ def test_a_lost_connection_ends_it_and_the_next_has_another(opened: Open, settin
     with by_hand(settings) as connection:
         for _ in range(3):
             connection.execute(f"SELECT pg_terminate_backend(pid) {LISTENERS}")
-            assert soon(lambda: here.data_version() is None, BOUND) < BOUND
+            assert wait_until(lambda: here.data_version() is None, BOUND) < BOUND
             there.write(take).result(30)
-            soon(lambda: here.data_version() is not None, 10)
+            wait_until(lambda: here.data_version() is not None, 10)
             assert seen(here) not in versions
             versions.add(seen(here))
     before = seen(here)
     there.write(take).result(30)
-    soon(noticed(here, before))
+    wait_until(noticed(here, before))
 
 
 @postgresql_only
@@ -179,7 +179,7 @@ def test_a_lost_notification_is_made_up_for_within_a_second(store: Store, settin
         for _ in range(3):
             before = seen(store)
             connection.execute(COUNT, (1,))
-            soon(lambda before=before: store.data_version() != before, BOUND + SLACK)  # type: ignore[misc]
+            wait_until(lambda before=before: store.data_version() != before, BOUND + SLACK)  # type: ignore[misc]
 
 
 @postgresql_only
@@ -189,7 +189,7 @@ def test_a_database_that_is_put_back_is_noticed_within_a_second(store: Store, se
     before = seen(store)
     with by_hand(settings) as connection:
         connection.execute(COUNT, (-2,))
-        soon(noticed(store, before), BOUND + SLACK)
+        wait_until(noticed(store, before), BOUND + SLACK)
     before = seen(store)
     store.write(take).result(30)
     assert seen(store) != before
@@ -200,7 +200,7 @@ def test_what_was_changed_by_hand_can_be_told_by_hand(store: Store, settings: Se
     before = seen(store)
     with by_hand(settings) as connection:
         connection.execute("NOTIFY trellis_data")
-    soon(noticed(store, before))
+    wait_until(noticed(store, before))
 
 
 @postgresql_only
@@ -208,13 +208,13 @@ def test_it_ends_within_a_second_when_the_database_does_not_answer(store: Store,
     """As with a network that swallows everything: the connection stands, and nothing comes."""
     with psycopg.connect(settings.database_url) as connection:
         connection.execute("LOCK TABLE counters")
-        assert soon(lambda: store.data_version() is None, BOUND + SLACK) > 0
+        assert wait_until(lambda: store.data_version() is None, BOUND + SLACK) > 0
         connection.rollback()
-        soon(lambda: store.data_version() is not None, 10)
+        wait_until(lambda: store.data_version() is not None, 10)
 
 
 @postgresql_only
 def test_it_ends_by_itself_after_a_minute(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     before = seen(store)
     monkeypatch.setattr("trellis.store.engine.invalidation._LONGEST", 0.1)
-    soon(noticed(store, before), BOUND + SLACK)
+    wait_until(noticed(store, before), BOUND + SLACK)

@@ -1,4 +1,4 @@
-"""Callers of the REST API: one in this process, straight through ASGI, and what every refusal must look like to them."""
+"""A client of the REST API in this process, straight through ASGI, and a check of what every refusal must look like."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
@@ -10,23 +10,23 @@ from trellis.asgi import Application
 from trellis.errors import REASONS
 from trellis.http.problems import STATUS
 
-BASE: Final = "http://api.example:8000"
+BASE_URL: Final = "http://api.example:8000"
 OWN: Final = "the caller's own key"
-HOME: Final = "198.51.100.7"  # from where the caller calls (RFC 5737)
+CLIENT_ADDRESS: Final = "198.51.100.7"  # from where the caller calls (RFC 5737)
 
 Json = dict[str, Any]
 Sending = Coroutine[Any, Any, httpx.Response]
 
 
-class Caller:
+class ApiClient:
     """Calls a service in this process, and waits for the answer.
 
     Paths are those of the contract, behind /api. The key is the caller's own, which may do everything, unless a call names
     another one; None sends none.
     """
 
-    def __init__(self, roof: Application, key: str) -> None:
-        self.roof = roof
+    def __init__(self, application: Application, key: str) -> None:
+        self.application = application
         self.key = key
         self._runner = asyncio.Runner()
         self._clients: dict[str, httpx.AsyncClient] = {}
@@ -38,7 +38,7 @@ class Caller:
         *,
         key: str | None = OWN,
         headers: Mapping[str, str] | Iterable[tuple[str, str]] = (),
-        address: str = HOME,
+        address: str = CLIENT_ADDRESS,
         **body: Any,
     ) -> httpx.Response:
         """Send one request, headers in UTF-8; `body` is httpx's json, data, files, content or params."""
@@ -46,8 +46,8 @@ class Caller:
         if key is not None:
             sent.append(("Authorization", f"Bearer {self.key if key is OWN else key}"))
         if (client := self._clients.get(address)) is None:
-            transport = httpx.ASGITransport(self.roof, raise_app_exceptions=True, client=(address, 50_000))
-            client = self._clients[address] = httpx.AsyncClient(transport=transport, base_url=BASE)
+            transport = httpx.ASGITransport(self.application, raise_app_exceptions=True, client=(address, 50_000))
+            client = self._clients[address] = httpx.AsyncClient(transport=transport, base_url=BASE_URL)
         return await client.request(
             method, f"/api/{path.removeprefix('/')}", headers=[(name.encode(), text.encode()) for name, text in sent], **body
         )
@@ -78,8 +78,8 @@ class Caller:
 
     def close(self) -> None:
         """End the service in this process."""
-        self._runner.run(self.roof.rest.books.stop())
-        self._runner.run(self.roof.rest.throttle.close())
+        self._runner.run(self.application.rest.books.stop())
+        self._runner.run(self.application.rest.throttle.close())
         self._runner.close()
 
 
@@ -91,8 +91,8 @@ async def chunks(*parts: bytes, told: list[int] | None = None) -> AsyncIterator[
         yield part
 
 
-def refusal(answer: httpx.Response, status: int, message: str) -> Json:
-    """See that an answer is a refusal of the contract, and give its document."""
+def read_refusal(answer: httpx.Response, status: int, message: str) -> Json:
+    """Check that an answer is a refusal of the contract, and give its document."""
     assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json"), answer.text
     document: Json = answer.json()
     assert document["errorMessage"] == message, document
@@ -109,8 +109,8 @@ def refusal(answer: httpx.Response, status: int, message: str) -> Json:
     return document
 
 
-def faults(answer: httpx.Response, status: int = 400) -> dict[str, str]:
+def read_field_errors(answer: httpx.Response, status: int = 400) -> dict[str, str]:
     """Give the fields at fault of a refused request, each with its code; the first one must give the refusal its own."""
-    document = refusal(answer, status, answer.json()["errorMessage"])
+    document = read_refusal(answer, status, answer.json()["errorMessage"])
     assert document["errors"][0]["code"] == document["errorMessage"]
     return {fault["field"]: fault["code"] for fault in document["errors"]}

@@ -1,11 +1,9 @@
-"""The cast of the tests: who and what there is when a scene begins, and the words for what fixtures give."""
+"""The sample community of the tests: its groups, forums, calendars, categories and blog, by name."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
-from trellis.core.fields.values import format_timestamp
+from tests.fixture_types import Run
 
 GUESTS, MEMBERS, ADMINISTRATORS = 2, 3, 4
 CONTRACT = 19  # operations of the 4.2 document
@@ -14,43 +12,9 @@ ENDPOINTS = CONTRACT + 8  # over REST: hello, the feed, the one address of undo,
 COMMUNITY_URL = "https://community.example"
 
 
-@dataclass
-class Clock:
-    """A clock that stands still until it is moved."""
-
-    at: datetime = field(default_factory=lambda: datetime(2026, 1, 31, 9, 30, tzinfo=UTC))
-
-    def __call__(self) -> datetime:
-        return self.at
-
-    def move(self, **span: float) -> None:
-        """Move the clock: `move(hours=1)`; backwards with negative numbers."""
-        self.at += timedelta(**span)
-
-    @property
-    def text(self) -> str:
-        """The moment as records and events tell it."""
-        return format_timestamp(self.at)
-
-
-class Run(Protocol):
-    """Runs an operation as the terminal and gives its value: `run("forums.update", 3, name="News")`."""
-
-    def __call__(self, operation: str, target: int | None = None, /, **raw: Any) -> Any: ...
-
-
-class MakeKey(Protocol):
-    """Makes an API key and gives its text: `key(["forums.list"], expires="1d")`; a single grant may be a word."""
-
-    def __call__(self, grants: str | Iterable[str] = (), /, **settings: Any) -> str: ...
-
-
-Events = Callable[[], list[dict[str, Any]]]
-
-
 @dataclass(frozen=True)
-class Cast:
-    """The ids of a small community, by name. What is not said is as the kinds' defaults have it.
+class Community:
+    """The ids of the sample community's records, by name. What is not said here has the kind's defaults.
 
     Groups: the built-in ones, Moderators, and Patrons, who pay.
     Forums, a tree in this order:
@@ -82,8 +46,8 @@ class Cast:
     notebook: int
 
 
-def gather(run: Run) -> Cast:
-    """Make the cast in an empty community."""
+def create_community(run: Run) -> Community:
+    """Create the sample community in an empty database."""
 
     def make(kind: str, name: str, **fields: Any) -> int:
         return int(run(f"{kind}.create", name=name, **fields)["id"])
@@ -96,7 +60,7 @@ def gather(run: Run) -> Cast:
     releases = make("forums", "Releases", parentId=news)
     betas = make("forums", "Betas", parentId=releases, permissions={"read": [patrons]})
     skins = make("categories", "Skins", permissions={"view": "*", "download": [MEMBERS, patrons]})
-    return Cast(
+    return Community(
         moderators=moderators,
         patrons=patrons,
         news=news,

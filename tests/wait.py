@@ -1,10 +1,10 @@
-"""What holds not at once, but soon: how long it takes is said where it is asked."""
+"""Waiting for something that another thread or process does."""
 
 import time
 from collections.abc import Callable
 
 
-def soon(holds: Callable[[], object], within: float = 1.0) -> float:
+def wait_until(holds: Callable[[], object], within: float = 1.0) -> float:
     """Ask until something holds; give after how many seconds it did. Fails if it does not in time."""
     began = time.monotonic()
     while not holds():

@@ -1,4 +1,4 @@
-"""Who sees what a request changed: every row of the database, bookkeeping apart, and every event."""
+"""What a request changed: every row of the database, bookkeeping apart, and every event."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,10 +13,10 @@ from trellis.store.tables import METADATA, key_uses, names, request_hours, reque
 
 Rows = dict[str, list[dict[str, Any]]]
 Event = dict[str, Any]
-News = Callable[[], list[Event]]
+NewEvents = Callable[[], list[Event]]
 
 
-class Witness:
+class DatabaseState:
     """Compares the database before and after; see design decision 8 for what counts as bookkeeping."""
 
     def __init__(self, gate: Gate) -> None:
@@ -40,15 +40,15 @@ class Witness:
         return list(self._gate.run(call).value["results"])
 
     @contextmanager
-    def nothing(self) -> Iterator[None]:
-        """See that nothing is changed: not one row, event or id."""
+    def unchanged(self) -> Iterator[None]:
+        """Check that nothing is changed: not one row, event or id."""
         before = self.rows()
         yield
         assert self.rows() == before
 
     @contextmanager
-    def news(self) -> Iterator[News]:
-        """Give the events from here on."""
+    def new_events(self) -> Iterator[NewEvents]:
+        """Give a function that lists the events from here on."""
         last = self.events()[-1:]
         seq = last[0]["seq"] if last else 0
         yield lambda: self.events(seq)

@@ -1,4 +1,4 @@
-"""Webhooks on the stage: what was sent to them, how they do, and what of them is in the database."""
+"""Rows of webhooks, deliveries and attempts, written and read as the delivery worker would; and the forms that make webhooks."""
 
 import re
 from typing import Any, Final
@@ -16,20 +16,20 @@ HOSTILE: Final = """<script>alert(1)</script>"'><img src=x onerror=alert(1)>{{7*
 FORM: Final = {"url": URL, "description": "Search index", "enabled": "1", "events": ["", "forum.*"]}
 
 
-def form_of(admin: Visitor, path: str = "/webhooks/new", **values: Any) -> dict[str, Any]:
+def open_form(admin: Visitor, path: str = "/webhooks/new", **values: Any) -> dict[str, Any]:
     """Open a form; give what it would send with some values typed in."""
     page = admin.get(path)
     hidden = dict(re.findall(r'<input type="hidden" name="(_\w+)" value="([^"]*)"', page.text))
     return FORM | hidden | values
 
 
-def secret_in(page: Any) -> str | None:
+def find_secret(page: Any) -> str | None:
     """Find a secret on a page."""
     found = re.search(r"whsec_[A-Za-z0-9+/]{43}=", page.text)
     return found[0] if found else None
 
 
-def sent(gate: Gate, *attempts: dict[str, Any], **values: Any) -> int:
+def insert_delivery(gate: Gate, *attempts: dict[str, Any], **values: Any) -> int:
     """Write a delivery of webhook 1 with its attempts, as delivery does; give its id."""
     now = gate.now()
     told: dict[str, Any] = {
@@ -59,13 +59,13 @@ def sent(gate: Gate, *attempts: dict[str, Any], **values: Any) -> int:
     return gate.store.write(write).result(30)
 
 
-def does(gate: Gate, webhook: int, **values: Any) -> None:
+def update_webhook(gate: Gate, webhook: int, **values: Any) -> None:
     """Write how a webhook does, as delivery does."""
     statement = sa.update(webhooks).where(webhooks.c.id == webhook).values(**values)
     gate.store.write(lambda tx: tx.connection.execute(statement)).result(30)
 
 
-def kept(gate: Gate) -> dict[str, list[Any]]:
+def stored_rows(gate: Gate) -> dict[str, list[Any]]:
     """Give everything that is kept of webhooks, deliveries and events."""
     names = ("webhooks", "webhook_deliveries", "webhook_attempts", "events")
     with gate.store.reading() as tx:

@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from tests.cast import Run
+from tests.fixture_types import Run
 from trellis.core.catalogue import Catalogue
 from trellis.core.operation import Operation
 from trellis.http.routes import Route, build_routes
 from trellis.rest.docs.examples import given_of
 
 
-def ways(catalogue: Catalogue) -> list[Route]:
+def grantable_routes(catalogue: Catalogue) -> list[Route]:
     """Give a route for every operation that can be granted; those to which one address forks have that one's."""
     found: list[Route] = []
     for route in build_routes(catalogue):
@@ -19,7 +19,7 @@ def ways(catalogue: Catalogue) -> list[Route]:
     return [route for route in found if route.operation.name in granted]
 
 
-def target_of(catalogue: Catalogue, operation: Operation, run: Run, name: str = "Twin") -> int | None:
+def create_target(catalogue: Catalogue, operation: Operation, run: Run, name: str = "Twin") -> int | None:
     """Make what an operation is about: a record, or, for one that undoes, the event that deleted one."""
     if not operation.has_target:
         return None

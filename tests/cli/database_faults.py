@@ -1,4 +1,4 @@
-"""Faults that can be planted in a community of the cast, and what the check says of each."""
+"""Faults that can be planted in the database of the sample community, and what `trellis check` says of each."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ class Fault:
     name: str
     sql: str
     resource: str
-    id: str | None  # one of the cast, by name
+    id: str | None  # one of the sample community, by name
     problem: str
     detail: str
     repairable: bool = True

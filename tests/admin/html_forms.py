@@ -9,7 +9,7 @@ from trellis.admin.page import CSRF
 
 
 @dataclass
-class Drawn:
+class HtmlForm:
     """One form: where it goes, and its pairs of names and values as they stand. `buttons` are those that have a name."""
 
     action: str
@@ -36,8 +36,8 @@ class Drawn:
 class _Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
-        self.forms: list[Drawn] = []
-        self._at: Drawn | None = None
+        self.forms: list[HtmlForm] = []
+        self._at: HtmlForm | None = None
         self._text: list[str] | None = None
         self._name = ""
         self._first = True
@@ -45,7 +45,7 @@ class _Reader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         has = {name: value or "" for name, value in attrs}
         if tag == "form":
-            self._at = Drawn(has.get("action", ""))
+            self._at = HtmlForm(has.get("action", ""))
             self.forms.append(self._at)
         if self._at is None:
             return
@@ -58,7 +58,7 @@ class _Reader(HTMLParser):
         elif tag in {"button", "input"} and has.get("name"):
             self._control(self._at, tag, has)
 
-    def _option(self, at: Drawn, has: dict[str, str]) -> None:
+    def _option(self, at: HtmlForm, has: dict[str, str]) -> None:
         chosen = (self._name, has.get("value", ""))
         at.offered.append(chosen)
         if self._first or "selected" in has:
@@ -66,7 +66,7 @@ class _Reader(HTMLParser):
             self._first = False
 
     @staticmethod
-    def _control(at: Drawn, tag: str, has: dict[str, str]) -> None:
+    def _control(at: HtmlForm, tag: str, has: dict[str, str]) -> None:
         pair = (has["name"], has.get("value", ""))
         boxed = has.get("type") in {"checkbox", "radio"}
         if tag == "button":
@@ -89,13 +89,13 @@ class _Reader(HTMLParser):
             self._text = None
 
 
-def forms(response: Any) -> Iterator[Drawn]:
+def read_forms(response: Any) -> Iterator[HtmlForm]:
     """Give the forms of a page."""
     reader = _Reader()
     reader.feed(response.text)
     yield from reader.forms
 
 
-def form(response: Any, ending: str) -> Drawn:
+def find_form(response: Any, ending: str) -> HtmlForm:
     """Give the form whose action ends so."""
-    return next(drawn for drawn in forms(response) if drawn.action.endswith(ending))
+    return next(drawn for drawn in read_forms(response) if drawn.action.endswith(ending))

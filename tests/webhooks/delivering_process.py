@@ -1,4 +1,4 @@
-"""A process that makes changes and delivers them at the same time, to be killed: python victim.py URL RATE."""
+"""A process that makes changes and delivers them at the same time, to be killed: python delivering_process.py URL RATE."""
 
 import asyncio
 import sys

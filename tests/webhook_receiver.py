@@ -1,4 +1,4 @@
-"""A receiver of webhooks on this machine, in a few lines: it keeps what comes, and answers as the scene wants it."""
+"""A receiver of webhooks on this machine: it keeps what it receives, and answers as the test wants."""
 
 import json
 import socket
@@ -69,13 +69,13 @@ class _Server(ThreadingHTTPServer):
     receiver: "Receiver"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: a connection that the sender closed is part of the scene."""
+        """Print nothing: some tests have the sender close connections."""
 
 
 Answer = Callable[[BaseHTTPRequestHandler, Received], None]
 
 
-def answering(status: int, body: bytes = b"", **headers: str) -> Answer:
+def respond_with(status: int, body: bytes = b"", **headers: str) -> Answer:
     """Answer with this; underscores in the names of headers are hyphens."""
 
     def answer(handler: BaseHTTPRequestHandler, _received: Received) -> None:
@@ -93,7 +93,7 @@ def answering(status: int, body: bytes = b"", **headers: str) -> Answer:
 class Receiver:
     """A receiver; as a context it listens. `answer` may be changed at any time. `most_at_once` counts requests under way."""
 
-    answer: Answer = field(default_factory=lambda: answering(200))
+    answer: Answer = field(default_factory=lambda: respond_with(200))
     tls: ssl.SSLContext | None = None
     received: list[Received] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -138,8 +138,8 @@ class Receiver:
 _DEAF: Final = 64
 
 
-class Raw:
-    """A server that reads a request and then does with the connection what the scene wants."""
+class RawServer:
+    """A server that reads a request and then does with the connection what the test wants."""
 
     def __init__(self, act: Callable[[socket.socket], None]) -> None:
         self._act = act

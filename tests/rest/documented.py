@@ -1,4 +1,4 @@
-"""What the documentation promises, and the scene in which its examples are sent: one record of each kind, and nothing else."""
+"""The operations as the OpenAPI document describes them, and the records that its examples need."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any, Final
 import httpx
 from openapi_schema_validator import OAS31Validator, oas31_format_checker
 
-from tests.cast import Run
+from tests.fixture_types import Run
 from trellis.core.catalogue import Catalogue
 from trellis.core.fields.values import Boolean, Choice, Field
 from trellis.core.nodes.crud import operations
@@ -38,8 +38,8 @@ _IN_ORDER: Final = ("look", "create", "get", "list", "update", "restore", "delet
 
 
 @dataclass(frozen=True)
-class Promise:
-    """One operation of the document."""
+class DocumentedOperation:
+    """One operation as the OpenAPI document describes it."""
 
     document: Json
     name: str
@@ -49,7 +49,7 @@ class Promise:
 
     def answer(self, status: int) -> Json:
         """What is told of the answer with a status."""
-        return resolved(self.document, self.told["responses"][str(status)])
+        return resolve_reference(self.document, self.told["responses"][str(status)])
 
     def example(self, status: int, name: str = "answer") -> Any:
         """The example of an answer."""
@@ -73,22 +73,22 @@ class Promise:
             assert code in told["x-errors"], (self.name, code)
 
 
-def promises(document: Json) -> Iterator[Promise]:
+def documented_operations(document: Json) -> Iterator[DocumentedOperation]:
     """Give every operation of a document, so that the example of each finds what the ones before it left."""
     found = [
-        Promise(document, told["operationId"], method.upper(), path, told)
+        DocumentedOperation(document, told["operationId"], method.upper(), path, told)
         for path, methods in document["paths"].items()
         for method, told in methods.items()
     ]
     yield from sorted(found, key=lambda promise: _IN_ORDER.index(_verb(promise)))
 
 
-def _verb(promise: Promise) -> str:
+def _verb(promise: DocumentedOperation) -> str:
     verb = promise.name.partition(".")[2]
     return verb if verb in _IN_ORDER else "look"
 
 
-def resolved(document: Json, told: Json) -> Json:
+def resolve_reference(document: Json, told: Json) -> Json:
     """Follow a reference."""
     while "$ref" in told:
         at = document
@@ -105,7 +105,7 @@ def validate(document: Json, schema: Json, value: Any) -> None:
     assert not errors, [error.message for error in errors]
 
 
-def set_the_scene(run: Run, catalogue: Catalogue) -> None:
+def create_example_records(run: Run, catalogue: Catalogue) -> None:
     """Make, as the terminal, what the examples are about and REST cannot make."""
     served = {route.operation.name for route in build_routes(catalogue)}
     for kind in {

@@ -1,4 +1,4 @@
-"""The doors of the service as fixtures: in this process, and as a running one. The folders that use them import them."""
+"""The API as fixtures: in this process, and as a running service. The conftest of a folder that uses them imports them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -7,16 +7,16 @@ from typing import Any, Protocol
 
 import pytest
 
-from tests.caller import Caller
-from tests.cast import MakeKey
-from tests.service import Service
-from tests.soon import soon
-from tests.witness import Witness
+from tests.api_client import ApiClient
+from tests.database_state import DatabaseState
+from tests.fixture_types import MakeKey
+from tests.service_process import Service
+from tests.wait import wait_until
 from trellis.asgi import Application
 from trellis.core.gate import Gate
 from trellis.settings import Settings
 
-MakeCaller = Callable[..., Caller]
+MakeApiClient = Callable[..., ApiClient]
 
 
 class MakeService(Protocol):
@@ -25,22 +25,22 @@ class MakeService(Protocol):
     def __call__(self, *, options: Sequence[str] = (), descriptors: int | None = None, **changes: Any) -> Service: ...
 
 
-def listening(gate: Gate) -> Gate:
+def listen(gate: Gate) -> Gate:
     """Have a gate follow what others change, as one does that serves, so that what it answers comes from memory."""
     gate.store.listen()
-    soon(lambda: gate.store.data_version() is not None, 10)
+    wait_until(lambda: gate.store.data_version() is not None, 10)
     return gate
 
 
 @pytest.fixture
-def caller(gate: Gate, settings: Settings, key: MakeKey) -> Iterator[MakeCaller]:
+def make_api(gate: Gate, settings: Settings, key: MakeKey) -> Iterator[MakeApiClient]:
     """Open the API in this process with settings of one's own: `caller(key_in_url=True)`."""
-    listening(gate)
+    listen(gate)
     with ExitStack() as opened:
 
-        def make(key_text: str = "", /, **changes: Any) -> Caller:
-            roof = Application(settings.model_copy(update=changes), gate)
-            made = Caller(roof, key_text or key("*", name="Everything"))
+        def make(key_text: str = "", /, **changes: Any) -> ApiClient:
+            application = Application(settings.model_copy(update=changes), gate)
+            made = ApiClient(application, key_text or key("*", name="Everything"))
             opened.callback(made.close)
             return made
 
@@ -48,15 +48,15 @@ def caller(gate: Gate, settings: Settings, key: MakeKey) -> Iterator[MakeCaller]
 
 
 @pytest.fixture
-def api(caller: MakeCaller) -> Caller:
+def api(make_api: MakeApiClient) -> ApiClient:
     """The API in this process, on either engine, for a caller who may do everything."""
-    return caller()
+    return make_api()
 
 
 @pytest.fixture
-def witness(gate: Gate) -> Witness:
+def database(gate: Gate) -> DatabaseState:
     """See what is changed."""
-    return Witness(gate)
+    return DatabaseState(gate)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from trellis.rest.app import PREFIX, Rest
 from trellis.rest.request import Receive, Scope, Send
 from trellis.settings import Settings
 from trellis.store.migrate import current, newest
-from trellis.webhooks.background import Background
+from trellis.webhooks import Background
 
 log = logging.getLogger(__name__)
 

@@ -49,7 +49,8 @@ async def until(condition: Callable[[], bool], patience: float = 20.0) -> None:
 async def deliver(worker: Worker) -> None:
     """Let a worker send everything that is due, and let its connections go."""
     try:
-        await worker.work_off()
+        while await worker.look():
+            await worker.settle()
     finally:
         await worker.close()
 

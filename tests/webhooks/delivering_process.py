@@ -8,7 +8,7 @@ from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.settings import Settings
-from trellis.webhooks.worker import Worker
+from trellis.webhooks import Worker
 
 LEASE = 1.0
 

@@ -14,18 +14,19 @@ import httpx
 from trellis import __version__
 from trellis.core.webhooks import NotAllowed, redact_secrets
 from trellis.webhooks.guard import Guard, Transport
-from trellis.webhooks.schedule import LONGEST_RETRY_AFTER
 
 PATIENCE: Final = 15.0  # seconds for everything: the lookup, the connection, the request and the answer
 MOST_READ: Final = 64 * 1024  # bytes of an answer
 _MOST_KEPT: Final = 4 * 1024  # characters of it that are logged
+_LONGEST_RETRY_AFTER: Final = 24 * 3600  # seconds
 _USER_AGENT: Final = f"Trellis/{__version__}"
 
 
 class Result(NamedTuple):
     """What came of an attempt. `duration` is in milliseconds, `retry_after` in seconds, as the endpoint asked.
 
-    `reached` is false where there was not even a connection: then it cannot have been the message's fault.
+    `reached` is false where there was not even a connection: then it cannot have been the message's fault. `unsendable` says
+    that nothing was sent, and that nothing can be sent later either.
     """
 
     duration: int
@@ -34,6 +35,7 @@ class Result(NamedTuple):
     answer: str | None = None
     retry_after: float = 0.0
     reached: bool = True
+    unsendable: bool = False
 
     @property
     def delivered(self) -> bool:
@@ -116,10 +118,10 @@ def seconds_of(retry_after: str | None) -> float:
     """Read Retry-After: seconds, or a moment. What makes no sense is nothing, and a day is the most."""
     text = (retry_after or "").strip()
     if text.isascii() and text.isdigit():
-        return float(min(int(text[:9]), LONGEST_RETRY_AFTER))
+        return float(min(int(text[:9]), _LONGEST_RETRY_AFTER))
     try:
         moment = parsedate_to_datetime(text)
     except ValueError:
         return 0.0
     ahead = (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
-    return min(max(0.0, ahead), LONGEST_RETRY_AFTER)
+    return min(max(0.0, ahead), _LONGEST_RETRY_AFTER)

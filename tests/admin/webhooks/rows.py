@@ -8,8 +8,7 @@ import sqlalchemy as sa
 from tests.admin.conftest import Visitor
 from trellis.core.gate import Gate
 from trellis.store.tables import METADATA, webhooks
-from trellis.store.webhooks import deliveries
-from trellis.store.webhooks.deliveries import Attempt, Delivery
+from trellis.store.webhooks import Attempt, Delivery, outbox
 
 URL: Final = "https://hooks.example/trellis"
 HOSTILE: Final = """<script>alert(1)</script>"'><img src=x onerror=alert(1)>{{7*7}}"""
@@ -40,20 +39,17 @@ def insert_delivery(gate: Gate, *attempts: dict[str, Any], **values: Any) -> int
         "type": "webhook.test",
         "state": "delivered",
         "step": len(attempts),
-        "attempts": len(attempts),
         "due_at": None,
-        "early": 0,
-        "extras": 0,
         "created_at": now,
         "attempted_at": now if attempts else None,
     }
     delivery = Delivery(**(told | values))
 
     def write(tx: Any) -> int:
-        delivery.id = deliveries.insert(tx, delivery)
+        delivery.id = outbox.insert(tx, delivery)
         for given in attempts:
             attempt = Attempt(now, URL, 12, 200, None, "fine")._replace(**given)
-            deliveries.record(tx, delivery, attempt)
+            outbox.record_attempt(tx, delivery, attempt)
         return delivery.id
 
     return gate.store.write(write).result(30)

@@ -7,8 +7,7 @@ import pytest
 from tests.fixture_types import Clock, Run
 from trellis.core.gate import Gate
 from trellis.errors import Refused
-from trellis.store.webhooks import deliveries
-from trellis.store.webhooks.deliveries import Attempt, Delivery
+from trellis.store.webhooks import Attempt, Delivery, outbox
 
 URL: Final = "https://hooks.example/trellis"
 
@@ -28,19 +27,16 @@ def _sent(gate: Gate, seq: int | None, *attempts: Attempt, **values: Any) -> Non
         "type": "forum.created",
         "state": "waiting",
         "step": 1,
-        "attempts": len(attempts),
         "due_at": now,
-        "early": 0,
-        "extras": 0,
         "created_at": now,
         "attempted_at": now,
     }
 
     def write(tx: Any) -> None:
         delivery = Delivery(**(told | values))
-        delivery.id = deliveries.insert(tx, delivery)
+        delivery.id = outbox.insert(tx, delivery)
         for attempt in attempts:
-            deliveries.record(tx, delivery, attempt)
+            outbox.record_attempt(tx, delivery, attempt)
 
     gate.store.write(write).result(30)
 

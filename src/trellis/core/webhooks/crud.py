@@ -17,7 +17,7 @@ from trellis.core.webhooks.fields import RECORD, SECRET, SETTINGS, SKIP
 from trellis.core.webhooks.secret import format_secret, generate_secret
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.store.counters import next_number
-from trellis.store.webhooks import Webhook, deliveries, endpoints
+from trellis.store.webhooks import Webhook, endpoints, outbox
 
 MOST: Final = 100
 EVERYTHING: Final = "*"
@@ -156,7 +156,7 @@ def find_webhook(context: Context, code: str) -> Webhook:
 def _list(context: Context) -> Outcome:
     context.input.demand()
     page, per_page = context.input.get("page", 1), context.input.get("perPage", PER_PAGE)
-    total, listed = endpoints.page(context.tx, per_page, (page - 1) * per_page)
+    total, listed = endpoints.list_page(context.tx, per_page, (page - 1) * per_page)
     return Outcome(serialize_page([serialize_webhook(webhook, context.now) for webhook in listed], total, page, per_page))
 
 
@@ -208,11 +208,22 @@ def _update(context: Context) -> Outcome:
     if new.enabled != old.enabled:
         new.disabled_at, new.disabled_because = (None if new.enabled else context.now), None
     skip = bool(given.get(SKIP.name))
+    if skip or new.events != list(old.events):
+        _empty_outbox(context, old, skip=skip)
     if skip or (new.url, new.enabled) != (old.url, old.enabled):
         new.failures, new.failing_since = 0, None
-        endpoints.start_anew(context.tx, old.id, endpoints.last_event(context.tx) if skip else None)
-        deliveries.bring_forward(context.tx, old.id, "", MOST)  # what failed before has another chance now
+        endpoints.reset_failures(context.tx, old.id)
+        outbox.restart(context.tx, outbox.is_waiting(old.id), context.now)  # what failed before has another chance now
     return _changed(context, old, new, also=(SKIP.name,) if skip else ())
+
+
+def _empty_outbox(context: Context, webhook: Webhook, *, skip: bool) -> None:
+    """Take back what has not been tried: to pass it over, or to look at its events anew."""
+    first = outbox.withdraw_untried(context.tx, webhook.id)
+    if skip:
+        endpoints.move_cursors(context.tx, [webhook.id], endpoints.last_event(context.tx))
+    elif first is not None:
+        endpoints.move_cursors(context.tx, [webhook.id], first - 1)
 
 
 def _delete(context: Context) -> Outcome:

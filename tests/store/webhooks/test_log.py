@@ -8,8 +8,7 @@ import pytest
 
 from trellis.core.fields.values import format_timestamp
 from trellis.core.gate import Gate
-from trellis.store.webhooks import deliveries
-from trellis.store.webhooks.deliveries import Delivery
+from trellis.store.webhooks import Delivery, log, outbox
 
 _BEGAN: Final = datetime(2026, 1, 31, 9, 0, tzinfo=UTC)
 _STATES: Final = ("waiting", "delivered", "failed")
@@ -34,20 +33,15 @@ def written(gate: Gate, run: Any) -> list[Delivery]:
             message=f"msg_{number}",
             type=chance.choice(_TYPES),
             state=chance.choice(_STATES),
-            step=0,
-            attempts=0,
             due_at=None,
-            early=0,
-            extras=0,
             created_at=_at(12 * number - chance.randint(0, 60)),
-            attempted_at=None,
         )
         for number in range(300)
     ]
 
     def write(tx: Any) -> None:
         for one in made:
-            one.id = deliveries.insert(tx, one)
+            one.id = outbox.insert(tx, one)
 
     gate.store.write(write).result(30)
     return made
@@ -72,7 +66,7 @@ _FILTERS: Final[tuple[dict[str, Any], ...]] = (
 
 @pytest.mark.parametrize("stretch", [7, 5_000])
 def test_a_search_finds_everything_once(gate: Gate, written: list[Delivery], monkeypatch: pytest.MonkeyPatch, stretch: int) -> None:
-    monkeypatch.setattr(deliveries, "_STRETCH", stretch)
+    monkeypatch.setattr(log, "_STRETCH", stretch)
     for filters in _FILTERS:
         same = {name: value for name, value in filters.items() if name not in {"since", "until"}}
         wanted = [
@@ -85,7 +79,7 @@ def test_a_search_finds_everything_once(gate: Gate, written: list[Delivery], mon
             found, before = list[int](), None
             with gate.store.reading() as tx:
                 for _ in range(400):
-                    result = deliveries.search(tx, filters, limit, before, patience)
+                    result = log.search(tx, filters, limit, before, patience)
                     found += [one.id for one in result.found]
                     before = result.next
                     if before is None:

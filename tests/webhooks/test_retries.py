@@ -1,8 +1,8 @@
-"""The schedule: when a message is tried again, and how long an endpoint is left alone."""
+"""Retries: when a message is tried again, and for how long an endpoint that seems to be down is paused."""
 
 import pytest
 
-from trellis.webhooks.schedule import STEPS, delay, rest
+from trellis.webhooks.retries import STEPS, pause_length, retry_delay
 from trellis.webhooks.sender import seconds_of
 
 
@@ -13,13 +13,13 @@ def test_the_steps_are_those_that_standard_webhooks_recommends() -> None:
 
 def test_jitter_makes_a_wait_longer_by_a_tenth_at_most() -> None:
     for step, least in list(enumerate(STEPS))[1:]:
-        waits = [delay(step) or 0 for _ in range(200)]
+        waits = [retry_delay(step) or 0 for _ in range(200)]
         assert least <= min(waits) < max(waits) <= least * 1.1
-    assert delay(len(STEPS)) is None
+    assert retry_delay(len(STEPS)) is None
 
 
 @pytest.mark.parametrize(
-    ("status", "rests"),
+    ("status", "pauses"),
     [
         (None, [5, 10, 20, 40, 60, 60]),
         (503, [5, 10, 20, 40, 60, 60]),
@@ -27,9 +27,9 @@ def test_jitter_makes_a_wait_longer_by_a_tenth_at_most() -> None:
         (400, [0, 0, 0, 0, 0, 0]),
     ],
 )
-def test_an_endpoint_that_seems_to_be_down_is_left_alone(status: int | None, rests: list[float]) -> None:
-    assert [rest(failures, status) for failures in range(1, 7)] == rests
-    assert rest(10_000, status) == 60
+def test_an_endpoint_that_seems_to_be_down_is_paused(status: int | None, pauses: list[float]) -> None:
+    assert [pause_length(failures, status) for failures in range(1, 7)] == pauses
+    assert pause_length(10_000, status) == 60
 
 
 @pytest.mark.parametrize(

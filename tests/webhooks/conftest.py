@@ -59,9 +59,9 @@ async def deliver(worker: Worker) -> None:
 def work_off(gate: Gate) -> Off:
     """Send everything that is due by the gate's clock, with a worker of its own."""
 
-    def off(patience: float = 15.0, **given: Any) -> None:
+    def off(timeout: float = 15.0, **given: Any) -> None:
         guard = Guard(gate.environment.outgoing.allowed, given.pop("resolve", None))
-        asyncio.run(deliver(Worker(gate, Sender(guard, patience=patience, **given))))
+        asyncio.run(deliver(Worker(gate, Sender(guard, timeout=timeout, **given))))
 
     return off
 

@@ -171,7 +171,7 @@ def test_what_is_no_whole_answer_is_a_failure(run: Run, work_off: Off, act: Any,
     with RawServer(act) as server:
         run("webhooks.create", url=server.url, events=["*"])
         run("forums.create", name="News")
-        work_off(patience=0.3)
+        work_off(timeout=0.3)
         (delivery,) = deliveries(run)
     assert (delivery["state"], delivery["attempts"][0]["status"]) == ("waiting", status)
     assert delivery["attempts"][0]["error"].startswith(error)
@@ -226,7 +226,7 @@ def test_a_slow_endpoint_does_not_hold_up_the_others(run: Run, receiver: Receive
         run("webhooks.create", url=receiver.url, events=["*"])
         for number in range(30):
             run("forums.create", name=f"Forum {number}")
-        work_off(patience=40)
+        work_off(timeout=40)
     assert waited == [True] * 5
     assert [one.name for one in receiver.received] == [f"Forum {number}" for number in range(30)]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from trellis.webhooks.retries import STEPS, pause_length, retry_delay
-from trellis.webhooks.sender import seconds_of
+from trellis.webhooks.sender import parse_retry_after
 
 
 def test_the_steps_are_those_that_standard_webhooks_recommends() -> None:
@@ -52,4 +52,4 @@ def test_an_endpoint_that_seems_to_be_down_is_paused(status: int | None, pauses:
     ],
 )
 def test_retry_after(sent: str | None, seconds: float) -> None:
-    assert seconds_of(sent) == seconds
+    assert parse_retry_after(sent) == seconds

@@ -1,4 +1,4 @@
-"""Webhooks: the operations that make, change, list, try and delete the endpoints which are told of events."""
+"""The operations on webhooks themselves: list, get, create, update, delete, rotate, disable."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -35,30 +35,30 @@ _BECAUSE: Final = Field("because", Text(500, 1), "Why.", required=True)
 
 
 def operations() -> tuple[Operation, ...]:
-    """Give the operations on the endpoints themselves; those on what was sent are in core/deliveries.py."""
-    taken = tuple(replace(field, read_only=True) for field in RECORD if field.read_only)
-    reads = ("ADDRESS_NOT_ALLOWED", "1T107/1"), ("UNKNOWN_EVENT", "1T107/2")
+    """Give the operations on the endpoints themselves; those on what was sent to them are in deliveries.py."""
+    read_only = tuple(replace(field, read_only=True) for field in RECORD if field.read_only)
+    setting_refusals = ("ADDRESS_NOT_ALLOWED", "1T107/1"), ("UNKNOWN_EVENT", "1T107/2")
     return (
-        _served("list", "List webhooks", "All webhooks, those that are off too; never a secret.", _list, PAGING),
-        _served("get", "Get a webhook", "One webhook by its id; never its secret.", _get),
-        _served(
+        _granted("list", "List webhooks", "All webhooks, those that are off too; never a secret.", _list, PAGING),
+        _granted("get", "Get a webhook", "One webhook by its id; never its secret.", _get),
+        _granted(
             "create",
             "Make a webhook",
             "Makes a webhook, which is told of every event that it wants from now on, whoever caused it. Messages hold whole "
             "records: grant this to nobody who may not read them. Its secret is in the answer, this once.",
             _create,
-            SETTINGS + taken,
-            (*reads, ("TOO_MANY_WEBHOOKS", "1T107/3")),
+            SETTINGS + read_only,
+            (*setting_refusals, ("TOO_MANY_WEBHOOKS", "1T107/3")),
         ),
-        _served(
+        _granted(
             "update",
             "Change a webhook",
             "Changes a webhook: what is not sent stays as it is. Switched on again, it is sent what happened meanwhile.",
             _update,
-            (*SETTINGS, SKIP, *taken),
-            reads,
+            (*SETTINGS, SKIP, *read_only),
+            setting_refusals,
         ),
-        _served("delete", "Delete a webhook", "Deletes a webhook, and what waited to be sent to it.", _delete),
+        _granted("delete", "Delete a webhook", "Deletes a webhook, and what waited to be sent to it.", _delete),
         Operation(
             name="webhooks.rotate",
             summary="Rotate a webhook's secret",
@@ -80,7 +80,7 @@ def operations() -> tuple[Operation, ...]:
     )
 
 
-def _served(
+def _granted(
     verb: Any,
     summary: str,
     doc: str,
@@ -107,7 +107,7 @@ def _served(
 
 
 def serialize_webhook(webhook: Webhook, now: str) -> dict[str, Any]:
-    """Write a webhook for a reader: everything but its secret."""
+    """Make the record of a webhook: everything but its secret."""
     failing = "failing" if webhook.failing_since else "on"
     return {
         "id": webhook.id,
@@ -127,18 +127,18 @@ def serialize_webhook(webhook: Webhook, now: str) -> dict[str, Any]:
 
 
 def is_subscribed(patterns: Iterable[str], event_type: str) -> bool:
-    """Say whether an endpoint that wants these events wants this one."""
+    """Say whether one of these patterns covers an event."""
     every = f"{event_type.partition('.')[0]}.*"
     return any(pattern in {EVERYTHING, every, event_type} for pattern in patterns)
 
 
 def webhook_version(webhook: Mapping[str, Any]) -> str:
-    """Give the version of a written webhook: the same until one of its settings is changed. Delivery makes no difference."""
+    """Give the version of a webhook's record: it changes with the settings, and not with what delivery notes."""
     return compute_version(encode_json([webhook[field.name] for field in SETTINGS]))
 
 
 def is_webhook_widened(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Say whether a change of a written webhook sends records elsewhere, or more of them."""
+    """Say whether a change between two records of a webhook sends events elsewhere, or more of them."""
     return after["url"] != before["url"] or not all(is_subscribed(before["events"], pattern) for pattern in after["events"])
 
 
@@ -167,7 +167,7 @@ def _get(context: Context) -> Outcome:
 
 def _create(context: Context) -> Outcome:
     given = require(SETTINGS, context.input)
-    _refuse((*given.faults, *_faults(context, given)))
+    _refuse((*given.faults, *_find_faults(context, given)))
     if endpoints.count(context.tx) >= MOST:
         raise Refused("TOO_MANY_WEBHOOKS", f"There are {MOST} webhooks already. Delete one that is not needed.")
     kept = generate_secret(context.environment.outgoing.key)
@@ -197,7 +197,7 @@ def _update(context: Context) -> Outcome:
     old = find_webhook(context, MISSING["update"])
     check_precondition(context.call.expected, serialize_webhook(old, context.now))
     given = context.input
-    _refuse((*given.faults, *_faults(context, given)))
+    _refuse((*given.faults, *_find_faults(context, given)))
     new = replace(
         old,
         url=given.get("url", old.url),
@@ -214,7 +214,7 @@ def _update(context: Context) -> Outcome:
         new.failures, new.failing_since = 0, None
         endpoints.reset_failures(context.tx, old.id)
         outbox.restart(context.tx, outbox.is_waiting(old.id), context.now)  # what failed before has another chance now
-    return _changed(context, old, new, also=(SKIP.name,) if skip else ())
+    return _save(context, old, new, also=(SKIP.name,) if skip else ())
 
 
 def _empty_outbox(context: Context, webhook: Webhook, *, skip: bool) -> None:
@@ -248,7 +248,7 @@ def _rotate(context: Context) -> Outcome:
     kept = generate_secret(context.environment.outgoing.key)
     until = format_timestamp(datetime.fromisoformat(context.now) + timedelta(hours=hours)) if hours else None
     new = replace(old, secret=kept, old_secret=old.secret if hours else None, old_until=until)
-    outcome = _changed(context, old, new, also=("secret",))
+    outcome = _save(context, old, new, also=("secret",))
     once = {**outcome.result, "secret": format_secret(kept, context.environment.outgoing.key)}
     return outcome._replace(result=once, plan=outcome.result)
 
@@ -259,10 +259,10 @@ def _disable(context: Context) -> Outcome:
     _refuse(given.faults)
     if not old.enabled:
         return Outcome(serialize_webhook(old, context.now), happened=False)
-    return _changed(context, old, replace(old, enabled=False, disabled_at=context.now, disabled_because=given.get("because")))
+    return _save(context, old, replace(old, enabled=False, disabled_at=context.now, disabled_because=given.get("because")))
 
 
-def _changed(context: Context, old: Webhook, new: Webhook, also: tuple[str, ...] = ()) -> Outcome:
+def _save(context: Context, old: Webhook, new: Webhook, also: tuple[str, ...] = ()) -> Outcome:
     before, after = serialize_webhook(old, context.now), serialize_webhook(new, context.now)
     changed = changed_members(before, after) + also
     if not changed:
@@ -272,7 +272,7 @@ def _changed(context: Context, old: Webhook, new: Webhook, also: tuple[str, ...]
     return Outcome(after, old.id, before, after, changed)
 
 
-def _faults(context: Context, given: Input) -> Iterable[Fault]:
+def _find_faults(context: Context, given: Input) -> Iterable[Fault]:
     """Judge what the declarations of the fields cannot: where it leads, and whether there are such events."""
     if (url := given.get("url")) is not None:
         try:

@@ -115,7 +115,7 @@ def _get(context: Context) -> Outcome:
 
 
 def serialize_delivery(delivery: Delivery) -> dict[str, Any]:
-    """Write a delivery for a reader, without what was sent and what was answered."""
+    """Make the record of a delivery, without what was sent and what was answered."""
     return {
         "id": delivery.id,
         "webhookId": delivery.webhook_id,

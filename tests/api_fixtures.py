@@ -28,7 +28,7 @@ class MakeService(Protocol):
 def listen(gate: Gate) -> Gate:
     """Have a gate follow what others change, as one does that serves, so that what it answers comes from memory."""
     gate.store.listen()
-    wait_until(lambda: gate.store.data_version() is not None, 10)
+    wait_until(lambda: gate.store.data_version() is not None)
     return gate
 
 

@@ -17,7 +17,7 @@ import httpx
 from trellis.settings import Settings, variable
 
 _FOREVER: Final = {"keep_events": 36500, "keep_snapshots": 36500}
-_PATIENCE: Final = 30.0  # seconds for the start and for the end
+_PATIENCE: Final = 60.0  # seconds until a start, an answer or an end is given up
 
 
 def environment(settings: Settings) -> dict[str, str]:
@@ -58,9 +58,14 @@ class Service:
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
-        self._port = int(self._told(r"Base URL: +http://127\.0\.0\.1:([0-9]+)/api"))
-        self.client.base_url = httpx.URL(f"{self.address}/api/")
-        self.client.get(f"{self.address}/healthz").raise_for_status()
+        try:
+            self._port = int(self._told(r"Base URL: +http://127\.0\.0\.1:([0-9]+)/api"))
+            self.client.base_url = httpx.URL(f"{self.address}/api/")
+            self.client.get(f"{self.address}/healthz").raise_for_status()
+        except BaseException:
+            self.client.close()
+            self.kill()
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None) -> None:

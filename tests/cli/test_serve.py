@@ -19,6 +19,7 @@ import pytest
 
 from tests.cli.conftest import Environment, Trellis, TrellisJson
 from tests.community import CONTRACT, OURS
+from tests.program import running
 from trellis.settings import PREFIX, Settings
 
 CURL = re.compile(r"  curl -H 'Authorization: Bearer (trl_\w+)' '(http://127\.0\.0\.1:\d+/api/forums/forums\?perPage=3)'")
@@ -128,24 +129,15 @@ def service(settings: Settings, folder: Path, *arguments: str) -> Iterator[tuple
     """Serve in a process of its own; give it, and a client with the demo key."""
     environment = os.environ | {PREFIX + "DATABASE_URL": settings.database_url}
     with (folder / "errors.txt").open("w") as errors:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "trellis", "serve", "--demo", "--port", "0", *arguments],
-            stdout=subprocess.PIPE, stderr=errors, text=True, cwd=folder, env=environment,
-        )  # fmt: skip
-        try:
-            assert process.stdout is not None
+        command = (sys.executable, "-m", "trellis", "serve", "--demo", "--port", "0", *arguments)
+        with running(command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=folder, env=environment) as process:
             told = _until_curl(process)
             found = CURL.search(told)
             assert found, (told, (folder / "errors.txt").read_text())
             with httpx.Client(
-                base_url=found[2].partition("/forums/")[0], headers={"Authorization": f"Bearer {found[1]}"}, timeout=30
+                base_url=found[2].partition("/forums/")[0], headers={"Authorization": f"Bearer {found[1]}"}, timeout=60
             ) as client:
                 yield process, client
-        finally:
-            process.kill()
-            process.wait()
-            assert process.stdout is not None
-            process.stdout.close()
 
 
 def _until_curl(process: "subprocess.Popen[str]") -> str:
@@ -165,7 +157,7 @@ def in_background(work: Callable[[], Any]) -> Callable[[], Any]:
     thread.start()
 
     def wait() -> Any:
-        thread.join(30)
+        thread.join(60)
         return results[0]
 
     return wait
@@ -184,7 +176,7 @@ def test_sigterm_lets_a_request_in_flight_finish(settings: Settings, tmp_path: P
             assert process.poll() is None
             other.execute("ROLLBACK")
         assert answer().status_code == 201
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
         with closing(sqlite3.connect(settings.database_url.removeprefix("sqlite:///"))) as file:
             assert file.execute("SELECT count(*) FROM nodes WHERE name = 'Last words'").fetchone() == (1,)
     assert (tmp_path / "errors.txt").read_text() == ""
@@ -196,6 +188,6 @@ def test_several_workers_serve_one_community(settings: Settings, tmp_path: Path)
             assert client.post("/forums/forums", json={"name": "News"}).status_code == 201
         assert client.get("/forums/forums?search=news").json()["totalResults"] == 5
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
     logged = (tmp_path / "errors.txt").read_text()
     assert {line.split()[2] for line in logged.splitlines()} == {"INFO:"}

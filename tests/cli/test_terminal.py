@@ -239,9 +239,9 @@ def test_progress_is_a_bar_at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("trellis.cli.terminal._FRAME", 0.01)
 
     with progress_of("Running forums.delete") as progress:
-        wait_until(lambda: "Running forums.delete" in screen.getvalue(), within=10.0)
+        wait_until(lambda: "Running forums.delete" in screen.getvalue())
         progress(2000, 10_000)
-        wait_until(lambda: "2,000 of 10,000" in screen.getvalue(), within=10.0)
+        wait_until(lambda: "2,000 of 10,000" in screen.getvalue())
 
     assert "0:00:00" in screen.getvalue()
 
@@ -265,5 +265,5 @@ def _until(seen: Callable[[str], bool], capsys: pytest.CaptureFixture[str]) -> s
         said += err
         return seen(said)
 
-    wait_until(read, within=10.0)
+    wait_until(read)
     return said

@@ -52,7 +52,7 @@ def test_a_client_that_goes_away_in_the_middle_of_its_body_changes_nothing(
     head = f"POST /api{FORUMS} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {text}\r\nContent-Type: application/json\r\n"
     with database.unchanged():
         for framing in ("Content-Length: 100\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n10\r\n"):
-            with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:
+            with socket.create_connection(("127.0.0.1", service.port), timeout=60) as connection:
                 connection.sendall(f'{head}{framing}{{"name": "Half'.encode())
                 time.sleep(0.1)
         assert service.call("GET", FORUMS, text).json()["totalResults"] == 0
@@ -100,15 +100,15 @@ def writing_elsewhere(settings: Settings) -> Iterator[None]:
 
     def hold(_tx: object) -> None:
         begun.set()
-        done.wait(60)
+        done.wait(600)
 
     held = other.store.write(hold)
-    assert begun.wait(10)
+    assert begun.wait(60)
     try:
         yield
     finally:
         done.set()
-        held.result(10)
+        held.result(60)
         other.store.close()
 
 

@@ -160,7 +160,7 @@ class Walk:
         self.run("forums.update", self.dice.choice(self.forums), name=f"Unheard {self.dice.random()}")
         for door in self.doors:
             self.compare(door)
-            wait_until(lambda door=door: door.version() is not None, 10)  # type: ignore[misc]
+            wait_until(lambda door=door: door.version() is not None)  # type: ignore[misc]
 
     def lose_notification(self) -> None:
         """Change a row and count up without a word: a second later at most everybody knows."""
@@ -171,11 +171,11 @@ class Walk:
             self.database.execute("UPDATE nodes SET name = %(name)s WHERE kind = 'forums' AND id = %(id)s", forum)
             self.database.execute("UPDATE counters SET last = last + 1 WHERE name = 'data version'")
         for door, version in zip(self.doors, versions, strict=True):
-            self.told(door, version, 1.5)
+            self.told(door, version)
 
-    def told(self, door: Door, version: int | None, within: float = 1.0) -> None:
+    def told(self, door: Door, version: int | None) -> None:
         """Wait until a door has heard of a change, which on SQLite it has at once."""
-        wait_until(lambda: door.version() not in {version, None}, within if self.database is not None else 0.0)
+        wait_until(lambda: door.version() not in {version, None}, at_once=self.database is None)
 
 
 @pytest.fixture

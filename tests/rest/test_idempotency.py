@@ -153,12 +153,12 @@ def test_a_key_is_one_to_255_visible_characters(api: ApiClient, database: Databa
 def test_while_the_first_is_running_the_second_is_told_to_wait(api: ApiClient, gate: Gate, database: DatabaseState) -> None:
     """The writer is kept busy, so that the first request is certainly under way when the second one comes."""
     busy = threading.Event()
-    held = gate.store.write(lambda _: busy.wait(30))
+    held = gate.store.write(lambda _: busy.wait(60))
     release = threading.Timer(0.3, busy.set)
     release.start()
     with database.new_events() as new_events:
         first, second = api.together(*(api.sending("POST", FORUMS, json=BODY, headers=token("a-1")) for _ in range(2)))
-        assert held.result(5) is True
+        assert held.result(60) is True
         read_refusal(second, 409, "IDEMPOTENCY_KEY_IN_USE")
         assert same(first, api.post(FORUMS, BODY, headers=token("a-1")))
     release.join()

@@ -1,7 +1,6 @@
 """The request log and the last use of keys: what is written, when, and for how long."""
 
 import logging
-import time
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -15,6 +14,7 @@ from tests.community import Community
 from tests.database_state import DatabaseState
 from tests.fixture_types import Clock, MakeKey, Run
 from tests.service_process import Service
+from tests.wait import wait_until
 from trellis.core.gate import Gate
 from trellis.store import requests
 from trellis.store.engine.transaction import Transaction
@@ -265,14 +265,12 @@ def test_a_log_that_cannot_be_written_stops_no_request(
     assert len(flushed(api, database)) == 1, "the next batch is written again"
 
 
-def test_a_running_service_writes_its_log_within_seconds_and_purges_it(
+def test_a_running_service_writes_its_log_and_purges_it(
     service: Service, key: MakeKey, gate: Gate, database: DatabaseState
 ) -> None:
     old = Request("2020-01-01T00:00:00.000Z", "GET", "/api/old", None, None, CLIENT_ADDRESS, 500, 1, "old", None)
     gate.store.write(lambda tx: requests.append(tx, [old])).result(10)
     assert service.call("GET", "/core/hello", key([]), {"X-Request-Id": "seen"}).status_code == 200
-    deadline = time.monotonic() + 10
-    while [row["request_id"] for row in database.requests()] != ["seen"] and time.monotonic() < deadline:
-        time.sleep(0.1)
+    wait_until(lambda: [row["request_id"] for row in database.requests()] == ["seen"])
     (row,) = database.requests()
     assert (row["request_id"], row["address"], row["status"], row["operation"]) == ("seen", "127.0.0.1", 200, "core.hello")

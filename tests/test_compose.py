@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cast import CONTRACT, MEMBERS, Run
+from tests.cast import GRANTABLE, MEMBERS, Run
 from tests.conftest import runner, settings_for
 from trellis.compose import compose
 from trellis.core.fields.values import Boolean, Field, Integer
@@ -42,7 +42,7 @@ def library(settings: Settings) -> Iterator[Gate]:
 
 def test_the_house_stands_before_there_is_a_database(tmp_path: Path) -> None:
     gate = compose(settings_for(f"sqlite:///{tmp_path}/later/trellis.db"))
-    assert len(gate.catalogue.contract) == CONTRACT
+    assert len(gate.catalogue.grantable) == GRANTABLE
     assert not (tmp_path / "later" / "trellis.db").exists()
     gate.store.close()
 

@@ -43,6 +43,7 @@ def compose(settings: Settings, kinds: Sequence[NodeKind] = KINDS, clock: Callab
         version=__version__,
         kinds=tuple(kinds),
         grantable=frozenset(operation.name for operation in catalogue.grantable),
+        event_types=events.event_types(catalogue.values()),
         keep_events=settings.keep_events,
         keep_snapshots=settings.keep_snapshots,
         outgoing=WebhookPolicy(parse_networks(settings.webhook_allow), settings.webhook_key),

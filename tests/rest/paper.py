@@ -12,6 +12,7 @@ from trellis.core.catalogue import Catalogue
 from trellis.core.fields.values import Boolean, Choice, Field
 from trellis.core.nodes.crud import operations
 from trellis.core.nodes.kind import NodeKind
+from trellis.core.verbs import CREATE
 from trellis.http.routes import build_routes
 from trellis.rest.docs.examples import EVENT, given_of
 
@@ -111,7 +112,7 @@ def set_the_scene(run: Run, catalogue: Catalogue) -> None:
     for kind in {
         route.operation.kind.name: route.operation.kind for route in build_routes(catalogue) if route.operation.kind
     }.values():
-        create = next(operation for operation in operations(kind) if operation.verb == "create")
+        create = next(operation for operation in operations(kind) if operation.verb is CREATE)
         if create.name not in served:
             made = run(create.name, **given_of(create))
             if "events.restore" in served:

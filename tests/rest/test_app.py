@@ -3,7 +3,7 @@
 import pytest
 
 from tests.caller import Caller, faults, refusal
-from tests.cast import COMMUNITY_URL, CONTRACT, OURS, Cast, Clock, MakeKey
+from tests.cast import COMMUNITY_URL, GRANTABLE, Cast, Clock, MakeKey
 from tests.doors import MakeCaller
 from tests.service import Service
 from tests.witness import Witness
@@ -28,7 +28,7 @@ def test_hello_tells_any_good_key_about_the_service_and_about_itself(api: Caller
 
 
 def test_hello_names_every_operation_that_the_key_may_run(api: Caller, key: MakeKey) -> None:
-    assert len(api.get("/core/hello").json()["key"]["operations"]) == CONTRACT + OURS
+    assert len(api.get("/core/hello").json()["key"]["operations"]) == GRANTABLE
     some = api.get("/core/hello", key=key(["forums.list", "calendars.*"])).json()["key"]
     assert some["operations"] == [
         *(f"calendars.{verb}" for verb in ("create", "delete", "get", "list", "restore", "update")),

@@ -5,9 +5,10 @@ from typing import Any, Final
 from tests.caller import Caller, faults
 from tests.cast import Cast
 from tests.witness import Witness
+from trellis.core.verbs import CREATE
 from trellis.kinds import KINDS
 
-MADE_OVER_REST: Final = tuple(kind for kind in KINDS if "create" in kind.over_rest)
+MADE_OVER_REST: Final = tuple(kind for kind in KINDS if kind.serves(CREATE))
 HUGE: Final = int("9" * 400)
 WEIRD: Final[tuple[Any, ...]] = (
     "\x00",

@@ -288,7 +288,7 @@ class Rest:
         raw = query_of(exchange, self.settings) if exchange.query else {}
         answer = self.gate.run(Call(operation.name, _known(exchange).actor, raw, target, request_id=exchange.request_id))
         body = encode_json(answer.value)
-        links = links_of(operation.verb, f"{exchange.base}{PREFIX}{route.path}", exchange.query, answer.value)
+        links = links_of(route.verb.response, f"{exchange.base}{PREFIX}{route.path}", exchange.query, answer.value)
         return Kept(body, compute_version(body).encode(), b"link: %b\r\n" % links if links else b"")
 
     # --- the way out ------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ async def call_of(exchange: Exchange, operation: Operation, actor: Actor, target
     raw = query_of(exchange, settings)
     headers = exchange.headers
     raw |= await from_body(headers.get(b"content-type", b""), await _body(exchange, settings.body_limit))
-    sent_token = headers.get(b"idempotency-key") if operation.verb == "create" else None
+    sent_token = headers.get(b"idempotency-key") if operation.verb is not None and operation.verb.idempotency_key else None
     return Call(
         operation.name,
         actor,

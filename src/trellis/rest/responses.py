@@ -36,10 +36,9 @@ def written(route: Route, answer: Result, here: str) -> Reply:
     if answer.dry:
         return Reply(200, body, b"dry-run: true\r\n")
     headers = b""
-    verb = route.operation.verb
-    if verb in {"create", "update"}:
+    if route.verb.etag:
         headers += b'etag: "%b"\r\n' % compute_version(body).encode()
-    if verb == "create":
+    if route.verb.creates:
         headers += f"location: {here}/{answer.value['id']}\r\n".encode("latin-1")
     if answer.replayed:
         headers += b"idempotent-replayed: true\r\n"

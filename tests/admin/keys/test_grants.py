@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
-from tests.cast import CONTRACT, OURS
+from tests.cast import GRANTABLE
 from tests.test_compose import SHELVES
-from trellis.admin.keys.grants import COLUMNS, Grid
+from trellis.admin.keys.grants import Grid
 from trellis.compose import catalogue_of
 from trellis.core.catalogue import Catalogue
 from trellis.core.operation import Access, Operation
+from trellis.core.verbs import LOOK
 from trellis.http.routes import build_routes
 from trellis.kinds import KINDS
 
@@ -19,12 +20,12 @@ GRID = Grid(catalogue_of(KINDS))
 def test_every_operation_that_can_be_granted_has_one_box() -> None:
     names = [box.name for box in GRID.boxes]
     assert sorted(names) == sorted(operation.name for operation in catalogue_of(KINDS).grantable)
-    assert len(names) == len(set(names)) == CONTRACT + OURS
+    assert len(names) == len(set(names)) == GRANTABLE
 
 
 def test_a_box_stands_only_where_there_is_an_endpoint() -> None:
     there = {row.resource: [box is not None for box in row.boxes] for row in GRID.rows}
-    assert there["forums"] == [True] * len(COLUMNS)
+    assert there["forums"] == [True] * len(GRID.columns)
     assert there["groups"] == [True, True, False, False, True]
     assert there["blogs"] == [False, False, False, False, True]
 
@@ -52,17 +53,17 @@ def test_a_new_kind_and_an_operation_beside_the_nodes_are_in_it() -> None:
     def nothing(_: Any) -> Any:
         raise NotImplementedError
 
-    feed = Operation("events.feed", "Read events", "All.", nothing, access=Access.GRANTED, verb="look", path="/core/events")
+    feed = Operation("events.feed", "Read events", "All.", nothing, access=Access.GRANTED, verb=LOOK, path="/core/events")
     grid = Grid(Catalogue([*catalogue_of((*KINDS, SHELVES)).values(), feed]))
     assert {row.resource for row in grid.rows} >= {"shelves", "forums"}
     assert ("events.feed", "GET", "/core/events", True) in [(box.name, box.method, box.path, box.reads) for box in grid.others]
-    assert len(grid.boxes) == CONTRACT + OURS + len(COLUMNS) + 2  # the shelves' five, their undo, and the feed
+    assert len(grid.boxes) == GRANTABLE + len(grid.columns) + 2  # beside the shelves' row: their undo, and the feed
 
 
 @pytest.mark.parametrize(
     ("button", "before", "after"),
     [
-        ("all", [], CONTRACT + OURS),
+        ("all", [], GRANTABLE),
         ("none", ["forums.list", "blogs.delete"], 0),
         ("read", ["blogs.delete"], 11),
         ("row:blogs", ["forums.list"], 2),
@@ -85,9 +86,9 @@ def test_a_button_ticks_or_clears(button: str, before: list[str], after: int) ->
         ([], "Nothing yet"),
         (["made.up"], "Nothing yet"),
         (["forums.create"], "Create a forum"),
-        (["forums.create", "forums.list", "blogs.delete"], f"3 of {CONTRACT + OURS} operations"),
+        (["forums.create", "forums.list", "blogs.delete"], f"3 of {GRANTABLE} operations"),
         (sorted(GRID.reading), "Read everything"),
-        ([f"forums.{verb}" for verb in COLUMNS], "Everything about forums"),
+        ([f"forums.{verb}" for verb in GRID.columns], "Everything about forums"),
         (sorted(GRID.names), "Everything"),
     ],
 )

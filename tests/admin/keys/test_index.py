@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.admin.conftest import PASSWORD, MakeVisitor, Visitor, words
-from tests.cast import CONTRACT, OURS, Clock, Events, MakeKey, Run
+from tests.cast import GRANTABLE, Clock, Events, MakeKey, Run
 from tests.witness import Witness
 from trellis.admin.keys.grants import Grid
 from trellis.core.gate import Gate
@@ -91,7 +91,7 @@ def test_the_grid_tells_every_endpoint_and_links_to_the_reference(admin: Visitor
     for box in Grid(gate.catalogue).boxes:
         assert f'name="grants" value="{box.name}"' in page
         assert f'href="{box.reference}"' in page
-    assert page.count('type="checkbox" name="grants"') == len(gate.catalogue.grantable) == CONTRACT + OURS
+    assert page.count('type="checkbox" name="grants"') == len(gate.catalogue.grantable) == GRANTABLE
     assert "POST" in page
 
 
@@ -141,7 +141,7 @@ def test_the_curl_line_has_the_public_address(visitor: MakeVisitor, mira: int) -
 @pytest.mark.parametrize(
     ("button", "ticked"),
     [
-        ("all", CONTRACT + OURS),
+        ("all", GRANTABLE),
         ("none", 0),
         ("read", 11),  # eight of the contract's, the feed, and two of the webhooks'
         ("row:calendars", 6),
@@ -154,7 +154,7 @@ def test_the_buttons_of_the_grid_work_without_scripts(admin: Visitor, events: Ev
     page = admin.post("/keys/new", _form(admin, _tick=button, name=HOSTILE, addresses="typed\ntext"))
     assert page.status_code == 200
     assert len(re.findall(r'name="grants" value="[^"]+"[^>]* checked', page.text)) == ticked
-    assert f"{ticked} of {CONTRACT + OURS} operations ticked" in words(page)
+    assert f"{ticked} of {GRANTABLE} operations ticked" in words(page)
     assert "typed\ntext</textarea>" in page.text
     assert "<script>alert" not in page.text
     assert events() == before

@@ -77,7 +77,7 @@ async def rehearsed(
     `placed` says that the page asks for the parent: its choice makes no other plan.
     """
     answer = await visit.rehearse(RESTORE, raw, event["seq"])
-    back = event["operation"] == kind.operation("delete")
+    back = event["after"] is None
     now = None if back else (await visit.perform(kind.operation("get"), target=event["resourceId"])).value
     ids = answer["restored"]["ids"]
     left = answer["left"]["nodes"][:_NAMED]

@@ -18,6 +18,7 @@ from trellis.core.fields import (
     Timestamp,
 )
 from trellis.core.operation import Access, Context, Operation, Outcome
+from trellis.core.verbs import FEED
 from trellis.errors import REASONS, Fault, Refused, refuse_faults
 from trellis.store import events
 
@@ -156,7 +157,7 @@ def operations() -> tuple[Operation, ...]:
             run=_list,
             fields=_FIELDS,
             access=Access.GRANTED,
-            verb="feed",
+            verb=FEED,
             path="/core/events",
             refusals=(("NO_LONGER_KEPT", REASONS["NO_LONGER_KEPT"].code),),
             answers=_ANSWERS,

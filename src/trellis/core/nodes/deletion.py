@@ -9,6 +9,7 @@ from trellis.core.nodes.kind import NodeKind
 from trellis.core.nodes.record import serialize_node
 from trellis.core.nodes.target import get_with_path
 from trellis.core.operation import Context, Outcome, Progress
+from trellis.core.verbs import DELETE
 from trellis.core.version import check_precondition
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.store import nodes, siblings, snapshots
@@ -50,7 +51,7 @@ def delete_refusals(kind: NodeKind) -> tuple[str, ...]:
 
 def delete_node(kind: NodeKind, context: Context) -> Outcome:
     """Delete a node, and keep what it takes to undo that."""
-    node, above = get_with_path(kind, context, "delete")
+    node, above = get_with_path(kind, context, DELETE)
     before = serialize_node(kind, node, above, context.environment.community_url)
     check_precondition(context.call.expected, before)
     context.input.demand()

@@ -9,13 +9,13 @@ from trellis.core.nodes import NodeKind
 from trellis.core.operation import Access, Context, Fork, Operation, Outcome
 from trellis.core.undo.revert import revert
 from trellis.core.undo.undelete import restore_deleted
+from trellis.core.verbs import RESTORE
 from trellis.errors import REASONS, Refused
 from trellis.store import events, snapshots
 from trellis.store.engine import Transaction
 from trellis.store.events import Event
 from trellis.store.snapshots import Snapshot
 
-VERB: Final = "restore"
 _NO_EVENT: Final = "1T106/5"
 
 _TO: Final = Field(
@@ -31,7 +31,7 @@ def operation(kind: NodeKind) -> Operation:
     """Give the operation that takes back an event of a kind: its target is the event."""
     messages = (*_MESSAGES, *(("INVALID_PARENT",) if kind.tree else ()))
     return Operation(
-        name=f"{kind.name}.{VERB}",
+        name=f"{kind.name}.{RESTORE.name}",
         summary=f"Undo a change of {kind.title.lower()}",
         doc=f"Takes back an event of a {kind.singular}: {_DOC}",
         run=partial(_restore, kind),
@@ -39,7 +39,7 @@ def operation(kind: NodeKind) -> Operation:
         writes=True,
         has_target=True,
         access=Access.GRANTED,
-        verb=VERB,
+        verb=RESTORE,
         kind=kind,
         refusals=_coded(messages),
     )
@@ -47,10 +47,10 @@ def operation(kind: NodeKind) -> Operation:
 
 def fork(kinds: Sequence[NodeKind]) -> Operation:
     """Give the one address of them all, `POST /core/events/{id}/restore`: the event says which operation it leads to."""
-    to = tuple(f"{kind.name}.{VERB}" for kind in kinds)
+    to = tuple(f"{kind.name}.{RESTORE.name}" for kind in kinds)
     grants = ", ".join(f"`{name}`" for name in to)
     return Operation(
-        name=f"events.{VERB}",
+        name=f"events.{RESTORE.name}",
         summary="Undo an event",
         doc=f"Takes back an event: {_DOC}\n\nThe grant that it needs is that of what the event is about, one of {grants}.",
         run=_led_astray,
@@ -58,7 +58,7 @@ def fork(kinds: Sequence[NodeKind]) -> Operation:
         writes=True,
         has_target=True,
         access=Access.FORKED,
-        verb=VERB,
+        verb=RESTORE,
         path="/core/events",
         refusals=_coded((*_MESSAGES, "INVALID_PARENT")),
         answers=_ANSWERS,
@@ -86,7 +86,7 @@ def _led_astray(_: Context) -> Outcome:
 
 def _way(ways: frozenset[str], tx: Transaction, seq: int) -> str:
     event = _event(tx, seq)
-    way = f"{event.resource}.{VERB}"
+    way = f"{event.resource}.{RESTORE.name}"
     if way not in ways:
         raise Refused("NOT_RESTORABLE", f"Event {seq} is {event.operation}, and only changes of nodes can be undone.")
     return way
@@ -105,15 +105,16 @@ def _restore(kind: NodeKind, context: Context) -> Outcome:
     context.input.demand()
     event = _event(context.tx, context.call.target or 0)
     if event.resource != kind.name:
-        raise Refused("NOT_RESTORABLE", f"Event {event.seq} is {event.operation}; {kind.name}.{VERB} undoes {kind.title.lower()}.")
-    deleted = event.operation == kind.operation("delete")
-    if event.before is None and not deleted:
+        raise Refused(
+            "NOT_RESTORABLE", f"Event {event.seq} is {event.operation}; {kind.name}.{RESTORE.name} undoes {kind.title.lower()}."
+        )
+    if event.before is None:
         how = "made" if event.undoes is None else "brought back"
         detail = f"Event {event.seq} {how} the {kind.singular} {event.resource_id}. To undo that, delete it."
         raise Refused("NOT_RESTORABLE", detail)
     _not_undone_yet(context, event)
     kept = _whole(context, event)
-    if deleted:
+    if event.after is None:
         return restore_deleted(kind, context, event, kept)
     return revert(kind, context, event, kept[0])
 

@@ -9,7 +9,7 @@ from trellis.core.catalogue import Catalogue
 from trellis.core.gate import Gate
 from trellis.core.hello import HELLO
 from trellis.core.nodes import NodeKind
-from trellis.core.operation import Environment, WebhookPolicy
+from trellis.core.operation import Environment, Operation, WebhookPolicy
 from trellis.core.webhooks import parse_networks
 from trellis.kinds import KINDS
 from trellis.settings import Settings
@@ -21,7 +21,7 @@ def catalogue_of(kinds: Sequence[NodeKind]) -> Catalogue:
     return Catalogue(
         (
             HELLO,
-            *(o for kind in kinds for o in (*nodes.operations(kind), undo.operation(kind))),
+            *(o for kind in kinds for o in _operations_of(kind)),
             *keys.operations(),
             *admins.operations(),
             *events.operations(),
@@ -32,6 +32,11 @@ def catalogue_of(kinds: Sequence[NodeKind]) -> Catalogue:
             *overview.operations(),
         )
     )
+
+
+def _operations_of(kind: NodeKind) -> tuple[Operation, ...]:
+    operations = nodes.operations(kind)
+    return (*operations, undo.operation(kind, operations))
 
 
 def compose(settings: Settings, kinds: Sequence[NodeKind] = KINDS, clock: Callable[[], datetime] | None = None) -> Gate:

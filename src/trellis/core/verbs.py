@@ -43,7 +43,8 @@ class Verb:
 
     `destructive`: it changes or deletes what was there before. `idempotent`: to run it twice leaves the same as to run it once.
     `code` ends the error code that a kind of nodes has for 'no such record'. `column` is its heading in the grid of grants; a
-    verb without one is listed below the grid.
+    verb without one is listed below the grid. `button` is what its button says on a node's page and row in the panel, which
+    leads to a form of the operation's fields; verbs without one have pages of their own, or none.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Verb:
     idempotent: bool = True
     code: str = ""
     column: str = ""
+    button: str = ""
 
     @property
     def has_target(self) -> bool:

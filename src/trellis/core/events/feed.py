@@ -93,7 +93,7 @@ _TOUCHED: Final = ListOf(
     (
         Field("resource", Text(), "The resource."),
         Field("id", NodeId(), "The record's id."),
-        Field("how", Text(), "What became of it: deleted, moved, changed, restored or repaired."),
+        Field("how", Text(), "What became of it: made, deleted, moved, changed, restored or repaired."),
     )
 )
 _EVENT: Final = ListOf(
@@ -111,7 +111,7 @@ _EVENT: Final = ListOf(
         Field("before", Nullable(Record()), "The record before; null for a new one."),
         Field("after", Nullable(Record()), "The record after; null for one that was deleted."),
         Field("changed", TextList(), "The names of the members in which an update made a difference. A password is only named."),
-        Field("touched", _TOUCHED, "What else the operation deleted, moved or changed."),
+        Field("touched", _TOUCHED, "What else the operation made, deleted, moved or changed."),
         Field("undoes", NodeId(nullable=True), "The event that this one took back."),
     )
 )

@@ -64,7 +64,7 @@ def delete_node(kind: NodeKind, context: Context) -> Outcome:
         raise _has_children(kind, node, len(direct), len(below))
     target = None if fate in {None, -1} else _target(kind, context, node, fate, below)
     gone, moved = ([], direct) if target is not None else (below, [])
-    snapshots.keep(context.tx, kind.name, node, "deleted", snapshots.beside(context.tx, kind.name, node))
+    _keep(kind, context, node)
     if target is not None and direct:
         snapshots.keep_children(context.tx, kind.name, node.id, target.id)
         siblings.adopt(context.tx, kind.name, node.id, target.id, context.now)
@@ -85,7 +85,17 @@ def delete_node(kind: NodeKind, context: Context) -> Outcome:
     )
 
 
-def _delete(kind: NodeKind, context: Context, node: Node, below: list[int]) -> None:
+def delete_rows(kind: NodeKind, context: Context, node: Node, below: Sequence[int]) -> None:
+    """Delete a node with all those below it, and keep what it takes to undo that."""
+    _keep(kind, context, node)
+    _delete(kind, context, node, below)
+
+
+def _keep(kind: NodeKind, context: Context, node: Node) -> None:
+    snapshots.keep(context.tx, kind.name, node, "deleted", snapshots.beside(context.tx, kind.name, node))
+
+
+def _delete(kind: NodeKind, context: Context, node: Node, below: Sequence[int]) -> None:
     """Delete a node with those below it, and keep their rows; tell how many are gone."""
     tally = Progress(context.call, 1 + len(below))
 

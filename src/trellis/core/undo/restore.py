@@ -1,6 +1,6 @@
 """Undo: the operations that take back an event, and the judgement whether it can be taken back."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -9,6 +9,7 @@ from trellis.core.nodes import NodeKind
 from trellis.core.operation import Access, Context, Fork, Operation, Outcome
 from trellis.core.undo.revert import revert
 from trellis.core.undo.undelete import restore_deleted
+from trellis.core.undo.unmake import delete_made
 from trellis.core.verbs import RESTORE
 from trellis.errors import REASONS, Refused
 from trellis.store import events, snapshots
@@ -27,14 +28,15 @@ _TO: Final = Field(
 _MESSAGES: Final = ("NOT_RESTORABLE", "CHANGED_SINCE", "NO_LONGER_KEPT", "PARENT_NEEDED")
 
 
-def operation(kind: NodeKind) -> Operation:
-    """Give the operation that takes back an event of a kind: its target is the event."""
+def operation(kind: NodeKind, others: Iterable[Operation]) -> Operation:
+    """Give the operation that takes back an event of a kind, left by one of its others: its target is the event."""
+    unmade = frozenset(other.name for other in others if other.verb is not None and other.verb.undone_by_deleting)
     messages = (*_MESSAGES, *(("INVALID_PARENT",) if kind.tree else ()))
     return Operation(
         name=f"{kind.name}.{RESTORE.name}",
         summary=f"Undo a change of {kind.title.lower()}",
         doc=f"Takes back an event of a {kind.singular}: {_DOC}",
-        run=partial(_restore, kind),
+        run=partial(_restore, kind, unmade),
         fields=(_TO,) if kind.tree else (),
         writes=True,
         has_target=True,
@@ -72,8 +74,9 @@ def _coded(messages: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
 _DOC: Final = (
     "what was deleted comes back with its ids, order, fields and permissions, at the side of its old neighbours; what was "
-    "changed or moved becomes as it was. Refused where something would be lost: the record was changed again since, or its "
-    "old parent is gone and `parentId` names no other. The answer tells what came back, and what could not."
+    "changed or moved becomes as it was; what a copy made is deleted again. Refused where something would be lost: the record "
+    "was changed again since, or its old parent is gone and `parentId` names no other. The answer tells what came back, and "
+    "what could not."
 )
 
 
@@ -101,13 +104,16 @@ def _event(tx: Transaction, seq: int) -> Event:
     raise invalid_id("event", seq, _NO_EVENT)
 
 
-def _restore(kind: NodeKind, context: Context) -> Outcome:
+def _restore(kind: NodeKind, unmade: frozenset[str], context: Context) -> Outcome:
     context.input.demand()
     event = _event(context.tx, context.call.target or 0)
     if event.resource != kind.name:
         raise Refused(
             "NOT_RESTORABLE", f"Event {event.seq} is {event.operation}; {kind.name}.{RESTORE.name} undoes {kind.title.lower()}."
         )
+    if event.operation in unmade:
+        _not_undone_yet(context, event)
+        return delete_made(kind, context, event)
     if event.before is None:
         how = "made" if event.undoes is None else "brought back"
         detail = f"Event {event.seq} {how} the {kind.singular} {event.resource_id}. To undo that, delete it."
@@ -167,8 +173,14 @@ _NONE: Final[dict[str, Any]] = {"count": 0, "ids": []}
 _ANSWERS: Final = (
     Field("event", NodeId(), "The event that was taken back.", example=12),
     Field("operation", Text(), "Its operation.", example="forums.delete"),
-    Field("record", Nullable(Record()), "The record as it is now.", example={"id": 7, "name": "Garden diaries"}),
+    Field(
+        "record",
+        Nullable(Record()),
+        "The record as it is now; null if it is gone again.",
+        example={"id": 7, "name": "Garden diaries"},
+    ),
     Field("restored", _counted(Ids(), "ids"), "What came back, the record first.", example={"count": 1, "ids": [7]}),
+    Field("deleted", _counted(Ids(), "ids"), "What the event had made and is gone again, the record first.", example=_NONE),
     Field("moved", _counted(Ids(), "ids"), "The children that its delete had moved and that came back under it.", example=_NONE),
     Field(
         "changed",

@@ -35,7 +35,7 @@ GALLERIES: Final = NodeKind(
     options={"view": "See the pictures."},
 )
 
-_IN_ORDER: Final = ("look", "create", "get", "list", "update", "restore", "delete")
+_IN_ORDER: Final = ("create", "get", "list", "others", "update", "restore", "delete")
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def promises(document: Json) -> Iterator[Promise]:
 
 def _verb(promise: Promise) -> str:
     verb = promise.name.partition(".")[2]
-    return verb if verb in _IN_ORDER else "look"
+    return verb if verb in _IN_ORDER else "others"
 
 
 def resolved(document: Json, told: Json) -> Json:

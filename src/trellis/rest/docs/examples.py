@@ -119,7 +119,8 @@ def _answered_record(operation: Operation) -> Values:
     given = given_of(operation) if operation.writes else {}
     if operation.kind is None:
         return {field.name: _kept(field) for field in (*operation.answers, *operation.once)} | given
-    return _record(operation.kind, _whole(operation.kind.accepted) | given)
+    another = operation.has_target and operation.verb is not None and operation.verb.creates  # behind the one in the path
+    return _record(operation.kind, _whole(operation.kind.accepted) | given, place=int(another))
 
 
 _ANSWERED: Final[Mapping[Response, Callable[[Operation], Any]]] = {
@@ -154,14 +155,14 @@ def plan_of(operation: Operation) -> Any:
     return {name: value for name, value in answer.items() if name not in once}
 
 
-def _record(kind: NodeKind, sent: Values) -> Values:
+def _record(kind: NodeKind, sent: Values, place: int = 0) -> Values:
     """Give the record that was made from these values, as the service answers it."""
     given = {field.name: field.type.parse(sent[field.name]) for field in writable(kind.accepted) if field.name in sent}
     permissions = given.get("permissions") or {}
     node = Node(
-        id=id_of(kind),
+        id=id_of(kind) + place,
         parent_id=None,
-        position=0,
+        position=place,
         name=given[kind.name_field.name],
         fields=dict(kind.prepare(_lists({field.name: given.get(field.name, field.default) for field in kind.fields}))),
         permissions=_lists({option: permissions.get(option, ()) for option in kind.options}),

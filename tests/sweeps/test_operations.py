@@ -135,11 +135,19 @@ def test_a_write_leaves_exactly_one_event_and_a_read_none(sweep: Sweep, key: Mak
         assert (event["requestId"], event["reason"]) == (asked["X-Request-Id"], "Sweeping")
         assert event["resource"] == operation.resource
         assert event["undoes"] == (target if operation.verb is RESTORE else None)
-        record = answer.json()["record"]["id"] if operation.verb is RESTORE else target or answer.json()["id"]
+        record = answer.json()["record"]["id"] if operation.verb is RESTORE else _made(operation, answer) or target
         assert event["resourceId"] == record
-        assert (event["before"] is None) == (operation.verb in {CREATE, RESTORE})
+        assert (event["before"] is None) == (operation.verb is RESTORE or _makes(operation))
         assert (event["after"] is None) == (operation.verb is DELETE)
     assert writes == sum(operation.writes for operation in CATALOGUE.grantable)
+
+
+def _makes(operation: Operation) -> bool:
+    return operation.verb is not None and operation.verb.creates
+
+
+def _made(operation: Operation, answer: httpx.Response) -> int | None:
+    return int(answer.json()["id"]) if _makes(operation) else None
 
 
 def test_a_dry_write_and_a_refused_one_leave_nothing(sweep: Sweep, key: MakeKey, witness: Witness) -> None:

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from tests.admin.conftest import PASSWORD, MakeVisitor, Visitor, words
-from tests.cast import GRANTABLE, Clock, Events, MakeKey, Run
+from tests.cast import CATALOGUE, GRANTABLE, Clock, Events, MakeKey, Run
 from tests.witness import Witness
 from trellis.admin.keys.grants import Grid
 from trellis.core.gate import Gate
 
+GRID = Grid(CATALOGUE)
 FORM = {"name": "Calendar sync", "expires": "90d", "until": "", "addresses": "", "rateLimit": "", "logRequests": "1"}
 HOSTILE = """<script>alert(1)</script>"'&amp;{{7*7}}"""
 
@@ -143,9 +144,9 @@ def test_the_curl_line_has_the_public_address(visitor: MakeVisitor, mira: int) -
     [
         ("all", GRANTABLE),
         ("none", 0),
-        ("read", 11),  # eight of the contract's, the feed, and two of the webhooks'
-        ("row:calendars", 6),
-        ("column:delete", 6),
+        ("read", len(GRID.reading)),
+        ("row:calendars", len(GRID.ticks["row:calendars"]) + 1),
+        ("column:delete", len(GRID.ticks["column:delete"]) + 1),
         ("bad", 1),
     ],
 )

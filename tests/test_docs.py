@@ -80,9 +80,10 @@ def test_the_examples_of_the_guide_run_as_printed(demo: tuple[Service, str], tmp
     start = f"API={service.address}/api\nKEY={key}\n"
     ran = _BLOCK.findall("".join(re.findall(r"<!-- run -->\n(```sh\n.*?```)", GUIDE, re.DOTALL)))
     assert len(ran) == GUIDE.count("```sh")
-    json, form, announced, children, plan, feed, wrong = answers(run(start + "".join(ran), service, key, tmp_path))
+    json, form, announced, copied, children, plan, feed, wrong = answers(run(start + "".join(ran), service, key, tmp_path))
     for answer in (json, form, announced):
         assert (answer["name"], answer["permissions"]["add"]) == ("News", [3, 4])
+    assert (copied["name"], copied["parentId"]) == ("Next year", None)
     assert children["errorMessage"] == "HAS_CHILDREN"
     assert plan["deleted"]["count"] == 1 + children["descendants"]
     assert [event["type"] for event in feed["results"]] == ["forum.created"] * 2

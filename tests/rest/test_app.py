@@ -31,7 +31,7 @@ def test_hello_names_every_operation_that_the_key_may_run(api: Caller, key: Make
     assert len(api.get("/core/hello").json()["key"]["operations"]) == GRANTABLE
     some = api.get("/core/hello", key=key(["forums.list", "calendars.*"])).json()["key"]
     assert some["operations"] == [
-        *(f"calendars.{verb}" for verb in ("create", "delete", "get", "list", "restore", "update")),
+        *(f"calendars.{verb}" for verb in ("copy", "create", "delete", "get", "list", "restore", "update")),
         "forums.list",
     ]
     assert some["expiresAt"] is None

@@ -1,6 +1,6 @@
 """Nodes: what a kind declares, the operations that every kind has, placement in trees, and records as callers see them."""
 
-from trellis.core.nodes import crud
+from trellis.core.nodes import copy, crud
 from trellis.core.nodes.deletion import delete_rows, without_group
 from trellis.core.nodes.kind import Derived, NodeKind, Values
 from trellis.core.nodes.placement import Placement, apply_placement
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 # Each gives some operations of a kind.
-_MODULES = (crud,)
+_MODULES = (crud, copy)
 
 
 def operations(kind: NodeKind) -> tuple[Operation, ...]:

@@ -35,9 +35,13 @@ async def call_of(exchange: Exchange, operation: Operation, actor: Actor, target
         request_id=exchange.request_id,
         reason=audit_reason(headers.get(b"x-audit-log-reason")),
         token=idempotency_token(sent_token),
-        fingerprint=fingerprint(operation.name, raw) if sent_token else "",
+        fingerprint=fingerprint(_named(operation, target), raw) if sent_token else "",
         idempotency_key=redact_keys(sent_token.decode("ascii")) if sent_token else None,
     )
+
+
+def _named(operation: Operation, target: int | None) -> str:
+    return operation.name if target is None else f"{operation.name} {target}"
 
 
 async def _body(exchange: Exchange, limit: int) -> bytes:

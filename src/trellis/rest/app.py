@@ -203,7 +203,7 @@ class Rest:
             exchange.operation = operation.name
         call = await call_of(exchange, operation, bearer.actor, target, self.settings)
         answer = await self._arrivals.of(self.gate.submit(call))
-        return written(route, answer, f"{exchange.base}{PREFIX}{route.path}")
+        return written(route, answer, f"{exchange.base}{PREFIX}{route.operation.path}")
 
     def _page(self, exchange: Exchange) -> Reply:
         """Answer with a page that needs no key."""

@@ -31,7 +31,7 @@ def conditional(exchange: Exchange, kept: Kept) -> Reply:
 
 
 def written(route: Route, answer: Result, here: str) -> Reply:
-    """Answer a writing operation that is served at `here`."""
+    """Answer a writing operation on the records at `here`."""
     body = encode_json(answer.value)
     if answer.dry:
         return Reply(200, body, b"dry-run: true\r\n")

@@ -4,11 +4,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.fixture_types import Run
+from trellis.compose import catalogue_of
+from trellis.http.routes import build_routes
+from trellis.kinds import KINDS
 
 GUESTS, MEMBERS, ADMINISTRATORS = 2, 3, 4
-CONTRACT = 19  # operations of the 4.2 document
-OURS = 11  # that a key can be granted beside them: the feed, undo for each of five kinds, and five on webhooks
-ENDPOINTS = CONTRACT + 8  # over REST: hello, the feed, the one address of undo, and those on webhooks beside the contract's
+CONTRACT = (  # the operations of the 4.2 document
+    *("groups.list", "groups.get", "groups.delete"),
+    *("forums.list", "forums.get", "forums.create", "forums.update", "forums.delete"),
+    "blogs.delete",
+    *("calendars.list", "calendars.get", "calendars.create", "calendars.update", "calendars.delete"),
+    *("categories.list", "categories.get", "categories.create", "categories.update", "categories.delete"),
+)
+CATALOGUE = catalogue_of(KINDS)
+GRANTABLE = len(CATALOGUE.grantable)  # how many operations a key can be granted
+ENDPOINTS = len(build_routes(CATALOGUE))  # how many are served over REST
 COMMUNITY_URL = "https://community.example"
 
 

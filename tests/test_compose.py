@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.community import CONTRACT, MEMBERS
+from tests.community import GRANTABLE, MEMBERS
 from tests.conftest import runner, settings_for
 from tests.fixture_types import Run
 from trellis.compose import compose
@@ -43,7 +43,7 @@ def library(settings: Settings) -> Iterator[Gate]:
 
 def test_the_house_stands_before_there_is_a_database(tmp_path: Path) -> None:
     gate = compose(settings_for(f"sqlite:///{tmp_path}/later/trellis.db"))
-    assert len(gate.catalogue.contract) == CONTRACT
+    assert len(gate.catalogue.grantable) == GRANTABLE
     assert not (tmp_path / "later" / "trellis.db").exists()
     gate.store.close()
 

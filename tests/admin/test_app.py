@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, Visitor, page_text
+from tests.community import CATALOGUE
 from tests.fixture_types import Clock, Events, Run
 from trellis.admin.app import STATUS
 from trellis.admin.page import Page
@@ -19,7 +20,7 @@ def _path(page: Page) -> str:
     return re.sub(r"\{\w+(:int)?\}", "1", page.path)
 
 
-PAGES = pages_of(KINDS)
+PAGES = pages_of(CATALOGUE, KINDS)
 _CLOSED = [page for page in PAGES if not page.open]
 _WRITES = [page for page in PAGES if page.method == "POST"]
 

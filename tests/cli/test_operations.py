@@ -60,6 +60,14 @@ def test_an_id_is_the_target_of_operations_that_have_one(trellis: Trellis, trell
     assert trellis("run", "calendars.get", "id=1").exit_code == 1
 
 
+def test_the_id_may_stand_alone(trellis: Trellis, trellis_json: TrellisJson) -> None:
+    trellis("run", "calendars.create", "name=Meetups")
+
+    assert trellis_json("run", "calendars.get", "1")["name"] == "Meetups"
+    assert trellis_json("run", "calendars.update", "1", "name=Trips")["name"] == "Trips"
+    assert trellis("run", "calendars.list", "1").exit_code == 2
+
+
 def test_a_dry_run_prints_the_plan_and_keeps_nothing(trellis: Trellis, trellis_json: TrellisJson) -> None:
     trellis("run", "forums.create", "name=News")
 

@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from tests.cli.conftest import Environment, Trellis, TrellisJson
-from tests.community import CONTRACT, OURS
+from tests.community import GRANTABLE
 from tests.program import running
 from trellis.settings import PREFIX, Settings
 
@@ -68,7 +68,7 @@ def test_demo_loads_the_sample_once_and_prints_a_fresh_key_each_time(
     assert len(set(shown)) == 2
     assert f"Demo key:   {shown[0]}\n" in first.stdout
     (key,) = trellis_json("keys", "list")
-    assert (key["name"], len(key["grants"])) == ("Demo", CONTRACT + OURS)
+    assert (key["name"], len(key["grants"])) == ("Demo", GRANTABLE)
     assert key["oldSecretUntil"] is not None
     assert trellis_json("run", "forums.list")["totalResults"] == 54
 
@@ -91,7 +91,7 @@ def test_a_demo_key_gets_back_what_was_taken_from_it(
     trellis("keys", "ungrant", "1", "forums.*")
     trellis("serve", "--port", "0", "--demo")
 
-    assert len(trellis_json("keys", "show", "1")["grants"]) == CONTRACT + OURS
+    assert len(trellis_json("keys", "show", "1")["grants"]) == GRANTABLE
     assert len(served) == 2
 
 

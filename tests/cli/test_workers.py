@@ -30,7 +30,7 @@ def pids(output: str, what: str = "serves") -> list[int]:
 
 def serving(service: Service, count: int) -> list[int]:
     """Wait until so many workers have begun to serve; give their process ids."""
-    wait_until(lambda: len(pids(service.output)) >= count, PATIENCE)
+    wait_until(lambda: len(pids(service.output)) >= count)
     return pids(service.output)
 
 
@@ -75,7 +75,7 @@ def test_sighup_replaces_every_worker_and_no_request_is_lost(serve: MakeService,
     service.process.send_signal(signal.SIGHUP)
     try:
         new = serving(service, 4)[2:]
-        wait_until(lambda: not any(map(runs, old)), PATIENCE)
+        wait_until(lambda: not any(map(runs, old)))
     finally:
         enough.set()
         asking.join()
@@ -87,7 +87,7 @@ def test_sighup_replaces_every_worker_and_no_request_is_lost(serve: MakeService,
 def test_sighup_with_one_worker_is_not_its_end(serve: MakeService) -> None:
     service = serve()
     service.process.send_signal(signal.SIGHUP)
-    wait_until(lambda: "SIGHUP replaces workers" in service.output, PATIENCE)
+    wait_until(lambda: "SIGHUP replaces workers" in service.output)
     assert service.client.get(f"{service.address}/healthz").status_code == 200
 
 
@@ -95,7 +95,7 @@ def test_workers_end_when_their_parent_is_killed(serve: MakeService) -> None:
     service = serve(options=TWO)
     workers = serving(service, 2)
     service.kill()
-    wait_until(lambda: not any(map(runs, workers)), PATIENCE)
+    wait_until(lambda: not any(map(runs, workers)))
 
 
 @pytest.mark.slow
@@ -126,10 +126,10 @@ def test_a_worker_that_is_stuck_is_killed_and_replaced(settings: Settings, tmp_p
             stdout=output, stderr=output, cwd=tmp_path, env=environment(settings),
         )  # fmt: skip
     try:
-        wait_until(lambda: len(pids(log.read_text())) == 2, PATIENCE)
+        wait_until(lambda: len(pids(log.read_text())) == 2)
         stuck = pids(log.read_text())[0]
         os.kill(stuck, signal.SIGSTOP)
-        wait_until(lambda: len(pids(log.read_text())) >= 3, PATIENCE)
+        wait_until(lambda: len(pids(log.read_text())) >= 3)
         assert f"Worker {stuck} has given no sign of life for too long, and is killed." in log.read_text()
         assert not runs(stuck)
     finally:

@@ -12,6 +12,7 @@ from trellis.core.catalogue import Catalogue
 from trellis.core.fields.values import Boolean, Choice, Field
 from trellis.core.nodes.crud import operations
 from trellis.core.nodes.kind import NodeKind
+from trellis.core.verbs import CREATE
 from trellis.http.routes import build_routes
 from trellis.rest.docs.examples import EVENT, given_of
 
@@ -34,7 +35,7 @@ GALLERIES: Final = NodeKind(
     options={"view": "See the pictures."},
 )
 
-_IN_ORDER: Final = ("look", "create", "get", "list", "update", "restore", "delete")
+_IN_ORDER: Final = ("create", "get", "list", "others", "update", "restore", "delete")
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def documented_operations(document: Json) -> Iterator[DocumentedOperation]:
 
 def _verb(promise: DocumentedOperation) -> str:
     verb = promise.name.partition(".")[2]
-    return verb if verb in _IN_ORDER else "look"
+    return verb if verb in _IN_ORDER else "others"
 
 
 def resolve_reference(document: Json, told: Json) -> Json:
@@ -111,7 +112,7 @@ def create_example_records(run: Run, catalogue: Catalogue) -> None:
     for kind in {
         route.operation.kind.name: route.operation.kind for route in build_routes(catalogue) if route.operation.kind
     }.values():
-        create = next(operation for operation in operations(kind) if operation.verb == "create")
+        create = next(operation for operation in operations(kind) if operation.verb is CREATE)
         if create.name not in served:
             made = run(create.name, **given_of(create))
             if "events.restore" in served:

@@ -5,9 +5,10 @@ from typing import Any, Final
 from tests.api_client import ApiClient, read_field_errors
 from tests.community import Community
 from tests.database_state import DatabaseState
+from trellis.core.verbs import CREATE
 from trellis.kinds import KINDS
 
-MADE_OVER_REST: Final = tuple(kind for kind in KINDS if "create" in kind.over_rest)
+MADE_OVER_REST: Final = tuple(kind for kind in KINDS if kind.serves(CREATE))
 HUGE: Final = int("9" * 400)
 WEIRD: Final[tuple[Any, ...]] = (
     "\x00",

@@ -5,6 +5,7 @@ from dataclasses import replace
 from tests.fixture_types import Run
 from trellis.core.catalogue import Catalogue
 from trellis.core.operation import Operation
+from trellis.core.verbs import RESTORE
 from trellis.http.routes import Route, build_routes
 from trellis.rest.docs.examples import given_of
 
@@ -25,7 +26,7 @@ def create_target(catalogue: Catalogue, operation: Operation, run: Run, name: st
         return None
     create = f"{operation.resource}.create"
     made = int(run(create, **({"name": name} if operation.kind else given_of(catalogue[create])))["id"])
-    if operation.verb != "restore":
+    if operation.verb is not RESTORE:
         return made
     run(f"{operation.resource}.delete", made)
     return int(run("events.list", order="newest", limit=1)["results"][0]["seq"])

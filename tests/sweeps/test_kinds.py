@@ -9,15 +9,15 @@ from tests.database_state import DatabaseState
 from tests.fixture_types import Run
 from trellis.core.fields.values import Field
 from trellis.core.nodes.kind import NodeKind
+from trellis.core.verbs import CREATE, GET, LIST, UPDATE
 from trellis.kinds import KINDS
 
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-OVER_REST: Final = [kind for kind in KINDS if {"create", "get", "update"} <= set(kind.over_rest)]
+OVER_REST: Final = [kind for kind in KINDS if all(map(kind.serves, (CREATE, GET, UPDATE)))]
 
 
-def test_there_are_five() -> None:
-    assert len(KINDS) == 5
-    assert len(OVER_REST) == 3
+def test_there_are_some() -> None:
+    assert {kind.name for kind in OVER_REST} >= {"forums", "calendars", "categories"}
 
 
 def fully(kind: NodeKind, run: Run) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def test_what_get_answers_can_be_posted_back_over_rest_byte_for_byte(api: ApiCli
 def test_each_record_of_a_list_is_the_record_that_get_answers(api: ApiClient, run: Run) -> None:
     visited = 0
     for kind in KINDS:
-        if not {"list", "get"} <= set(kind.over_rest):
+        if not (kind.serves(LIST) and kind.serves(GET)):
             continue
         fully(kind, run)
         for record in api.get(f"{kind.path}?perPage=1000").json()["results"]:

@@ -18,11 +18,11 @@ from tests.service_process import environment
 from tests.sweeps.galleries import GALLERIES
 from trellis.compose import compose
 from trellis.core.gate import Gate
-from trellis.core.verbs import VERBS
+from trellis.core.verbs import STANDARD
 from trellis.kinds import KINDS
 from trellis.settings import Settings
 
-NAMES: Final = [f"galleries.{verb}" for verb in VERBS]
+NAMES: Final = [f"galleries.{verb.name}" for verb in STANDARD]
 GRANTS: Final = sorted([*NAMES, "galleries.restore"])
 PATH: Final = GALLERIES.path
 

@@ -7,12 +7,13 @@ import httpx
 import pytest
 
 from tests.api_client import CLIENT_ADDRESS, ApiClient, read_refusal
-from tests.community import CONTRACT, OURS
+from tests.community import CONTRACT
 from tests.database_state import DatabaseState
 from tests.fixture_types import MakeKey, Run
 from tests.sweeps.grantable import create_target, grantable_routes
 from trellis.compose import catalogue_of
 from trellis.core.operation import Operation
+from trellis.core.verbs import CREATE, DELETE, RESTORE, UPDATE
 from trellis.http.routes import Route
 from trellis.kinds import KINDS
 from trellis.rest.docs.examples import given_of
@@ -23,15 +24,15 @@ ROUTES: Final = grantable_routes(CATALOGUE)
 
 
 class Sweep:
-    """Walks over all operations; a walk that has not met exactly the nineteen of the contract and ours fails."""
+    """Walks over all operations; a walk that does not meet each that can be granted, those of the contract among them, fails."""
 
     def __init__(self, run: Run, api: ApiClient) -> None:
         self._run = run
         self._api = api
 
     def __iter__(self) -> Iterator[Route]:
-        assert len(CATALOGUE.contract) == CONTRACT
-        assert len(ROUTES) == len(NAMES) == CONTRACT + OURS
+        assert len(ROUTES) == len(NAMES)
+        assert set(CONTRACT) < NAMES
         yield from ROUTES
 
     def target(self, operation: Operation) -> int | None:
@@ -43,7 +44,7 @@ class Sweep:
         path = route.path.replace("{id}", str(target))
         if dry:
             more["params"] = {"dryRun": "1"}
-        if route.operation.verb in {"create", "update"}:
+        if route.operation.verb in {CREATE, UPDATE}:
             named = {"name": f"By {route.operation.name}"}
             more["json"] = named if route.operation.kind is not None else given_of(route.operation)
         return self._api(route.method, path, key=key, **more)
@@ -88,7 +89,7 @@ def test_with_its_own_grant_alone_each_runs_and_no_other_does(sweep: Sweep, key:
         assert sweep.ask(route, sweep.target(route.operation), key=own).status_code == route.status
         for other in sweep:
             if other is not route:
-                target = sweep.target(other.operation) if other.operation.verb == "restore" else 1
+                target = sweep.target(other.operation) if other.operation.verb is RESTORE else 1
                 read_refusal(sweep.ask(other, target, key=own), 403, "NO_PERMISSION")
 
 
@@ -134,12 +135,20 @@ def test_a_write_leaves_exactly_one_event_and_a_read_none(sweep: Sweep, key: Mak
         assert event["actor"] == {"type": "key", "id": number, "name": "Sweeper"}
         assert (event["requestId"], event["reason"]) == (asked["X-Request-Id"], "Sweeping")
         assert event["resource"] == operation.resource
-        assert event["undoes"] == (target if operation.verb == "restore" else None)
-        record = answer.json()["record"]["id"] if operation.verb == "restore" else target or answer.json()["id"]
+        assert event["undoes"] == (target if operation.verb is RESTORE else None)
+        record = answer.json()["record"]["id"] if operation.verb is RESTORE else _made(operation, answer) or target
         assert event["resourceId"] == record
-        assert (event["before"] is None) == (operation.verb in {"create", "restore"})
-        assert (event["after"] is None) == (operation.verb == "delete")
-    assert writes == 11 + 3 + len(KINDS)
+        assert (event["before"] is None) == (operation.verb is RESTORE or _makes(operation))
+        assert (event["after"] is None) == (operation.verb is DELETE)
+    assert writes == sum(operation.writes for operation in CATALOGUE.grantable)
+
+
+def _makes(operation: Operation) -> bool:
+    return operation.verb is not None and operation.verb.creates
+
+
+def _made(operation: Operation, answer: httpx.Response) -> int | None:
+    return int(answer.json()["id"]) if _makes(operation) else None
 
 
 def test_a_dry_write_and_a_refused_one_leave_nothing(sweep: Sweep, key: MakeKey, database: DatabaseState) -> None:
@@ -163,7 +172,7 @@ def test_a_dry_write_and_a_refused_one_leave_nothing(sweep: Sweep, key: MakeKey,
 def test_each_refused_read_has_a_code_of_its_own(sweep: Sweep) -> None:
     codes = []
     for route in sweep:
-        if route.operation.has_target and route.operation.verb != "restore":  # these have one address, and one code
+        if route.operation.has_target and route.operation.verb is not RESTORE:  # these have one address, and one code
             code = read_refusal(sweep.ask(route, 987_654, key=sweep._api.key), 404, "INVALID_ID")["errorCode"]
             codes.append(code)
-    assert len(set(codes)) == len(codes) == 12 + 3
+    assert len(set(codes)) == len(codes) > 0

@@ -87,8 +87,8 @@ class Panel:
         self.house = House(gate, settings)
         self.sessions = Sessions(self.house)
         self.static = Static(f"{PREFIX}/static")
-        self.view = View(gate.environment.kinds, gate.environment.community_name, self.static)
-        self.pages = pages_of(gate.environment.kinds) if pages is None else pages
+        self.view = View(gate.catalogue, gate.environment.kinds, gate.environment.community_name, self.static)
+        self.pages = pages_of(gate.catalogue, gate.environment.kinds) if pages is None else pages
         self.app = Starlette(
             routes=[
                 Route(f"{PREFIX}/static/{{digest}}/{{name}}", self.static.serve, methods=["GET"]),

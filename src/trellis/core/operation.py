@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trellis.core.actor import Actor
 from trellis.core.fields import Boolean, Field, Form, Input
@@ -65,6 +65,7 @@ class Environment:
     version: str
     kinds: "tuple[NodeKind, ...]"
     grantable: frozenset[str]
+    event_types: tuple[str, ...] = ()  # of what can happen to nodes
     keep_events: int = 90  # days
     keep_snapshots: int = 30
     outgoing: WebhookPolicy = WebhookPolicy()
@@ -135,7 +136,7 @@ class Operation:
     """One act on the community.
 
     `name` is the key of grants, events, the OpenAPI operationId, the reference and the command line: `forums.create`.
-    `path` and `also` are where it is served over REST, if it is, without the id; `verb` says how. `fields` are what it takes,
+    `path` and `also` are where its resource is served over REST, if the operation is; `verb` says how. `fields` are what it takes,
     `run` does it inside a transaction; `snapshot` is false for a reading operation of a single statement. `refusals` are the
     messages that it may refuse with beside those that every operation shares: pairs of message and code. `kind` is None for
     the few that are not about nodes; these say in `answers` what their answer, or each record in it, holds, if REST serves
@@ -152,7 +153,7 @@ class Operation:
     snapshot: bool = True
     has_target: bool = False
     access: Access = Access.INSIDE
-    verb: Verb | Literal["look", "feed", "restore"] | None = None
+    verb: Verb | None = None
     path: str | None = None
     also: tuple[str, ...] = ()
     kind: "NodeKind | None" = None

@@ -122,7 +122,7 @@ class Rest:
             exchange.operation = operation.name
         call = await call_of(exchange, operation, bearer.actor, target, self.settings)
         answer = await self._arrivals.of(self.gate.submit(call))
-        return written(route, answer, f"{exchange.base}{PREFIX}{route.path}")
+        return written(route, answer, f"{exchange.base}{PREFIX}{route.operation.path}")
 
     def _page(self, exchange: Exchange) -> Reply:
         """Answer with a page that needs no key."""
@@ -200,7 +200,7 @@ class Rest:
         raw = query_of(exchange, self.settings) if exchange.query else {}
         answer = self.gate.run(Call(operation.name, _known(exchange).actor, raw, target, request_id=exchange.request_id))
         body = encode_json(answer.value)
-        links = links_of(operation.verb, f"{exchange.base}{PREFIX}{route.path}", exchange.query, answer.value)
+        links = links_of(route.verb.response, f"{exchange.base}{PREFIX}{route.path}", exchange.query, answer.value)
         return Kept(body, compute_version(body).encode(), ((b"link", links),) if links else ())
 
     # --- the way out ------------------------------------------------------------------------------------------------

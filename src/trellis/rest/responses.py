@@ -34,15 +34,14 @@ def conditional(exchange: Exchange, kept: Kept) -> Reply:
 
 
 def written(route: Route, answer: Result, here: str) -> Reply:
-    """Answer a writing operation that is served at `here`."""
+    """Answer a writing operation on the records at `here`."""
     body = encode_json(answer.value)
     if answer.dry:
         return Reply(200, body, ((b"dry-run", b"true"),))
     headers: Headers = ()
-    verb = route.operation.verb
-    if verb in {"create", "update"}:
+    if route.verb.etag:
         headers += ((b"etag", b'"%b"' % compute_version(body).encode()),)
-    if verb == "create":
+    if route.verb.creates:
         headers += ((b"location", f"{here}/{answer.value['id']}".encode("latin-1")),)
     if answer.replayed:
         headers += ((b"idempotent-replayed", b"true"),)

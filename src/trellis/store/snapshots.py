@@ -157,6 +157,16 @@ def since(tx: Transaction, kind: str, node: int, seq: int, most: int) -> list[in
     return list(tx.connection.execute(behind).scalars())
 
 
+_TOUCHED = Statement(
+    sa.select(_s.id).distinct().where(_s.kind == bindparam("kind"), Among(_s.id, "ids"), _s.seq > bindparam("behind"))
+)
+
+
+def touched_since(tx: Transaction, kind: str, ids: Sequence[int], seq: int) -> set[int]:
+    """Say which of some rows an event behind `seq` found and changed."""
+    return {row[0] for row in tx.rows(_TOUCHED, kind=kind, ids=tx.ids(ids), behind=seq)}
+
+
 def latest(tx: Transaction, kind: str, node: int) -> Snapshot | None:
     """Read a row as the last event that touched it found it."""
     rows = tx.rows(_LATEST, kind=kind, node=node, behind=0)

@@ -9,10 +9,8 @@ from tests.admin.webhooks.rows import HOSTILE, URL, find_secret, open_form, stor
 from tests.database_state import DatabaseState
 from tests.fixture_types import Clock, Events, Run
 from trellis.admin.webhooks.form import rows_of, words_of
-from trellis.core.events.event import event_types
 from trellis.core.gate import Gate
 from trellis.core.webhooks.crud import MOST, event_patterns
-from trellis.kinds import KINDS
 
 
 def test_without_webhooks_the_list_says_how_to_begin(admin: Visitor) -> None:
@@ -113,9 +111,9 @@ def test_a_form_that_has_made_a_webhook_makes_no_other_by_itself(admin: Visitor,
     assert run("webhooks.list")["totalResults"] == 1
 
 
-def test_every_event_can_be_ticked(admin: Visitor, run: Run) -> None:
+def test_every_event_can_be_ticked(admin: Visitor, gate: Gate, run: Run) -> None:
     page = admin.get("/webhooks/new")
-    for pattern in event_patterns(KINDS):
+    for pattern in event_patterns(gate.environment.event_types):
         assert f'name="events" value="{pattern}"' in page.text, pattern
     assert "later releases" in page_text(page)
     assert admin.post("/webhooks/new", open_form(admin, events=["", "*", "forum.created"])).status_code == 200
@@ -170,12 +168,12 @@ def test_there_is_an_end_to_webhooks(admin: Visitor, run: Run, gate: Gate) -> No
     assert stored_rows(gate) == before
 
 
-def test_what_is_wanted_in_words() -> None:
-    assert words_of(["*", "forum.created"], KINDS) == "Every event, future ones included"
-    assert words_of(["forum.moved", "forum.created"], KINDS) == "Forums: created, moved"
-    assert words_of(["forum.*", "forum.created", "blog.deleted"], KINDS) == "Forums: everything; Blogs: deleted"
-    assert words_of(["gallery.*"], KINDS) == "gallery.*"
-    assert {name for row in rows_of(KINDS) for name, _ in row.types} == set(event_types(KINDS))
+def test_what_is_wanted_in_words(gate: Gate) -> None:
+    assert words_of(["*", "forum.created"], gate.environment) == "Every event, future ones included"
+    assert words_of(["forum.moved", "forum.created"], gate.environment) == "Forums: created, moved"
+    assert words_of(["forum.*", "forum.created", "blog.deleted"], gate.environment) == "Forums: everything; Blogs: deleted"
+    assert words_of(["gallery.*"], gate.environment) == "gallery.*"
+    assert {name for row in rows_of(gate.environment) for name, _ in row.types} == set(gate.environment.event_types)
 
 
 def test_nobody_sees_them_without_signing_in(visitor: Any, run: Run) -> None:

@@ -2,7 +2,7 @@
 
 from trellis.core.fields.values import Boolean, Field, Groups, Html, Integer, Password
 from trellis.core.nodes.kind import Derived, NodeKind
-from trellis.core.verbs import VERBS
+from trellis.core.verbs import STANDARD
 
 SHELVES = NodeKind(
     name="shelves",
@@ -78,8 +78,8 @@ def test_the_fields_that_name_groups_are_known() -> None:
 
 
 def test_each_verb_is_an_operation_with_a_code_for_an_unknown_id() -> None:
-    assert [SHELVES.operation(verb) for verb in VERBS] == [f"shelves.{verb}" for verb in VERBS]
-    codes = {verb: SHELVES.missing_code(verb) for verb in VERBS}
+    assert [SHELVES.operation(verb.name) for verb in STANDARD] == [f"shelves.{verb.name}" for verb in STANDARD]
+    codes = {verb.name: SHELVES.missing_code(verb) for verb in STANDARD}
     assert codes == {"list": "1Z999/7", "get": "1Z999/1", "create": "1Z999/8", "update": "1Z999/5", "delete": "1S359/1"}
 
 

@@ -7,6 +7,7 @@ import orjson
 import pytest
 import sqlalchemy as sa
 
+from tests.community import CATALOGUE
 from tests.fixture_types import Clock, Events, Run
 from trellis.core.actor import TERMINAL, Actor
 from trellis.core.events.event import event_types
@@ -14,7 +15,6 @@ from trellis.core.gate import Gate
 from trellis.core.operation import Access, Call
 from trellis.core.webhooks.crud import MOST, event_patterns, is_subscribed
 from trellis.errors import Refused
-from trellis.kinds import KINDS
 from trellis.store.tables import METADATA
 
 URL = "https://hooks.example/trellis"
@@ -168,12 +168,12 @@ def test_a_key_needs_the_grant_and_five_can_be_granted(gate: Gate, make: Make) -
 
 
 def test_every_event_of_every_kind_has_a_name() -> None:
-    types = event_types(KINDS)
+    types = event_types(CATALOGUE.values())
     for noun in ("group", "forum", "blog", "calendar", "category"):
         assert {f"{noun}.{past}" for past in ("created", "updated", "deleted", "restored")} <= set(types)
     assert "forum.moved" in types
     assert len(types) == len(set(types))
-    assert event_patterns(KINDS)[:2] == ("*", "group.*")
+    assert event_patterns(event_types(CATALOGUE.values()))[:2] == ("*", "group.*")
 
 
 def test_wants() -> None:

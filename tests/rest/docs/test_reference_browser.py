@@ -157,7 +157,7 @@ def test_a_delete_is_a_dry_run_unless_one_says_otherwise(visit: Visit, key: Make
     entry.get_by_role("checkbox", name="Dry run").uncheck()
     assert entry.locator(".send").inner_text() == "Delete for good"
     entry.locator(".send").click()
-    wait_until(lambda: run("forums.list", search="Help")["totalResults"] == 0, 30)  # the plan on the page says "null" too
+    wait_until(lambda: run("forums.list", search="Help")["totalResults"] == 0)  # the plan on the page says "null" too
 
 
 def test_a_refusal_is_shown_with_what_it_says(visit: Visit, key: MakeKey) -> None:

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from trellis.admin.forms import Form
 from trellis.admin.keys.form import KeyForm, tick
-from trellis.admin.keys.grants import COLUMNS, Grid
+from trellis.admin.keys.grants import Grid
 from trellis.admin.page import Page, Submitted, Visit
 from trellis.core.keys import FILTERS
 from trellis.errors import Refused
@@ -74,7 +74,6 @@ def _form(visit: Visit, status: int, form: KeyForm, *, again: bool = False) -> R
         title="Make an API key",
         form=form,
         grid=form.grid,
-        columns=COLUMNS,
         once=visit.once(again=again),
     )
 

@@ -116,7 +116,7 @@ async def gone(kind: NodeKind, visit: Visit) -> Response:
         title=f"This {kind.singular} is not there",
         kind=kind,
         number=number,
-        event=events[0] if events and events[0]["operation"] == kind.operation("delete") else None,
+        event=events[0] if events and events[0]["after"] is None else None,
         deletion=await deletion(visit, kind, number),
         kept=kept,
         again=_AGAIN,

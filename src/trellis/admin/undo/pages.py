@@ -163,11 +163,17 @@ async def _where_to(visit: Visit, outlook: Outlook, answer: Mapping[str, Any]) -
     kind, event, record = outlook.kind, outlook.event, answer["record"]
     if kind is None or event is None:
         raise LookupError("what was undone had no plan")
+    if record is None:
+        return f"/{kind.name}"
     placed = outlook.now is None or not _PLACE.isdisjoint(event["changed"])
     return await shown_at(visit, kind, record) if placed else f"/{kind.name}/{record['id']}"
 
 
 def _done(outlook: Outlook, answer: Mapping[str, Any]) -> str:
+    gone = answer["deleted"]["count"]
+    if outlook.now is not None and gone:
+        name = outlook.now["name"]
+        return f"{name} is gone again." if gone == 1 else f"{name} and {gone - 1:,} below it are gone again."
     name, count = answer["record"]["name"], answer["restored"]["count"]
     if outlook.now is not None:
         return f"{name} is as it was before event {answer['event']:,}." if count else f"{name} was like that already."

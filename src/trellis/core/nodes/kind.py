@@ -6,10 +6,8 @@ from functools import cached_property
 from typing import Any
 
 from trellis.core.fields import Field, Groups, Integer, NodeId, ParentId, Permissions, Text, Timestamp, Type
-from trellis.core.verbs import VERBS, Verb
+from trellis.core.verbs import Verb
 from trellis.errors import Fault
-
-_CODE_SUFFIX: Mapping[Verb, str] = {"get": "1", "update": "5", "delete": "6", "list": "7", "create": "8"}
 
 Values = Mapping[str, Any]
 Rule = Callable[[Values], Iterable[Fault]]
@@ -30,8 +28,9 @@ class NodeKind:
     """One kind of node.
 
     `name` is the resource (`forums`) and the first half of its operations' names; `singular` is what one of them is called.
-    `path` is where the REST API serves it, `also` other paths that mean the same. `over_rest` lists the verbs served there;
-    all five exist for the panel and the terminal. `code` is the stem of its own error codes.
+    `path` is where the REST API serves it, `also` other paths that mean the same. `over_rest` are the verbs that are served
+    there, by default all that there are; the panel and the terminal have the five standard ones of every kind. `code` is the
+    stem of its own error codes, `codes` are those that do not follow from it, by verb or message.
 
     `tree`: its nodes may have children. `ordered`: its position is told and can be chosen. `leaf_only` says of which stored
     fields a node must not have children. `prepare` settles the complete fields of a node before it is kept, `rules` judge
@@ -51,7 +50,7 @@ class NodeKind:
     tree: bool = False
     ordered: bool = True
     also: tuple[str, ...] = ()
-    over_rest: tuple[Verb, ...] = VERBS
+    over_rest: tuple[Verb, ...] | None = None
     derived: tuple[Derived, ...] = ()
     prepare: Callable[[Values], Values] = lambda fields: fields
     rules: tuple[Rule, ...] = ()
@@ -62,13 +61,17 @@ class NodeKind:
     is_group: bool = False
     codes: Mapping[str, str] = field(default_factory=dict)
 
-    def operation(self, verb: Verb) -> str:
+    def operation(self, verb: str) -> str:
         """Name one of its operations."""
         return f"{self.name}.{verb}"
 
+    def serves(self, wanted: Verb) -> bool:
+        """Say whether a verb is served over REST."""
+        return self.over_rest is None or wanted in self.over_rest
+
     def missing_code(self, verb: Verb) -> str:
         """Give the code of 'no such record' for one operation."""
-        return self.codes.get(verb) or f"1{self.code}/{_CODE_SUFFIX[verb]}"
+        return self.codes.get(verb.name) or f"1{self.code}/{verb.code}"
 
     def code_of(self, message: str) -> str:
         """Give its own code of a reason, or "" where the reason's own code holds."""

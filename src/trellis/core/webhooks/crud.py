@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 from difflib import get_close_matches
 from typing import Any, Final
 
-from trellis.core.events import changed_members, event_types
+from trellis.core.events import changed_members
 from trellis.core.fields import Field, Input, Integer, Text, format_timestamp, invalid_id, require
-from trellis.core.nodes import NodeKind
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.paging import PAGING, PER_PAGE, serialize_page
+from trellis.core.verbs import CREATE, DELETE, GET, LIST, UPDATE, Response, Verb
 from trellis.core.version import check_precondition, compute_version, encode_json
 from trellis.core.webhooks.address import NotAllowed, check_url
 from trellis.core.webhooks.fields import RECORD, SECRET, SETTINGS, SKIP
@@ -39,10 +39,10 @@ def operations() -> tuple[Operation, ...]:
     read_only = tuple(replace(field, read_only=True) for field in RECORD if field.read_only)
     setting_refusals = ("ADDRESS_NOT_ALLOWED", "1T107/1"), ("UNKNOWN_EVENT", "1T107/2")
     return (
-        _granted("list", "List webhooks", "All webhooks, those that are off too; never a secret.", _list, PAGING),
-        _granted("get", "Get a webhook", "One webhook by its id; never its secret.", _get),
-        _granted(
-            "create",
+        _served(LIST, "List webhooks", "All webhooks, those that are off too; never a secret.", _list, PAGING),
+        _served(GET, "Get a webhook", "One webhook by its id; never its secret.", _get),
+        _served(
+            CREATE,
             "Make a webhook",
             "Makes a webhook, which is told of every event that it wants from now on, whoever caused it. Messages hold whole "
             "records: grant this to nobody who may not read them. Its secret is in the answer, this once.",
@@ -50,15 +50,15 @@ def operations() -> tuple[Operation, ...]:
             SETTINGS + read_only,
             (*setting_refusals, ("TOO_MANY_WEBHOOKS", "1T107/3")),
         ),
-        _granted(
-            "update",
+        _served(
+            UPDATE,
             "Change a webhook",
             "Changes a webhook: what is not sent stays as it is. Switched on again, it is sent what happened meanwhile.",
             _update,
             (*SETTINGS, SKIP, *read_only),
             setting_refusals,
         ),
-        _granted("delete", "Delete a webhook", "Deletes a webhook, and what waited to be sent to it.", _delete),
+        _served(DELETE, "Delete a webhook", "Deletes a webhook, and what waited to be sent to it.", _delete),
         Operation(
             name="webhooks.rotate",
             summary="Rotate a webhook's secret",
@@ -80,29 +80,29 @@ def operations() -> tuple[Operation, ...]:
     )
 
 
-def _granted(
-    verb: Any,
+def _served(
+    verb: Verb,
     summary: str,
     doc: str,
     run: Callable[[Context], Outcome],
     fields: tuple[Field, ...] = (),
     refusals: tuple[tuple[str, str], ...] = (),
 ) -> Operation:
-    missing = (("INVALID_ID", MISSING[verb]),) if verb in MISSING else ()
+    missing = (("INVALID_ID", MISSING[verb.name]),) if verb.has_target else ()
     return Operation(
-        name=f"webhooks.{verb}",
+        name=f"webhooks.{verb.name}",
         summary=summary,
         doc=doc,
         run=run,
         fields=fields,
-        writes=verb in {"create", "update", "delete"},
-        has_target=verb in MISSING,
+        writes=verb.writes,
+        has_target=verb.has_target,
         access=Access.GRANTED,
         verb=verb,
         path=PATH,
         refusals=missing + refusals,
-        answers=() if verb == "delete" else RECORD,
-        once=(SECRET,) if verb == "create" else (),
+        answers=() if verb.response is Response.NULL else RECORD,
+        once=(SECRET,) if verb.creates else (),
     )
 
 
@@ -280,7 +280,7 @@ def _find_faults(context: Context, given: Input) -> Iterable[Fault]:
         except NotAllowed as reason:
             yield Fault("url", "ADDRESS_NOT_ALLOWED", f"url {reason}")
     if (patterns := given.get("events")) is not None:
-        known = event_patterns(context.environment.kinds)
+        known = event_patterns(context.environment.event_types)
         if not patterns:
             yield Fault("events", "INVALID_VALUE", "events is empty: name at least one, or * for all of them.")
         for pattern in patterns:
@@ -290,9 +290,9 @@ def _find_faults(context: Context, given: Input) -> Iterable[Fault]:
                 yield Fault("events", "UNKNOWN_EVENT", f"events: there is no event '{pattern}'. {hint}")
 
 
-def event_patterns(kinds: Iterable[NodeKind]) -> tuple[str, ...]:
+def event_patterns(types: Iterable[str]) -> tuple[str, ...]:
     """Give everything that an endpoint can want: every event, every kind's, and all of them."""
-    types = event_types(kinds)
+    types = tuple(types)
     return (EVERYTHING, *dict.fromkeys(f"{name.partition('.')[0]}.*" for name in types), *types)
 
 

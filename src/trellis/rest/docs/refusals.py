@@ -68,16 +68,10 @@ _ALWAYS: Final = (
     ),
 )
 _WRITES: Final = ("UNSUPPORTED_MEDIA_TYPE", "BODY_TOO_LARGE", "INVALID_HEADER")
-_BY_VERB: Final[Mapping[str, tuple[str, ...]]] = {
-    "create": ("IDEMPOTENCY_KEY_REUSED", "IDEMPOTENCY_KEY_IN_USE"),
-    "update": ("PRECONDITION_FAILED",),
-    "delete": ("PRECONDITION_FAILED",),
-    "restore": ("PRECONDITION_FAILED",),
-}
+_IDEMPOTENCY: Final = ("IDEMPOTENCY_KEY_REUSED", "IDEMPOTENCY_KEY_IN_USE")
+_IF_MATCH: Final = ("PRECONDITION_FAILED",)
 # Those that are the same for every operation, down to the example.
-SHARED: Final = frozenset((*_ALWAYS, *_WRITES, *(message for messages in _BY_VERB.values() for message in messages))) - {
-    "UNKNOWN_PARAMETER"
-}
+SHARED: Final = frozenset((*_ALWAYS, *_WRITES, *_IDEMPOTENCY, *_IF_MATCH)) - {"UNKNOWN_PARAMETER"}
 
 
 def refusals_of(operation: Operation) -> tuple[Refused, ...]:
@@ -87,7 +81,9 @@ def refusals_of(operation: Operation) -> tuple[Refused, ...]:
         messages["NO_PERMISSION"] = ""
     if operation.writes:
         messages |= dict.fromkeys(_WRITES, "")
-    messages |= dict.fromkeys(_BY_VERB.get(operation.verb or "", ()), "")
+    if operation.verb is not None:
+        messages |= dict.fromkeys(_IDEMPOTENCY if operation.verb.idempotency_key else (), "")
+        messages |= dict.fromkeys(_IF_MATCH if operation.verb.if_match else (), "")
     messages |= dict.fromkeys((field.missing for field in operation.takes if field.required), "")
     tried = _tried(operation)
     messages |= {message: fault.code for message, fault in tried.items()}

@@ -7,12 +7,13 @@ from typing import Any, Final
 import orjson
 
 from trellis.core.operation import Operation
+from trellis.core.verbs import Response, Verb
 from trellis.errors import Refused
 from trellis.http.problems import STATUS, format_problem
 from trellis.http.routes import Route
 from trellis.rest.docs.examples import answer_of, plan_of
 from trellis.rest.docs.refusals import SHARED, WHEN, refusals_of
-from trellis.rest.docs.schemas import Schema, component, own_component, ref
+from trellis.rest.docs.schemas import Schema, component_of, ref
 
 Json = dict[str, Any]
 
@@ -147,34 +148,34 @@ def problem_of(refused: Refused, base_url: str) -> Json:
 
 def answer_schema(operation: Operation) -> Schema:
     """Point to what an operation answers."""
-    if operation.verb == "delete":
+    response = Response.ANSWER if operation.verb is None else operation.verb.response
+    if response is Response.NULL:
         return {"oneOf": [{"type": "null"}, ref("DeletionPlan")]}
-    name = component(operation.kind) if operation.kind else own_component(operation)
-    return ref(f"{name}Page" if operation.verb == "list" else f"New{name}" if operation.once else name)
+    name = component_of(operation)
+    return ref(f"{name}Page" if response is Response.PAGE else f"New{name}" if operation.once else name)
 
 
-_SUCCESS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
-    "look": ("The answer.", ("ETag",)),
-    "feed": ("The events, and the cursor to go on with.", ("ETag", "Link")),
-    "restore": ("What came back, and what could not; of a dry run, what would.", ("Dry-Run",)),
-    "list": ("One page.", ("ETag", "Link")),
-    "get": ("The record.", ("ETag",)),
-    "create": ("The new record.", ("ETag", "Location", "Idempotent-Replayed")),
-    "update": ("The record as it is now; of a dry run, as it would be, without an `ETag`.", ("ETag", "Dry-Run")),
-    "delete": ("`null`; of a dry run, what would be deleted, moved and changed.", ("Dry-Run",)),
-}
+def _headers(verb: Verb, status: int) -> tuple[str, ...]:
+    """Name the headers of a success, beside those of every answer."""
+    carried = {
+        "ETag": verb.etag,
+        "Link": verb.response in {Response.PAGE, Response.FEED},
+        "Location": verb.creates,
+        "Idempotent-Replayed": verb.idempotency_key,
+        "Dry-Run": verb.writes and status == 200,
+    }
+    return tuple(name for name, is_carried in carried.items() if is_carried)
 
 
 def _successes(route: Route) -> Json:
     operation = route.operation
-    verb = operation.verb or "look"
-    description, headers = _SUCCESS[verb]
     examples = {"answer": {"summary": "The answer", "value": answer_of(operation)}}
     dry = {"dryRun": {"summary": "The answer of a dry run", "value": plan_of(operation)}}
     if operation.writes and route.status == 200:
         examples |= dry
-    found = {str(route.status): _success(operation, description, (*headers, *_LIMITS), examples)}
-    if verb == "create":
+    headers = (*_headers(route.verb, route.status), *_LIMITS)
+    found = {str(route.status): _success(operation, route.verb.answer, headers, examples)}
+    if operation.writes and route.status != 200:
         description = "The answer of a dry run: the record that would have been made."
         found["200"] = _success(operation, description, ("Dry-Run", *_LIMITS), dry)
     if not operation.writes:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from trellis.core.catalogue import Catalogue
 from trellis.core.fields import Choice, Field, Permissions
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Access, Operation
+from trellis.core.verbs import Body, Response
 from trellis.errors import REASONS
 from trellis.http.problems import STATUS
 from trellis.http.routes import Route, build_routes
@@ -110,7 +112,7 @@ def _section(group: list[Route], base_url: str) -> Section:
         fields, record = tuple(_row(field) for field in told.values()), _record(group)
         singular = group[0].operation.singular if record else "answer"
         return Section(title.lower(), title, "Ours", singular, doc, fields, record or entries[0].answer, entries)
-    answered = any(route.operation.verb != "delete" for route in group)
+    answered = any(route.verb.response is not Response.NULL for route in group)
     fields = tuple(_row(field) for field in kind.answered) if answered else ()
     return Section(kind.name, kind.title, kind.application, kind.singular, kind.doc, fields, _record(group), entries)
 
@@ -118,7 +120,7 @@ def _section(group: list[Route], base_url: str) -> Section:
 def _record(group: Iterable[Route]) -> Markup:
     """Show the record as the first operation that answers with one does."""
     for route in group:
-        if route.operation.verb in {"get", "create", "update"}:
+        if route.verb.response is Response.RECORD:
             return coloured(pretty(answer_of(route.operation)), "json")
     return Markup()
 
@@ -140,13 +142,13 @@ def _entry(route: Route, base_url: str) -> Entry:
         status_text=STATUS_TEXT[route.status],
         id=_id(operation),
         query=query,
-        body=tuple(_row(field, new=operation.verb == "create") for field in in_body if not field.read_only),
+        body=tuple(_row(field, new=route.verb.body is Body.NEW) for field in in_body if not field.read_only),
         headers=headers_taken(operation),
         errors=tuple(error for error in errors if error.message not in SHARED),
         shared_errors=tuple(error for error in errors if error.message in SHARED),
         samples=tuple((word, LANGUAGES[word], coloured(code, word)) for word, code in samples_of(route, base_url).items()),
         answer=coloured(pretty(answer_of(operation)), "json"),
-        plan=coloured(pretty(plan_of(operation)), "json") if operation.verb == "delete" else Markup(),
+        plan=coloured(pretty(plan_of(operation)), "json") if route.verb.response is Response.NULL else Markup(),
         given=json.dumps(given_of(operation)),
         writes=operation.writes,
     )
@@ -222,7 +224,8 @@ def aliases(catalogue: Catalogue) -> tuple[tuple[NodeKind, tuple[tuple[str, str]
 def showcase(catalogue: Catalogue) -> NodeKind | None:
     """Give the kind that the chapters take their examples from: the one that can do the most."""
     kinds = [route.operation.kind for route in build_routes(catalogue) if route.operation.kind]
-    return max(kinds, key=lambda kind: (len(kind.over_rest), kind.tree, bool(kind.options)), default=None)
+    served = Counter(kind.name for kind in kinds)
+    return max(kinds, key=lambda kind: (served[kind.name], kind.tree, bool(kind.options)), default=None)
 
 
 def prose(text: str) -> Markup:

@@ -92,5 +92,5 @@ def test_a_button_ticks_or_clears(button: str, before: list[str], after: int) ->
         (sorted(GRID.names), "Everything"),
     ],
 )
-def test_grants_are_said_in_words(grants: list[str], page_text: str) -> None:
-    assert GRID.words(grants) == page_text
+def test_grants_are_said_in_words(grants: list[str], words: str) -> None:
+    assert GRID.words(grants) == words

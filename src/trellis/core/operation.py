@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from trellis.core.actor import Actor
 from trellis.core.fields import Boolean, Field, Form, Input
 from trellis.core.verbs import Verb
+from trellis.refusals import REFUSALS
 from trellis.store.engine import Transaction
 
 if TYPE_CHECKING:  # both packages build their operations with this module
@@ -175,7 +176,7 @@ class Operation:
     @property
     def missing_code(self) -> str:
         """The code of 'no such record', or "" for one that is about no record."""
-        return dict(self.refusals).get("INVALID_ID", "")
+        return next((code for message, code in self.refusals if REFUSALS[message].status == 404), "")
 
     @property
     def resource(self) -> str:

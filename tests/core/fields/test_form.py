@@ -78,7 +78,7 @@ def test_nothing_is_demanded_where_nothing_is_wrong() -> None:
 
 def test_a_kind_may_have_a_code_of_its_own_for_a_reason() -> None:
     (fault,) = validate(FIELDS, {"name": ""}, recode={"NO_TITLE": "1L364/2"}.get).faults  # type: ignore[arg-type]  # only that one
-    assert (fault.message, fault.coded()) == ("NO_TITLE", "1L364/2")
+    assert (fault.message, fault.code) == ("NO_TITLE", "1L364/2")
 
 
 def test_what_is_needed_and_was_not_sent_is_named_first() -> None:
@@ -94,7 +94,7 @@ def test_what_was_sent_wrongly_is_not_said_to_be_missing_too() -> None:
 
 def test_an_id_that_names_nothing_is_refused_by_name() -> None:
     refused = invalid_id("forum", "abc", "1F363/1")
-    assert (refused.message, refused.reason.code) == ("INVALID_ID", "1F363/1")
+    assert (refused.message, refused.code) == ("INVALID_ID", "1F363/1")
     assert refused.detail == "There is no forum with the id abc."
 
 

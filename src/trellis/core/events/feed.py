@@ -18,7 +18,8 @@ from trellis.core.fields import (
     Timestamp,
 )
 from trellis.core.operation import Access, Context, Operation, Outcome
-from trellis.errors import REASONS, Fault, Refused, refuse_faults
+from trellis.errors import Fault, Refused, refuse_faults
+from trellis.refusals import with_codes
 from trellis.store import events
 
 _LIMIT: Final = 100
@@ -158,7 +159,7 @@ def operations() -> tuple[Operation, ...]:
             access=Access.GRANTED,
             verb="feed",
             path="/core/events",
-            refusals=(("NO_LONGER_KEPT", REASONS["NO_LONGER_KEPT"].code),),
+            refusals=with_codes("NO_LONGER_KEPT"),
             answers=_ANSWERS,
         ),
     )

@@ -30,7 +30,7 @@ _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,20}\Z", re.ASCII)
 
 
 class Invalid(Exception):
-    """A value that its type does not allow; `message` is a key of errors.REASONS."""
+    """A value that its type does not allow; `message` is a key of REFUSALS."""
 
     def __init__(self, detail: str, message: str = "INVALID_VALUE") -> None:
         super().__init__(detail)

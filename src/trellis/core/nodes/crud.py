@@ -20,7 +20,8 @@ from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.paging import serialize_page
 from trellis.core.verbs import Verb
 from trellis.core.version import check_precondition
-from trellis.errors import REASONS, Fault, refuse_faults
+from trellis.errors import Fault, refuse_faults
+from trellis.refusals import REFUSALS
 from trellis.store import lists, nodes, siblings, snapshots
 from trellis.store.counters import next_number
 from trellis.store.nodes import Node
@@ -78,7 +79,7 @@ def _faults_of(kind: NodeKind) -> tuple[str, ...]:
 
 def _coded(kind: NodeKind, verb: Verb, messages: Iterable[str]) -> tuple[tuple[str, str], ...]:
     missing = (("INVALID_ID", kind.missing_code(verb)),) if verb in {"get", "update", "delete"} else ()
-    return missing + tuple((message, kind.code_of(message) or REASONS[message].code) for message in messages)
+    return missing + tuple((message, kind.code_of(message) or REFUSALS[message].code) for message in messages)
 
 
 # --- reading ------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from trellis.core.verbs import VERBS, Verb
 from trellis.errors import Fault
 
 _CODE_SUFFIX: Mapping[Verb, str] = {"get": "1", "update": "5", "delete": "6", "list": "7", "create": "8"}
+_OWN_CODES: Mapping[str, str] = {"NO_TITLE": "2"}
 
 Values = Mapping[str, Any]
 Rule = Callable[[Values], Iterable[Fault]]
@@ -71,8 +72,9 @@ class NodeKind:
         return self.codes.get(verb) or f"1{self.code}/{_CODE_SUFFIX[verb]}"
 
     def code_of(self, message: str) -> str:
-        """Give its own code of a reason, or "" where the reason's own code holds."""
-        return self.codes.get(message) or (f"1{self.code}/2" if message == "NO_TITLE" else "")
+        """Give its own code of a refusal, or "" where that of the table holds."""
+        suffix = _OWN_CODES.get(message)
+        return self.codes.get(message) or (f"1{self.code}/{suffix}" if suffix else "")
 
     @cached_property
     def secrets(self) -> tuple[Field, ...]:

@@ -102,6 +102,6 @@ def test_no_detail_breaks_the_document(detail: str, message: str) -> None:
     try:
         detail.encode()
     except UnicodeEncodeError:
-        return  # no refusal quotes what UTF-8 cannot carry: see trellis.core.fields.values.shown
+        return  # no refusal quotes what UTF-8 cannot carry: see trellis.core.fields.quote
     _, body = format_problem(Refused(message, detail), "https://api.example", "r")
     assert json.loads(body)["detail"] == detail

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.community import ADMINISTRATORS, GUESTS, MEMBERS
 from tests.fixture_types import Events, Run
-from trellis.core.fields.values import Text
+from trellis.core.fields import Text
 from trellis.errors import Refused
 from trellis.kinds.groups import GROUPS
 

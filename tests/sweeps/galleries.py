@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from trellis.core.fields.values import Boolean, Field, Integer
+from trellis.core.fields import Boolean, Field, Integer
 from trellis.core.nodes.kind import NodeKind
 
 GALLERIES: Final = NodeKind(

@@ -7,7 +7,7 @@ import pytest
 from tests.api_client import ApiClient, read_field_errors
 from tests.database_state import DatabaseState
 from tests.fixture_types import Run
-from trellis.core.fields.values import Field
+from trellis.core.fields import Field
 from trellis.core.nodes.kind import NodeKind
 from trellis.kinds import KINDS
 

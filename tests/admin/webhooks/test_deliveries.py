@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from tests.admin.conftest import Visitor, page_text
 from tests.admin.webhooks.rows import URL, find_secret, insert_delivery, stored_rows, update_webhook
 from tests.fixture_types import Clock, Events, Run
-from trellis.core.fields.values import format_timestamp
+from trellis.core.fields import format_timestamp
 from trellis.core.gate import Gate
 from trellis.core.webhooks.secret import format_secret
 from trellis.store.tables import deliveries

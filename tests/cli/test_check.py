@@ -17,7 +17,7 @@ from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.fields import Boolean, Field
 from trellis.core.gate import Gate
-from trellis.core.nodes.kind import NodeKind
+from trellis.core.kind import NodeKind
 from trellis.core.operation import Call
 from trellis.kinds import KINDS
 from trellis.settings import Settings

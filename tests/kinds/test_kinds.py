@@ -7,7 +7,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # i
 
 from tests.fixture_types import Run
 from trellis.core.fields import Form
-from trellis.core.nodes.kind import NodeKind
+from trellis.core.kind import NodeKind
 from trellis.core.verbs import VERBS
 from trellis.kinds import KINDS
 

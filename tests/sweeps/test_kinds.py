@@ -8,7 +8,7 @@ from tests.api_client import ApiClient, read_field_errors
 from tests.database_state import DatabaseState
 from tests.fixture_types import Run
 from trellis.core.fields import Field
-from trellis.core.nodes.kind import NodeKind
+from trellis.core.kind import NodeKind
 from trellis.kinds import KINDS
 
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

@@ -13,7 +13,7 @@ from trellis.admin.app import Panel
 from trellis.compose import compose
 from trellis.core.catalogue import Catalogue
 from trellis.core.fields import Field, Groups, Text, Timestamp
-from trellis.core.nodes.kind import NodeKind
+from trellis.core.kind import NodeKind
 from trellis.kinds import KINDS
 from trellis.settings import Settings
 

@@ -13,7 +13,7 @@ from tests.api_fixtures import MakeApiClient
 from tests.community import ENDPOINTS
 from tests.rest.documented import GALLERIES
 from trellis.compose import catalogue_of
-from trellis.core.nodes.kind import NodeKind
+from trellis.core.kind import NodeKind
 from trellis.core.operation import Access
 from trellis.http.routes import build_routes
 from trellis.kinds import KINDS

@@ -1,13 +1,11 @@
 """An event: built from a successful write, named by its type, serialized for readers."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from trellis.core.kind import NodeKind
 from trellis.core.operation import Call, Operation, Outcome
 from trellis.store.events import Event
-
-if TYPE_CHECKING:  # core/nodes imports this module
-    from trellis.core.nodes import NodeKind
 
 
 def build_event(operation: Operation, call: Call, outcome: Outcome, now: str) -> Event:
@@ -48,7 +46,7 @@ def event_type(event: Event) -> str:
     return f"{singular_of(resource)}.{'moved' if moved else _past_tense(verb)}"
 
 
-def event_types(kinds: "Iterable[NodeKind]") -> tuple[str, ...]:
+def event_types(kinds: Iterable[NodeKind]) -> tuple[str, ...]:
     """Return every event type of nodes of these kinds."""
     return tuple(
         f"{singular_of(kind.name)}.{past}"

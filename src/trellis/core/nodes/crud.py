@@ -10,8 +10,8 @@ from argon2.exceptions import VerificationError
 
 from trellis.core.events import changed_members
 from trellis.core.fields import EVERYONE, Field, Input, Password, require
+from trellis.core.kind import NodeKind, Values
 from trellis.core.nodes.deletion import delete_doc, delete_fields, delete_node, delete_refusals
-from trellis.core.nodes.kind import NodeKind, Values
 from trellis.core.nodes.listing import build_query, list_fields
 from trellis.core.nodes.placement import apply_placement, resolve_placement
 from trellis.core.nodes.record import serialize_node, serialize_nodes

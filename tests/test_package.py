@@ -19,8 +19,8 @@ COINED: Final = (
     *("barren", "_?led_astray", "_astray", "short way", "long way"),
 )
 # What is above the bounds, to be taken out here when it no longer is: folders with the number of their modules, and words.
-CROWDED: Final[Mapping[str, int]] = {"rest": 16, "admin": 15}
-LEFT: Final = frozenset(COINED) - {"Roof"}
+CROWDED: Final[Mapping[str, int]] = {"rest": 15, "admin": 15}
+LEFT: Final = frozenset(COINED) - {"Roof", "Recall", "short way", "long way"}
 
 # Migrations stay as they were applied.
 MODULES: Final = {

@@ -7,12 +7,13 @@ from typing import Any, Final
 import httpx
 
 from trellis.asgi import Application
-from trellis.errors import REASONS
-from trellis.http.problems import STATUS
+from trellis.refusals import REFUSALS
 
 BASE_URL: Final = "http://api.example:8000"
 OWN: Final = "the caller's own key"
 CLIENT_ADDRESS: Final = "198.51.100.7"  # from where the caller calls (RFC 5737)
+
+_MEMBERS: Final = frozenset(("type", "title", "status", "detail", "errorCode", "errorMessage", "requestId", "errors"))
 
 Json = dict[str, Any]
 Sending = Coroutine[Any, Any, httpx.Response]
@@ -96,8 +97,12 @@ def read_refusal(answer: httpx.Response, status: int, message: str) -> Json:
     assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json"), answer.text
     document: Json = answer.json()
     assert document["errorMessage"] == message, document
-    assert document["status"] == status == STATUS[message]
-    assert document["title"] == REASONS[message].title
+    row = REFUSALS[message]
+    assert document["status"] == status == row.status
+    assert document["title"] == row.title
+    assert document.keys() - _MEMBERS <= {member.name for member in row.members}
+    assert all(name in answer.headers for name in row.headers)
+    assert "errors" not in document or row.at_fault
     assert document["type"].startswith("http")
     assert document["type"].endswith(f"/api/docs#{message}")
     assert document["detail"]
@@ -105,7 +110,7 @@ def read_refusal(answer: httpx.Response, status: int, message: str) -> Json:
     assert document["requestId"] == answer.headers["x-request-id"]
     for fault in document.get("errors", ()):
         assert set(fault) >= {"field", "code", "message"}
-        assert fault["code"] in REASONS
+        assert fault["code"] in REFUSALS
     return document
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
-from trellis.core.fields.values import format_timestamp
+from trellis.core.fields import format_timestamp
 
 
 @dataclass

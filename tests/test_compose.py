@@ -9,9 +9,9 @@ from tests.community import GRANTABLE, MEMBERS
 from tests.conftest import runner, settings_for
 from tests.fixture_types import Run
 from trellis.compose import compose
-from trellis.core.fields.values import Boolean, Field, Integer
+from trellis.core.fields import Boolean, Field, Integer
 from trellis.core.gate import Gate
-from trellis.core.nodes.kind import NodeKind
+from trellis.core.kind import NodeKind
 from trellis.errors import Refused
 from trellis.kinds import KINDS
 from trellis.settings import Settings

@@ -10,7 +10,7 @@ import pytest
 from tests.admin.conftest import Visitor, page_text
 from tests.fixture_types import Clock, Events, Run
 from trellis.core.actor import Actor
-from trellis.core.fields.values import format_timestamp
+from trellis.core.fields import format_timestamp
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.store import requests

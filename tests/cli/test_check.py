@@ -15,9 +15,9 @@ from tests.community import GUESTS, Community
 from tests.fixture_types import Clock, Events, Run
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
-from trellis.core.fields.values import Boolean, Field
+from trellis.core.fields import Boolean, Field
 from trellis.core.gate import Gate
-from trellis.core.nodes.kind import NodeKind
+from trellis.core.kind import NodeKind
 from trellis.core.operation import Call
 from trellis.kinds import KINDS
 from trellis.settings import Settings

@@ -7,8 +7,9 @@ from trellis.compose import catalogue_of
 from trellis.core.actor import TERMINAL, Actor
 from trellis.core.operation import Access, Operation
 from trellis.core.verbs import RESTORE
-from trellis.errors import REASONS, Refused
+from trellis.errors import Refused
 from trellis.kinds import KINDS
+from trellis.refusals import REFUSALS
 
 CATALOGUE = catalogue_of(KINDS)
 each_operation = pytest.mark.parametrize("operation", CATALOGUE.values(), ids=list(CATALOGUE))
@@ -59,8 +60,8 @@ def test_no_two_parameters_share_a_name(operation: Operation) -> None:
 
 
 @each_operation
-def test_the_refusals_that_it_announces_are_in_the_closed_set(operation: Operation) -> None:
-    assert {message for message, _ in operation.refusals} <= set(REASONS)
+def test_the_refusals_that_it_announces_are_in_the_table(operation: Operation) -> None:
+    assert {message for message, _ in operation.refusals} <= set(REFUSALS)
     assert all(code for _, code in operation.refusals)
     assert len({code for _, code in operation.refusals}) == len(operation.refusals)
 
@@ -71,7 +72,7 @@ def test_no_two_operations_that_are_served_share_the_code_of_an_unknown_id() -> 
     assert len(codes) == len(set(codes))
     assert "" not in codes
     assert {operation.missing_code for operation in CATALOGUE.values() if operation.verb is RESTORE} == {"1T106/5"}
-    others = {reason.code for reason in REASONS.values()} - {REASONS["INVALID_ID"].code}
+    others = {refusal.code for refusal in REFUSALS.values()} - {REFUSALS["INVALID_ID"].code}
     assert not others & set(codes)
 
 

@@ -36,14 +36,14 @@ def test_a_type_is_taken_by_either_name(run: Run, sent: str, type_: str) -> None
 def test_an_unknown_type_has_its_own_refusal(run: Run) -> None:
     with pytest.raises(Refused, match="INVALID_TYPE: type must be one of discussions, questions, category, redirect") as refused:
         run("forums.create", name="News", type="club")
-    assert refused.value.reason.code == "1F363/4"
+    assert refused.value.code == "1F363/4"
 
 
 @pytest.mark.parametrize("address", [{}, {"redirectUrl": None}, {"redirect_url": ""}])
 def test_a_redirect_needs_an_address(run: Run, address: dict[str, Any], events: Events) -> None:
     with pytest.raises(Refused, match=r"^NO_REDIRECT_URL: redirectUrl is needed when type is redirect") as refused:
         run("forums.create", name="Wiki", type="redirect", **address)
-    assert refused.value.reason.code == "1F363/3"
+    assert refused.value.code == "1F363/3"
     assert [fault.field for fault in refused.value.faults] == ["redirectUrl"]
     assert events() == []
 

@@ -6,8 +6,8 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types of its own
 
 from tests.fixture_types import Run
-from trellis.core.fields.values import validate
-from trellis.core.nodes.kind import NodeKind
+from trellis.core.fields import Form
+from trellis.core.kind import NodeKind
 from trellis.core.verbs import DELETE, GET, LIST
 from trellis.kinds import KINDS
 
@@ -64,7 +64,7 @@ def test_every_default_is_a_value_that_its_own_type_keeps(kind: NodeKind) -> Non
 @each_kind
 def test_every_example_is_taken(kind: NodeKind) -> None:
     examples = {field.name: field.example for field in kind.accepted if field.example is not None and not field.read_only}
-    given = validate(kind.accepted, examples)
+    given = Form(kind.accepted).read(examples)
     assert given.faults == ()
     assert set(given.values) == set(examples)
 

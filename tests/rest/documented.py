@@ -9,9 +9,9 @@ from openapi_schema_validator import OAS31Validator, oas31_format_checker
 
 from tests.fixture_types import Run
 from trellis.core.catalogue import Catalogue
-from trellis.core.fields.values import Boolean, Choice, Field
+from trellis.core.fields import Boolean, Choice, Field
+from trellis.core.kind import NodeKind
 from trellis.core.nodes.crud import operations
-from trellis.core.nodes.kind import NodeKind
 from trellis.core.verbs import CREATE
 from trellis.http.routes import build_routes
 from trellis.rest.docs.examples import EVENT, given_of

@@ -7,8 +7,8 @@ import pytest
 from tests.api_client import ApiClient, read_field_errors
 from tests.database_state import DatabaseState
 from tests.fixture_types import Run
-from trellis.core.fields.values import Field
-from trellis.core.nodes.kind import NodeKind
+from trellis.core.fields import Field
+from trellis.core.kind import NodeKind
 from trellis.core.verbs import CREATE, GET, LIST, UPDATE
 from trellis.kinds import KINDS
 

@@ -143,7 +143,7 @@ class Rest:
             bearer = self._prove(presented, now) if in_place else await asyncio.to_thread(self._prove, presented, now)
             return self.keyring.admit(bearer, presented, address, now, version)
         except Refused as refused:
-            if refused.message == "INVALID_API_KEY":
+            if refused.status == 401:
                 await self.throttle.count_bad_key(exchange.address)
             raise
 
@@ -209,10 +209,10 @@ class Rest:
     def _failed(exchange: Exchange, raised: Exception) -> tuple[Reply, str]:
         """Answer where something was raised; give the code of the error too."""
         if isinstance(raised, Refused):
-            return refusal(exchange, raised), raised.reason.code
+            return refusal(exchange, raised), raised.code
         log.error("Request %s failed.", exchange.request_id, exc_info=raised)
         broken = Refused("INTERNAL_ERROR", "The service made a mistake. Nothing of this request was kept as far as we know.")
-        return refusal(exchange, broken), broken.reason.code
+        return refusal(exchange, broken), broken.code
 
     def _origin(self, exchange: Exchange) -> bytes | None:
         """Give the origin of a page whose scripts may read the answer."""

@@ -7,7 +7,7 @@ from trellis.core.fields import quote
 from trellis.core.gate import Result
 from trellis.core.version import compute_version, encode_json
 from trellis.errors import Refused
-from trellis.http.problems import format_problem
+from trellis.http.problems import format_problem, problem_headers
 from trellis.http.routes import Route
 from trellis.rest.cache import Kept
 from trellis.rest.headers import none_match
@@ -51,16 +51,9 @@ def written(route: Route, answer: Result, here: str) -> Reply:
 def refusal(exchange: Exchange, refused: Refused) -> Reply:
     """Answer with a problem document (RFC 9457)."""
     status, body = format_problem(refused, exchange.base, exchange.request_id)
-    headers: Headers = ()
-    facts = refused.facts
-    if status == 401:
-        headers += ((b"www-authenticate", b'Bearer realm="trellis"'),)
-    if "retryAfter" in facts or status == 503:
-        headers += ((b"retry-after", b"%d" % facts.get("retryAfter", 1)),)
-    if refused.message == "RATE_LIMITED":
+    headers = tuple((name.lower().encode(), value.encode("latin-1")) for name, value in problem_headers(refused).items())
+    if "limit" in (facts := refused.facts):
         exchange.allowance = Allowance(facts["limit"], 0, facts["reset"])
-    if "allow" in facts:
-        headers += ((b"allow", facts["allow"].encode()),)
     return Reply(status, body, headers, _PROBLEM)
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.admin.conftest import Visitor, page_text
 from tests.admin.keys.test_index import _form, _key_in
 from tests.fixture_types import Clock, Events, MakeKey, Run
-from trellis.core.fields.values import format_timestamp
+from trellis.core.fields import format_timestamp
 from trellis.core.gate import Gate
 from trellis.core.keys.keyring import Keyring
 from trellis.errors import Refused

@@ -12,8 +12,8 @@ from tests.fixture_types import Events, Run
 from trellis.admin.app import Panel
 from trellis.compose import compose
 from trellis.core.catalogue import Catalogue
-from trellis.core.fields.values import Field, Groups, Text, Timestamp
-from trellis.core.nodes.kind import NodeKind
+from trellis.core.fields import Field, Groups, Text, Timestamp
+from trellis.core.kind import NodeKind
 from trellis.core.verbs import RESTORE
 from trellis.kinds import KINDS
 from trellis.settings import Settings

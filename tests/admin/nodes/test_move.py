@@ -140,12 +140,12 @@ def test_a_script_is_told_what_is_wrong(admin: Visitor, community: Community, ru
     run("forums.update", community.staff, name="Crew")
     before = events()
     stale = admin.post(f"{path}/move", {"_seen": seen, "parentId": ""}, headers=_JSON)
-    assert (stale.status_code, stale.json()["message"]) == (409, "PRECONDITION_FAILED")
+    assert (stale.status_code, stale.json()["message"]) == (412, "PRECONDITION_FAILED")
     assert "Crew was changed by terminal" in stale.json()["detail"]
     wrong = admin.post(f"{path}/move", {"_seen": _seen(admin, path), "parentId": str(community.wiki)}, headers=_JSON)
     assert (wrong.status_code, wrong.json()["message"]) == (400, "INVALID_PARENT")
     token = admin.post(f"{path}/move", {"_seen": _seen(admin, path), "parentId": ""}, csrf="", headers=_JSON)
-    assert token.status_code == 409
+    assert token.status_code == 412
     assert events() == before
     run("forums.delete", community.staff)
     gone = admin.post(f"{path}/move", {"_seen": seen}, headers=_JSON)

@@ -9,7 +9,7 @@ from tests.admin.conftest import LOGIN, MakeVisitor, Visitor, page_text
 from tests.admin.html_forms import find_form
 from tests.community import MEMBERS, Community
 from tests.fixture_types import Events, Run
-from trellis.core.nodes.kind import NodeKind
+from trellis.core.kind import NodeKind
 from trellis.kinds import KINDS
 
 _VISITED: set[str] = set()

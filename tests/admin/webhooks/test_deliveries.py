@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from tests.admin.conftest import Visitor, page_text
 from tests.admin.webhooks.rows import URL, find_secret, insert_delivery, stored_rows, update_webhook
 from tests.fixture_types import Clock, Events, Run
-from trellis.core.fields.values import format_timestamp
+from trellis.core.fields import format_timestamp
 from trellis.core.gate import Gate
 from trellis.core.webhooks.secret import format_secret
 from trellis.store.tables import deliveries
@@ -247,7 +247,7 @@ def test_nothing_is_sent_again_to_one_that_is_off(admin: Visitor, gate: Gate, ru
     assert "Switch it on first" in page
     assert "Send it again" not in page
     before = stored_rows(gate)
-    assert admin.post("/deliveries/1/again").status_code == 400
+    assert admin.post("/deliveries/1/again").status_code == 409
     assert admin.get("/webhooks/1/redeliver").status_code == 303
     assert admin.post("/webhooks/1/redeliver", {"failedSince": "2026-01-01"}).status_code == 400
     assert stored_rows(gate) == before

@@ -242,7 +242,7 @@ def test_nothing_is_sent_to_one_that_is_off(admin: Visitor, run: Run, gate: Gate
     assert "Send a test" not in page_text(admin.get("/webhooks/1"))
     before = stored_rows(gate)
     refused = admin.post("/webhooks/1/test")
-    assert refused.status_code == 400
+    assert refused.status_code == 409
     assert "Switch it on first" in page_text(refused)
     assert stored_rows(gate) == before
 

@@ -158,7 +158,7 @@ def test_nothing_is_copied_under_a_redirect(run: Run, community: Community) -> N
 
 
 def test_an_unknown_original_has_a_code_of_its_own(run: Run, community: Community) -> None:
-    assert refused(run, "forums.copy", 999, "INVALID_ID").reason.code == "1F363/9"
+    assert refused(run, "forums.copy", 999, "INVALID_ID").code == "1F363/9"
 
 
 def test_a_dry_run_tells_the_record_and_leaves_nothing(gate: Gate, run: Run, community: Community, events: Events) -> None:

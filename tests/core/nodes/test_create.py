@@ -63,8 +63,8 @@ def test_a_creation_leaves_one_event_with_the_record(run: Run, events: Events, c
 def test_a_name_is_needed(run: Run, kind: str, code: str, sent: dict[str, str | None], events: Events) -> None:
     with pytest.raises(Refused) as refused:
         run(f"{kind}.create", **sent)
-    assert (refused.value.message, refused.value.reason.code) == ("NO_TITLE", code)
-    assert [(fault.field, fault.coded()) for fault in refused.value.faults] == [("name", code)]
+    assert (refused.value.message, refused.value.code) == ("NO_TITLE", code)
+    assert [(fault.field, fault.code) for fault in refused.value.faults] == [("name", code)]
     assert events() == []
 
 

@@ -64,7 +64,7 @@ def test_a_deleted_node_is_gone_and_leaves_one_event(
 def test_an_id_that_names_nothing_is_refused_with_the_kinds_code(run: Run, kind: str, code: str, events: Events) -> None:
     with pytest.raises(Refused, match=r"^INVALID_ID: There is no .* with the id 999") as refused:
         run(f"{kind}.delete", 999)
-    assert refused.value.reason.code == code
+    assert refused.value.code == code
     assert events() == []
 
 
@@ -85,7 +85,7 @@ def test_a_node_with_children_is_kept_and_the_refusal_counts_them(run: Run, comm
     known = len(events())
     with pytest.raises(Refused) as refused:
         run("forums.delete", community.news)
-    assert (refused.value.message, refused.value.reason.code) == ("HAS_CHILDREN", "1S359/3")
+    assert (refused.value.message, refused.value.code) == ("HAS_CHILDREN", "1S359/3")
     assert refused.value.detail.startswith("'News' has 2 children, 3 below it in all.")
     assert "deleteChildrenOrMove=-1" in refused.value.detail
     assert "deleteChildrenOrMove=ID" in refused.value.detail
@@ -166,7 +166,7 @@ def test_a_target_that_cannot_take_the_children_is_refused(
     known = len(events())
     with pytest.raises(Refused) as refused:
         run("forums.delete", community.news, deleteChildrenOrMove=getattr(community, target, 999))
-    assert (refused.value.message, refused.value.reason.code) == ("INVALID_TARGET", "1S359/2")
+    assert (refused.value.message, refused.value.code) == ("INVALID_TARGET", "1S359/2")
     assert problem in refused.value.detail
     assert [fault.field for fault in refused.value.faults] == ["deleteChildrenOrMove"]
     assert order(run, community.news) == ["Releases", "Interviews"]

@@ -28,7 +28,7 @@ def elsewhere(settings: Settings, clock: Clock) -> Iterator[Run]:
 def test_an_id_that_names_nothing_is_refused_with_the_kinds_code(run: Run, kind: str, code: str, target: int | None) -> None:
     with pytest.raises(Refused, match=r"^INVALID_ID: There is no .* with the id") as refused:
         run(f"{kind}.get", target)
-    assert refused.value.reason.code == code
+    assert refused.value.code == code
 
 
 def test_an_id_of_another_kind_names_nothing_here(run: Run, community: Community) -> None:

@@ -452,7 +452,7 @@ def test_changes_of_keys_cannot_be_undone(run: Run, do: Doing) -> None:
 
 def test_an_event_that_there_is_not_is_refused(run: Run, community: Community) -> None:
     refusal = refused(run, 999, "INVALID_ID")
-    assert (refusal.reason.code, refusal.detail) == ("1T106/5", "There is no event with the id 999.")
+    assert (refusal.code, refusal.detail) == ("1T106/5", "There is no event with the id 999.")
 
 
 def test_an_operation_of_one_kind_does_not_undo_another(run: Run, community: Community, do: Doing) -> None:

@@ -114,7 +114,7 @@ def test_a_deleted_webhook_is_gone_and_its_id_with_it(run: Run, make: Make, even
     for operation in ("get", "update", "delete", "rotate", "disable", "test", "redeliver"):
         missing = refused(run, f"webhooks.{operation}", 1)
         assert missing.message == "INVALID_ID"
-        codes.add(missing.reason.code)
+        codes.add(missing.code)
     assert len(codes) == 7
 
 
@@ -153,7 +153,7 @@ def test_a_redelivery_is_of_one_or_of_all_since(run: Run, make: Make) -> None:
     make()
     assert refused(run, "webhooks.redeliver", 1).message == "MISSING_VALUE"
     assert refused(run, "webhooks.redeliver", 1, delivery=1, failedSince="2026-01-01").message == "MISSING_VALUE"
-    assert refused(run, "webhooks.redeliver", 1, delivery=1).reason.code == "1T107/D"
+    assert refused(run, "webhooks.redeliver", 1, delivery=1).code == "1T107/D"
     assert run("webhooks.redeliver", 1, failedSince="2026-01-01")["count"] == 0
 
 

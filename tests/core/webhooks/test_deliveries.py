@@ -77,7 +77,7 @@ def test_what_is_not_sent_yet_has_no_headers_and_what_is_not_kept_no_content(gat
 def test_one_that_is_not_there_is_refused(run: Run) -> None:
     with pytest.raises(Refused) as caught:
         run("deliveries.get", 1)
-    assert (caught.value.message, caught.value.reason.code) == ("INVALID_ID", "1T107/C")
+    assert (caught.value.message, caught.value.code) == ("INVALID_ID", "1T107/C")
 
 
 def test_a_cursor_leads_on(gate: Gate, run: Run) -> None:

@@ -12,10 +12,9 @@ from tests.community import ENDPOINTS
 from tests.rest.documented import GALLERIES, Json, documented_operations, resolve_reference, validate
 from trellis.compose import catalogue_of
 from trellis.core.operation import Access
-from trellis.errors import REASONS
-from trellis.http.problems import STATUS
 from trellis.http.routes import build_routes
 from trellis.kinds import KINDS
+from trellis.refusals import REFUSALS
 from trellis.rest.docs.openapi import document
 
 CATALOGUE = catalogue_of(KINDS)
@@ -84,8 +83,9 @@ def test_every_refusal_in_it_is_one_of_the_closed_set(openapi: Json) -> None:
             for name, example in told.get("content", {}).get("application/problem+json", {}).get("examples", {}).items():
                 value = resolve_reference(openapi, example)["value"]
                 validate(openapi, {"$ref": "#/components/schemas/Problem"}, value)
-                assert (value["errorMessage"], value["status"], value["title"]) == (name, STATUS[name], REASONS[name].title)
-                assert int(status) == STATUS[name]
+                row = REFUSALS[name]
+                assert (value["errorMessage"], value["status"], value["title"]) == (name, row.status, row.title)
+                assert int(status) == row.status
                 assert {"errorCode": value["errorCode"], "errorMessage": name} in told["x-errors"]
                 count += 1
     assert count > 300

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from trellis.core.fields.values import format_timestamp
+from trellis.core.fields import format_timestamp
 from trellis.core.gate import Gate
 from trellis.store.webhooks import Delivery, log, outbox
 

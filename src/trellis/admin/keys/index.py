@@ -60,7 +60,7 @@ async def create(visit: Visit) -> Response:
     try:
         made = await visit.perform_once("keys.create", form.settings())
     except Refused as refused:
-        if refused.message == "IDEMPOTENCY_KEY_REUSED":
+        if refused.status == 422:
             form.title = _MADE
             return _form(visit, 409, form, again=True)
         return _form(visit, 400, form.at_fault(refused))

@@ -103,7 +103,7 @@ async def update(visit: Visit) -> Response:
             visit.require_recent_password()
         answer = await visit.perform("keys.update", raw, number, expected=seen)
     except Refused as refused:
-        if refused.message == "PRECONDITION_FAILED" and not visit.stale:
+        if refused.status == 412 and not visit.stale:
             return _form(visit, 409, key, form, theirs=_theirs(form, key))
         return _form(visit, 400, key, form.at_fault(refused), seen=visit.form.get(VERSION, ""))
     return visit.redirect(

@@ -54,7 +54,7 @@ async def undo(visit: Visit) -> Response:
     try:
         answer = await visit.perform(RESTORE, raw, outlook.event["seq"], expected=expected)
     except Refused as refused:  # a stale form, or somebody was quicker by a moment
-        said = _CHANGED if refused.message == "PRECONDITION_FAILED" and not visit.stale else refused.detail
+        said = _CHANGED if refused.status == 412 and not visit.stale else refused.detail
         return await _asked(visit, await _look(visit), 409, said)
     return visit.redirect(await _where_to(visit, outlook, answer.value), _done(outlook, answer.value))
 
@@ -81,7 +81,7 @@ async def _look(visit: Visit) -> Outlook:
     try:
         event = (await visit.perform("events.get", target=number)).value
     except Refused as refused:
-        if refused.message != "INVALID_ID":
+        if refused.status != 404:
             raise
         return await _purged(visit, number)
     kind = next((kind for kind in visit.house.gate.environment.kinds if kind.name == event["resource"]), None)
@@ -99,7 +99,7 @@ async def _purged(visit: Visit, number: int) -> Outlook:
     try:
         await visit.rehearse(RESTORE, target=number)
     except Refused as refused:
-        if refused.message != "NO_LONGER_KEPT":
+        if refused.status != 410:
             raise
         return Outlook(None, None, obstacle=await obstacle(visit, None, None, refused))
     raise LookupError(f"event {number} is not there, and could be undone")
@@ -109,7 +109,7 @@ async def _planned(visit: Visit, kind: NodeKind, event: Mapping[str, Any]) -> Ou
     try:
         plan, now = await rehearsed(visit, kind, event, {})
     except Refused as refused:
-        if refused.message != "PARENT_NEEDED":
+        if "parentId" not in refused.facts:
             raise
         return await _placed(visit, kind, event, refused)
     return Outlook(event, kind, plan, now)

@@ -189,11 +189,12 @@ def _lost_one(kind: NodeKind, kept: Iterable[Node], group: int, last: Snapshot |
 class Obstacle:
     """Why an event cannot be undone, and what can be done instead.
 
-    `differences` tell what has become of the record since; `later` are the events of it that can be undone first.
+    `purged` is true where what it needs is no longer kept. `differences` tell what has become of the record since; `later` are
+    the events of it that can be undone first.
     """
 
-    message: str
     detail: str
+    purged: bool = False
     undone_by: int | None = None
     deleted_by: int | None = None
     differences: tuple[Change, ...] = ()
@@ -203,12 +204,11 @@ class Obstacle:
 async def obstacle(visit: Visit, kind: NodeKind | None, event: Mapping[str, Any] | None, refused: Refused) -> Obstacle:
     """Say what stands in the way of an undo that was refused."""
     facts = refused.facts
-    if kind is None or event is None or refused.message != "CHANGED_SINCE":
-        return Obstacle(refused.message, refused.detail, undone_by=facts.get("undoneBy"))
+    if kind is None or event is None or "differences" not in facts:
+        return Obstacle(refused.detail, purged=refused.status == 410, undone_by=facts.get("undoneBy"))
     differences = facts.get("differences", ())
     by_fields = differences and differences[0]["field"] != "children"
     return Obstacle(
-        refused.message,
         "Undoing it now would lose what was done since." if by_fields else refused.detail,
         deleted_by=facts.get("deletedBy"),
         differences=await _since(visit, kind, differences),

@@ -87,7 +87,7 @@ async def _saved(visit: Visit, raw: Mapping[str, Any], seen: str) -> Result:
         try:
             return await visit.perform("webhooks.update", raw, number, expected=(whole(record),))
         except Refused as refused:
-            if refused.message != "PRECONDITION_FAILED" or visit.stale:
+            if refused.status != 412 or visit.stale:
                 raise
     raise Refused("BUSY", "This webhook changes all the time. Nothing was saved: send it again.")
 

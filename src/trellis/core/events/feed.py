@@ -19,7 +19,8 @@ from trellis.core.fields import (
 )
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.verbs import FEED
-from trellis.errors import REASONS, Fault, Refused, refuse_faults
+from trellis.errors import Fault, Refused, refuse_faults
+from trellis.refusals import with_codes
 from trellis.store import events
 
 _LIMIT: Final = 100
@@ -159,7 +160,7 @@ def operations() -> tuple[Operation, ...]:
             access=Access.GRANTED,
             verb=FEED,
             path="/core/events",
-            refusals=(("NO_LONGER_KEPT", REASONS["NO_LONGER_KEPT"].code),),
+            refusals=with_codes("NO_LONGER_KEPT"),
             answers=_ANSWERS,
         ),
     )

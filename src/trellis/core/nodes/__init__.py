@@ -1,8 +1,8 @@
 """Nodes: what a kind declares, the operations that every kind has, placement in trees, and records as callers see them."""
 
+from trellis.core.kind import Derived, NodeKind, Values
 from trellis.core.nodes import copy, crud
 from trellis.core.nodes.deletion import delete_rows, without_group
-from trellis.core.nodes.kind import Derived, NodeKind, Values
 from trellis.core.nodes.placement import Placement, apply_placement
 from trellis.core.nodes.record import serialize_node
 from trellis.core.nodes.target import seen

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Final
 
 from trellis.core.fields import Boolean, Field, Input
+from trellis.core.kind import NodeKind
 from trellis.core.nodes.crud import build_operation
-from trellis.core.nodes.kind import NodeKind
 from trellis.core.nodes.placement import resolve_placement
 from trellis.core.nodes.record import serialize_node
 from trellis.core.nodes.target import get_with_path

@@ -10,8 +10,8 @@ from argon2.exceptions import VerificationError
 
 from trellis.core.events import changed_members
 from trellis.core.fields import EVERYONE, Field, Input, Password, require
+from trellis.core.kind import NodeKind, Values
 from trellis.core.nodes.deletion import delete_doc, delete_fields, delete_node, delete_refusals
-from trellis.core.nodes.kind import NodeKind, Values
 from trellis.core.nodes.listing import build_query, list_fields
 from trellis.core.nodes.placement import apply_placement, resolve_placement
 from trellis.core.nodes.record import serialize_node, serialize_nodes
@@ -20,7 +20,8 @@ from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.paging import serialize_page
 from trellis.core.verbs import CREATE, DELETE, GET, LIST, UPDATE, Verb
 from trellis.core.version import check_precondition
-from trellis.errors import REASONS, Fault, refuse_faults
+from trellis.errors import Fault, refuse_faults
+from trellis.refusals import REFUSALS
 from trellis.store import lists, nodes, siblings, snapshots
 from trellis.store.counters import next_number
 from trellis.store.nodes import Node
@@ -67,7 +68,7 @@ def build_operation(
         path=kind.path if kind.serves(verb) else None,
         also=kind.also,
         kind=kind,
-        refusals=missing + tuple((message, kind.code_of(message) or REASONS[message].code) for message in refusals),
+        refusals=missing + tuple((message, kind.code_of(message) or REFUSALS[message].code) for message in refusals),
         recode=kind.code_of,
     )
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from trellis.core.fields import ChildrenFate, Field
-from trellis.core.nodes.kind import NodeKind
+from trellis.core.kind import NodeKind
 from trellis.core.nodes.record import serialize_node
 from trellis.core.nodes.target import get_with_path
 from trellis.core.operation import Context, Outcome, Progress

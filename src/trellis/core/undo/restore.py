@@ -11,7 +11,8 @@ from trellis.core.undo.revert import revert
 from trellis.core.undo.undelete import restore_deleted
 from trellis.core.undo.unmake import delete_made
 from trellis.core.verbs import RESTORE
-from trellis.errors import REASONS, Refused
+from trellis.errors import Refused
+from trellis.refusals import with_codes
 from trellis.store import events, snapshots
 from trellis.store.engine import Transaction
 from trellis.store.events import Event
@@ -69,7 +70,7 @@ def fork(kinds: Sequence[NodeKind]) -> Operation:
 
 
 def _coded(messages: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    return (("INVALID_ID", _NO_EVENT), *((message, REASONS[message].code) for message in messages))
+    return (("INVALID_ID", _NO_EVENT), *with_codes(*messages))
 
 
 _DOC: Final = (

@@ -16,6 +16,7 @@ from trellis.core.webhooks.address import NotAllowed, check_url
 from trellis.core.webhooks.fields import RECORD, SECRET, SETTINGS, SKIP
 from trellis.core.webhooks.secret import format_secret, generate_secret
 from trellis.errors import Fault, Refused, refuse_faults
+from trellis.refusals import with_codes
 from trellis.store.counters import next_number
 from trellis.store.webhooks import Webhook, endpoints, outbox
 
@@ -37,7 +38,7 @@ _BECAUSE: Final = Field("because", Text(500, 1), "Why.", required=True)
 def operations() -> tuple[Operation, ...]:
     """Give the operations on the endpoints themselves; those on what was sent to them are in deliveries.py."""
     read_only = tuple(replace(field, read_only=True) for field in RECORD if field.read_only)
-    setting_refusals = ("ADDRESS_NOT_ALLOWED", "1T107/1"), ("UNKNOWN_EVENT", "1T107/2")
+    setting_refusals = with_codes("ADDRESS_NOT_ALLOWED", "UNKNOWN_EVENT")
     return (
         _served(LIST, "List webhooks", "All webhooks, those that are off too; never a secret.", _list, PAGING),
         _served(GET, "Get a webhook", "One webhook by its id; never its secret.", _get),
@@ -48,7 +49,7 @@ def operations() -> tuple[Operation, ...]:
             "records: grant this to nobody who may not read them. Its secret is in the answer, this once.",
             _create,
             SETTINGS + read_only,
-            (*setting_refusals, ("TOO_MANY_WEBHOOKS", "1T107/3")),
+            (*setting_refusals, *with_codes("TOO_MANY_WEBHOOKS")),
         ),
         _served(
             UPDATE,

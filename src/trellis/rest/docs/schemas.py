@@ -10,8 +10,7 @@ from trellis.core.fields import MAX_ID, Anything, Field, Permissions
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Operation
 from trellis.core.verbs import Body, Response
-from trellis.errors import REASONS
-from trellis.http.problems import STATUS
+from trellis.refusals import REFUSALS, Member
 
 Schema = dict[str, Any]
 
@@ -246,10 +245,14 @@ def problem_schema(base_url: str) -> Schema:
                 "examples": [f"{base_url}/api/docs#NO_TITLE"],
             },
             "title": {"type": "string", "description": "The refusal in a few words, always the same ones."},
-            "status": {"type": "integer", "enum": sorted(set(STATUS.values())), "description": "The HTTP status."},
+            "status": {
+                "type": "integer",
+                "enum": sorted({refusal.status for refusal in REFUSALS.values()}),
+                "description": "The HTTP status.",
+            },
             "detail": {"type": "string", "description": "What was wrong here, where, and what to do."},
             "errorCode": {"type": "string", "description": "The refusal's code.", "examples": ["1F363/2"]},
-            "errorMessage": {"type": "string", "enum": list(REASONS), "description": "The refusal's name."},
+            "errorMessage": {"type": "string", "enum": list(REFUSALS), "description": "The refusal's name."},
             "requestId": {
                 "type": "string",
                 "description": "The request's id, as in `X-Request-Id`, the log and the events.",
@@ -259,8 +262,20 @@ def problem_schema(base_url: str) -> Schema:
                 "items": ref("Fault"),
                 "description": "Every field at fault, not only the first.",
             },
-            **_FACTS,
+            **_members(),
         },
+    }
+
+
+def _members() -> dict[str, Schema]:
+    """Give the schemas of the members that single refusals add, each with the refusals that do."""
+    found: dict[str, tuple[Member, list[str]]] = {}
+    for refusal in REFUSALS.values():
+        for member in refusal.members:
+            found.setdefault(member.name, (member, []))[1].append(refusal.message)
+    return {
+        name: {**member.schema, "description": f"With {' and '.join(messages)}: {member.doc}"}
+        for name, (member, messages) in found.items()
     }
 
 
@@ -273,49 +288,8 @@ FAULT: Final[Schema] = {
             "type": "string",
             "description": "The field's name; `permissions.view` is a member of `permissions`.",
         },
-        "code": {"type": "string", "enum": list(REASONS), "description": "What is wrong, as in `errorMessage`."},
+        "code": {"type": "string", "enum": list(REFUSALS), "description": "What is wrong, as in `errorMessage`."},
         "errorCode": {"type": "string", "description": "The code of it, as in `errorCode`."},
         "message": {"type": "string", "description": "What is wrong, in a sentence."},
     },
-}
-
-_FACTS: Final[Mapping[str, Schema]] = {
-    "missingOperation": {
-        "type": "string",
-        "description": "With NO_PERMISSION: the operation that the key was not granted.",
-    },
-    "allow": {"type": "string", "description": "With BAD_METHOD: the methods that the path answers."},
-    "retryAfter": {"type": "integer", "minimum": 0, "description": "With 429: how many seconds to wait."},
-    "limit": {
-        "type": "integer",
-        "minimum": 0,
-        "description": "With RATE_LIMITED: how many requests a minute the key may send.",
-    },
-    "reset": {"type": "integer", "description": "With RATE_LIMITED: when the next minute begins, in Unix seconds."},
-    "children": {"type": "integer", "minimum": 1, "description": "With HAS_CHILDREN: how many children there are."},
-    "descendants": {
-        "type": "integer",
-        "minimum": 1,
-        "description": "With HAS_CHILDREN: how many nodes there are below it in all.",
-    },
-    "options": {
-        "type": "object",
-        "description": "With HAS_CHILDREN: what `deleteChildrenOrMove` may be.",
-        "required": ["delete", "move"],
-        "properties": {"delete": {"type": "integer", "maximum": -1}, "move": {"type": "string"}},
-    },
-    "undoneBy": {"type": "integer", "minimum": 1, "description": "With NOT_RESTORABLE: the event that undid it already."},
-    "deletedBy": {"type": "integer", "minimum": 1, "description": "With CHANGED_SINCE: the event that deleted the record."},
-    "differences": {
-        "type": "array",
-        "description": "With CHANGED_SINCE: how the record differs from what the event left; a password is only named.",
-        "items": {
-            "type": "object",
-            "required": ["field"],
-            "properties": {"field": {"type": "string"}, "then": {}, "now": {}},
-        },
-    },
-    "parentId": {"type": "integer", "minimum": 1, "description": "With PARENT_NEEDED: the parent that cannot take it back."},
-    "oldest": {"type": "integer", "minimum": 1, "description": "With NO_LONGER_KEPT: the oldest event that is kept."},
-    "newest": {"type": "integer", "minimum": 1, "description": "With NO_LONGER_KEPT: the newest event."},
 }

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -14,12 +15,11 @@ from trellis.core.fields import Choice, Field, Permissions
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Access, Operation
 from trellis.core.verbs import Body, Response
-from trellis.errors import REASONS
-from trellis.http.problems import STATUS
 from trellis.http.routes import Route, build_routes
+from trellis.refusals import REFUSALS, Refusal
 from trellis.rest.docs.examples import answer_of, given_of, plan_of, target_of
 from trellis.rest.docs.openapi import headers_taken, own_tag, takes_body
-from trellis.rest.docs.refusals import SHARED, WHEN, refusals_of
+from trellis.rest.docs.refusals import is_shared, refusals_of
 from trellis.rest.docs.responses import STATUS_TEXT
 from trellis.rest.docs.samples import LANGUAGES, coloured, pretty, samples_of
 from trellis.rest.docs.types import type_in_words
@@ -129,7 +129,7 @@ def _entry(route: Route, base_url: str) -> Entry:
     operation = route.operation
     in_body = operation.fields if takes_body(operation) else ()
     query = tuple(_row(field) for field in operation.takes if field not in in_body and not field.read_only)
-    errors = [Error(STATUS[r.message], r.reason.code, r.message, WHEN[r.message]) for r in refusals_of(operation)]
+    refusals = refusals_of(operation)
     return Entry(
         name=operation.name,
         summary=operation.summary,
@@ -144,14 +144,18 @@ def _entry(route: Route, base_url: str) -> Entry:
         query=query,
         body=tuple(_row(field, new=route.verb.body is Body.NEW) for field in in_body if not field.read_only),
         headers=headers_taken(operation),
-        errors=tuple(error for error in errors if error.message not in SHARED),
-        shared_errors=tuple(error for error in errors if error.message in SHARED),
+        errors=tuple(_error(refused.refusal, refused.code) for refused in refusals if not is_shared(refused.refusal)),
+        shared_errors=tuple(_error(refused.refusal, refused.code) for refused in refusals if is_shared(refused.refusal)),
         samples=tuple((word, LANGUAGES[word], coloured(code, word)) for word, code in samples_of(route, base_url).items()),
         answer=coloured(pretty(answer_of(operation)), "json"),
         plan=coloured(pretty(plan_of(operation)), "json") if route.verb.response is Response.NULL else Markup(),
         given=json.dumps(given_of(operation)),
         writes=operation.writes,
     )
+
+
+def _error(refusal: Refusal, code: str, codes: Mapping[str, str] = MappingProxyType({})) -> Error:
+    return Error(refusal.status, code, refusal.message, refusal.when, tuple(codes.items()))
 
 
 def _id(operation: Operation) -> int | None:
@@ -197,14 +201,9 @@ def all_errors(catalogue: Catalogue) -> tuple[Error, ...]:
     codes: dict[str, dict[str, str]] = {}
     for route in build_routes(catalogue):
         for refused in refusals_of(route.operation):
-            if refused.reason.code != REASONS[refused.message].code:
-                codes.setdefault(refused.message, {})[route.operation.name] = refused.reason.code
-    rows = [
-        Error(
-            STATUS[reason.message], reason.code, reason.message, WHEN[reason.message], tuple(codes.get(reason.message, {}).items())
-        )
-        for reason in REASONS.values()
-    ]
+            if refused.code != refused.refusal.code:
+                codes.setdefault(refused.message, {})[route.operation.name] = refused.code
+    rows = [_error(refusal, refusal.code, codes.get(message, {})) for message, refusal in REFUSALS.items()]
     return tuple(sorted(rows, key=lambda row: row.status))
 
 

@@ -9,6 +9,8 @@ from trellis.core.fields import Field, Groups, Integer, NodeId, ParentId, Permis
 from trellis.core.verbs import Verb
 from trellis.errors import Fault
 
+_OWN_CODES: Mapping[str, str] = {"NO_TITLE": "2"}
+
 Values = Mapping[str, Any]
 Rule = Callable[[Values], Iterable[Fault]]
 
@@ -74,8 +76,9 @@ class NodeKind:
         return self.codes.get(verb.name) or f"1{self.code}/{verb.code}"
 
     def code_of(self, message: str) -> str:
-        """Give its own code of a reason, or "" where the reason's own code holds."""
-        return self.codes.get(message) or (f"1{self.code}/2" if message == "NO_TITLE" else "")
+        """Give its own code of a refusal, or "" where that of the table holds."""
+        suffix = _OWN_CODES.get(message)
+        return self.codes.get(message) or (f"1{self.code}/{suffix}" if suffix else "")
 
     @cached_property
     def secrets(self) -> tuple[Field, ...]:

@@ -1,7 +1,7 @@
 """A kind's declaration, and what it makes of it: what its nodes take, answer and refuse."""
 
-from trellis.core.fields.values import Boolean, Field, Groups, Html, Integer, Password
-from trellis.core.nodes.kind import Derived, NodeKind
+from trellis.core.fields import Boolean, Field, Groups, Html, Integer, Password
+from trellis.core.kind import Derived, NodeKind
 from trellis.core.verbs import STANDARD
 
 SHELVES = NodeKind(

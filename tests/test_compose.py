@@ -75,7 +75,7 @@ def test_a_new_kinds_list_is_filtered_by_fields_of_any_type(library: Gate) -> No
 def test_a_new_kind_can_be_granted_and_loses_deleted_groups_as_the_others_do(library: Gate) -> None:
     run: Run = runner(library)
     granted = run("keys.create", name="Librarian", grants="shelves.*")["grants"]
-    assert granted == ["shelves.create", "shelves.delete", "shelves.get", "shelves.list", "shelves.restore", "shelves.update"]
+    assert granted == sorted(o.name for o in library.catalogue.grantable if o.resource == "shelves")
     group = run("groups.create", name="Readers")["id"]
     shelf = run("shelves.create", name="History", permissions={"borrow": [group]})["id"]
     run("groups.delete", group)

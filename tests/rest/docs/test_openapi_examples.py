@@ -161,7 +161,7 @@ def test_the_examples_of_a_kind_declared_here_are_true(settings: Settings, clock
     api = ApiClient(Application(settings, gate), everything)
     try:
         told = [promise for promise in documented_operations(document(gate.catalogue)) if promise.name.startswith("galleries.")]
-        assert len(told) == 5
+        assert {promise.name for promise in told} == {o.name for o in gate.catalogue.values() if o.kind is GALLERIES and o.path}
         for promise in told:
             sent = _send(api, promise)
             assert sent["body"] == promise.example(sent["status"])

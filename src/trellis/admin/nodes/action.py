@@ -54,7 +54,7 @@ async def act(action: Action, kind: NodeKind, visit: Visit) -> Response:
         run = visit.perform_once if action.verb.idempotency_key else visit.perform
         answer = await run(action.operation.name, raw, record["id"])
     except Refused as refused:
-        if refused.message == "INVALID_ID":
+        if refused.status == 404:
             return await gone(kind, visit)
         return await _asked(kind, action.verb, visit, record, form.at_fault(refused), 400)
     now = answer.value if isinstance(answer.value, Mapping) and "id" in answer.value else record

@@ -45,11 +45,12 @@ def _unchanged(kind: NodeKind, context: Context, event: Event, root: Node, below
     groups = existing_groups(context)
     for ids in nodes.slices([root.id, *made]):
         there = nodes.find_these(context.tx, kind.name, ids)
-        touched = snapshots.touched_since(context.tx, kind.name, ids, event.seq)
+        later = snapshots.following_these(context.tx, kind.name, ids, event.seq)
         for number in ids:
             if (now := there.get(number)) is None:
                 raise deleted_since(kind, context, number)
-            if number in touched or now.updated_at != event.at:
+            # A row that was found as it is now was brought back by an undo; one that nothing has found is as it was made.
+            if now.updated_at != event.at or (number in later and later[number].node != now):
                 _judge(kind, context, event, now, groups)
     if more := set(below) - set(made):
         raise Refused(

@@ -10,10 +10,11 @@ from typing import Any, Final
 from trellis.core.actor import DELIVERY
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
-from trellis.core.webhooks import SecretUnavailable, delivery_message, encode_message
+from trellis.core.version import encode_json
+from trellis.core.webhooks import SecretUnavailable, delivery_message
 from trellis.store.engine import Transaction
 from trellis.store.webhooks import Attempt, Delivery, Webhook, endpoints, outbox
-from trellis.webhooks.outbox import Message, fill_outbox, list_due_messages
+from trellis.webhooks.outbox import Message, list_due_messages
 from trellis.webhooks.retries import MOST_EARLY, is_paused, update_delivery, update_endpoint
 from trellis.webhooks.sender import Result, Sender
 from trellis.webhooks.signing import build_signed_headers
@@ -31,28 +32,23 @@ class EndpointDelivery:
         self._sender = sender
         self._worker_id = worker_id
         self._is_stopping = is_stopping
-        self._resources = frozenset(kind.name for kind in gate.environment.kinds)
 
     async def run(self, webhook_id: int) -> None:
         """Send everything that is due. The endpoint is let go of at the end, unless somebody else holds it by then."""
-        while not self._is_stopping() and (found := await self._find_due(webhook_id)):
+        while not self._is_stopping() and (found := self._find_due(webhook_id)):
             if not await self._send_batch(*found):
                 return
         await self._write(lambda tx: endpoints.release(tx, [webhook_id], self._worker_id))
 
-    async def _find_due(self, webhook_id: int) -> tuple[Webhook, list[Message]] | None:
-        """Read the endpoint and what is due to it, from the event log if need be; None if there is nothing to send."""
-        while True:
-            now = self._gate.now()
-            with self._gate.store.reading() as tx:
-                webhook = endpoints.find(tx, webhook_id)
-                if webhook is None or not webhook.enabled or is_paused(webhook, now):
-                    return None
-                if messages := list_due_messages(tx, webhook, now):
-                    return webhook, messages
-                if webhook.cursor >= endpoints.last_event(tx) or self._is_stopping():
-                    return None
-            await self._write(lambda tx: fill_outbox(tx, self._resources, self._gate.now()))
+    def _find_due(self, webhook_id: int) -> tuple[Webhook, list[Message]] | None:
+        """Read the endpoint and what is due to it; None if nothing is to be sent now."""
+        now = self._gate.now()
+        with self._gate.store.reading() as tx:
+            webhook = endpoints.find(tx, webhook_id)
+            if webhook is None or not webhook.enabled or is_paused(webhook, now):
+                return None
+            messages = list_due_messages(tx, webhook, now)
+        return (webhook, messages) if messages else None
 
     async def _send_batch(self, webhook: Webhook, messages: list[Message]) -> bool:
         """Try the messages one after the other and write what came of it. False if somebody else holds the endpoint."""
@@ -81,7 +77,7 @@ class EndpointDelivery:
         content = delivery_message(message.delivery, message.event)
         if content is None:
             return Result(0, error="The event is no longer kept, so that it cannot be sent.", unsendable=True)
-        body = encode_message(content)
+        body = encode_json(content)
         try:
             headers = build_signed_headers(webhook, message.delivery.message, at, body, self._gate.environment.outgoing.key)
         except SecretUnavailable as reason:

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from trellis.core.events import event_type
 from trellis.core.webhooks import is_subscribed, message_id
+from trellis.store import events as event_log
 from trellis.store.engine import Transaction
 from trellis.store.events import Event
 from trellis.store.webhooks import Delivery, Webhook, endpoints, outbox
@@ -28,7 +29,7 @@ def list_unfilled(tx: Transaction, now: str) -> list[Webhook]:
 
     One that has something due gets no more: the outbox of an endpoint that is down stays small, however long it is down.
     """
-    last = endpoints.last_event(tx)
+    _, last = event_log.reach(tx)
     with_due = outbox.find_webhooks_with_due(tx, now, clock_limit(now))
     unfilled = (webhook for webhook in endpoints.list_enabled(tx) if webhook.cursor < last and webhook.id not in with_due)
     return sorted(unfilled, key=attrgetter("cursor"), reverse=True)
@@ -43,7 +44,7 @@ def fill_outbox(tx: Transaction, resources: frozenset[str], now: str) -> None:
     for cursor, group in groupby(list_unfilled(tx, now), attrgetter("cursor")):
         webhooks = list(group)
         events = outbox.list_events_after(tx, cursor, left)
-        moved, rows = cursor if events else endpoints.last_event(tx), 0
+        moved, rows = cursor if events else event_log.reach(tx)[1], 0
         for event in events:
             if rows >= left:
                 break

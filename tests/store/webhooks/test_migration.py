@@ -60,9 +60,9 @@ def _read(store: Store, now: str) -> list[Delivery]:
         return outbox.list_due(tx, 1, now, "9999", 10)
 
 
-def test_what_waits_survives(empty: Settings) -> None:
-    migrate(empty, to=_BEFORE)
-    engine = engine_of(empty)
+def test_what_waits_survives(empty_database: Settings) -> None:
+    migrate(empty_database, to=_BEFORE)
+    engine = engine_of(empty_database)
     with engine.connect() as connection:
         connection.exec_driver_sql("BEGIN")
         _insert(connection, "webhooks", _WEBHOOK)
@@ -71,9 +71,9 @@ def test_what_waits_survives(empty: Settings) -> None:
         connection.exec_driver_sql("COMMIT")
     engine.dispose()
 
-    migrate(empty)
+    migrate(empty_database)
 
-    store = Store(empty)
+    store = Store(empty_database)
     with store.reading() as tx:
         webhook = endpoints.find(tx, 1)
     assert webhook is not None

@@ -3,7 +3,6 @@
 import re
 import socket
 from collections.abc import Iterable
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 from urllib.parse import urlsplit
@@ -46,22 +45,13 @@ class NotAllowed(Exception):
     """A webhook may not go there; the text is a sentence that says where and why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What a URL leads to: the host as it stands in the URL, lower-case, and the port. `address` is set for a literal one."""
-
-    host: str
-    port: int
-    address: Address | None
-
-
 def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:
     """Read addresses and CIDR networks."""
     return tuple(ip_network(text, strict=False) for text in texts)
 
 
-def check_url(url: str, allowed: tuple[Network, ...]) -> Target:
-    """Give what a URL leads to. Raises NotAllowed; a host that is a name has its addresses judged when they are known."""
+def check_url(url: str, allowed: tuple[Network, ...]) -> None:
+    """Check a URL. Raises NotAllowed; the addresses of a name are checked when they are known."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
@@ -83,7 +73,6 @@ def check_url(url: str, allowed: tuple[Network, ...]) -> Target:
         raise NotAllowed("has no host that could be one. Write names outside ASCII as xn--….")
     elif _LOCAL_NAMES.search(host.rstrip(".")) and not allowed:
         raise NotAllowed(f"leads to {host}, which is a name for this machine or this network.")
-    return Target(host, port, address)
 
 
 def check_address(address: Address, allowed: tuple[Network, ...]) -> Address:

@@ -17,6 +17,7 @@ from trellis.core.webhooks.fields import RECORD, SECRET, SETTINGS, SKIP
 from trellis.core.webhooks.secret import format_secret, generate_secret
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.refusals import with_codes
+from trellis.store import events
 from trellis.store.counters import next_number
 from trellis.store.webhooks import Webhook, endpoints, outbox
 
@@ -186,7 +187,7 @@ def _create(context: Context) -> Outcome:
         disabled_because=None,
         created_at=context.now,
         updated_at=context.now,
-        cursor=endpoints.last_event(context.tx),
+        cursor=events.reach(context.tx)[1],
     )
     endpoints.insert(context.tx, webhook)
     after = serialize_webhook(webhook, context.now)
@@ -214,7 +215,7 @@ def _update(context: Context) -> Outcome:
     if skip or (new.url, new.enabled) != (old.url, old.enabled):
         new.failures, new.failing_since = 0, None
         endpoints.reset_failures(context.tx, old.id)
-        outbox.restart(context.tx, outbox.is_waiting(old.id), context.now)  # what failed before has another chance now
+        outbox.restart(context.tx, old.id, context.now)  # what failed before has another chance now
     return _save(context, old, new, also=(SKIP.name,) if skip else ())
 
 
@@ -222,7 +223,7 @@ def _empty_outbox(context: Context, webhook: Webhook, *, skip: bool) -> None:
     """Take back what has not been tried: to pass it over, or to look at its events anew."""
     first = outbox.withdraw_untried(context.tx, webhook.id)
     if skip:
-        endpoints.move_cursors(context.tx, [webhook.id], endpoints.last_event(context.tx))
+        endpoints.move_cursors(context.tx, [webhook.id], events.reach(context.tx)[1])
     elif first is not None:
         endpoints.move_cursors(context.tx, [webhook.id], first - 1)
 

@@ -159,11 +159,8 @@ def _redeliver(context: Context) -> Outcome:
     if (one is None) == (since is None):
         detail = "delivery or failedSince is needed, one of the two."
         raise refuse_faults((Fault("delivery", "MISSING_VALUE", detail),))
-    if one is not None:
-        count = outbox.restart(context.tx, outbox.is_delivery(webhook.id, one), context.now)
-        if not count:
-            raise Refused("INVALID_ID", f"This webhook has no delivery with the id {one}.", code=_MISSING["delivery"])
-    else:
-        count = outbox.restart(context.tx, outbox.has_failed_since(webhook.id, since), context.now)
+    count = outbox.restart(context.tx, webhook.id, context.now, delivery=one, failed_since=since)
+    if one is not None and not count:
+        raise Refused("INVALID_ID", f"This webhook has no delivery with the id {one}.", code=_MISSING["delivery"])
     result = {"count": count, "delivery": one, "failedSince": since}
     return Outcome(result, webhook.id, after=result, happened=count > 0)

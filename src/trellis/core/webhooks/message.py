@@ -5,7 +5,6 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from trellis.core.events import serialize_event
-from trellis.core.version import encode_json
 from trellis.store.events import Event
 
 TEST: Final = "webhook.test"
@@ -26,11 +25,6 @@ def build_message(event: Event) -> dict[str, Any]:
 def build_test_message(webhook: int, at: str) -> dict[str, Any]:
     """Write the message by which an endpoint is tried."""
     return {"type": TEST, "timestamp": at, "data": {"webhookId": webhook, "note": "A test: nothing has happened."}}
-
-
-def encode_message(message: dict[str, Any]) -> bytes:
-    """Write a message as it is sent."""
-    return encode_json(message)
 
 
 def webhook_timestamp(at: str) -> int:

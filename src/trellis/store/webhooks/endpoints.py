@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.engine import Among, Statement, Transaction
-from trellis.store.tables import counters, webhooks
+from trellis.store.tables import webhooks
 
 _c = webhooks.c
 
@@ -49,6 +49,7 @@ _COLUMNS = tuple(_c[f.name] for f in fields(Webhook))
 # Written by the worker that holds the endpoint, never by an operation.
 _BOOKKEEPING: Final = frozenset({"id", "cursor", "owner", "heartbeat", "failures", "failing_since", "attempted_at", "paused_until"})
 _ENABLED = Statement(sa.select(*_COLUMNS).where(_c.enabled == sa.true()).order_by(_c.id))
+_MOVE = Statement(sa.update(webhooks).where(Among(_c.id, "ids")).values(cursor=bindparam("cursor")))
 _FIND = Statement(sa.select(*_COLUMNS).where(_c.id == bindparam("id")))
 
 
@@ -113,16 +114,6 @@ def move_cursors(tx: Transaction, ids: Sequence[int], cursor: int) -> None:
 def delete(tx: Transaction, webhook: int) -> None:
     """Delete a webhook. Its deliveries are purged later, a batch at a time."""
     tx.connection.execute(sa.delete(webhooks).where(_c.id == webhook))
-
-
-_MOVE = Statement(sa.update(webhooks).where(Among(_c.id, "ids")).values(cursor=bindparam("cursor")))
-_LAST = Statement(sa.select(counters.c.last).where(counters.c.name == "events"))
-
-
-def last_event(tx: Transaction) -> int:
-    """Give the number of the latest event; 0 without one."""
-    rows = tx.rows(_LAST)
-    return int(rows[0][0]) if rows else 0
 
 
 # --- who holds an endpoint ----------------------------------------------------------------------------------------

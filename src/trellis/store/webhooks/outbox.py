@@ -172,22 +172,17 @@ def bring_forward(tx: Transaction, webhook: int, since: str, now: str, most_earl
     tx.change(_BRING_FORWARD, webhook=webhook, since=since, now=now, most=most_early)
 
 
-def restart(tx: Transaction, chosen: sa.ColumnElement[bool], now: str) -> int:
-    """Let deliveries be due now, with the whole schedule before them; give their number."""
+def restart(tx: Transaction, webhook: int, now: str, *, delivery: int | None = None, failed_since: str | None = None) -> int:
+    """Let deliveries of a webhook be due now, with the whole schedule before them; give their number.
+
+    They are one delivery, in whatever state; or those that are not delivered and were last tried at or after a timestamp; or
+    else all that wait.
+    """
+    if delivery is not None:
+        chosen = _c.id == delivery
+    elif failed_since is not None:
+        chosen = sa.and_(_c.state != "delivered", _c.attempted_at >= failed_since)
+    else:
+        chosen = _c.state == "waiting"
     values = {"state": "waiting", "step": 0, "due_at": now, "early_attempts": 0}
-    return int(tx.connection.execute(sa.update(deliveries).where(chosen).values(values)).rowcount)
-
-
-def is_delivery(webhook: int, delivery: int) -> sa.ColumnElement[bool]:
-    """Choose a delivery of a webhook."""
-    return sa.and_(_c.webhook_id == webhook, _c.id == delivery)
-
-
-def has_failed_since(webhook: int, since: str) -> sa.ColumnElement[bool]:
-    """Choose the deliveries of a webhook that are not delivered, and were last tried at or after a timestamp."""
-    return sa.and_(_c.webhook_id == webhook, _c.state != "delivered", _c.attempted_at >= since)
-
-
-def is_waiting(webhook: int) -> sa.ColumnElement[bool]:
-    """Choose the deliveries of a webhook that wait."""
-    return sa.and_(_c.webhook_id == webhook, _c.state == "waiting")
+    return int(tx.connection.execute(sa.update(deliveries).where(_c.webhook_id == webhook, chosen).values(values)).rowcount)

@@ -3,12 +3,11 @@
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 
 @contextmanager
-def running(command: Sequence[str | Path], **options: Any) -> Iterator["subprocess.Popen[Any]"]:
+def running(command: Sequence[Any], **options: Any) -> Iterator["subprocess.Popen[Any]"]:
     """Start a program, with the options of `subprocess.Popen`; kill it at the end if it has not ended by itself."""
     with subprocess.Popen(command, **options) as process:
         try:

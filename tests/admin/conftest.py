@@ -13,8 +13,8 @@ from argon2 import PasswordHasher
 from playwright.sync_api import Browser
 from starlette.testclient import TestClient
 
-from tests.admin.browser import chromium
 from tests.admin.html_forms import find_form
+from tests.browser import chromium
 from tests.fixture_types import Events, Run
 from tests.service_process import Service
 from trellis.admin.app import Panel

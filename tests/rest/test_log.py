@@ -255,13 +255,13 @@ def test_an_index_that_cannot_be_written_stops_nothing(
 def test_a_log_that_cannot_be_written_stops_no_request(
     api: ApiClient, gate: Gate, database: DatabaseState, caplog: pytest.LogCaptureFixture
 ) -> None:
-    gate.store.write(lambda tx: tx.connection.execute(sa.text("ALTER TABLE requests RENAME TO away"))).result(10)
+    gate.store.write(lambda tx: tx.connection.execute(sa.text("ALTER TABLE requests RENAME TO away"))).result(60)
     api.get("/core/hello")
     with caplog.at_level(logging.ERROR):
         api.do(api.application.rest.books.flush())
     assert "could not be written to the request log" in caplog.text
     assert api.get("/core/hello").status_code == 200
-    gate.store.write(lambda tx: tx.connection.execute(sa.text("ALTER TABLE away RENAME TO requests"))).result(10)
+    gate.store.write(lambda tx: tx.connection.execute(sa.text("ALTER TABLE away RENAME TO requests"))).result(60)
     assert len(flushed(api, database)) == 1, "the next batch is written again"
 
 
@@ -269,7 +269,7 @@ def test_a_running_service_writes_its_log_and_purges_it(
     service: Service, key: MakeKey, gate: Gate, database: DatabaseState
 ) -> None:
     old = Request("2020-01-01T00:00:00.000Z", "GET", "/api/old", None, None, CLIENT_ADDRESS, 500, 1, "old", None)
-    gate.store.write(lambda tx: requests.append(tx, [old])).result(10)
+    gate.store.write(lambda tx: requests.append(tx, [old])).result(60)
     assert service.call("GET", "/core/hello", key([]), {"X-Request-Id": "seen"}).status_code == 200
     wait_until(lambda: [row["request_id"] for row in database.requests()] == ["seen"])
     (row,) = database.requests()

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
+from tests.program import running
 from trellis.settings import Settings
 from trellis.store.counters import next_number
 from trellis.store.engine.store import Store, engine_of
@@ -99,17 +101,16 @@ def test_programs_that_migrate_at_the_same_time_do_it_once(empty_database: Setti
         sys.stdin.readline()
         print(migrate(settings))
     """
-    started: list[subprocess.Popen[Any]] = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, empty_database.database_url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        for _ in range(3)
-    ]
-    for process in started:
-        assert process.stdin is not None
-        process.stdin.write("now\n")
-        process.stdin.flush()
-    ran = [int(process.communicate(timeout=60)[0]) for process in started]
+    command = (sys.executable, "-c", program, empty_database.database_url)
+    with ExitStack() as open_ones:
+        started = [
+            open_ones.enter_context(running(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)) for _ in range(3)
+        ]
+        for process in started:
+            assert process.stdin is not None
+            process.stdin.write("now\n")
+            process.stdin.flush()
+        ran = [int(process.communicate(timeout=60)[0]) for process in started]
     assert [process.returncode for process in started] == [0, 0, 0]
     assert sorted(ran)[:2] == [0, 0]
     assert sum(ran) > 0

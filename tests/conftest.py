@@ -175,7 +175,8 @@ class _OnPostgresql:
 
     def new(self, template: str | None = None) -> str:
         name = next(self.names)
-        self._execute(f'CREATE DATABASE "{name}" TEMPLATE "{urlsplit(template).path[1:] if template else "template0"}"')
+        original = urlsplit(template).path[1:] if template else "template0"
+        self._execute(f'CREATE DATABASE "{name}" TEMPLATE "{original}" STRATEGY file_copy')  # in half the time of the default
         return self.server.get_uri(name)
 
     def drop(self, database_url: str) -> None:

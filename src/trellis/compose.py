@@ -27,6 +27,7 @@ def catalogue_of(kinds: Sequence[NodeKind]) -> Catalogue:
             *events.operations(),
             *requests.operations(),
             undo.fork(kinds),
+            *undo.history_operations(),
             *webhooks.operations(),
             *check.operations(),
             *overview.operations(),

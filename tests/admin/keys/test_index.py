@@ -126,9 +126,9 @@ def test_a_form_that_has_made_a_key_makes_no_other_by_itself(admin: Visitor, run
     assert other.status_code == 409
     assert "has made a key already" in words(other)
     assert 'value="Something else"' in other.text
-    once = re.search(r'name="_once" value="([^"]+)"', other.text)
+    once = re.search(r'name="_submission" value="([^"]+)"', other.text)
     assert once is not None
-    assert admin.post("/keys/new", sent | {"name": "Something else", "_once": once[1]}).status_code == 200
+    assert admin.post("/keys/new", sent | {"name": "Something else", "_submission": once[1]}).status_code == 200
     assert run("keys.list")["totalResults"] == 2
 
 

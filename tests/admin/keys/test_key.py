@@ -231,7 +231,7 @@ def test_a_key_is_rotated_and_the_new_one_shown_once(
     admin: Visitor, key: MakeKey, gate: Gate, clock: Clock, events: Events, days: str
 ) -> None:
     old = key(["forums.list"])
-    sent = {"overlapDays": days, "_once": _form(admin, "/keys/1/rotate")["_once"]}
+    sent = {"overlapDays": days, "_submission": _form(admin, "/keys/1/rotate")["_submission"]}
     before = events()
     rotated = admin.post("/keys/1/rotate", sent)
     new = _key_in(rotated)
@@ -253,7 +253,7 @@ def test_rotating_asks_for_the_password(admin: Visitor, key: MakeKey, clock: Clo
     clock.move(minutes=20)
     before = events()
     assert "confirm-password" in admin.get("/keys/1/rotate").headers["location"]
-    assert admin.post("/keys/1/rotate", {"overlapDays": "1", "_once": "x"}).status_code == 403
+    assert admin.post("/keys/1/rotate", {"overlapDays": "1", "_submission": "x"}).status_code == 403
     assert events() == before
 
 
@@ -261,7 +261,7 @@ def test_rotating_asks_for_the_password(admin: Visitor, key: MakeKey, clock: Clo
 def test_an_overlap_of_more_than_a_week_is_refused(admin: Visitor, key: MakeKey, events: Events, days: str) -> None:
     key(["forums.list"])
     before = events()
-    assert admin.post("/keys/1/rotate", {"overlapDays": days, "_once": "x"}).status_code == 400
+    assert admin.post("/keys/1/rotate", {"overlapDays": days, "_submission": "x"}).status_code == 400
     assert events() == before
 
 

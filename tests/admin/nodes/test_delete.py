@@ -18,9 +18,9 @@ def test_the_dry_run_shows_what_goes_and_what_moves_and_keeps_nothing(admin: Vis
 def test_children_must_be_decided_on(admin: Visitor, cast: Cast, events: Events) -> None:
     path, before = f"/forums/{cast.news}/delete", events()
     drawn = form(admin.get(path), "/delete")
-    undecided = admin.post(path, drawn.filled(_do="delete"))
+    undecided = admin.post(path, drawn.filled(_action="delete"))
     assert (undecided.status_code, "Choose what becomes of its children" in words(undecided)) == (400, True)
-    nowhere = admin.post(path, drawn.filled(fate="move", _do="delete"))
+    nowhere = admin.post(path, drawn.filled(children="move", _action="delete"))
     assert "Choose the forum that the children move to" in words(nowhere)
     for target, said in (
         (cast.betas, "below the one being deleted"),
@@ -28,7 +28,7 @@ def test_children_must_be_decided_on(admin: Visitor, cast: Cast, events: Events)
         (999, "no forum 999"),
         ("x", "id"),
     ):
-        refused = admin.post(path, drawn.filled(fate="move", to=str(target), _do="delete"))
+        refused = admin.post(path, drawn.filled(children="move", to=str(target), _action="delete"))
         assert refused.status_code == 400
         assert said in words(refused)
     assert events() == before
@@ -36,7 +36,7 @@ def test_children_must_be_decided_on(admin: Visitor, cast: Cast, events: Events)
 
 def test_it_goes_with_all_below_it(admin: Visitor, cast: Cast, run: Run, events: Events) -> None:
     path, count = f"/forums/{cast.news}/delete", len(events())
-    response = admin.post(path, form(admin.get(path), "/delete").filled(fate="delete", _do="delete"))
+    response = admin.post(path, form(admin.get(path), "/delete").filled(children="delete", _action="delete"))
     assert (response.status_code, response.headers["location"]) == (303, "/admin/forums")
     assert "News and 3 below it are deleted." in words(admin.get("/forums"))
     assert [event["operation"] for event in events()[count:]] == ["forums.delete"]
@@ -46,16 +46,16 @@ def test_it_goes_with_all_below_it(admin: Visitor, cast: Cast, run: Run, events:
 def test_its_children_move_to_one_that_a_search_has_found(admin: Visitor, cast: Cast, run: Run) -> None:
     path = f"/forums/{cast.news}/delete"
     drawn = form(admin.get(path), "/delete")
-    found = admin.post(path, drawn.filled(**{"_search.to": "hel", "_do": "search", "fate": "move"}))
+    found = admin.post(path, drawn.filled(**{"_search.to": "hel", "_action": "search", "children": "move"}))
     assert ("to", str(cast.help)) in form(found, "/delete").offered
-    response = admin.post(path, form(found, "/delete").filled(to=str(cast.help), _do="delete"))
+    response = admin.post(path, form(found, "/delete").filled(to=str(cast.help), _action="delete"))
     assert response.status_code == 303
     assert run("forums.get", cast.betas)["path"] == "Help > Releases > Betas"
 
 
 def test_after_one_below_another_the_tree_is_open_there(admin: Visitor, cast: Cast) -> None:
     path = f"/forums/{cast.betas}/delete"
-    response = admin.post(path, form(admin.get(path), "/delete").filled(_do="delete"))
+    response = admin.post(path, form(admin.get(path), "/delete").filled(_action="delete"))
     assert response.headers["location"] == f"/admin/forums?open={cast.news}#node-{cast.releases}"
 
 
@@ -64,16 +64,16 @@ def test_what_came_meanwhile_is_shown_before_it_goes(admin: Visitor, cast: Cast,
     drawn = form(admin.get(path), "/delete")
     run("forums.create", name="Brand new", parentId=cast.betas)
     before = events()
-    response = admin.post(path, drawn.filled(fate="delete", _do="delete"))
+    response = admin.post(path, drawn.filled(children="delete", _action="delete"))
     assert response.status_code == 409
     assert "Releases > Betas > Brand new" in words(response)
     assert events() == before
-    assert admin.post(path, form(response, "/delete").filled(fate="delete", _do="delete")).status_code == 303
+    assert admin.post(path, form(response, "/delete").filled(children="delete", _action="delete")).status_code == 303
 
 
 def test_twice_and_back_break_nothing(admin: Visitor, cast: Cast, events: Events) -> None:
     path = f"/forums/{cast.help}"
-    drawn = form(admin.get(f"{path}/delete"), "/delete").filled(_do="delete")
+    drawn = form(admin.get(f"{path}/delete"), "/delete").filled(_action="delete")
     assert admin.post(f"{path}/delete", drawn).status_code == 303
     count = len(events())
     for method in ("POST", "GET"):
@@ -90,8 +90,8 @@ def test_strange_fields_and_tokens_delete_nothing(admin: Visitor, cast: Cast, ev
     path, before = f"/forums/{cast.help}/delete", events()
     drawn = form(admin.get(path), "/delete")
     assert admin.post(path, drawn.filled(deleteChildrenOrMove="-1")).status_code == 400
-    assert admin.post(path, {"_do": "delete"}).status_code == 409  # without having seen what goes
-    assert admin.post(path, drawn.filled(_do="delete"), csrf="0" * 64).status_code == 400
+    assert admin.post(path, {"_action": "delete"}).status_code == 409  # without having seen what goes
+    assert admin.post(path, drawn.filled(_action="delete"), csrf="0" * 64).status_code == 400
     assert events() == before
 
 
@@ -101,7 +101,7 @@ def test_a_group_leaves_every_grid(admin: Visitor, cast: Cast, run: Run, events:
     assert "taken out of the permissions of 4 nodes" in said
     assert "Forum News > Releases > Betas" in said
     assert "Patrons" in admin.get(f"/forums/{cast.betas}").text
-    assert admin.post(path, form(admin.get(path), "/delete").filled(_do="delete")).status_code == 303
+    assert admin.post(path, form(admin.get(path), "/delete").filled(_action="delete")).status_code == 303
     assert len(events()) == count + 1
     assert "It was taken out of 4 nodes." in words(admin.get("/groups"))
     assert "Patrons" not in admin.get(f"/forums/{cast.betas}").text
@@ -116,5 +116,5 @@ def test_built_in_groups_are_not_offered_to_be_deleted(admin: Visitor, cast: Cas
     assert f"/groups/{ADMINISTRATORS}/delete" not in page.text
     assert f"/groups/{ADMINISTRATORS}/delete" not in admin.get("/groups").text
     assert "cannot be deleted" in words(admin.get(f"/groups/{ADMINISTRATORS}/delete"))
-    assert admin.post(f"/groups/{ADMINISTRATORS}/delete", {"_do": "delete"}).status_code == 403
+    assert admin.post(f"/groups/{ADMINISTRATORS}/delete", {"_action": "delete"}).status_code == 403
     assert events() == before

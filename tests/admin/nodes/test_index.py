@@ -131,7 +131,7 @@ def test_a_script_in_a_name_or_description_does_not_run(admin: Visitor, run: Run
             assert "<script>alert" not in response.text, path
             assert "onerror" not in response.text, path
             assert '"><b>' not in response.text, path
-    gone = admin.post(f"{here}/{made['id']}", {"name": SCRIPT, "_seen": "old"})
+    gone = admin.post(f"{here}/{made['id']}", {"name": SCRIPT, "_version": "old"})
     assert gone.status_code == 409
     assert "<script>alert" not in gone.text
 
@@ -156,15 +156,15 @@ def test_every_operation_of_every_kind_can_be_reached(admin: Visitor, cast: Cast
         assert listed.status_code == 200
         reached.add(kind.operation("list"))
         assert f'href="/admin/{kind.name}/new"' in listed.text
-        assert ("_do", "save") in form(admin.get(f"/{kind.name}/new"), f"/{kind.name}/new").buttons
+        assert ("_action", "save") in form(admin.get(f"/{kind.name}/new"), f"/{kind.name}/new").buttons
         reached.add(kind.operation("create"))
         shown = admin.get(f"/{kind.name}/{one}")
         assert f'href="/admin/{kind.name}/' in listed.text
         reached.add(kind.operation("get"))
-        assert ("_do", "save") in form(shown, f"/{kind.name}/{one}").buttons
+        assert ("_action", "save") in form(shown, f"/{kind.name}/{one}").buttons
         reached.add(kind.operation("update"))
         assert f'href="/admin/{kind.name}/{one}/delete"' in shown.text
-        assert ("_do", "delete") in form(admin.get(f"/{kind.name}/{one}/delete"), "/delete").buttons
+        assert ("_action", "delete") in form(admin.get(f"/{kind.name}/{one}/delete"), "/delete").buttons
         reached.add(kind.operation("delete"))
         assert f"/admin/events?resource={kind.name}&amp;resourceId={one}" in shown.text
     assert reached == {name for name, o in catalogue.items() if o.kind is not None and o.verb != "restore"}
@@ -188,5 +188,5 @@ def test_a_new_kind_needs_no_page(settings: Settings, mira: int, visitor: MakeVi
         assert _names(admin.get("/shelves/level").text) == ["A"]
         assert "browse" in words(admin.get("/groups/3/access?kind=shelves&option=browse")).lower()
         gone = form(admin.get("/shelves/1/delete"), "/delete")
-        assert admin.post("/shelves/1/delete", gone.filled(_do="delete")).status_code == 303
+        assert admin.post("/shelves/1/delete", gone.filled(_action="delete")).status_code == 303
     gate.store.close()

@@ -43,13 +43,13 @@ def test_the_form_puts_it_anywhere_among_its_siblings(
 def test_the_form_puts_it_under_another_one_that_a_search_has_found(admin: Visitor, cast: Cast, run: Run, events: Events) -> None:
     path, before = f"/forums/{cast.staff}", events()
     drawn = form(admin.get(f"{path}/move"), "/move")
-    found = admin.post(f"{path}/move", drawn.filled(**{"_search.parentId": "relea", "_do": "search"}))
+    found = admin.post(f"{path}/move", drawn.filled(**{"_search.parentId": "relea", "_action": "search"}))
     assert found.status_code == 200
     assert ("parentId", str(cast.releases)) in form(found, "/move").offered
-    looked = admin.post(f"{path}/move", form(found, "/move").filled(parentId=str(cast.releases), _do="look"))
+    looked = admin.post(f"{path}/move", form(found, "/move").filled(parentId=str(cast.releases), _action="look"))
     assert ("sibling", str(cast.betas)) in form(looked, "/move").offered
     assert events() == before
-    last = form(looked, "/move").filled(place="before", sibling=str(cast.betas), _do="save")
+    last = form(looked, "/move").filled(place="before", sibling=str(cast.betas), _action="save")
     response = admin.post(f"{path}/move", last)
     assert response.headers["location"] == f"/admin/forums?open={cast.news},{cast.releases}#node-{cast.staff}"
     assert _order(run, parentId=cast.releases) == ["Staff", "Betas"]
@@ -82,7 +82,7 @@ def test_what_cannot_be_is_said(admin: Visitor, cast: Cast, events: Events, pare
 def test_below_itself_is_not_offered_and_refused(admin: Visitor, cast: Cast) -> None:
     path = f"/forums/{cast.news}"
     found = admin.post(
-        f"{path}/move", form(admin.get(f"{path}/move"), "/move").filled(**{"_search.parentId": "e", "_do": "search"})
+        f"{path}/move", form(admin.get(f"{path}/move"), "/move").filled(**{"_search.parentId": "e", "_action": "search"})
     )
     offered = {value for name, value in form(found, "/move").offered if name == "parentId"}
     assert str(cast.help) in offered
@@ -114,17 +114,17 @@ def test_a_shift_among_the_siblings_is_no_conflict(admin: Visitor, cast: Cast, r
 
 
 def _seen(admin: Visitor, path: str) -> str:
-    return form(admin.get(f"{path}/move"), "/move")["_seen"]
+    return form(admin.get(f"{path}/move"), "/move")["_version"]
 
 
 def test_a_script_moves_and_gets_the_new_version(admin: Visitor, cast: Cast, run: Run, events: Events) -> None:
     path, before = f"/forums/{cast.staff}", events()
-    sent = {"_seen": _seen(admin, path), "parentId": str(cast.news), "before": str(cast.interviews)}
+    sent = {"_version": _seen(admin, path), "parentId": str(cast.news), "before": str(cast.interviews)}
     told = admin.post(f"{path}/move", sent, headers=_JSON).json()
     assert (told["parentId"], told["position"], told["moved"]) == (cast.news, 1, True)
     assert told["version"] == _seen(admin, path)
     assert _order(run, parentId=cast.news) == ["Releases", "Staff", "Interviews"]
-    again = admin.post(f"{path}/move", sent | {"_seen": told["version"]}, headers=_JSON).json()
+    again = admin.post(f"{path}/move", sent | {"_version": told["version"]}, headers=_JSON).json()
     assert again["moved"] is False
     assert len(events()) == len(before) + 1
 
@@ -134,16 +134,16 @@ def test_a_script_is_told_what_is_wrong(admin: Visitor, cast: Cast, run: Run, ev
     seen = _seen(admin, path)
     run("forums.update", cast.staff, name="Crew")
     before = events()
-    stale = admin.post(f"{path}/move", {"_seen": seen, "parentId": ""}, headers=_JSON)
+    stale = admin.post(f"{path}/move", {"_version": seen, "parentId": ""}, headers=_JSON)
     assert (stale.status_code, stale.json()["message"]) == (409, "PRECONDITION_FAILED")
     assert "Crew was changed by terminal" in stale.json()["detail"]
-    wrong = admin.post(f"{path}/move", {"_seen": _seen(admin, path), "parentId": str(cast.wiki)}, headers=_JSON)
+    wrong = admin.post(f"{path}/move", {"_version": _seen(admin, path), "parentId": str(cast.wiki)}, headers=_JSON)
     assert (wrong.status_code, wrong.json()["message"]) == (400, "INVALID_PARENT")
-    token = admin.post(f"{path}/move", {"_seen": _seen(admin, path), "parentId": ""}, csrf="", headers=_JSON)
+    token = admin.post(f"{path}/move", {"_version": _seen(admin, path), "parentId": ""}, csrf="", headers=_JSON)
     assert token.status_code == 409
     assert events() == before
     run("forums.delete", cast.staff)
-    gone = admin.post(f"{path}/move", {"_seen": seen}, headers=_JSON)
+    gone = admin.post(f"{path}/move", {"_version": seen}, headers=_JSON)
     assert (gone.status_code, gone.json()["message"]) == (404, "INVALID_ID")
 
 
@@ -151,6 +151,6 @@ def test_flat_kinds_are_reordered(admin: Visitor, cast: Cast, run: Run) -> None:
     path = f"/calendars/{cast.holidays}"
     assert _move(admin, path, place="first").status_code == 303
     assert _order(run, "calendars") == ["Holidays", "Meetups"]
-    sent = {"_seen": _seen(admin, path), "after": str(cast.meetups)}
+    sent = {"_version": _seen(admin, path), "after": str(cast.meetups)}
     assert admin.post(f"{path}/move", sent, headers=_JSON).json()["position"] == 1
     assert admin.get(f"/blogs/{cast.notebook}/move").status_code == 404

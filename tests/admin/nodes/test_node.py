@@ -18,7 +18,7 @@ _VISITED: set[str] = set()
 def test_each_kinds_form_makes_and_saves(admin: Visitor, cast: Cast, run: Run, events: Events, kind: NodeKind) -> None:
     before = events()
     new = form(admin.get(f"/{kind.name}/new"), "/new")
-    made = admin.post(f"/{kind.name}/new", new.filled(name="Lantern", _do="save"))
+    made = admin.post(f"/{kind.name}/new", new.filled(name="Lantern", _action="save"))
     assert made.status_code == 303
     told = events()[len(before) :]
     assert [event["operation"] for event in told] == [f"{kind.name}.create"]
@@ -31,9 +31,9 @@ def test_each_kinds_form_makes_and_saves(admin: Visitor, cast: Cast, run: Run, e
 
     count = len(events())
     shown = form(admin.get(f"/{kind.name}/{number}"), f"/{number}")
-    again = admin.post(f"/{kind.name}/{number}", shown.filled(_do="save"))
+    again = admin.post(f"/{kind.name}/{number}", shown.filled(_action="save"))
     assert (again.status_code, len(events())) == (303, count)  # nothing was changed, and nothing is recorded
-    changed = admin.post(f"/{kind.name}/{number}", shown.filled(name="Lamp", _do="save"))
+    changed = admin.post(f"/{kind.name}/{number}", shown.filled(name="Lamp", _action="save"))
     assert changed.status_code == 303
     assert run(f"{kind.name}.get", number)["name"] == "Lamp"
     assert events()[-1]["changed"] == ["name"] or set(events()[-1]["changed"]) <= {"name", "url", "path", "formattedName"}
@@ -135,10 +135,10 @@ def test_a_password_is_set_left_and_taken_away(admin: Visitor, cast: Cast, run: 
     count = len(events())
     send(password="")
     assert (run("forums.get", cast.help)["passwordProtected"], len(events())) == (True, count)
-    both = send(("_without.password", "1"), password="another")
+    both = send(("_remove.password", "1"), password="another")
     assert both.status_code == 400
     assert "not both" in words(both)
-    send(("_without.password", "1"))
+    send(("_remove.password", "1"))
     assert run("forums.get", cast.help)["passwordProtected"] is False
 
 
@@ -148,20 +148,20 @@ def test_a_password_is_set_left_and_taken_away(admin: Visitor, cast: Cast, run: 
 def test_the_grid_is_filled_from_another_node_before_anything_is_saved(admin: Visitor, cast: Cast, events: Events) -> None:
     before = events()
     shown = form(admin.get(f"/forums/{cast.staff}"), f"/{cast.staff}")
-    response = admin.post(f"/forums/{cast.staff}", shown.filled(_copy=str(cast.help), _do="copy", name="Half typed"))
+    response = admin.post(f"/forums/{cast.staff}", shown.filled(_copy=str(cast.help), _action="copy", name="Half typed"))
     assert response.status_code == 200
     filled = form(response, f"/{cast.staff}")
     assert filled["name"] == "Half typed"
     assert all("*" in filled.all(f"permissions.{option}") for option in ("view", "read", "add", "reply", "attachments"))
     assert events() == before
-    assert admin.post(f"/forums/{cast.staff}", filled.filled(_do="save", _copy="")).status_code == 303
+    assert admin.post(f"/forums/{cast.staff}", filled.filled(_action="save", _copy="")).status_code == 303
     assert events()[-1]["after"]["permissions"]["add"] == "*"
 
 
 def test_a_search_in_a_form_saves_nothing(admin: Visitor, cast: Cast, events: Events) -> None:
     before = events()
     new = form(admin.get("/forums/new"), "/new")
-    pressed = admin.post("/forums/new", new.filled(**{"name": "X", "_search.parentId": "relea", "_do": "search"}))
+    pressed = admin.post("/forums/new", new.filled(**{"name": "X", "_search.parentId": "relea", "_action": "search"}))
     entered = admin.post("/forums/new", new.filled(**{"name": "X", "_search.parentId": "relea"}))  # Enter, without scripts
     for response in (pressed, entered):
         assert response.status_code == 200
@@ -194,7 +194,7 @@ def test_conflicting_edits_are_noticed_and_both_are_shown(admin: Visitor, cast: 
     assert len(events()) == count
     kept = form(response, path)
     assert (kept["name"], kept["description"]) == ("Helping hands", "<p>Mine</p>")
-    assert admin.post(path, kept.filled(_do="save")).status_code == 303  # mine anyway
+    assert admin.post(path, kept.filled(_action="save")).status_code == 303  # mine anyway
     record = run("forums.get", cast.help)
     assert (record["name"], record["description"], record["minContent"]) == ("Helping hands", "<p>Mine</p>", 0)
 
@@ -225,12 +225,12 @@ def test_one_that_was_deleted_meanwhile_keeps_what_was_typed(admin: Visitor, cas
     response = admin.post(path, mine.filled(name="Typed", description="<p>At length</p>"))
     assert response.status_code == 404
     assert "The terminal deleted it" in words(response)
-    anew = admin.post("/forums/new", form(response, "/forums/new").filled(_do="again"))
+    anew = admin.post("/forums/new", form(response, "/forums/new").filled(_action="again"))
     assert anew.status_code == 200
     again = form(anew, "/forums/new")
     assert (again["name"], again["description"]) == ("Typed", "<p>At length</p>")
     assert len(events()) == count
-    assert admin.post("/forums/new", again.filled(_do="save")).status_code == 303
+    assert admin.post("/forums/new", again.filled(_action="save")).status_code == 303
     assert events()[-1]["operation"] == "forums.create"
     assert admin.get(path).status_code == 404
 

@@ -18,7 +18,7 @@ def test_what_was_changed_since_is_shown_with_what_can_be_done(
     before = events()
     for response, status in (
         (admin.get(f"/events/{seq}/undo"), 200),
-        (admin.post(f"/events/{seq}/undo", drawn.filled(_do="undo")), 409),
+        (admin.post(f"/events/{seq}/undo", drawn.filled(_action="undo")), 409),
     ):
         said = words(response)
         assert response.status_code == status
@@ -78,7 +78,7 @@ def test_what_is_no_longer_kept_is_said_to_be_so(admin: Visitor, gate: Gate, cas
     assert f"/events/{seq}/undo" not in page.text
     assert f"/events/{seq}/undo" not in admin.get("/events").text
     assert "It is too long ago" in words(admin.get(f"/events/{seq}/undo"))
-    late = admin.post(f"/events/{seq}/undo", drawn.filled(_do="undo"))
+    late = admin.post(f"/events/{seq}/undo", drawn.filled(_action="undo"))
     assert (late.status_code, "changes can be undone for 30 days" in words(late)) == (409, True)
     gate.store.write(lambda tx: log.purge(tx, clock.text)).result(30)
     gone = admin.get(f"/events/{seq}/undo")
@@ -87,7 +87,7 @@ def test_what_is_no_longer_kept_is_said_to_be_so(admin: Visitor, gate: Gate, cas
 
 def test_what_is_undone_leads_to_what_undid_it(admin: Visitor, cast: Cast, do: Doing, events: Events) -> None:
     seq = do("forums.delete", cast.help)
-    drawn = form(admin.get(f"/events/{seq}/undo"), "/undo").filled(_do="undo")
+    drawn = form(admin.get(f"/events/{seq}/undo"), "/undo").filled(_action="undo")
     assert admin.post(f"/events/{seq}/undo", drawn).status_code == 303
     by, count = events()[-1]["seq"], len(events())
     for response, status in ((admin.post(f"/events/{seq}/undo", drawn), 409), (admin.get(f"/events/{seq}/undo"), 200)):
@@ -110,7 +110,7 @@ def test_what_cannot_be_undone_has_no_button_and_says_why(admin: Visitor, run: R
         assert f"/events/{seq}/undo" not in admin.get("/events").text
         page = admin.get(f"/events/{seq}/undo")
         assert (page.status_code, said in words(page)) == (200, True)
-        assert admin.post(f"/events/{seq}/undo", {"_do": "undo"}).status_code == 409
+        assert admin.post(f"/events/{seq}/undo", {"_action": "undo"}).status_code == 409
     number = run("forums.list", search="Lounge")["results"][0]["id"]
     assert f'href="/admin/forums/{number}/delete"' in admin.get(f"/events/{made}/undo").text
     assert admin.get("/events/999/undo").status_code == 404
@@ -125,18 +125,18 @@ def test_a_plan_that_has_changed_is_shown_again(admin: Visitor, run: Run, cast: 
     drawn = form(admin.get(f"/events/{seq}/undo"), "/undo")
     run("groups.delete", cast.patrons)
     before = events()
-    response = admin.post(f"/events/{seq}/undo", drawn.filled(_do="undo"))
+    response = admin.post(f"/events/{seq}/undo", drawn.filled(_action="undo"))
     assert response.status_code == 409
     assert "The group Patrons is gone" in words(response)
     assert events() == before
-    assert admin.post(f"/events/{seq}/undo", form(response, "/undo").filled(_do="undo")).status_code == 303
+    assert admin.post(f"/events/{seq}/undo", form(response, "/undo").filled(_action="undo")).status_code == 303
 
 
 def test_a_shift_among_siblings_is_no_other_plan(admin: Visitor, run: Run, cast: Cast, do: Doing) -> None:
     seq = do("forums.delete", cast.help)
     drawn = form(admin.get(f"/events/{seq}/undo"), "/undo")
     run("forums.create", name="New", position=0)
-    assert admin.post(f"/events/{seq}/undo", drawn.filled(_do="undo")).status_code == 303
+    assert admin.post(f"/events/{seq}/undo", drawn.filled(_action="undo")).status_code == 303
     assert [one["name"] for one in run("forums.list", parentId="root", sortBy="position")["results"]][:3] == ["New", "News", "Help"]
 
 
@@ -144,9 +144,9 @@ def test_strange_fields_and_tokens_undo_nothing(admin: Visitor, cast: Cast, do: 
     seq = do("forums.delete", cast.help)
     path, before = f"/events/{seq}/undo", events()
     drawn = form(admin.get(path), "/undo")
-    assert admin.post(path, drawn.filled(dryRun="0", _do="undo")).status_code == 400
-    assert admin.post(path, {"_do": "undo"}).status_code == 409  # without having seen what comes back
-    stale = admin.post(path, drawn.filled(_do="undo"), csrf="0" * 64)
+    assert admin.post(path, drawn.filled(dryRun="0", _action="undo")).status_code == 400
+    assert admin.post(path, {"_action": "undo"}).status_code == 409  # without having seen what comes back
+    stale = admin.post(path, drawn.filled(_action="undo"), csrf="0" * 64)
     assert (stale.status_code, "open for so long" in words(stale)) == (409, True)
     assert events() == before
 

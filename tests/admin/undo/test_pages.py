@@ -102,11 +102,11 @@ def test_a_parent_that_is_gone_is_asked_for(admin: Visitor, run: Run, cast: Cast
     assert "Releases, under which it stood, is gone. Choose another place, or first undo what deleted it ." in words(page)
     assert f'href="/admin/events/{above}/undo"' in page.text
     before = events()
-    found = admin.post(f"/events/{seq}/undo", form(page, "/undo").filled(**{"_search.parentId": "hel", "_do": "search"}))
+    found = admin.post(f"/events/{seq}/undo", form(page, "/undo").filled(**{"_search.parentId": "hel", "_action": "search"}))
     assert found.status_code == 200
     assert ("parentId", str(cast.help)) in form(found, "/undo").offered
     assert events() == before
-    response = admin.post(f"/events/{seq}/undo", form(found, "/undo").filled(parentId=str(cast.help), _do="undo"))
+    response = admin.post(f"/events/{seq}/undo", form(found, "/undo").filled(parentId=str(cast.help), _action="undo"))
     assert response.headers["location"] == f"/admin/forums?open={cast.help}#node-{cast.betas}"
     assert run("forums.get", cast.betas)["path"] == "Help > Betas"
 
@@ -137,11 +137,11 @@ def test_the_old_parent_may_be_back_when_the_button_is_pressed(admin: Visitor, r
     above = do("forums.delete", cast.releases)
     drawn = form(admin.get(f"/events/{seq}/undo"), "/undo")
     run("events.restore", above)
-    response = admin.post(f"/events/{seq}/undo", drawn.filled(parentId=str(cast.help), _do="undo"))
+    response = admin.post(f"/events/{seq}/undo", drawn.filled(parentId=str(cast.help), _action="undo"))
     assert response.status_code == 409
     assert "Look again" in words(response)
     assert "Betas comes back under News > Releases" in words(response)
-    assert admin.post(f"/events/{seq}/undo", form(response, "/undo").filled(_do="undo")).status_code == 303
+    assert admin.post(f"/events/{seq}/undo", form(response, "/undo").filled(_action="undo")).status_code == 303
 
 
 def test_a_move_from_under_one_that_is_gone_asks_too(admin: Visitor, run: Run, cast: Cast, do: Doing) -> None:
@@ -196,7 +196,7 @@ def test_what_is_as_it_was_needs_noundo(admin: Visitor, run: Run, cast: Cast, do
     before = events()
     page = admin.get(f"/events/{seq}/undo")
     assert "There is nothing to undo: Betas is as it was before this event." in words(page)
-    assert ("_do", "undo") not in form(page, "/undo").buttons
+    assert ("_action", "undo") not in form(page, "/undo").buttons
     assert undo(admin, seq).status_code == 303
     assert events() == before
 
@@ -213,7 +213,7 @@ def test_an_event_its_row_and_what_is_gone_lead_toundo(admin: Visitor, cast: Cas
 
 def test_the_message_after_a_delete_leads_to_undo_once(admin: Visitor, cast: Cast, events: Events) -> None:
     path = f"/forums/{cast.help}/delete"
-    assert admin.post(path, form(admin.get(path), "/delete").filled(_do="delete")).status_code == 303
+    assert admin.post(path, form(admin.get(path), "/delete").filled(_action="delete")).status_code == 303
     there = f'href="/admin/events/{events()[-1]["seq"]}/undo"'
     assert there in admin.get("/forums").text
     assert there not in admin.get("/forums").text

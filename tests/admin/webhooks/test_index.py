@@ -8,7 +8,7 @@ from tests.admin.conftest import Visitor, words
 from tests.admin.hooks import HOSTILE, URL, does, form_of, kept, secret_in
 from tests.cast import Clock, Events, Run
 from tests.witness import Witness
-from trellis.admin.webhooks.form import rows_of, words_of
+from trellis.admin.webhooks.form import describe_events, event_rows
 from trellis.core.events.event import event_types
 from trellis.core.gate import Gate
 from trellis.core.webhooks.crud import MOST, event_patterns
@@ -171,11 +171,11 @@ def test_there_is_an_end_to_webhooks(admin: Visitor, run: Run, gate: Gate) -> No
 
 
 def test_what_is_wanted_in_words() -> None:
-    assert words_of(["*", "forum.created"], KINDS) == "Every event, future ones included"
-    assert words_of(["forum.moved", "forum.created"], KINDS) == "Forums: created, moved"
-    assert words_of(["forum.*", "forum.created", "blog.deleted"], KINDS) == "Forums: everything; Blogs: deleted"
-    assert words_of(["gallery.*"], KINDS) == "gallery.*"
-    assert {name for row in rows_of(KINDS) for name, _ in row.types} == set(event_types(KINDS))
+    assert describe_events(["*", "forum.created"], KINDS) == "Every event, future ones included"
+    assert describe_events(["forum.moved", "forum.created"], KINDS) == "Forums: created, moved"
+    assert describe_events(["forum.*", "forum.created", "blog.deleted"], KINDS) == "Forums: everything; Blogs: deleted"
+    assert describe_events(["gallery.*"], KINDS) == "gallery.*"
+    assert {name for row in event_rows(KINDS) for name, _ in row.types} == set(event_types(KINDS))
 
 
 def test_nobody_sees_them_without_signing_in(visitor: Any, run: Run) -> None:

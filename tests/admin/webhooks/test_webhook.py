@@ -184,7 +184,7 @@ def test_a_secret_is_rotated_and_the_new_one_shown_once(
     admin: Visitor, gate: Gate, clock: Clock, events: Events, hours: str
 ) -> None:
     old = format_secret(_now(gate).secret, None)
-    form = {"overlapHours": hours, "_once": form_of(admin, "/webhooks/1/rotate")["_once"]}
+    form = {"overlapHours": hours, "_submission": form_of(admin, "/webhooks/1/rotate")["_submission"]}
     before = events()
     rotated = admin.post("/webhooks/1/rotate", form)
     new = secret_in(rotated)
@@ -212,7 +212,7 @@ def test_rotating_asks_for_the_password(admin: Visitor, gate: Gate, clock: Clock
     clock.move(minutes=20)
     before = kept(gate)
     assert "confirm-password" in admin.get("/webhooks/1/rotate").headers["location"]
-    assert admin.post("/webhooks/1/rotate", {"overlapHours": "1", "_once": "x"}).status_code == 403
+    assert admin.post("/webhooks/1/rotate", {"overlapHours": "1", "_submission": "x"}).status_code == 403
     assert kept(gate) == before
 
 
@@ -220,7 +220,7 @@ def test_rotating_asks_for_the_password(admin: Visitor, gate: Gate, clock: Clock
 def test_an_overlap_of_more_than_a_week_is_refused(admin: Visitor, gate: Gate, hours: str) -> None:
     admin.get("/webhooks/1/rotate")
     before = kept(gate)
-    assert admin.post("/webhooks/1/rotate", {"overlapHours": hours, "_once": "x"}).status_code == 400
+    assert admin.post("/webhooks/1/rotate", {"overlapHours": hours, "_submission": "x"}).status_code == 400
     assert kept(gate) == before
 
 

@@ -1,9 +1,10 @@
 """Undo: the operations that take back an event, and the judgement whether it can be taken back."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
+from trellis.core.events import find_undoing_events
 from trellis.core.fields import Field, Ids, Integer, ListOf, NodeId, Nullable, ObjectOf, ParentId, Record, Text, invalid_id
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Access, Context, Fork, Operation, Outcome
@@ -85,14 +86,15 @@ def _led_astray(_: Context) -> Outcome:
 
 
 def _way(ways: frozenset[str], tx: Transaction, seq: int) -> str:
-    event = _event(tx, seq)
+    event = get_event(tx, seq)
     way = f"{event.resource}.{VERB}"
     if way not in ways:
         raise Refused("NOT_RESTORABLE", f"Event {seq} is {event.operation}, and only changes of nodes can be undone.")
     return way
 
 
-def _event(tx: Transaction, seq: int) -> Event:
+def get_event(tx: Transaction, seq: int) -> Event:
+    """Read an event. Refuses one that is no longer kept, or that never was."""
     event = events.find(tx, seq)
     if event is not None:
         return event
@@ -103,7 +105,7 @@ def _event(tx: Transaction, seq: int) -> Event:
 
 def _restore(kind: NodeKind, context: Context) -> Outcome:
     context.input.demand()
-    event = _event(context.tx, context.call.target or 0)
+    event = get_event(context.tx, context.call.target or 0)
     if event.resource != kind.name:
         raise Refused("NOT_RESTORABLE", f"Event {event.seq} is {event.operation}; {kind.name}.{VERB} undoes {kind.title.lower()}.")
     deleted = event.operation == kind.operation("delete")
@@ -121,18 +123,6 @@ def _restore(kind: NodeKind, context: Context) -> Outcome:
 def _not_undone_yet(context: Context, event: Event) -> None:
     if (by := find_undoing_events(context.tx, (event.seq,)).get(event.seq)) is not None:
         raise Refused("NOT_RESTORABLE", f"Event {event.seq} was undone already, by event {by}.", facts={"undoneBy": by})
-
-
-def find_undoing_events(tx: Transaction, seqs: Collection[int]) -> dict[int, int]:
-    """Give, for each of some events that are undone, the event that did it. One whose undoing was undone stands again."""
-    lines: list[dict[int, int]] = []
-    while last := events.undoers(tx, seqs):
-        lines.append(last)
-        seqs = last.values()
-    found: dict[int, int] = {}
-    for last in reversed(lines):
-        found = {seq: by for seq, by in last.items() if by not in found}
-    return found
 
 
 def _whole(context: Context, event: Event) -> list[Snapshot]:

@@ -151,11 +151,8 @@ def format_number(value: int) -> str:
 
 
 def plural(count: int, one: str, many: str = "") -> str:
-    """Format a number with its noun: `1 key`, `3 keys`, `2 categories`."""
-    if count == 1:
-        return f"1 {one}"
-    regular = one[:-1] + "ies" if one.endswith("y") and one[-2:-1] not in "aeiou" else one + "s"
-    return f"{count:,} {many or regular}"
+    """Format a number with its noun: `1 key`, `3 keys`."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def format_query(values: Mapping[str, Any], **changes: Any) -> str:

@@ -127,5 +127,5 @@ def test_what_took_something_back_leads_to_it(admin: Visitor, run: Run, cast: Ca
     changed = events()[-1]["seq"]
     run("forums.restore", changed)
     page = admin.get(f"/events/{events()[-1]['seq']}")
-    assert f"Takes back event {changed}" in words(page)
+    assert f"Undoes event {changed}" in words(page)
     assert f'href="/admin/events/{changed}"' in page.text

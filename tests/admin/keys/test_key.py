@@ -36,7 +36,7 @@ def test_a_key_shows_its_requests_grants_and_settings(admin: Visitor, key: MakeK
     assert "31 Jan 2026 3 0 2 0" in page, "the table says the same"
     assert "List forums GET / forums/ forums just now" in page
     assert "Get a forum GET / forums/ forums/ {id} not used yet" in page
-    assert "Asked for, and not granted forums.delete 2 times" in page
+    assert "Requested, but not granted forums.delete 2 times" in page
     assert "192.0.2.0/24" in page
     assert "All its requests" in page
 
@@ -79,9 +79,9 @@ def test_nothing_is_called_unused_where_requests_are_not_logged(admin: Visitor, 
     key(["forums.list"], logRequests=False)
     clock.move(days=40)
     admin.sign_in()
-    assert "nobody can say what it uses" in words(admin.get("/keys/1"))
+    assert "not known what it uses" in words(admin.get("/keys/1"))
     run("keys.update", 1, logRequests=True)
-    assert "nobody can say what it uses" in words(admin.get("/keys/1"))
+    assert "not known what it uses" in words(admin.get("/keys/1"))
 
 
 def test_taking_away_takes_no_more_than_was_shown(admin: Visitor, key: MakeKey, run: Run, events: Events) -> None:

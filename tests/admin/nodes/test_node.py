@@ -54,7 +54,7 @@ def test_a_new_one_under_a_parent_begins_with_its_permissions(admin: Visitor, ca
     made = events()[-1]["after"]
     assert made["parentId"] == cast.news
     assert made["permissions"] == run("forums.get", cast.news)["permissions"]
-    assert "Sub is there now." in words(admin.get("/forums"))
+    assert "Sub was created." in words(admin.get("/forums"))
 
 
 def test_nobody_sees_a_new_one_without_permissions_and_the_panel_says_so(admin: Visitor, cast: Cast) -> None:

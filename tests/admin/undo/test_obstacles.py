@@ -22,7 +22,7 @@ def test_what_was_changed_since_is_shown_with_what_can_be_done(
     ):
         said = words(response)
         assert response.status_code == status
-        assert "It was changed again since Undoing it now would lose what was done since." in said
+        assert "It was changed again since Undoing it now would lose what was changed since." in said
         assert "Name removed: Aid added: Succour" in said
         assert "View removed: every group added: Members" in said
         assert "Parent id removed: the top level added: News" in said
@@ -92,7 +92,7 @@ def test_what_is_undone_leads_to_what_undid_it(admin: Visitor, cast: Cast, do: D
     by, count = events()[-1]["seq"], len(events())
     for response, status in ((admin.post(f"/events/{seq}/undo", drawn), 409), (admin.get(f"/events/{seq}/undo"), 200)):
         assert response.status_code == status
-        assert f"It was undone already Event {by} took it back." in words(response)
+        assert f"It has been undone already Event {by} undid it." in words(response)
         assert f'href="/admin/events/{by}"' in response.text
     page = admin.get(f"/events/{seq}")
     assert f"Undone by event {by}" in words(page)
@@ -127,7 +127,7 @@ def test_a_plan_that_has_changed_is_shown_again(admin: Visitor, run: Run, cast: 
     before = events()
     response = admin.post(f"/events/{seq}/undo", drawn.filled(_action="undo"))
     assert response.status_code == 409
-    assert "The group Patrons is gone" in words(response)
+    assert "The group Patrons no longer exists" in words(response)
     assert events() == before
     assert admin.post(f"/events/{seq}/undo", form(response, "/undo").filled(_action="undo")).status_code == 303
 

@@ -20,7 +20,7 @@ def test_what_would_come_back_is_told_and_nothing_is_kept(admin: Visitor, run: R
     page = words(admin.get(f"/events/{seq}/undo"))
     assert "News comes back at the top level, as the first, and with it 3 forums below it:" in page
     assert "Releases Interviews Releases > Betas" in page
-    assert "bring back 4 forums" in page
+    assert "restore 4 forums" in page
     assert events() == before
     assert _order(run) == ["Help", "Wiki", "Staff"]
 
@@ -30,7 +30,7 @@ def test_a_branch_comes_back_and_is_shown_in_the_tree(admin: Visitor, run: Run, 
     seq = do("forums.delete", cast.news, deleteChildrenOrMove=-1)
     response = undo(admin, seq)
     assert (response.status_code, response.headers["location"]) == (303, f"/admin/forums?#node-{cast.news}")
-    assert "News and 3 below it are back." in words(admin.get("/forums"))
+    assert "News and 3 below it were restored." in words(admin.get("/forums"))
     assert run("forums.list", sortBy="name")["results"] == known
     last = events()[-1]
     assert (last["operation"], last["undoes"], last["actor"]["name"]) == ("forums.restore", seq, "Mira Holm")
@@ -56,7 +56,7 @@ def test_children_that_had_moved_away_come_back_but_those_that_went_on(admin: Vi
     assert "1 record stays as now Forum Staff > Interviews: It was moved elsewhere since." in page
     undo(admin, seq)
     said = words(admin.get("/forums"))
-    assert "News is back. 1 that had moved away stands under it again. 1 stays as changed since." in said
+    assert "News was restored. 1 that had been moved away is under it again. 1 stays as changed since." in said
     assert _order(run, cast.news) == ["Releases"]
 
 
@@ -64,11 +64,11 @@ def test_a_group_stands_in_its_permissions_again(admin: Visitor, run: Run, cast:
     seq = do("groups.delete", cast.patrons)
     run("forums.update", cast.betas, permissions={"read": [MEMBERS]})
     page = words(admin.get(f"/events/{seq}/undo"))
-    assert "It stands in the permissions of 3 nodes again:" in page
+    assert "It returns to the permissions of 3 nodes" in page
     assert all(name in page for name in ("Download category Skins > Dark skins", "Blog Notebook"))
     assert "Forum News > Releases > Betas: Changed since: read." in page
     undo(admin, seq)
-    assert "Patrons is back. It stands in the permissions of 3 nodes again. 1 stays" in words(admin.get("/groups"))
+    assert "Patrons was restored. It is in the permissions of 3 nodes again. 1 stays" in words(admin.get("/groups"))
     assert run("blogs.get", cast.notebook)["groups"] == [MEMBERS, cast.patrons]
 
 
@@ -84,9 +84,9 @@ def test_ticks_of_groups_that_are_gone_are_told_to_fall_away(admin: Visitor, run
     run("groups.delete", cast.patrons)
     run("groups.delete", cast.moderators)
     page = words(admin.get(f"/events/{branch}/undo"))
-    assert "The group Patrons is gone, so its ticks fall away under Read." in page
-    assert "The group Moderators is gone, so its ticks fall away under Add, in 4 forums." in page
-    assert "The group Patrons is gone, so its ticks fall away under Groups." in words(admin.get(f"/events/{blog}/undo"))
+    assert "The group Patrons no longer exists, so it is left out under Read." in page
+    assert "The group Moderators no longer exists, so it is left out under Add, in 4 forums." in page
+    assert "The group Patrons no longer exists, so it is left out under Groups." in words(admin.get(f"/events/{blog}/undo"))
     assert undo(admin, branch).status_code == 303
     assert run("forums.get", cast.betas)["permissions"]["read"] == []
 
@@ -99,7 +99,7 @@ def test_a_parent_that_is_gone_is_asked_for(admin: Visitor, run: Run, cast: Cast
     above = do("forums.delete", cast.releases)
     page = admin.get(f"/events/{seq}/undo")
     assert page.status_code == 200
-    assert "Releases, under which it stood, is gone. Choose another place, or first undo what deleted it ." in words(page)
+    assert "Its parent, Releases, has been deleted. Choose another place, or first undo its deletion ." in words(page)
     assert f'href="/admin/events/{above}/undo"' in page.text
     before = events()
     found = admin.post(f"/events/{seq}/undo", form(page, "/undo").filled(**{"_search.parentId": "hel", "_action": "search"}))
@@ -139,7 +139,7 @@ def test_the_old_parent_may_be_back_when_the_button_is_pressed(admin: Visitor, r
     run("events.restore", above)
     response = admin.post(f"/events/{seq}/undo", drawn.filled(parentId=str(cast.help), _action="undo"))
     assert response.status_code == 409
-    assert "Look again" in words(response)
+    assert "Check again" in words(response)
     assert "Betas comes back under News > Releases" in words(response)
     assert admin.post(f"/events/{seq}/undo", form(response, "/undo").filled(_action="undo")).status_code == 303
 
@@ -148,7 +148,7 @@ def test_a_move_from_under_one_that_is_gone_asks_too(admin: Visitor, run: Run, c
     seq = do("forums.update", cast.betas, parentId=cast.help)
     run("forums.delete", cast.releases)
     page = admin.get(f"/events/{seq}/undo")
-    assert "Releases, under which it stood, is gone." in words(page)
+    assert "Its parent, Releases, has been deleted." in words(page)
     assert str(cast.betas) not in {value for name, value in form(page, "/undo").offered if name == "parentId"}
     assert undo(admin, seq, parentId=str(cast.news)).status_code == 303
     assert run("forums.get", cast.betas)["path"] == "News > Betas"

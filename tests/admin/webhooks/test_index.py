@@ -34,7 +34,7 @@ def test_the_list_tells_how_each_does(admin: Visitor, gate: Gate, run: Run, cloc
     before = kept(gate)
     page = words(admin.get("/webhooks"))
     for said in (
-        f"Search index {URL} Delivering Every event, future ones included 3 hours ago",
+        f"Search index {URL} Delivering All events, including future types 3 hours ago",
         "hooks.example/trellis/2 Failing since 31 Jan 2026, 09:30 UTC Forums: everything; Download categories: created, deleted",
         f"Idle {URL} Off by hand Groups: everything nothing sent yet",
         "Switched off The endpoint answered 410: it is gone.",
@@ -47,7 +47,7 @@ def test_the_list_tells_how_each_does(admin: Visitor, gate: Gate, run: Run, cloc
 
 
 def test_the_overview_shows_those_that_do_not_get_through(admin: Visitor, gate: Gate, run: Run, clock: Clock) -> None:
-    assert "Webhooks to look at There are none." in words(admin.get(""))
+    assert "Webhooks that need attention There are none." in words(admin.get(""))
     run("webhooks.create", url=URL, events=["*"], description="Search index")
     assert "The webhook gets through." in words(admin.get(""))
     run("webhooks.create", url=URL, events=["*"], description="App")
@@ -70,7 +70,7 @@ def test_the_overview_lists_a_few_and_leads_to_the_rest(admin: Visitor, gate: Ga
         run("webhooks.create", url=URL, events=["*"], description=f"No. {number}")
         does(gate, number, failing_since=clock.text)
     page = words(admin.get(""))
-    assert "7 webhooks do not get through" in page
+    assert "7 webhooks are failing" in page
     assert "No. 5 Failing" in page
     assert "No. 6 Failing" not in page
     assert "All webhooks" in page
@@ -93,7 +93,7 @@ def test_a_webhook_is_made_and_its_secret_shown_once(admin: Visitor, events: Eve
     assert (event["after"]["url"], event["after"]["events"]) == (URL, ["forum.created", "category.*"])
     again = admin.post("/webhooks/new", form)  # a reload
     assert again.status_code == 200
-    assert "the secret was shown already" in words(again)
+    assert "the secret was shown before" in words(again)
     assert secret_in(again) is None
     assert len(events()) == len(before) + 1
     rows = Witness(gate).rows()
@@ -108,7 +108,7 @@ def test_a_form_that_has_made_a_webhook_makes_no_other_by_itself(admin: Visitor,
     admin.post("/webhooks/new", form)
     other = admin.post("/webhooks/new", form | {"description": "Something else"})
     assert other.status_code == 409
-    assert "has made a webhook already" in words(other)
+    assert "was sent before" in words(other)
     assert 'value="Something else"' in other.text
     assert run("webhooks.list")["totalResults"] == 1
 
@@ -129,7 +129,7 @@ def test_every_event_can_be_ticked(admin: Visitor, run: Run) -> None:
         ({"url": "http://10.0.0.5/"}, "Address"),
         ({"url": "ftp://hooks.example/"}, "Address"),
         ({"url": HOSTILE}, "Address"),
-        ({"events": [""]}, "What it is told: tick at least one box."),
+        ({"events": [""]}, "Events: tick at least one box."),
         ({"events": ["", "forum.lost"]}, "there is no event 'forum.lost'"),
         ({"description": "x" * 501}, "Description"),
         ({"description": HOSTILE, "enabled": "perhaps"}, "Send messages"),
@@ -163,7 +163,7 @@ def test_there_is_an_end_to_webhooks(admin: Visitor, run: Run, gate: Gate) -> No
     for _ in range(MOST):
         run("webhooks.create", url=URL, events=["*"])
     page = admin.get("/webhooks")
-    assert "There are as many webhooks as there may be" in words(page)
+    assert "The maximum number of webhooks is reached" in words(page)
     assert 'href="/admin/webhooks/new"' not in page.text
     before = kept(gate)
     assert admin.post("/webhooks/new", form_of(admin)).status_code == 400
@@ -171,7 +171,7 @@ def test_there_is_an_end_to_webhooks(admin: Visitor, run: Run, gate: Gate) -> No
 
 
 def test_what_is_wanted_in_words() -> None:
-    assert describe_events(["*", "forum.created"], KINDS) == "Every event, future ones included"
+    assert describe_events(["*", "forum.created"], KINDS) == "All events, including future types"
     assert describe_events(["forum.moved", "forum.created"], KINDS) == "Forums: created, moved"
     assert describe_events(["forum.*", "forum.created", "blog.deleted"], KINDS) == "Forums: everything; Blogs: deleted"
     assert describe_events(["gallery.*"], KINDS) == "gallery.*"

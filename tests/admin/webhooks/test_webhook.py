@@ -30,7 +30,7 @@ def test_it_shows_settings_deliveries_and_what_was_changed(admin: Visitor, gate:
     for said in (
         "Index of all",
         "Delivering",
-        f"Address {URL} Is told Forums: everything",
+        f"Address {URL} Events Forums: everything",
         "Delivered forum.created msg_0123456789abcdef 200 2 attempts, last just now 12.0 ms",
         "The terminal changed webhook Index of all description",
     ):
@@ -108,7 +108,7 @@ def test_two_administrators_do_not_overwrite_each_other(admin: Visitor, gate: Ga
     before = kept(gate)
     conflict = admin.post("/webhooks/1/edit", form)
     assert conflict.status_code == 409
-    for said in ("has changed meanwhile", "Description Theirs Mine", "Forums: everything Every event", "Send messages no yes"):
+    for said in ("has changed meanwhile", "Description Theirs Mine", "Forums: everything All events", "Send messages no yes"):
         assert said in words(conflict)
     assert 'value="Mine"' in conflict.text
     assert kept(gate) == before
@@ -159,7 +159,7 @@ def test_it_is_switched_off_and_on_again(admin: Visitor, gate: Gate, run: Run, e
     missed = _now(gate).cursor
     run("forums.create", name="Meanwhile")
     asked = admin.get("/webhooks/1/on")
-    assert "Send it now, in its order" in words(asked)
+    assert "Send them now, in their order" in words(asked)
     assert admin.post("/webhooks/1/on", {"skipMissed": skip}).status_code == 303
     assert [event["operation"] for event in events()[len(before) :]] == ["webhooks.update", "forums.create", "webhooks.update"]
     assert (_now(gate).enabled, _now(gate).cursor > missed) == (True, skip == "1")
@@ -198,11 +198,11 @@ def test_a_secret_is_rotated_and_the_new_one_shown_once(
     assert new == format_secret(_now(gate).secret, None)
     if hours == "0":
         assert _now(gate).old_secret is None
-        assert "Nothing is signed with the old secret any more" in words(rotated)
+        assert "Messages are no longer signed with the old secret" in words(rotated)
     else:
         assert format_secret(_now(gate).old_secret, None) == old
         assert "signed with the old one too until 1 Feb 2026, 09:30 UTC" in words(admin.get("/webhooks/1"))
-        assert "It was rotated lately" in words(admin.get("/webhooks/1/rotate"))
+        assert "rotated a short time ago" in words(admin.get("/webhooks/1/rotate"))
         clock.move(hours=24)
         admin.sign_in()
         assert "signed with the old one too" not in words(admin.get("/webhooks/1"))
@@ -232,7 +232,7 @@ def test_a_test_is_sent_and_leads_to_its_delivery(admin: Visitor, events: Events
     (event,) = events()[len(before) :]
     assert event["operation"] == "webhooks.test"
     page = words(admin.get("/deliveries/1"))
-    assert "A test is on its way" in page
+    assert "A test is being sent" in page
     assert "Waiting webhook.test" in page
     assert "Mira Holm sent a test to webhook 1" in words(admin.get("/webhooks/1"))
 
@@ -255,7 +255,7 @@ def test_it_is_deleted_after_asking(admin: Visitor, events: Events, run: Run, ga
     assert admin.post("/webhooks/1/delete").headers["location"] == "/admin/webhooks"
     (event,) = events()[len(before) :]
     assert event["operation"] == "webhooks.delete"
-    assert "Search index is deleted" in words(admin.get("/webhooks"))
+    assert "Search index was deleted" in words(admin.get("/webhooks"))
     assert run("webhooks.list")["totalResults"] == 0
     assert "Its webhook was deleted" in words(admin.get(f"/deliveries/{delivery}"))
     assert "Webhook 1, deleted" in words(admin.get("/deliveries"))

@@ -49,7 +49,7 @@ def test_the_list_tells_how_each_does(admin: Visitor, gate: Gate, run: Run, cloc
 def test_the_overview_shows_those_that_do_not_get_through(admin: Visitor, gate: Gate, run: Run, clock: Clock) -> None:
     assert "Webhooks that need attention There are none." in words(admin.get(""))
     run("webhooks.create", url=URL, events=["*"], description="Search index")
-    assert "The webhook gets through." in words(admin.get(""))
+    assert "The webhook is working." in words(admin.get(""))
     run("webhooks.create", url=URL, events=["*"], description="App")
     run("webhooks.create", url=URL, events=["*"], enabled=False, description="Switched off by hand")
     assert "All 3 webhooks get through." in words(admin.get(""))

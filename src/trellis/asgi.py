@@ -15,7 +15,7 @@ from trellis.rest.app import PREFIX, Rest
 from trellis.rest.request import Receive, Scope, Send
 from trellis.settings import Settings
 from trellis.store.migrate import current, newest
-from trellis.webhooks.background import Background
+from trellis.webhooks import Background
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +32,10 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             path: str = scope["path"]
+            hosts = [value for name, value in scope["headers"] if name == b"host"]
+            if len(hosts) > 1 or (not hosts and scope.get("http_version") == "1.1"):  # RFC 9112, 3.2; the server lets it pass
+                await _plain(send, 400, b"A request names its host once, in the header Host.\n")
+                return
             if path.startswith(PREFIX + "/") or path == PREFIX:
                 await self.rest(scope, receive, send)
             elif path.startswith(PANEL + "/") or path == PANEL:

@@ -26,11 +26,11 @@ def tables(settings: Settings) -> set[str]:
     return found
 
 
-def test_a_new_database_is_brought_to_the_newest_step(empty: Settings) -> None:
+def test_a_new_database_is_brought_to_the_newest_step(empty_database: Settings) -> None:
     ran: list[str] = []
-    assert current(empty) is None
-    assert migrate(empty, ran.append) == len(ran) > 0
-    assert current(empty) == ran[-1] == newest()
+    assert current(empty_database) is None
+    assert migrate(empty_database, ran.append) == len(ran) > 0
+    assert current(empty_database) == ran[-1] == newest()
 
 
 def test_a_second_time_there_is_nothing_to_do(settings: Settings) -> None:
@@ -78,18 +78,18 @@ def test_every_community_begins_with_three_groups_and_nothing_else(settings: Set
     store.close()
 
 
-def test_a_step_that_fails_leaves_nothing_behind(empty: Settings) -> None:
+def test_a_step_that_fails_leaves_nothing_behind(empty_database: Settings) -> None:
     def fail(step: str) -> None:
         raise LookupError(step)
 
     with pytest.raises(LookupError):
-        migrate(empty, fail)
-    assert tables(empty) == set()
-    assert current(empty) is None
-    assert migrate(empty) > 0
+        migrate(empty_database, fail)
+    assert tables(empty_database) == set()
+    assert current(empty_database) is None
+    assert migrate(empty_database) > 0
 
 
-def test_programs_that_migrate_at_the_same_time_do_it_once(empty: Settings) -> None:
+def test_programs_that_migrate_at_the_same_time_do_it_once(empty_database: Settings) -> None:
     program = """if True:
         import sys
         from trellis.settings import Settings
@@ -101,7 +101,7 @@ def test_programs_that_migrate_at_the_same_time_do_it_once(empty: Settings) -> N
     """
     started: list[subprocess.Popen[Any]] = [
         subprocess.Popen(
-            [sys.executable, "-c", program, empty.database_url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", program, empty_database.database_url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         for _ in range(3)
     ]
@@ -120,7 +120,7 @@ def test_a_step_of_a_newer_version_is_not_known() -> None:
     assert not known("9999")
 
 
-def test_a_database_that_cannot_be_reached_is_no_success(engine: str, empty: Settings, tmp_path: Any) -> None:
+def test_a_database_that_cannot_be_reached_is_no_success(engine: str, empty_database: Settings, tmp_path: Any) -> None:
     nowhere = f"sqlite:///{tmp_path}" if engine == "sqlite" else f"postgresql://nobody@/nothing?host={tmp_path}"
     with pytest.raises(sa.exc.OperationalError):
-        migrate(empty.model_copy(update={"database_url": nowhere}))
+        migrate(empty_database.model_copy(update={"database_url": nowhere}))

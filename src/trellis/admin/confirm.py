@@ -107,7 +107,7 @@ async def create_once(
         created = await request.perform_once(operation, form.settings())
     except Refused as refused:
         form.add_refusal(refused)
-        if refused.message != "IDEMPOTENCY_KEY_REUSED":
+        if refused.status != 422:
             return show(400)
         form.title = "This form was sent before, with other values, and took effect. Send it again to create another one."
         return show(409)

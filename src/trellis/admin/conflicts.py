@@ -41,7 +41,7 @@ async def update_if_unchanged(
         try:
             return await request.perform(f"{resource}.update", raw, record["id"], expected=(record_version(record),))
         except Refused as refused:
-            if refused.message != "PRECONDITION_FAILED":
+            if refused.status != 412:
                 raise
         record = await request.fetch(f"{resource}.get", target=record["id"])
     raise Refused("BUSY", "Others keep changing this record. Nothing was saved: send the form again.")

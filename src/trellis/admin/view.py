@@ -17,9 +17,10 @@ from markupsafe import Markup
 
 from trellis import __version__
 from trellis.admin.events import shown_members
-from trellis.admin.nodes import node_badges, node_colour
+from trellis.admin.nodes import find_actions, node_badges, node_colour
 from trellis.admin.page import PREFIX, PageRequest
 from trellis.admin.static import Static
+from trellis.core.catalogue import Catalogue
 from trellis.core.nodes import NodeKind
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
@@ -74,7 +75,7 @@ _ICONS: Final = frozenset({"forums", "calendars", "categories", "groups", "blogs
 class View:
     """The templates of the panel."""
 
-    def __init__(self, kinds: tuple[NodeKind, ...], community: str, static: Static) -> None:
+    def __init__(self, catalogue: Catalogue, kinds: tuple[NodeKind, ...], community: str, static: Static) -> None:
         self._menu = build_menu(kinds)
         self._titles = {entry.section: entry.title for _, entries in self._menu for entry in entries}
         self.environment = Environment(
@@ -91,6 +92,7 @@ class View:
             version=__version__,
             prefix=PREFIX,
             shown_members=shown_members,
+            actions=lambda kind: find_actions(catalogue, kind),
             node_badges=node_badges,
             node_colour=node_colour,
             kinds={kind.name: kind for kind in sort_kinds(kinds)},

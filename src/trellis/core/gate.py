@@ -69,7 +69,7 @@ class Gate:
         operation = self.catalogue.find(name)
         if operation.fork is not None:
             if not any(actor.may(way) for way in operation.fork.to):
-                raise _refuse_not_granted(actor, f"*.{operation.verb}", " or ".join(operation.fork.to))
+                raise _refuse_not_granted(actor, f"*.{operation.name.partition('.')[2]}", " or ".join(operation.fork.to))
         elif operation.access is not Access.ANY_KEY and not actor.may(name):
             raise _refuse_not_granted(actor, operation.name)
         return operation

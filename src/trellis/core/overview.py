@@ -36,7 +36,7 @@ def _get(context: Context) -> Outcome:
     counted = overview.totals(context.tx)
     expiring, soon = overview.expiring(context.tx, context.now, format_timestamp(now + _SOON), _FEW)
     idle, unused = overview.unused(context.tx, context.now, format_timestamp(now - _UNUSED), _FEW)
-    failing = endpoints.failing(context.tx)
+    failing = endpoints.list_failing(context.tx)
     return Outcome(
         {
             "nodes": {kind.name: counted.get(kind.name, 0) for kind in context.environment.kinds},

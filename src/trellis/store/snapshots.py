@@ -157,6 +157,21 @@ def since(tx: Transaction, kind: str, node: int, seq: int, most: int) -> list[in
     return list(tx.connection.execute(behind).scalars())
 
 
+def _first_of_each() -> Statement:
+    ours = (_s.kind == bindparam("kind"), Among(_s.id, "ids"), _s.seq > bindparam("behind"))
+    first = sa.select(_s.id, sa.func.min(_s.seq).label("seq")).where(*ours).group_by(_s.id).subquery()
+    on = sa.and_(_s.kind == bindparam("kind"), _s.id == first.c.id, _s.seq == first.c.seq)
+    return Statement(sa.select(*_COLUMNS).select_from(first.join(snapshots, on)))
+
+
+_FIRST_OF_EACH = _first_of_each()
+
+
+def following_these(tx: Transaction, kind: str, ids: Sequence[int], seq: int) -> dict[int, Snapshot]:
+    """Read some rows as the first event behind `seq` that touched each found it; those that none has touched are left out."""
+    return {row[4]: _snapshot(row, tx) for row in tx.rows(_FIRST_OF_EACH, kind=kind, ids=tx.ids(ids), behind=seq)}
+
+
 def latest(tx: Transaction, kind: str, node: int) -> Snapshot | None:
     """Read a row as the last event that touched it found it."""
     rows = tx.rows(_LATEST, kind=kind, node=node, behind=0)

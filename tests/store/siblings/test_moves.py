@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from tests.conftest import Fresh
+from tests.conftest import NewSettings
 from trellis.settings import Settings
 from trellis.store import check
 from trellis.store.counters import next_number
@@ -44,11 +44,11 @@ def delete(tx: Transaction, node: int) -> None:
 class Siblings(RuleBasedStateMachine):
     """Three families, and a list of ids for each. Each step is a transaction."""
 
-    fresh: ClassVar[Callable[[], Settings]]
+    new_settings: ClassVar[Callable[[], Settings]]
 
     def __init__(self) -> None:
         super().__init__()
-        self.store = Store(type(self).fresh())
+        self.store = Store(type(self).new_settings())
         self.lists: dict[int | None, list[int]] = {None: [], HOUSE: [], ATTIC: []}
 
     def teardown(self) -> None:
@@ -124,14 +124,14 @@ class Siblings(RuleBasedStateMachine):
         assert [(node.position, node.id) for node in by_place] == sorted(places)
 
 
-def test_any_sequence_of_comers_goers_and_movers_leaves_the_order_of_a_list(fresh: Fresh, small_shelves: None) -> None:
-    here = type("Here", (Siblings,), {"fresh": staticmethod(fresh)})
+def test_any_sequence_of_comers_goers_and_movers_leaves_the_order_of_a_list(new_settings: NewSettings, small_blocks: None) -> None:
+    here = type("Here", (Siblings,), {"new_settings": staticmethod(new_settings)})
     bounded = settings(max_examples=15, stateful_step_count=25, suppress_health_check=[HealthCheck.too_slow])
     run_state_machine_as_test(here, settings=bounded)
 
 
 @pytest.fixture
-def store(settings: Settings, small_shelves: None) -> Iterator[Store]:
+def store(settings: Settings, small_blocks: None) -> Iterator[Store]:
     store = Store(settings)
     yield store
     store.close()

@@ -41,7 +41,7 @@ async def create(request: PageRequest) -> Response:
         raw = form.raw() | {"link": request.http.path_params["link"]}
         admin = (await request.perform("admins.begin", raw, actor=_ACTOR)).value
     except Refused as refused:
-        if refused.message == "LINK_SPENT":
+        if refused.status == 409:
             return request.page("link_spent.html", status=409, title=_SPENT)
         return request.page("first_run.html", status=400, title=_TITLE, form=form.add_refusal(refused))
     await start_session(request, admin["id"], admin["login"])

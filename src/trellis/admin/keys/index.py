@@ -9,7 +9,7 @@ from starlette.responses import Response
 from trellis.admin.confirm import create_once
 from trellis.admin.forms import Form
 from trellis.admin.keys.form import KeyForm, pressed_button
-from trellis.admin.keys.grants import COLUMNS, Grid
+from trellis.admin.keys.grants import Grid
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
 from trellis.core.keys import FILTERS
@@ -72,7 +72,6 @@ def _show_form(request: PageRequest, form: KeyForm, status: int) -> Response:
         title="Create an API key",
         form=form,
         grid=form.grid,
-        columns=COLUMNS,
         submission=request.submission_token(renew=status == 409),
     )
 

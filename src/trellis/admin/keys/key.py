@@ -11,7 +11,7 @@ from trellis.admin.confirm import Confirmation
 from trellis.admin.conflicts import VERSION, compare_settings
 from trellis.admin.forms import Form
 from trellis.admin.keys.form import KeyForm, pressed_button
-from trellis.admin.keys.grants import COLUMNS, Grid
+from trellis.admin.keys.grants import Grid
 from trellis.admin.keys.index import show_secret
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
@@ -108,7 +108,7 @@ async def update(request: PageRequest) -> Response:
             request.require_recent_password()
         result = await request.perform("keys.update", raw, key["id"], expected=expected)
     except Refused as refused:
-        if refused.message == "PRECONDITION_FAILED" and not request.stale:
+        if refused.status == 412 and not request.stale:
             return _show_form(request, 409, key, form, theirs=_compare(form, key))
         return _show_form(request, 400, key, form.add_refusal(refused), shown)
     message = "Saved. It applies from the next request on." if result.event else "Nothing was changed."
@@ -130,7 +130,6 @@ def _show_form(
         key=key,
         form=form,
         grid=form.grid,
-        columns=COLUMNS,
         theirs=theirs,
         version=version or key_version(key),
     )

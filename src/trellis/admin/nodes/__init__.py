@@ -1,5 +1,6 @@
 """Nodes: tree or list, form, moving, deleting, access of a group. `pages` returns the pages of a kind."""
 
+from trellis.admin.nodes.action import find_actions
 from trellis.admin.nodes.form import ACTION
 from trellis.admin.nodes.index import pages
 from trellis.admin.nodes.names import fetch_groups, fetch_names, fetch_record_names
@@ -13,6 +14,7 @@ __all__ = [
     "fetch_groups",
     "fetch_names",
     "fetch_record_names",
+    "find_actions",
     "node_badges",
     "node_colour",
     "pages",

@@ -26,7 +26,7 @@ async def show(kind: NodeKind, request: PageRequest) -> Response:
         group = await request.fetch(kind.operation("get"), target=number)
         access = await request.fetch(f"{kind.name}.access", raw, number)
     except Refused as refused:
-        if refused.message != "INVALID_ID":
+        if refused.status != 404:
             raise
         return await show_missing(kind, request)
     return request.page("nodes/access.html", title=group["name"], kind=kind, group=group, access=access)

@@ -108,7 +108,7 @@ async def delete(kind: NodeKind, request: PageRequest) -> Response:
             return await _show(kind, request, record, 409 if problem == _OUTDATED else 400, problem)
         return await _delete(kind, request, record, plan)
     except Refused as refused:
-        if refused.message != "INVALID_ID":
+        if refused.status != 404:
             raise
         return _already_deleted(kind, request)
 
@@ -119,9 +119,9 @@ async def _delete(kind: NodeKind, request: PageRequest, record: Mapping[str, Any
     try:
         result = await request.perform(kind.operation("delete"), raw, record["id"], expected=(record_version(record),))
     except Refused as refused:
-        if refused.message == "INVALID_ID":
+        if refused.status == 404:
             raise
-        if refused.message == "PRECONDITION_FAILED" and not request.stale:
+        if refused.status == 412 and not request.stale:
             return await _show(kind, request, record, 409, _OUTDATED)
         fault = next((fault.detail for fault in refused.faults if fault.field == _CHILDREN), "")
         return await _show(kind, request, record, 400, refused.detail, fault)

@@ -9,12 +9,13 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.nodes import access, delete, move, node
+from trellis.admin.nodes import access, action, delete, move, node
 from trellis.admin.nodes.form import format_value
 from trellis.admin.nodes.names import fetch_groups
 from trellis.admin.nodes.picker import clean_search, find_options
 from trellis.admin.nodes.tree import TreeQuery, read_level
 from trellis.admin.page import Page, PageRequest
+from trellis.core.catalogue import Catalogue
 from trellis.core.fields import Boolean, Choice, Color, Field, Groups, Text, parse_whole_number
 from trellis.core.nodes import NodeKind
 
@@ -22,7 +23,7 @@ _PER_PAGE: Final = 50
 _MAX_COLUMNS: Final = 3
 
 
-def pages(kind: NodeKind) -> tuple[Page, ...]:
+def pages(catalogue: Catalogue, kind: NodeKind) -> tuple[Page, ...]:
     """Return the pages of one kind."""
     here, one = f"/{kind.name}", f"/{kind.name}/{{id:int}}"
     rows: list[tuple[str, str, Any]] = [
@@ -41,6 +42,9 @@ def pages(kind: NodeKind) -> tuple[Page, ...]:
             ("GET", f"{one}/move", move.show),
             ("POST", f"{one}/move", move.move),
         ]
+    for one_action in action.find_actions(catalogue, kind):
+        path = f"{one}/{one_action.verb.name}"
+        rows += [("GET", path, partial(action.show, one_action)), ("POST", path, partial(action.run, one_action))]
     if kind.is_group:
         rows.append(("GET", f"{one}/access", access.show))
     return tuple(Page(method, path, partial(run, kind), kind.name) for method, path, run in rows)

@@ -46,7 +46,7 @@ async def fetch_node(kind: NodeKind, request: PageRequest) -> Mapping[str, Any] 
     try:
         record: Mapping[str, Any] = await request.fetch(kind.operation("get"), target=request.number("id"))
     except Refused as refused:
-        if refused.message != "INVALID_ID":
+        if refused.status != 404:
             raise
         return None
     return record
@@ -91,7 +91,7 @@ async def update(kind: NodeKind, request: PageRequest) -> Response:
     except Conflict as conflict:
         return await _show_conflict(kind, request, conflict.record, node_form)
     except Refused as refused:
-        if refused.message == "INVALID_ID":
+        if refused.status == 404:
             return await show_missing(kind, request)
         node_form.add_refusal(refused)
         return await _show(kind, request, record, node_form, 400)
@@ -116,7 +116,7 @@ async def show_missing(kind: NodeKind, request: PageRequest) -> Response:
         title=f"There is no such {kind.singular}",
         kind=kind,
         number=record["resourceId"],
-        event=events[0] if events and events[0]["operation"] == kind.operation("delete") else None,
+        event=events[0] if events and events[0]["after"] is None else None,
         undo=last["event"] if last and last["how"] == "deleted" else None,
         kept=[(name, value) for name, value in request.form.carried() if not name.startswith("_")],
     )

@@ -11,7 +11,8 @@ from trellis.admin.submitted import Submitted
 from trellis.core.fields import Field, Text
 from trellis.core.hello import HELLO
 from trellis.core.requests import CLASSES, FILTERS, METHODS
-from trellis.errors import REASONS, Reason, Refused
+from trellis.errors import Refused
+from trellis.refusals import REFUSALS, Refusal
 
 _HERE: Final = "/requests"
 _SECTION: Final = "requests"
@@ -76,7 +77,7 @@ async def show(request: PageRequest) -> Response:
         found=found,
         names=names,
         reference=_reference(request, found["operation"]),
-        reason=_find_reason(request, found["error"]),
+        reason=_find_refusal(request, found["error"]),
     )
 
 
@@ -88,15 +89,15 @@ def _reference(request: PageRequest, operation: str | None) -> str:
     return box.reference if box else ""
 
 
-def _find_reason(request: PageRequest, code: str | None) -> Reason | None:
+def _find_refusal(request: PageRequest, code: str | None) -> Refusal | None:
     """Find what an error code means, among the codes of all resources."""
     if not code:
         return None
-    codes = {reason.code: reason for reason in REASONS.values()}
+    codes = {refusal.code: refusal for refusal in REFUSALS.values()}
     for operation in request.catalogue.values():
-        its_codes = {message: operation.recode(message) for message in REASONS} | dict(operation.refusals)
+        its_codes = {message: operation.recode(message) for message in REFUSALS} | dict(operation.refusals)
         for message, its_code in its_codes.items():
-            codes.setdefault(its_code, REASONS[message])
+            codes.setdefault(its_code, REFUSALS[message])
     return codes.get(code)
 
 

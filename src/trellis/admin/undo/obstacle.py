@@ -15,11 +15,12 @@ from trellis.errors import Refused
 class Obstacle:
     """Why an event cannot be undone.
 
-    `differences` are what has changed in the record since; `later` are its later events, which can be undone first.
+    `is_purged` says that what undo needs is no longer kept. `differences` are what has changed in the record since; `later` are
+    its later events, which can be undone first.
     """
 
-    message: str
     detail: str
+    is_purged: bool = False
     undone_by: int | None = None
     deleted_by: int | None = None
     differences: tuple[Change, ...] = ()
@@ -29,12 +30,11 @@ class Obstacle:
 async def find_obstacle(request: PageRequest, kind: NodeKind | None, event: Mapping[str, Any] | None, refused: Refused) -> Obstacle:
     """Explain why undo was refused."""
     facts = refused.facts
-    if kind is None or event is None or refused.message != "CHANGED_SINCE":
-        return Obstacle(refused.message, refused.detail, undone_by=facts.get("undoneBy"))
-    differences = facts.get("differences", ())
+    if kind is None or event is None or "differences" not in facts:
+        return Obstacle(refused.detail, is_purged=refused.status == 410, undone_by=facts.get("undoneBy"))
+    differences = facts["differences"]
     by_fields = differences and differences[0]["field"] != "children"
     return Obstacle(
-        refused.message,
         "Undoing it now would lose what was changed since." if by_fields else refused.detail,
         deleted_by=facts.get("deletedBy"),
         differences=await _compare(request, kind, differences),

@@ -54,7 +54,7 @@ async def undo(request: PageRequest) -> Response:
     try:
         result = (await request.perform(RESTORE, raw, preview.event["seq"], expected=expected)).value
     except Refused as refused:  # a stale form, or somebody else was faster
-        problem_text = _OUTDATED if refused.message == "PRECONDITION_FAILED" and not request.stale else refused.detail
+        problem_text = _OUTDATED if refused.status == 412 and not request.stale else refused.detail
         return await _show(request, await _preview(request), 409, problem_text)
     return request.redirect(await _address_after(request, preview, result), _describe(preview, result))
 
@@ -80,7 +80,7 @@ async def _preview(request: PageRequest) -> Preview:
     try:
         event = await request.fetch("events.get", target=number)
     except Refused as refused:
-        if refused.message != "INVALID_ID":
+        if refused.status != 404:
             raise
         return await _preview_purged(request, number)
     kind = next((kind for kind in request.kinds if kind.name == event["resource"]), None)
@@ -98,7 +98,7 @@ async def _preview_purged(request: PageRequest, number: int) -> Preview:
     try:
         await request.dry_run(RESTORE, target=number)
     except Refused as refused:
-        if refused.message != "NO_LONGER_KEPT":
+        if refused.status != 410:
             raise
         return Preview(None, None, obstacle=await find_obstacle(request, None, None, refused))
     raise LookupError(f"event {number} does not exist, and could be undone")
@@ -108,7 +108,7 @@ async def _preview_plan(request: PageRequest, kind: NodeKind, event: Mapping[str
     try:
         plan, now = await plan_undo(request, kind, event, {})
     except Refused as refused:
-        if refused.message != "PARENT_NEEDED":
+        if "parentId" not in refused.facts:
             raise
         return await _preview_with_parent(request, kind, event, refused)
     return Preview(event, kind, plan, now)
@@ -164,11 +164,16 @@ async def _address_after(request: PageRequest, preview: Preview, result: Mapping
     kind, event, record = preview.kind, preview.event, result["record"]
     if kind is None or event is None:
         raise LookupError("what was undone had no plan")
+    if record is None:
+        return f"/{kind.name}"
     moved = preview.now is None or not _PLACE.isdisjoint(event["changed"])
     return await tree_address(request, kind, record) if moved else f"/{kind.name}/{record['id']}"
 
 
 def _describe(preview: Preview, result: Mapping[str, Any]) -> str:
+    if preview.now is not None and (deleted := result["deleted"]["count"]):
+        name = preview.now["name"]
+        return f"{name} was deleted again." if deleted == 1 else f"{name} and {deleted - 1:,} below it were deleted again."
     name, count = result["record"]["name"], result["restored"]["count"]
     if preview.now is not None:
         return f"{name} is as it was before event {result['event']:,}." if count else f"{name} was already like that."

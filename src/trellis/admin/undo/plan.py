@@ -42,7 +42,8 @@ class SkippedRecord:
 class UndoPlan:
     """What undoing an event would do: `changes` of a record that exists, or, if `restores`, a record that comes back.
 
-    Each tuple names the first few of what the count beside it counts: nodes `below` it, children `moved` back under it, nodes
+    Each tuple names the first few of what the count beside it counts: nodes `below` it, nodes `deleted` since the event made
+    them, children `moved` back under it, nodes
     that get their `permissions` for the group back, and `skipped` records. `version` changes with anything that the page shows.
     """
 
@@ -51,6 +52,8 @@ class UndoPlan:
     where: str
     count: int
     below: tuple[str, ...]
+    deleted: tuple[str, ...]
+    deleted_count: int
     changes: tuple[Change, ...]
     moved: tuple[str, ...]
     moved_count: int
@@ -70,16 +73,19 @@ async def plan_undo(
     `asks_parent` says that the page asks for the parent: choosing another one is still the same plan.
     """
     result = await request.dry_run(RESTORE, raw, event["seq"])
-    restores = event["operation"] == kind.operation("delete")
+    restores = event["after"] is None
     now = None if restores else await request.fetch(kind.operation("get"), target=event["resourceId"])
     permissions = [(one["resource"], one["id"]) for one in result["changed"]["nodes"][:_MAX_NAMES]]
     moved = await fetch_names(request, kind, result["moved"]["ids"][:_MAX_NAMES])
+    deleted = await fetch_names(request, kind, result["deleted"]["ids"][1 : _MAX_NAMES + 1])
     plan = UndoPlan(
-        record=result["record"],
+        record=result["record"] or now or {},
         restores=restores,
         where=await _describe_place(request, kind, result["record"]) if restores and kind.ordered else "",
         count=result["restored"]["count"],
         below=await _names_below(request, kind, event["seq"], result["restored"]["ids"]) if restores else (),
+        deleted=tuple(name for _, name in deleted),
+        deleted_count=result["deleted"]["count"],
         changes=() if now is None else await _changes(request, kind, event, now, result, asks_parent=asks_parent),
         moved=tuple(name for _, name in moved),
         moved_count=result["moved"]["count"],
@@ -96,7 +102,7 @@ async def plan_undo(
 def _version(result: Mapping[str, Any], now: Mapping[str, Any] | None, *, asks_parent: bool) -> str:
     ignored = _CHANGED_BY_OTHERS | ({"parentId"} if asks_parent else set())
     states = [{name: value for name, value in (state or {}).items() if name not in ignored} for state in (result["record"], now)]
-    rest = [result[name] for name in ("restored", "moved", "changed", "left", "lostGroups")]
+    rest = [result[name] for name in ("restored", "deleted", "moved", "changed", "left", "lostGroups")]
     return compute_version(orjson.dumps([asks_parent, states, rest], option=orjson.OPT_SORT_KEYS))
 
 

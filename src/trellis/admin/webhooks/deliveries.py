@@ -12,7 +12,6 @@ from trellis.admin.submitted import Submitted
 from trellis.admin.view import plural
 from trellis.admin.webhooks.form import webhook_name
 from trellis.admin.webhooks.webhook import fetch_webhook
-from trellis.core.events import event_types
 from trellis.core.fields import Field, Text, format_timestamp
 from trellis.core.webhooks import FAILED_SINCE, FILTERS, MOST, TEST
 from trellis.errors import Refused
@@ -58,7 +57,7 @@ async def _fetch_names(request: PageRequest) -> dict[int, str]:
 
 
 def _form(request: PageRequest, query: Submitted, names: dict[int, str]) -> Form:
-    types = (*event_types(request.kinds), TEST)
+    types = (*request.gate.environment.event_types, TEST)
     return Form(
         (*FILTERS, _BEFORE),
         query,

@@ -1,14 +1,14 @@
 """The form of a webhook, and its events: as boxes by kind of node, and in words."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from trellis.admin.forms import Form
 from trellis.admin.submitted import Submitted
-from trellis.core.events import event_types, singular_of
+from trellis.core.events import singular_of
 from trellis.core.fields import EVERYONE
-from trellis.core.nodes import NodeKind
+from trellis.core.operation import Environment
 from trellis.core.webhooks import EVERYTHING, SETTINGS
 from trellis.errors import Fault
 
@@ -30,21 +30,22 @@ class Row:
     types: tuple[tuple[str, str], ...]
 
 
-def event_rows(kinds: Iterable[NodeKind]) -> tuple[Row, ...]:
+def event_rows(environment: Environment) -> tuple[Row, ...]:
     """Return all event types, by kind."""
-    return tuple(
-        Row(kind.title, f"{singular_of(kind.name)}.*", tuple((name, name.partition(".")[2]) for name in event_types((kind,))))
-        for kind in kinds
-    )
+    words: dict[str, list[tuple[str, str]]] = {}
+    for name in environment.event_types:
+        words.setdefault(name.partition(".")[0], []).append((name, name.partition(".")[2]))
+    singulars = {kind.title: singular_of(kind.name) for kind in environment.kinds}
+    return tuple(Row(title, f"{singular}.*", tuple(words[singular])) for title, singular in singulars.items())
 
 
 class WebhookForm(Form):
-    """The settings of a webhook: `WebhookForm(kinds, typed=request.form)`, `WebhookForm(kinds, webhook=record)`."""
+    """The settings of a webhook: `WebhookForm(environment, typed=request.form)`, `WebhookForm(environment, webhook=record)`."""
 
     def __init__(
-        self, kinds: Sequence[NodeKind], *, webhook: Mapping[str, Any] | None = None, typed: Submitted | None = None
+        self, environment: Environment, *, webhook: Mapping[str, Any] | None = None, typed: Submitted | None = None
     ) -> None:
-        self.rows = event_rows(kinds)
+        self.rows = event_rows(environment)
         super().__init__(SETTINGS, webhook if typed is None else typed, widgets={"events": "groups"}, labels=_LABELS, help=_HELP)
 
     @property
@@ -71,13 +72,13 @@ class WebhookForm(Form):
         return raw
 
 
-def describe_events(patterns: Sequence[str], kinds: Iterable[NodeKind]) -> str:
+def describe_events(patterns: Sequence[str], environment: Environment) -> str:
     """Describe the events of a webhook in words."""
     if EVERYTHING in patterns:
         return "All events, including future types"
     left = list(patterns)
     parts: list[str] = []
-    for row in event_rows(kinds):
+    for row in event_rows(environment):
         some = [word for name, word in row.types if name in left]
         if row.every in left:
             parts.append(f"{row.title}: everything")
@@ -87,9 +88,9 @@ def describe_events(patterns: Sequence[str], kinds: Iterable[NodeKind]) -> str:
     return "; ".join(parts + left)
 
 
-def describe_webhook(webhook: Mapping[str, Any], kinds: Iterable[NodeKind]) -> dict[str, Any]:
+def describe_webhook(webhook: Mapping[str, Any], environment: Environment) -> dict[str, Any]:
     """Return a webhook with a `name`, and its events in `words`."""
-    return {**webhook, "name": webhook_name(webhook), "words": describe_events(webhook["events"], kinds)}
+    return {**webhook, "name": webhook_name(webhook), "words": describe_events(webhook["events"], environment)}
 
 
 def webhook_name(webhook: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ async def index(request: PageRequest) -> Response:
     return request.page(
         "webhooks/index.html",
         title="Webhooks",
-        webhooks=[describe_webhook(webhook, request.kinds) for webhook in listed],
+        webhooks=[describe_webhook(webhook, request.gate.environment) for webhook in listed],
         failing=[webhook["id"] for webhook in listed if webhook["state"] == "failing" or webhook["disabledBecause"]],
         full=len(listed) >= MOST,
     )
@@ -30,13 +30,13 @@ async def index(request: PageRequest) -> Response:
 async def new(request: PageRequest) -> Response:
     """Show the form for a new webhook."""
     request.require_recent_password()
-    return _show_form(request, WebhookForm(request.kinds), 200)
+    return _show_form(request, WebhookForm(request.gate.environment), 200)
 
 
 async def create(request: PageRequest) -> Response:
     """Create a webhook and show its secret, once."""
     request.require_recent_password()
-    form = WebhookForm(request.kinds, typed=request.form)
+    form = WebhookForm(request.gate.environment, typed=request.form)
     show = partial(_show_form, request, form)
     return await create_once(request, "webhooks.create", form, show, lambda webhook: show_secret(request, webhook, "created"))
 
@@ -48,7 +48,7 @@ def _show_form(request: PageRequest, form: WebhookForm, status: int) -> Response
 
 def show_secret(request: PageRequest, webhook: Mapping[str, Any], how: str) -> Response:
     """Show a new secret, or, to a form that is sent again, that it was shown before. `how` it was made: created, rotated."""
-    described = describe_webhook(webhook, request.kinds)
+    described = describe_webhook(webhook, request.gate.environment)
     title = f"{described['name']}: the secret" + ("" if "secret" in webhook else " was shown before")
     return request.page("webhooks/secret.html", title=title, webhook=described, how=how)
 

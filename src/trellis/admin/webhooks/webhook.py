@@ -30,7 +30,7 @@ _MISSED: Final = (("0", "Send them now, in their order"), ("1", "Skip them"))
 
 async def fetch_webhook(request: PageRequest) -> dict[str, Any]:
     """Return the webhook that a path names, with a name, and its events in words. Raises Refused."""
-    return describe_webhook(await request.fetch("webhooks.get", target=request.number("id")), request.kinds)
+    return describe_webhook(await request.fetch("webhooks.get", target=request.number("id")), request.gate.environment)
 
 
 async def show(request: PageRequest) -> Response:
@@ -53,13 +53,13 @@ async def show(request: PageRequest) -> Response:
 async def edit(request: PageRequest) -> Response:
     """Show the form with the webhook's settings."""
     webhook = await fetch_webhook(request)
-    return _show_form(request, 200, webhook, WebhookForm(request.kinds, webhook=webhook))
+    return _show_form(request, 200, webhook, WebhookForm(request.gate.environment, webhook=webhook))
 
 
 async def update(request: PageRequest) -> Response:
     """Change the webhook; whatever sends records elsewhere, or more of them, asks for the password first."""
     record = await request.fetch("webhooks.get", target=request.number("id"))
-    webhook, form = describe_webhook(record, request.kinds), WebhookForm(request.kinds, typed=request.form)
+    webhook, form = describe_webhook(record, request.gate.environment), WebhookForm(request.gate.environment, typed=request.form)
     try:
         raw = form.settings()
         planned = await request.perform("webhooks.update", raw | {"dryRun": "1"}, webhook["id"])
@@ -99,7 +99,7 @@ def _compare(request: PageRequest, form: WebhookForm, saved: Mapping[str, Any]) 
 
     def format_value(name: str, value: Any) -> str:
         if name == "events":
-            return describe_events([value] if isinstance(value, str) else value, request.kinds) or "nothing"
+            return describe_events([value] if isinstance(value, str) else value, request.gate.environment) or "nothing"
         if name == "enabled":
             return "yes" if value in (True, "1") else "no"
         return str(value) or "none"

@@ -9,7 +9,7 @@ from trellis.core.check.soundness import Examination, Problem, examine
 from trellis.core.fields import Field, Integer
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Context, Operation, Outcome
-from trellis.core.verbs import Verb
+from trellis.core.verbs import STANDARD
 from trellis.store import check, events, keys, nodes, snapshots
 from trellis.store.lists import search
 from trellis.store.nodes import deleted_ids
@@ -19,7 +19,6 @@ _EVENTS: Final = "events"
 _SEARCH: Final = "search"
 _MAX_TOLD: Final = 10  # gaps in the event log, or kinds of damage, that are told one by one
 _PAGE: Final = 1000
-_UNDOABLE: Final[tuple[Verb, ...]] = ("update", "delete")  # the verbs of changes that undo keeps rows for
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ def _retention(context: Context) -> dict[str, Any]:
     """Report how far the log and undo reach back, and how much was purged of each."""
     oldest, newest = events.reach(context.tx)
     first = snapshots.oldest(context.tx)
-    undoable = [kind.operation(verb) for kind in context.environment.kinds for verb in _UNDOABLE]
+    undoable = [kind.operation(one.name) for kind in context.environment.kinds for one in STANDARD if one.keeps_rows]
     lost = events.count(context.tx, newest + 1 if first is None else first, undoable)
     return {
         "events": {

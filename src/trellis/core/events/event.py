@@ -1,13 +1,11 @@
 """An event: built from a successful write, named by its type, serialized for readers."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from trellis.core.operation import Call, Operation, Outcome
+from trellis.core.verbs import SHARED, past_tense
 from trellis.store.events import Event
-
-if TYPE_CHECKING:  # core/nodes imports this module
-    from trellis.core.nodes import NodeKind
 
 
 def build_event(operation: Operation, call: Call, outcome: Outcome, now: str) -> Event:
@@ -43,28 +41,26 @@ _PLACE: Final = frozenset({"parentId", "position", "path"})
 
 def event_type(event: Event) -> str:
     """Return the type of an event, such as `forum.created`. An update that changed nothing but the position is `forum.moved`."""
-    resource, _, verb = event.operation.partition(".")
-    moved = verb == "update" and bool(event.changed) and _PLACE.issuperset(event.changed)
-    return f"{singular_of(resource)}.{'moved' if moved else _past_tense(verb)}"
+    resource, _, name = event.operation.partition(".")
+    verb = SHARED.get(name)
+    moved = verb.moved if verb is not None and event.changed and _PLACE.issuperset(event.changed) else ""
+    return f"{singular_of(resource)}.{moved or past_tense(name)}"
 
 
-def event_types(kinds: "Iterable[NodeKind]") -> tuple[str, ...]:
-    """Return every event type of nodes of these kinds."""
+def event_types(operations: Iterable[Operation]) -> tuple[str, ...]:
+    """Return the names of everything that these operations can do to nodes."""
     return tuple(
-        f"{singular_of(kind.name)}.{past}"
-        for kind in kinds
-        for past in ("created", "updated", "moved", "deleted", "restored")
-        if past != "moved" or kind.placement
+        f"{singular_of(operation.resource)}.{name}"
+        for operation in operations
+        if operation.kind is not None and operation.verb is not None and operation.writes
+        for name in (operation.verb.event, operation.verb.moved if operation.kind.placement else "")
+        if name
     )
 
 
 def singular_of(resource: str) -> str:
     """Return the singular of a resource: `forums` → `forum`, `categories` → `category`."""
     return resource[:-3] + "y" if resource.endswith("ies") else resource.removesuffix("s")
-
-
-def _past_tense(verb: str) -> str:
-    return verb + ("d" if verb.endswith("e") else "ed")
 
 
 def serialize_event(event: Event) -> dict[str, Any]:

@@ -16,7 +16,12 @@ def serialize_with_undo(context: Context, found: Sequence[Event]) -> list[dict[s
     `kept` says whether everything that undo needs is still in the database, `open` whether there is anything left to undo.
     """
     kinds = {kind.name for kind in context.environment.kinds}
-    rows = {event.seq: 1 + len(event.touched) for event in found if event.resource in kinds and event.before}
+    by_deleting = context.environment.undone_by_deleting
+    rows = {
+        event.seq: 1 + len(event.touched) if event.before else 0  # to delete what was made takes no rows
+        for event in found
+        if event.resource in kinds and (event.before or event.operation in by_deleting)
+    }
     undone_by, counts = find_undoing_events(context.tx, rows), snapshots.counts(context.tx, rows)
     states: dict[int, dict[str, Any]] = {}
     for seq, count in rows.items():

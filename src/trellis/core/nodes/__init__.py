@@ -1,10 +1,8 @@
 """Nodes: what a kind declares, the operations that every kind has, placement in trees, and records as callers see them."""
 
-from trellis.core.nodes import crud
-from trellis.core.nodes.access import access_operation
-from trellis.core.nodes.deletion import without_group
-from trellis.core.nodes.kind import Derived, NodeKind, Values
-from trellis.core.nodes.outline import outline_operations
+from trellis.core.kind import Derived, NodeKind, Values
+from trellis.core.nodes import access, copy, crud, outline
+from trellis.core.nodes.deletion import delete_rows, without_group
 from trellis.core.nodes.placement import Placement, apply_placement
 from trellis.core.nodes.record import serialize_node
 from trellis.core.nodes.target import seen
@@ -17,6 +15,7 @@ __all__ = [
     "Placement",
     "Values",
     "apply_placement",
+    "delete_rows",
     "makes_cycle",
     "operations",
     "position_on_return",
@@ -25,8 +24,10 @@ __all__ = [
     "without_group",
 ]
 
+# Each gives some operations of a kind.
+_MODULES = (crud, copy, outline, access)
+
 
 def operations(kind: NodeKind) -> tuple[Operation, ...]:
-    """Return the operations of a kind."""
-    outline = outline_operations(kind) if kind.ordered else ()
-    return (*crud.operations(kind), *outline, *((access_operation(kind),) if kind.is_group else ()))
+    """Give the operations of a kind."""
+    return tuple(operation for module in _MODULES for operation in module.operations(kind))

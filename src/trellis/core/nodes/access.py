@@ -6,10 +6,11 @@ from functools import partial
 from typing import Any, Final
 
 from trellis.core.fields import EVERYONE, Field, Text, invalid_id
-from trellis.core.nodes.kind import NodeKind
+from trellis.core.kind import NodeKind
 from trellis.core.nodes.record import serialize_nodes
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.paging import PAGING, PER_PAGE, serialize_page
+from trellis.core.verbs import GET
 from trellis.errors import Refused
 from trellis.store import lists, nodes
 from trellis.store.nodes import Node, outline
@@ -33,9 +34,11 @@ class _Right:
         return (node.permissions if self.in_permissions else node.fields).get(self.name)
 
 
-def access_operation(kind: NodeKind) -> Operation:
-    """Return the operation that answers what a group may do. `kind` is that of the groups."""
-    return Operation(
+def operations(kind: NodeKind) -> tuple[Operation, ...]:
+    """Return the operation that answers what a group may do, for the kind of the groups."""
+    if not kind.is_group:
+        return ()
+    access = Operation(
         f"{kind.name}.access",
         f"List what a {kind.singular} may do",
         f"One page of the nodes of a kind in which a {kind.singular} has a right, with each of its rights there (`by name`, "
@@ -45,6 +48,7 @@ def access_operation(kind: NodeKind) -> Operation:
         has_target=True,
         kind=kind,
     )
+    return (access,)
 
 
 def _access(kind: NodeKind, context: Context) -> Outcome:
@@ -52,7 +56,7 @@ def _access(kind: NodeKind, context: Context) -> Outcome:
     given.demand()
     group = nodes.find(context.tx, kind.name, target)
     if group is None:
-        raise invalid_id(kind.singular, target, kind.missing_code("get"))
+        raise invalid_id(kind.singular, target, kind.missing_code(GET))
     kinds = [one for one in context.environment.kinds if _rights(one)]
     if not kinds:
         raise Refused("NO_ENDPOINT", "No kind of node here has permissions.")

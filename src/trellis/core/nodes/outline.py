@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from trellis.core.fields import Field, Ids, ParentId
-from trellis.core.nodes.kind import NodeKind
+from trellis.core.kind import NodeKind
 from trellis.core.nodes.listing import build_query
 from trellis.core.nodes.record import serialize_nodes
 from trellis.core.operation import Context, Operation, Outcome
@@ -19,8 +19,10 @@ _IDS: Final = Field("ids", Ids(), "The nodes whose ancestors are wanted.")
 _DEEPEST: Final = 1000  # a chain of ancestors that is longer is cut off
 
 
-def outline_operations(kind: NodeKind) -> tuple[Operation, ...]:
+def operations(kind: NodeKind) -> tuple[Operation, ...]:
     """Return the operations that show an ordered kind as a tree or a list. All are for the panel and the terminal."""
+    if not kind.ordered:
+        return ()
     one, many = kind.singular, kind.title.lower()
     level = Operation(
         f"{kind.name}.level",

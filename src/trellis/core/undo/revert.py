@@ -24,11 +24,11 @@ def revert(kind: NodeKind, context: Context, event: Event, then: Snapshot) -> Ou
     """Make a record what it was before an event. Refuses if it was changed or deleted since, telling what differs."""
     now = nodes.find(context.tx, kind.name, then.node.id)
     if now is None:
-        raise _refuse_deleted(kind, context, then.node.id)
+        raise deleted_since(kind, context, then.node.id)
     before = seen(kind, context, now)
     check_precondition(context.call.expected, before)
     groups = existing_groups(context)
-    _check_unchanged_since(kind, context, event, now, groups)
+    refuse_changed(kind, context, event, now, groups)
     place = _find_placement(kind, context, event, then, now)
     wanted, lost = drop_lost_groups(kind, then.node, groups)
     _check_leaf_only(kind, context, now, wanted)
@@ -84,14 +84,15 @@ def _check_leaf_only(kind: NodeKind, context: Context, now: Node, wanted: Node) 
 # --- changed since ------------------------------------------------------------------------------------------------
 
 
-def _refuse_deleted(kind: NodeKind, context: Context, node: int) -> Refused:
+def deleted_since(kind: NodeKind, context: Context, node: int) -> Refused:
+    """Return the refusal to take back an event of a record that is gone, naming the event that deleted it."""
     last = snapshots.latest(context.tx, kind.name, node)
     by = f", by event {last.seq}: undo that first" if last is not None and last.how == "deleted" else ""
     facts: dict[str, Any] = {"differences": []} | ({"deletedBy": last.seq} if by and last is not None else {})
     return Refused("CHANGED_SINCE", f"The {kind.singular} {node} was deleted since{by}.", facts=facts)
 
 
-def _check_unchanged_since(kind: NodeKind, context: Context, event: Event, now: Node, groups: AbstractSet[int]) -> None:
+def refuse_changed(kind: NodeKind, context: Context, event: Event, now: Node, groups: AbstractSet[int]) -> None:
     """Refuse if a record is not as an event left it. That siblings have shifted it, or a group is gone, does not count."""
     later = snapshots.following(context.tx, kind.name, now.id, event.seq)
     if later is None:

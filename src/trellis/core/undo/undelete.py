@@ -15,7 +15,7 @@ from trellis.store.events import Event
 from trellis.store.nodes import Node
 from trellis.store.snapshots import Snapshot
 
-_MAX_LISTED: Final = 1000  # ids that an answer lists; the counts are of all
+SHOWN: Final = 1000  # ids that an answer lists; the counts are of all
 LeftRecord = dict[str, Any]
 
 
@@ -58,9 +58,9 @@ def restore_deleted(kind: NodeKind, context: Context, event: Event, kept: Sequen
 
 def serialize_outcome(
     event: Event,
-    after: Mapping[str, Any],
+    after: Mapping[str, Any] | None,
     *,
-    restored: Sequence[int],
+    restored: Sequence[int] = (),
     moved: Sequence[int] = (),
     changed: Sequence[tuple[str, int]] = (),
     left: Sequence[LeftRecord] = (),
@@ -71,10 +71,11 @@ def serialize_outcome(
         "event": event.seq,
         "operation": event.operation,
         "record": after,
-        "restored": {"count": len(restored), "ids": list(restored[:_MAX_LISTED])},
-        "moved": {"count": len(moved), "ids": list(moved[:_MAX_LISTED])},
-        "changed": {"count": len(changed), "nodes": [{"resource": name, "id": i} for name, i in changed[:_MAX_LISTED]]},
-        "left": {"count": len(left), "nodes": list(left[:_MAX_LISTED])},
+        "restored": {"count": len(restored), "ids": list(restored[:SHOWN])},
+        "deleted": {"count": 0, "ids": []},
+        "moved": {"count": len(moved), "ids": list(moved[:SHOWN])},
+        "changed": {"count": len(changed), "nodes": [{"resource": name, "id": i} for name, i in changed[:SHOWN]]},
+        "left": {"count": len(left), "nodes": list(left[:SHOWN])},
         "lostGroups": sorted(lost),
     }
 

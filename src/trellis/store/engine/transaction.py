@@ -45,6 +45,11 @@ class Transaction:
         """Run a hot statement that answers no rows; give the number of rows that it touched."""
         return int(self._run(statement, params).rowcount)
 
+    def change_many(self, statement: Statement, rows: Sequence[dict[str, Any]]) -> None:
+        """Run a hot statement that answers no rows once for each of these parameters."""
+        sql, own = statement.text(self)
+        self.raw.cursor().executemany(sql, [own | params for params in rows] if own else rows)
+
     def _run(self, statement: Statement, params: dict[str, Any]) -> Any:
         sql, own = statement.text(self)
         return self.raw.execute(sql, own | params if own else params)

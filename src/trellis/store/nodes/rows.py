@@ -1,8 +1,9 @@
 """The rows of nodes: reading one, a line of ancestors; inserting, changing and deleting."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
@@ -10,10 +11,11 @@ from sqlalchemy import bindparam
 from trellis.store.counters import add
 from trellis.store.engine import Among, AmongOf, Mentions, Row, Statement, Transaction
 from trellis.store.nodes import deleted_ids
-from trellis.store.siblings import PLACE, ZERO, Family, forget, spot_of
+from trellis.store.siblings import CAPACITY, PLACE, ZERO, Family, Spot, forget, spot_of
 from trellis.store.tables import nodes, shelves
 
 _c = nodes.c
+T = TypeVar("T")
 COLUMNS = (_c.id, _c.parent_id, PLACE, _c.name, _c.fields, _c.permissions, _c.created_at, _c.updated_at)
 _KIND = _c.kind == bindparam("kind")
 
@@ -89,6 +91,14 @@ def find_with_path(tx: Transaction, kind: str, node: int) -> tuple[Node, str] | 
     return (node_of(rows[0], tx), "".join(f"{name} > " for name in rows[0][9:7:-1] if name is not None)) if rows else None
 
 
+_THESE = Statement(sa.select(*COLUMNS).where(_KIND, AmongOf(_c.id, "ids")))
+
+
+def find_these(tx: Transaction, kind: str, ids: Sequence[int]) -> dict[int, Node]:
+    """Read some nodes, by id."""
+    return {row[0]: node_of(row, tx) for row in tx.rows(_THESE, kind=kind, ids=tx.ids(ids))}
+
+
 _EXISTING = Statement(sa.select(_c.id).where(_KIND, Among(_c.id, "ids")))
 
 
@@ -148,11 +158,24 @@ def descendants(tx: Transaction, kind: str, root: int) -> list[int]:
     return [row[0] for row in tx.rows(_SUBTREE, kind=kind, root=root)]
 
 
+_OUTLINE = Statement(
+    sa.select(_c.id, _c.parent_id, PLACE)
+    .join(BELOW, BELOW.c.id == _c.id)
+    .where(_KIND, BELOW.c.depth > 0)
+    .order_by(BELOW.c.depth, PLACE, _c.id)
+)
+
+
+def outline_below(tx: Transaction, kind: str, root: int) -> list[tuple[int, int, int]]:
+    """Give id, parent and place of all nodes below one, parents before their children."""
+    return [(row[0], row[1], row[2]) for row in tx.rows(_OUTLINE, kind=kind, root=root)]
+
+
 SLICE: Final = 2000  # rows that one statement deletes or brings back: so many are quick, and then it can be told
 
 
-def slices(ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    """Cut ids into slices, in their order."""
+def slices(ids: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Cut ids, or rows, into slices, in their order."""
     return (ids[first : first + SLICE] for first in range(0, len(ids), SLICE))
 
 
@@ -193,21 +216,38 @@ def insert(tx: Transaction, kind: str, node: Node, wanted: int | None = None) ->
     That is the `wanted` one, for which its siblings make way, or behind the last one.
     """
     spot, place = Family(tx, kind, node.parent_id).enter(wanted)
-    tx.change(
-        _INSERT,
-        kind=kind,
-        id=node.id,
-        parent_id=node.parent_id,
-        shelf=spot.shelf,
-        position=spot.at,
-        name=node.name,
-        name_key=name_key(node.name),
-        fields=tx.encoded(node.fields),
-        permissions=tx.encoded(node.permissions),
-        created_at=node.created_at,
-        updated_at=node.updated_at,
-    )
+    tx.change(_INSERT, **_values(kind, node, spot))
     return replace(node, position=place)
+
+
+def _values(kind: str, node: Node, spot: Spot) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "id": node.id,
+        "parent_id": node.parent_id,
+        "shelf": spot.shelf,
+        "position": spot.at,
+        "name": node.name,
+        "name_key": name_key(node.name),
+        "fields": Transaction.encoded(node.fields),
+        "permissions": Transaction.encoded(node.permissions),
+        "created_at": node.created_at,
+        "updated_at": node.updated_at,
+    }
+
+
+def insert_below(tx: Transaction, kind: str, slices: Iterable[Sequence[Node]]) -> None:
+    """Write many new nodes whose ids `counters.next_numbers` gave, slice by slice, parents before their children.
+
+    Their parents must be new too, with no other children: the places of siblings are those of the nodes, 0…n-1.
+    """
+    families: Counter[int] = Counter()
+    for rows in slices:
+        families.update(row.parent_id for row in rows if row.parent_id is not None)
+        tx.change_many(_INSERT, [_values(kind, row, Spot(0, row.position)) for row in rows])
+    for parent, count in families.items():
+        if count > CAPACITY:
+            Family(tx, kind, parent).deal_out(count)
 
 
 _UPDATE = Statement(

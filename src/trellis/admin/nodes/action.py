@@ -1,0 +1,107 @@
+"""Other operations on a node: a page for each operation whose verb has a button, built from what the operation takes."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+from starlette.responses import Response
+
+from trellis.admin.forms import Form
+from trellis.admin.nodes.form import ACTION
+from trellis.admin.nodes.node import fetch_node, show_missing
+from trellis.admin.nodes.picker import Picker, build_picker
+from trellis.admin.nodes.tree import tree_address
+from trellis.admin.page import PageRequest
+from trellis.core.catalogue import Catalogue
+from trellis.core.fields import Field, NodeId, ParentId
+from trellis.core.nodes import NodeKind
+from trellis.core.operation import Operation
+from trellis.core.verbs import Verb
+from trellis.errors import Refused
+
+_LABELS: Final = {"parentId": "Under", "position": "Place among its siblings"}
+
+
+class Action(NamedTuple):
+    """An operation with a button, and its verb."""
+
+    operation: Operation
+    verb: Verb
+
+
+def find_actions(catalogue: Catalogue, kind: NodeKind) -> tuple[Action, ...]:
+    """Return the operations of a kind that have a button of their own on each node's page and row."""
+    verbs = ((operation, operation.verb) for operation in catalogue.values() if operation.kind is kind)
+    return tuple(Action(operation, verb) for operation, verb in verbs if verb is not None and verb.button)
+
+
+async def show(action: Action, kind: NodeKind, request: PageRequest) -> Response:
+    """Ask for what the operation takes."""
+    if (record := await fetch_node(kind, request)) is None:
+        return await show_missing(kind, request)
+    form = Form(_fields(action.operation), {**record, "position": ""}, labels=_LABELS)
+    return await _show(kind, action.verb, request, record, form)
+
+
+async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
+    """Run the operation, and show the record that results."""
+    if (record := await fetch_node(kind, request)) is None:
+        return await show_missing(kind, request)
+    form = Form(_fields(action.operation), request.form, labels=_LABELS)
+    pickers = await _pickers(kind, request, form, record)
+    if request.form.get(ACTION, "") != "save" and any(picker.is_new_search for picker in pickers.values()):
+        return await _show(kind, action.verb, request, record, form)
+    try:
+        raw = {name: value for name, value in form.raw().items() if value != "" or form.widget(name) != "number"}
+        perform = request.perform_once if action.verb.idempotency_key else request.perform
+        result = await perform(action.operation.name, raw, record["id"])
+    except Refused as refused:
+        if refused.status == 404:
+            return await show_missing(kind, request)
+        return await _show(kind, action.verb, request, record, form.add_refusal(refused), 400)
+    shown = result.value if isinstance(result.value, Mapping) and "id" in result.value else record
+    undo = result.event if action.verb.undone_by_deleting or action.verb.keeps_rows else None
+    return request.redirect(await tree_address(request, kind, shown), f"{record['name']} was {action.verb.event}.", undo=undo)
+
+
+def _fields(operation: Operation) -> tuple[Field, ...]:
+    """Choose the fields of the form: without the siblings that a program names by their ids."""
+    return tuple(f for f in operation.fields if not f.read_only and not (f.write_only and isinstance(f.type, NodeId)))
+
+
+async def _pickers(kind: NodeKind, request: PageRequest, form: Form, record: Mapping[str, Any]) -> dict[str, Picker]:
+    """Build a picker for each field that names a parent."""
+    typed = request.http.method == "POST"
+    return {
+        f.name: await build_picker(
+            request,
+            kind,
+            f.name,
+            request.form.get(f.name, "") if typed else str(record.get(f.name) or ""),
+            label=_LABELS[f.name],
+            none="The top level",
+        )
+        for f in form.fields.values()
+        if isinstance(f.type, ParentId)
+    }
+
+
+async def _show(
+    kind: NodeKind, verb: Verb, request: PageRequest, record: Mapping[str, Any], form: Form, status: int = 200
+) -> Response:
+    pickers = await _pickers(kind, request, form, record)
+    for fault in form.faults:
+        if (name := form.field_of(fault)) in pickers:
+            pickers[name] = replace(pickers[name], fault=form.text_of(fault))
+    return request.page(
+        "nodes/action.html",
+        status=status,
+        title=f"{verb.button} {record['name']}",
+        kind=kind,
+        verb=verb,
+        record=record,
+        form=form,
+        pickers=pickers,
+        submission=request.submission_token(),
+        back=await tree_address(request, kind, record),
+    )

@@ -18,7 +18,7 @@ from tests.browser import chromium
 from tests.fixture_types import Events, Run
 from tests.service_process import Service
 from trellis.admin.app import Panel
-from trellis.core import admins
+from trellis.core.admins import passwords
 from trellis.core.gate import Gate
 from trellis.settings import Settings
 
@@ -74,8 +74,7 @@ def _quick_digests() -> Iterator[None]:
     """Keep passwords by a digest that is made quickly; the real one is slow on purpose."""
     quick = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(admins, "_HASHER", quick)
-        patch.setattr(admins, "_NOBODY", quick.hash("nobody"))
+        patch.setattr(passwords, "_HASHER", quick)
         yield
 
 
@@ -120,7 +119,7 @@ def do(run: Run, events: Events) -> RunForEvent:
 
 def undo(admin: Visitor, seq: int, **changes: str) -> Any:
     """Open the page that undoes an event, and press its button."""
-    return admin.post(f"/events/{seq}/undo", find_form(admin.get(f"/events/{seq}/undo"), "/undo").filled(_do="undo", **changes))
+    return admin.post(f"/events/{seq}/undo", find_form(admin.get(f"/events/{seq}/undo"), "/undo").filled(_action="undo", **changes))
 
 
 @pytest.fixture

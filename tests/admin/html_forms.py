@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
 
-from trellis.admin.page import CSRF
+from trellis.admin.submitted import CSRF
 
 
 @dataclass

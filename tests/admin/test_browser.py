@@ -15,7 +15,7 @@ _PAGES = ("", "/administrators", "/administrators/new", "/administrators/1", "/a
 
 
 def _begin(page: Page, service: Service) -> None:
-    """Make the first administrator by the link that the service has printed."""
+    """Create the first administrator by the link that the service has printed."""
     link = re.search(r"http://\S+/admin/first-run/\S+", service.output)
     assert link is not None
     page.goto(link[0])

@@ -4,7 +4,7 @@ import pytest
 
 from tests.admin.conftest import Visitor
 from trellis.admin.forms import Form
-from trellis.admin.page import Submitted
+from trellis.admin.submitted import Submitted
 from trellis.core.fields import Boolean, Choice, Field, Groups, Integer, Password, Permissions, Text, TextList
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.kinds import KINDS
@@ -85,11 +85,11 @@ def test_faults_stand_at_their_fields_by_their_labels() -> None:
             Fault("elsewhere", "INVALID_VALUE", "elsewhere is wrong."),
         )
     )
-    form = _typed(("minContent", "many")).at_fault(refused)
+    form = _typed(("minContent", "many")).add_refusal(refused)
     assert form["minContent"].fault == "Min content must be a whole number."
     assert form["minContent"].value == "many"
     assert "9" in form["permissions"].fault
-    assert [form.place(fault) for fault in form.faults] == ["minContent", "permissions", ""]
+    assert [form.field_of(fault) for fault in form.faults] == ["minContent", "permissions", ""]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.name))

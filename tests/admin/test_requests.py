@@ -49,7 +49,7 @@ def test_a_row_tells_everything_at_a_glance(admin: Visitor, log: Log, run: Run) 
     log(1, key_id=None, status=401)
     page = page_text(admin.get("/requests"))
     assert re.search(r"2026-01-31 09:30:00 UTC 404 DELETE / ?api/ ?forums/ ?forums/ ?3 Calendar sync 192\.0\.2\.7 12\.3 s", page)
-    assert "No good key" in page
+    assert "No valid key" in page
     assert "about 2 in the log" in page
 
 
@@ -193,7 +193,7 @@ def test_an_impatient_search_says_how_far_it_looked(admin: Visitor, log: Log, mo
     monkeypatch.setattr("trellis.core.requests.requests.search.__defaults__", (None, 0.0))
     page = admin.get("/requests?path=%2Fthere")
     assert "Nothing found yet" in page_text(page)
-    assert "Looked back to 2026-01-31 09:29" in page_text(page)
+    assert "stopped at 2026-01-31 09:29" in page_text(page)
     for _ in range(5):
         further = re.search(r'rel="next" href="/admin(/requests[^"]+)"', page.text)
         if further is None:

@@ -53,7 +53,7 @@ def test_a_slow_delete_says_that_it_is_under_way(page: Page, community: Communit
     (sent,) = held
     assert sent.request.method == "POST"
     sent.continue_()
-    expect(page.locator(".flash")).to_contain_text("News and 3 below it are deleted.")
+    expect(page.locator(".flash")).to_contain_text("News and 3 below it were deleted.")
     expect(page.locator(".working")).to_have_count(0)
     said = page.evaluate("localStorage.said")
     assert said == "Deleting 4 forums… Everybody can go on reading meanwhile. Buttons: 0."
@@ -66,7 +66,7 @@ def test_it_says_so_in_a_live_region_with_a_bar(page: Page, community: Community
     page.clock.install()
     page.goto(f"/admin/events/{seq}/undo")
     _stay(page)
-    button = page.get_by_role("button", name="Undo: bring back 4 forums")
+    button = page.get_by_role("button", name="Undo: restore 4 forums")
     button.click()
     working = page.locator(".working")
     expect(button).to_be_disabled()

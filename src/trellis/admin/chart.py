@@ -1,4 +1,4 @@
-"""Charts of requests, worked out here and drawn as SVG by the template: stacked bars, one for each span of time."""
+"""Charts of requests: the layout of stacked bars, one for each span of time, which a template draws as SVG."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """What happened in one span: its bars, its label, and the words that stand for it."""
+    """One span of time: its bars, its short label and its full title."""
 
     label: str
     title: str
@@ -36,7 +36,7 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A whole chart. `top` is the value at its upper edge."""
+    """A chart. `top` is the value at its upper edge."""
 
     stacks: tuple[Stack, ...]
     top: int
@@ -44,13 +44,13 @@ class Chart:
     totals: Mapping[str, int]
 
     @property
-    def seen(self) -> tuple[str, ...]:
+    def present(self) -> tuple[str, ...]:
         """The classes that occur, in their order."""
         return tuple(name for name in CLASSES if self.totals[name])
 
 
-def chart(spans: Sequence[Mapping[str, Any]], labels: Sequence[tuple[str, str]]) -> Chart:
-    """Lay out spans, each with a count for every class; `labels` are the short and the long label of each span."""
+def build_chart(spans: Sequence[Mapping[str, Any]], labels: Sequence[tuple[str, str]]) -> Chart:
+    """Lay out spans, each with a count for every class; `labels` are the short label and the full title of each span."""
     counts = [{name: int(span.get(name, 0)) for name in CLASSES} for span in spans]
     top = _round_up(max((sum(one.values()) for one in counts), default=0))
     width = WIDTH / max(1, len(counts))
@@ -74,7 +74,7 @@ def _stack(x: float, width: float, counts: Mapping[str, int], label: tuple[str, 
 
 
 def _round_up(value: int) -> int:
-    """Give a round number that is not below: 1, 2 or 5 times a power of ten."""
+    """Return the next round number: 1, 2 or 5 times a power of ten."""
     step = 1
     while True:
         for digit in (1, 2, 5):

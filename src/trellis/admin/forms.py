@@ -1,16 +1,16 @@
-"""Forms drawn from the declarations of the core: what is asked for, what was typed, and what is wrong with it.
+"""Forms built from the fields that operations declare: the controls, what was typed, and what is wrong with it.
 
     form = Form(fields)                              # empty: the declared defaults
     form = Form(fields, record)                      # filled in from a record
-    form = Form(fields, visit.form)                  # as it was typed
-    form.raw()                                       # what to hand to visit.perform
-    return visit.page(…, status=400, form=form.at_fault(refused))   # typed values kept, faults at their fields
+    form = Form(fields, request.form)                # as it was typed
+    form.raw()                                       # what to pass to request.perform
+    return request.page(…, status=400, form=form.add_refusal(refused))   # typed values kept, faults at their fields
 
-A template draws all of it with `{{ ui.form_fields(form) }}`, or one control at a time with `{{ ui.control(form["name"]) }}`; put
+A template shows all of it with `{{ ui.form_fields(form) }}`, or one control at a time with `{{ ui.control(form["name"]) }}`; put
 `{{ ui.faults(form) }}` above. `choices` turns a field into a list to choose from (`{"parentId": (("", "Top level"), …)}`),
 `groups` are the groups that `groups` and `permissions` controls offer as pairs of id and name, `widgets` chooses another
-control (`{"addresses": "lines"}`), `labels` and `help` say other words. `raw` refuses names that are not on the form: call it
-where Refused is caught.
+control (`{"addresses": "lines"}`), `labels` and `help` replace the declared words. `raw` refuses names that are not on the form:
+call it where Refused is caught.
 
 Widgets: text, textarea, lines (one value a line), number, checkbox, select, radio, color, url, password, new-password,
 datetime-local (UTC), groups, permissions, hidden.
@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Self
 
-from trellis.admin.page import CSRF, StaleForm, Submitted
+from trellis.admin.page import StaleForm
+from trellis.admin.submitted import CSRF, Submitted
 from trellis.core.fields import EVERYONE, Choice, Field, quote
 from trellis.errors import Fault, Refused, refuse_faults
 
@@ -31,7 +32,7 @@ _MANY: Final = frozenset({"groups"})
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """One field as it is drawn. `value` is text (of checkboxes a bool); `chosen` what is ticked where there can be several."""
+    """One field of a form. `value` is text (of a checkbox, a bool); `chosen` are the ticked values where there can be several."""
 
     name: str
     widget: str
@@ -41,7 +42,7 @@ class Control:
     value: Any = ""
     chosen: tuple[str, ...] = ()
     choices: tuple[tuple[str, str], ...] = ()
-    options: tuple[tuple[str, str, tuple[str, ...]], ...] = ()  # of permissions: name, sentence, what is ticked
+    options: tuple[tuple[str, str, tuple[str, ...]], ...] = ()  # of permissions: name, description, ticked values
     fault: str = ""
     schema: Mapping[str, Any] = field(default_factory=dict)
 
@@ -57,9 +58,9 @@ class Control:
 
 
 class Form:
-    """Some fields with their values and faults. See the module for how it is used."""
+    """Some fields with their values and faults."""
 
-    def __init__(  # noqa: PLR0913  # a form is declared in one place, word by word
+    def __init__(  # noqa: PLR0913  # a form is declared in one call
         self,
         fields: Iterable[Field],
         values: Mapping[str, Any] | None = None,
@@ -68,12 +69,12 @@ class Form:
         groups: Sequence[tuple[int, str]] = (),
         widgets: Mapping[str, str] | None = None,
         labels: Mapping[str, str] | None = None,
-        help: Mapping[str, str] | None = None,  # noqa: A002  # the word of the panel
+        help: Mapping[str, str] | None = None,  # noqa: A002  # the word that the panel uses
         id: str = "form",
     ) -> None:
         self.fields = {f.name: f for f in fields if not f.read_only}
         self.id = id
-        self.title = ""  # said above the faults
+        self.title = ""  # shown above the faults
         self.faults: tuple[Fault, ...] = ()
         self._typed = values if isinstance(values, Submitted) else None
         self._values = values
@@ -84,46 +85,46 @@ class Form:
     # --- what was typed -------------------------------------------------------------------------------------------
 
     def raw(self) -> dict[str, Any]:
-        """Give what was typed as an operation takes it. Raises Refused for a name that is not on the form."""
+        """Return what was typed, as an operation takes it. Raises Refused for a name that is not on the form."""
         typed = self._typed or Submitted()
         raw: dict[str, Any] = {}
-        strange: list[Fault] = []
+        unknown: list[Fault] = []
         for name in typed:
             head, _, option = name.partition(".")
             if name == CSRF or name.startswith("_"):
                 continue
             if option and head in self.fields and self.widget(head) == "permissions":
-                raw.setdefault(head, {})[option] = _who(typed.all(name))
+                raw.setdefault(head, {})[option] = _read_groups(typed.all(name))
             elif name not in self.fields:
-                strange.append(Fault(name[:60], "UNKNOWN_PARAMETER", f"This form has no field {quote(name)}."))
+                unknown.append(Fault(name[:60], "UNKNOWN_PARAMETER", f"This form has no field {quote(name)}."))
             elif self.widget(name) in _MANY:
-                raw[name] = _who(typed.all(name))
+                raw[name] = _read_groups(typed.all(name))
             elif self.widget(name) == "lines":
                 raw[name] = [line.strip() for line in typed[name].splitlines() if line.strip()]
             elif self.widget(name) in _SECRET and not typed[name] and not self.fields[name].required:
-                continue  # an empty password is one that was left as it is
+                continue  # an empty password means no change
             else:
                 raw[name] = typed[name].replace("\r\n", "\n")
-        if strange:
-            raise refuse_faults(tuple(strange))
+        if unknown:
+            raise refuse_faults(tuple(unknown))
         return raw
 
-    def at_fault(self, refused: Refused) -> Self:
-        """Put a refusal on the form: each fault at its field, the sentence above all of them."""
+    def add_refusal(self, refused: Refused) -> Self:
+        """Put a refusal on the form: each fault at its field, or the detail above all fields."""
         order = list(self.fields)
-        place = self.place
-        self.faults = tuple(sorted(refused.faults, key=lambda f: order.index(place(f)) if place(f) else len(order)))
+        field_of = self.field_of
+        self.faults = tuple(sorted(refused.faults, key=lambda f: order.index(field_of(f)) if field_of(f) else len(order)))
         self.title = "" if refused.faults else refused.detail
         if isinstance(refused, StaleForm):
             self.faults = ()
         return self
 
-    def fail(self, name: str, detail: str) -> Self:
-        """Add a fault of the panel's own to a field."""
+    def add_fault(self, name: str, detail: str) -> Self:
+        """Add a fault that the panel has found itself."""
         self.faults = (*self.faults, Fault(name, "INVALID_VALUE", detail))
         return self
 
-    # --- what is drawn --------------------------------------------------------------------------------------------
+    # --- controls -------------------------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Control]:
         return iter(self.controls.values())
@@ -131,19 +132,15 @@ class Form:
     def __getitem__(self, name: str) -> Control:
         return self.controls[name]
 
-    def only(self, *names: str) -> tuple[Control, ...]:
-        """Give some controls, in this order."""
-        return tuple(self.controls[name] for name in names)
-
     def widget(self, name: str) -> str:
-        """Say which control a field is asked for by."""
+        """Return the kind of control that a field is shown as."""
         if name in self._widgets:
             return self._widgets[name]
         return "select" if name in self._choices else self.fields[name].type.widget
 
     @cached_property
     def controls(self) -> dict[str, Control]:
-        """All controls by name. Ask for them when nothing more is put on the form."""
+        """All controls by name. Read them once the form is complete: later faults do not reach them."""
         return {name: self._control(f) for name, f in self.fields.items()}
 
     def _control(self, f: Field) -> Control:
@@ -151,7 +148,7 @@ class Form:
         choices = self._choices.get(f.name, ())
         if not choices and isinstance(f.type, Choice):
             choices = tuple((word, doc.rstrip(".")) for word, doc in f.type.words.items())
-        ticked = self._ticked(f) if widget in _MANY else ()
+        ticked = self._chosen(f) if widget in _MANY else ()
         return Control(
             name=f.name,
             widget=widget,
@@ -162,7 +159,7 @@ class Form:
             chosen=ticked,
             choices=choices or (self._groups if widget in _MANY | {"permissions"} else ()),
             options=self._options(f) if widget == "permissions" else (),
-            fault=" ".join(self.sentence(fault) for fault in self.faults if self.place(fault) == f.name),
+            fault=" ".join(self.text_of(fault) for fault in self.faults if self.field_of(fault) == f.name),
             schema=f.type.schema(),
         )
 
@@ -170,49 +167,49 @@ class Form:
         return self._labels.get(name, self.fields[name].label)
 
     def _text(self, f: Field, widget: str) -> Any:
-        """Give the value as it stands in the control."""
+        """Return the value as the control shows it."""
         if widget in _SECRET:
             return ""  # never sent back
         if widget == "checkbox":
-            held = self._typed.get(f.name, "0") if self._typed is not None else self._held(f)
+            held = self._typed.get(f.name, "0") if self._typed is not None else self._value(f)
             return held in (True, "1", "true")
         if self._typed is not None:
             return self._typed.get(f.name, "")
-        held = self._held(f)
+        held = self._value(f)
         if isinstance(held, list | tuple):
             return ("\n" if widget == "lines" else ", ").join(str(one) for one in held)
         if widget == "datetime-local" and held:
             return str(held)[:16]
         return "" if held is None else str(held)
 
-    def _held(self, f: Field) -> Any:
+    def _value(self, f: Field) -> Any:
         return f.default if self._values is None else self._values.get(f.name, f.default)
 
-    def _ticked(self, f: Field) -> tuple[str, ...]:
-        return self._typed.all(f.name) if self._typed is not None else _words(self._held(f))
+    def _chosen(self, f: Field) -> tuple[str, ...]:
+        return self._typed.all(f.name) if self._typed is not None else _values_of(self._value(f))
 
     def _options(self, f: Field) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
         docs: Mapping[str, str] = getattr(f.type, "options", {})
-        held = {} if self._typed is not None else self._held(f) or {}
+        held = {} if self._typed is not None else self._value(f) or {}
         return tuple(
             (
                 option,
                 doc,
-                self._typed.all(f"{f.name}.{option}") if self._typed is not None else _words(held.get(option, ())),
+                self._typed.all(f"{f.name}.{option}") if self._typed is not None else _values_of(held.get(option, ())),
             )
             for option, doc in docs.items()
         )
 
     # --- faults ---------------------------------------------------------------------------------------------------
 
-    def place(self, fault: Fault) -> str:
-        """Name the field of the form that a fault stands at; "" if it is not on the form."""
+    def field_of(self, fault: Fault) -> str:
+        """Return the field of the form that a fault belongs to; "" if it is not on the form."""
         head = fault.field.partition(".")[0]
         return next((name for name in (fault.field, head) if name in self.fields), "")
 
-    def sentence(self, fault: Fault) -> str:
-        """Write a fault for a person: the field by its label."""
-        name = self.place(fault)
+    def text_of(self, fault: Fault) -> str:
+        """Return the text of a fault, with the field named by its label."""
+        name = self.field_of(fault)
         if not name or not fault.detail.startswith(name):
             return fault.detail
         rest = fault.detail[len(name) :].lstrip(":").strip()
@@ -220,10 +217,10 @@ class Form:
         return f"{label} {rest}" if fault.detail[len(name) : len(name) + 1] == " " else f"{label}: {rest}"
 
 
-def _who(values: Sequence[str]) -> str | list[str]:
-    """Read the ticks of a row of groups: everybody, or some of them. An empty value only says that the row was there."""
+def _read_groups(values: Sequence[str]) -> str | list[str]:
+    """Read the ticks in a row of groups: every group, or some. An empty value only says that the row was on the form."""
     return EVERYONE if EVERYONE in values else [value for value in values if value]
 
 
-def _words(held: Any) -> tuple[str, ...]:
+def _values_of(held: Any) -> tuple[str, ...]:
     return (EVERYONE,) if held == EVERYONE else tuple(str(one) for one in held or ())

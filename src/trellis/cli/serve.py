@@ -13,12 +13,13 @@ import typer
 import uvicorn
 from uvicorn.config import LOGGING_CONFIG
 
-from trellis.admin.admins import demo_administrator, first_run_link
+from trellis.admin.admins import first_run_link
 from trellis.cli.demo import load_sample
 from trellis.cli.keys import every_key
 from trellis.cli.limits import limits_of, raise_descriptors
 from trellis.cli.terminal import Failure, act, community, explaining, progress_of, say, show, unready
 from trellis.cli.workers import GaveUp, Workers, run_server
+from trellis.core.admins import create_demo_administrator
 from trellis.core.gate import Gate
 from trellis.settings import Settings
 from trellis.store.condition import Condition, condition, file_of, name_of
@@ -118,7 +119,7 @@ def _address(host: str, port: int) -> str:
 def _way_in(settings: Settings, address: str, *, demo: bool) -> tuple[str, ...]:
     """Say how the panel is entered: by the administrator of the demonstration, or by a one-time link on the first run."""
     with community(settings) as gate:
-        made = demo_administrator(gate) if demo else None
+        made = create_demo_administrator(gate) if demo else None
         link = first_run_link(gate, settings.public_url or address)
     if made is not None:
         login, password = made

@@ -65,6 +65,7 @@ class Environment:
     kinds: tuple[NodeKind, ...]
     grantable: frozenset[str]
     event_types: tuple[str, ...] = ()  # of what can happen to nodes
+    undone_by_deleting: frozenset[str] = frozenset()  # operations whose events are undone by deleting what they made
     keep_events: int = 90  # days
     keep_snapshots: int = 30
     outgoing: WebhookPolicy = WebhookPolicy()

@@ -21,9 +21,14 @@ def compute_version(body: bytes) -> str:
     return blake2b(body, digest_size=12).hexdigest()
 
 
+def record_version(record: Mapping[str, Any]) -> str:
+    """Return the version of a record, as If-Match takes it."""
+    return compute_version(encode_json(record))
+
+
 def check_precondition(expected: tuple[str, ...], before: Mapping[str, Any]) -> None:
     """Refuse a write that was meant for another version of the record; nothing expected is any."""
-    if expected and _ANY not in expected and compute_version(encode_json(before)) not in expected:
+    if expected and _ANY not in expected and record_version(before) not in expected:
         raise Refused(
             "PRECONDITION_FAILED",
             "The record has changed since you read it: its ETag is not in If-Match. Get it again, and decide anew.",

@@ -4,7 +4,8 @@ import pytest
 
 from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, page_text
 from tests.fixture_types import Clock, Events
-from trellis.admin.admins.first_link import demo_administrator, first_run_link
+from trellis.admin.admins import first_run_link
+from trellis.core.admins import create_demo_administrator
 from trellis.core.gate import Gate
 
 _TYPED = {"name": "Mira Holm", "login": LOGIN, "password": PASSWORD}
@@ -68,10 +69,10 @@ def test_without_an_administrator_signing_in_says_how_to_begin(visitor: MakeVisi
 
 def test_there_is_no_link_once_there_is_somebody(gate: Gate, mira: int) -> None:
     assert first_run_link(gate, "http://panel.example") is None
-    assert demo_administrator(gate) is None
+    assert create_demo_administrator(gate) is None
 
 
 def test_a_demonstration_makes_up_a_password(gate: Gate, visitor: MakeVisitor) -> None:
-    made = demo_administrator(gate)
+    made = create_demo_administrator(gate)
     assert made is not None
     assert visitor().sign_in(*made).status_code == 303

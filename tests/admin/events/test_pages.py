@@ -128,5 +128,5 @@ def test_what_took_something_back_leads_to_it(admin: Visitor, run: Run, communit
     changed = events()[-1]["seq"]
     run("forums.restore", changed)
     page = admin.get(f"/events/{events()[-1]['seq']}")
-    assert f"Takes back event {changed}" in page_text(page)
+    assert f"Undoes event {changed}" in page_text(page)
     assert f'href="/admin/events/{changed}"' in page.text

@@ -31,14 +31,14 @@ def test_a_box_stands_only_where_there_is_an_endpoint() -> None:
 
 
 def test_a_box_tells_method_path_and_reference() -> None:
-    box = GRID.box("forums.update")
+    box = GRID.find("forums.update")
     assert box is not None
     assert (box.method, box.path, box.reference) == ("POST", "/forums/forums/{id}", "/api/docs#forums.update")
-    assert GRID.box("forums.lost") is None
+    assert GRID.find("forums.lost") is None
 
 
 def test_what_one_address_undoes_for_every_kind_has_a_box_for_each() -> None:
-    box = GRID.box("forums.restore")
+    box = GRID.find("forums.restore")
     assert box is not None
     assert (box.method, box.path) == ("POST", "/core/events/{id}/restore")
 
@@ -77,7 +77,7 @@ def test_a_new_kind_and_an_operation_beside_the_nodes_are_in_it() -> None:
     ],
 )
 def test_a_button_ticks_or_clears(button: str, before: list[str], after: int) -> None:
-    assert len(GRID.ticked(button, before)) == after
+    assert len(GRID.press(button, before)) == after
 
 
 @pytest.mark.parametrize(
@@ -93,4 +93,4 @@ def test_a_button_ticks_or_clears(button: str, before: list[str], after: int) ->
     ],
 )
 def test_grants_are_said_in_words(grants: list[str], words: str) -> None:
-    assert GRID.words(grants) == words
+    assert GRID.describe(grants) == words

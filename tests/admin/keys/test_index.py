@@ -113,7 +113,7 @@ def test_a_key_is_made_and_shown_once(admin: Visitor, events: Events, run: Run, 
     assert (event["after"]["rateLimit"], event["after"]["expiresAt"]) == (60, "2026-05-01T09:30:00.000Z")
     again = admin.post("/keys/new", sent)  # a reload
     assert again.status_code == 200
-    assert "the key was shown already" in page_text(again)
+    assert "the key was shown before" in page_text(again)
     assert _key_in(again) is None
     assert len(events()) == len(before) + 1
     rows = DatabaseState(gate).rows()
@@ -126,11 +126,11 @@ def test_a_form_that_has_made_a_key_makes_no_other_by_itself(admin: Visitor, run
     admin.post("/keys/new", sent)
     other = admin.post("/keys/new", sent | {"name": "Something else"})
     assert other.status_code == 409
-    assert "has made a key already" in page_text(other)
+    assert "was sent before" in page_text(other)
     assert 'value="Something else"' in other.text
-    once = re.search(r'name="_once" value="([^"]+)"', other.text)
+    once = re.search(r'name="_submission" value="([^"]+)"', other.text)
     assert once is not None
-    assert admin.post("/keys/new", sent | {"name": "Something else", "_once": once[1]}).status_code == 200
+    assert admin.post("/keys/new", sent | {"name": "Something else", "_submission": once[1]}).status_code == 200
     assert run("keys.list")["totalResults"] == 2
 
 
@@ -169,9 +169,9 @@ def test_the_buttons_of_the_grid_work_without_scripts(admin: Visitor, events: Ev
         ({"name": "x" * 101}, "Name"),
         ({"addresses": "home"}, "addresses or networks"),
         ({"rateLimit": "-1"}, "Requests per minute must be a whole number"),
-        ({"expires": "date"}, "Own date is needed"),
+        ({"expires": "date"}, "Date is missing"),
         ({"expires": "date", "until": "2020-01-01T00:00"}, "lies in the past"),
-        ({"expires": "soon"}, "Ends must be"),
+        ({"expires": "soon"}, "Expires must be"),
         ({"grants": ["", "forums.lost"]}, "no box of this form is called 'forums.lost'"),
         ({"grants": ["*"]}, "no box of this form"),
         ({"revokedAt": "now"}, "no field 'revokedAt'"),

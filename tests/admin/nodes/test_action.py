@@ -31,7 +31,7 @@ def test_a_forum_is_copied_with_what_is_under_it_and_the_notice_offers_to_undo_i
 ) -> None:
     asked = find_form(admin.get(f"/forums/{community.news}/copy"), "/copy")
     assert (asked["name"], asked["parentId"]) == ("News", "")
-    response = admin.post(f"/forums/{community.news}/copy", asked.filled(name="Bulletin", withChildren="1", _do="save"))
+    response = admin.post(f"/forums/{community.news}/copy", asked.filled(name="Bulletin", withChildren="1", _action="save"))
     assert response.status_code == 303, page_text(response)
     event = events()[-1]
     assert (event["operation"], event["after"]["name"], len(event["touched"])) == ("forums.copy", "Bulletin", 3)
@@ -43,7 +43,7 @@ def test_a_forum_is_copied_with_what_is_under_it_and_the_notice_offers_to_undo_i
 
 
 def test_the_same_form_sent_twice_copies_once(admin: Visitor, community: Community, run: Run) -> None:
-    sent = find_form(admin.get(f"/calendars/{community.meetups}/copy"), "/copy").filled(name="Copied", _do="save")
+    sent = find_form(admin.get(f"/calendars/{community.meetups}/copy"), "/copy").filled(name="Copied", _action="save")
     for _ in range(2):
         assert admin.post(f"/calendars/{community.meetups}/copy", sent).status_code == 303
     assert run("calendars.list", search="Copied")["totalResults"] == 1
@@ -52,7 +52,7 @@ def test_the_same_form_sent_twice_copies_once(admin: Visitor, community: Communi
 def test_a_fault_stands_at_its_field_with_what_was_typed(admin: Visitor, community: Community, events: Events) -> None:
     before = events()
     sent = find_form(admin.get(f"/forums/{community.help}/copy"), "/copy").filled(
-        name="Typed", parentId=str(community.wiki), _do="save"
+        name="Typed", parentId=str(community.wiki), _action="save"
     )
     response = admin.post(f"/forums/{community.help}/copy", sent)
     assert response.status_code == 400
@@ -64,7 +64,7 @@ def test_a_fault_stands_at_its_field_with_what_was_typed(admin: Visitor, communi
 def test_looking_for_a_parent_copies_nothing(admin: Visitor, community: Community, events: Events) -> None:
     before = events()
     asked = find_form(admin.get(f"/forums/{community.help}/copy"), "/copy")
-    response = admin.post(f"/forums/{community.help}/copy", asked.filled(**{"_search.parentId": "sta", "_do": "search"}))
+    response = admin.post(f"/forums/{community.help}/copy", asked.filled(**{"_search.parentId": "sta", "_action": "search"}))
     assert response.status_code == 200
     assert "Staff" in page_text(response)
     assert events() == before
@@ -74,7 +74,7 @@ def test_a_node_that_is_gone_is_told_so(admin: Visitor, community: Community, ru
     asked = find_form(admin.get(f"/forums/{community.help}/copy"), "/copy")
     run("forums.delete", community.help)
     assert admin.get(f"/forums/{community.help}/copy").status_code == 404
-    assert admin.post(f"/forums/{community.help}/copy", asked.filled(_do="save")).status_code == 404
+    assert admin.post(f"/forums/{community.help}/copy", asked.filled(_action="save")).status_code == 404
 
 
 def test_undo_shows_what_goes_and_deletes_it(admin: Visitor, community: Community, run: Run, events: Events) -> None:
@@ -83,7 +83,7 @@ def test_undo_shows_what_goes_and_deletes_it(admin: Visitor, community: Communit
     assert "copied" in page_text(admin.get(f"/events/{event['seq']}"))
     page = admin.get(f"/events/{event['seq']}/undo")
     assert "Bulletin is deleted again, and with it 3 forums below it" in page_text(page)
-    response = admin.post(f"/events/{event['seq']}/undo", find_form(page, "/undo").filled(_do="undo"))
+    response = admin.post(f"/events/{event['seq']}/undo", find_form(page, "/undo").filled(_action="undo"))
     assert response.status_code == 303, page_text(response)
     after = admin.get(response.headers["location"].removeprefix("/admin"))
     assert "Bulletin and 3 below it are gone again." in page_text(after)

@@ -172,7 +172,7 @@ def test_a_forum_is_made_changed_moved_and_deleted(
     page.get_by_label("Type").select_option("discussions")
     page.get_by_role("checkbox", name="Every group: view").check()
     page.get_by_role("button", name="Make the forum").last.click()
-    expect(page.get_by_role("status").first).to_contain_text("Lounge is there now")
+    expect(page.get_by_role("status").first).to_contain_text("Lounge was created")
     page.get_by_role("link", name="New forum under Lounge").click()
     page.get_by_label("Name", exact=True).fill("Corner")
     page.get_by_role("button", name="Make the forum").last.click()

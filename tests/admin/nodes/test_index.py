@@ -10,7 +10,7 @@ from tests.admin.html_forms import find_form
 from tests.community import Community
 from tests.fixture_types import Events, Run
 from trellis.admin.app import Panel
-from trellis.admin.nodes import actions_of
+from trellis.admin.nodes.action import find_actions
 from trellis.compose import compose
 from trellis.core.catalogue import Catalogue
 from trellis.core.fields import Field, Groups, Text, Timestamp
@@ -105,7 +105,7 @@ def test_an_empty_list_says_how_to_begin(admin: Visitor, kind: object) -> None:
     response = admin.get(f"/{kind.name}")  # type: ignore[attr-defined]  # the parameter is a kind
     assert response.status_code == 200
     if kind.name != "groups":  # type: ignore[attr-defined]
-        assert f"Make the first {kind.singular}" in page_text(response)  # type: ignore[attr-defined]
+        assert f"Create the first {kind.singular}" in page_text(response)  # type: ignore[attr-defined]
 
 
 def test_a_search_finds_names_wherever_they_stand(admin: Visitor, community: Community) -> None:
@@ -114,7 +114,7 @@ def test_a_search_finds_names_wherever_they_stand(admin: Visitor, community: Com
     assert "News > Releases" in page_text(found)
     assert f'href="/admin/forums/{community.betas}"' in found.text
     nothing = admin.get("/forums?search=zebra")
-    assert "Nothing is called that" in page_text(nothing)
+    assert "No matches" in page_text(nothing)
     assert admin.get("/forums?search=%00%0a%ff").status_code == 200
     assert admin.get("/forums?search=" + "x" * 5000).status_code == 200
 
@@ -136,7 +136,7 @@ def test_a_script_in_a_name_or_description_does_not_run(admin: Visitor, run: Run
             assert "<script>alert" not in response.text, path
             assert "onerror" not in response.text, path
             assert '"><b>' not in response.text, path
-    gone = admin.post(f"{here}/{made['id']}", {"name": SCRIPT, "_seen": "old"})
+    gone = admin.post(f"{here}/{made['id']}", {"name": SCRIPT, "_version": "old"})
     assert gone.status_code == 409
     assert "<script>alert" not in gone.text
 
@@ -153,7 +153,7 @@ def test_nodes_are_found_by_their_names_for_a_choice(admin: Visitor, community: 
 
 def test_every_operation_of_every_kind_can_be_reached(admin: Visitor, community: Community, run: Run) -> None:
     """Each page is led to from the list, and each write has its form."""
-    catalogue: Catalogue = admin.client.app.house.gate.catalogue  # type: ignore[attr-defined]  # the panel
+    catalogue: Catalogue = admin.client.app.runner.gate.catalogue  # type: ignore[attr-defined]  # the panel
     reached: set[str] = set()
     for kind in KINDS:
         one = run(f"{kind.name}.list", perPage=1, sortDir="desc")["results"][0]["id"]
@@ -161,19 +161,19 @@ def test_every_operation_of_every_kind_can_be_reached(admin: Visitor, community:
         assert listed.status_code == 200
         reached.add(kind.operation("list"))
         assert f'href="/admin/{kind.name}/new"' in listed.text
-        assert ("_do", "save") in find_form(admin.get(f"/{kind.name}/new"), f"/{kind.name}/new").buttons
+        assert ("_action", "save") in find_form(admin.get(f"/{kind.name}/new"), f"/{kind.name}/new").buttons
         reached.add(kind.operation("create"))
         shown = admin.get(f"/{kind.name}/{one}")
         assert f'href="/admin/{kind.name}/' in listed.text
         reached.add(kind.operation("get"))
-        assert ("_do", "save") in find_form(shown, f"/{kind.name}/{one}").buttons
+        assert ("_action", "save") in find_form(shown, f"/{kind.name}/{one}").buttons
         reached.add(kind.operation("update"))
         assert f'href="/admin/{kind.name}/{one}/delete"' in shown.text
-        assert ("_do", "delete") in find_form(admin.get(f"/{kind.name}/{one}/delete"), "/delete").buttons
+        assert ("_action", "delete") in find_form(admin.get(f"/{kind.name}/{one}/delete"), "/delete").buttons
         reached.add(kind.operation("delete"))
-        for operation, verb in actions_of(catalogue, kind):
+        for operation, verb in find_actions(catalogue, kind):
             assert f'href="/admin/{kind.name}/{one}/{verb.name}"' in shown.text
-            assert ("_do", "save") in find_form(admin.get(f"/{kind.name}/{one}/{verb.name}"), f"/{verb.name}").buttons
+            assert ("_action", "save") in find_form(admin.get(f"/{kind.name}/{one}/{verb.name}"), f"/{verb.name}").buttons
             reached.add(operation.name)
         assert f"/admin/events?resource={kind.name}&amp;resourceId={one}" in shown.text
     assert reached == {name for name, o in catalogue.items() if o.kind is not None and o.verb is not RESTORE}
@@ -184,7 +184,7 @@ def test_a_new_kind_needs_no_page(settings: Settings, mira: int, visitor: MakeVi
     with TestClient(Panel(gate, settings), "http://panel.example", client=("192.0.2.7", 50000)) as client:
         admin = Visitor(client)
         assert admin.sign_in().status_code == 303
-        assert "Make the first shelf" in page_text(admin.get("/shelves"))
+        assert "Create the first shelf" in page_text(admin.get("/shelves"))
         new = find_form(admin.get("/shelves/new"), "/new")
         refused = admin.post("/shelves/new", new.filled(name="A"))
         assert (refused.status_code, "Label" in page_text(refused)) == (400, True)
@@ -196,5 +196,5 @@ def test_a_new_kind_needs_no_page(settings: Settings, mira: int, visitor: MakeVi
         assert _names(admin.get("/shelves/level").text) == ["A"]
         assert "browse" in page_text(admin.get("/groups/3/access?kind=shelves&option=browse")).lower()
         gone = find_form(admin.get("/shelves/1/delete"), "/delete")
-        assert admin.post("/shelves/1/delete", gone.filled(_do="delete")).status_code == 303
+        assert admin.post("/shelves/1/delete", gone.filled(_action="delete")).status_code == 303
     gate.store.close()

@@ -46,13 +46,13 @@ def test_the_form_puts_it_under_another_one_that_a_search_has_found(
 ) -> None:
     path, before = f"/forums/{community.staff}", events()
     drawn = find_form(admin.get(f"{path}/move"), "/move")
-    found = admin.post(f"{path}/move", drawn.filled(**{"_search.parentId": "relea", "_do": "search"}))
+    found = admin.post(f"{path}/move", drawn.filled(**{"_search.parentId": "relea", "_action": "search"}))
     assert found.status_code == 200
     assert ("parentId", str(community.releases)) in find_form(found, "/move").offered
-    looked = admin.post(f"{path}/move", find_form(found, "/move").filled(parentId=str(community.releases), _do="look"))
+    looked = admin.post(f"{path}/move", find_form(found, "/move").filled(parentId=str(community.releases), _action="look"))
     assert ("sibling", str(community.betas)) in find_form(looked, "/move").offered
     assert events() == before
-    last = find_form(looked, "/move").filled(place="before", sibling=str(community.betas), _do="save")
+    last = find_form(looked, "/move").filled(place="before", sibling=str(community.betas), _action="save")
     response = admin.post(f"{path}/move", last)
     assert response.headers["location"] == f"/admin/forums?open={community.news},{community.releases}#node-{community.staff}"
     assert _order(run, parentId=community.releases) == ["Staff", "Betas"]
@@ -66,9 +66,9 @@ def test_the_form_puts_it_under_another_one_that_a_search_has_found(
         ("wiki", {"place": "last"}, "redirect"),
         ("999", {"place": "last"}, "no forum 999"),
         ("zzz", {"place": "last"}, "must be a parent's id"),
-        ("", {"place": "before"}, "Choose the forum to stand before"),
+        ("", {"place": "before"}, "Choose the forum to put it before"),
         ("", {"place": "before", "sibling": "3"}, "no other forum 3"),
-        ("", {"place": "nowhere"}, "Choose where"),
+        ("", {"place": "nowhere"}, "Choose a place"),
         ("", {"place": "at", "position": "many"}, "whole number"),
         ("", {"place": "last", "name": "New"}, "no field 'name'"),
     ],
@@ -87,7 +87,7 @@ def test_what_cannot_be_is_said(
 def test_below_itself_is_not_offered_and_refused(admin: Visitor, community: Community) -> None:
     path = f"/forums/{community.news}"
     found = admin.post(
-        f"{path}/move", find_form(admin.get(f"{path}/move"), "/move").filled(**{"_search.parentId": "e", "_do": "search"})
+        f"{path}/move", find_form(admin.get(f"{path}/move"), "/move").filled(**{"_search.parentId": "e", "_action": "search"})
     )
     offered = {value for name, value in find_form(found, "/move").offered if name == "parentId"}
     assert str(community.help) in offered
@@ -119,17 +119,17 @@ def test_a_shift_among_the_siblings_is_no_conflict(admin: Visitor, community: Co
 
 
 def _seen(admin: Visitor, path: str) -> str:
-    return find_form(admin.get(f"{path}/move"), "/move")["_seen"]
+    return find_form(admin.get(f"{path}/move"), "/move")["_version"]
 
 
 def test_a_script_moves_and_gets_the_new_version(admin: Visitor, community: Community, run: Run, events: Events) -> None:
     path, before = f"/forums/{community.staff}", events()
-    sent = {"_seen": _seen(admin, path), "parentId": str(community.news), "before": str(community.interviews)}
+    sent = {"_version": _seen(admin, path), "parentId": str(community.news), "before": str(community.interviews)}
     told = admin.post(f"{path}/move", sent, headers=_JSON).json()
     assert (told["parentId"], told["position"], told["moved"]) == (community.news, 1, True)
     assert told["version"] == _seen(admin, path)
     assert _order(run, parentId=community.news) == ["Releases", "Staff", "Interviews"]
-    again = admin.post(f"{path}/move", sent | {"_seen": told["version"]}, headers=_JSON).json()
+    again = admin.post(f"{path}/move", sent | {"_version": told["version"]}, headers=_JSON).json()
     assert again["moved"] is False
     assert len(events()) == len(before) + 1
 
@@ -139,16 +139,16 @@ def test_a_script_is_told_what_is_wrong(admin: Visitor, community: Community, ru
     seen = _seen(admin, path)
     run("forums.update", community.staff, name="Crew")
     before = events()
-    stale = admin.post(f"{path}/move", {"_seen": seen, "parentId": ""}, headers=_JSON)
+    stale = admin.post(f"{path}/move", {"_version": seen, "parentId": ""}, headers=_JSON)
     assert (stale.status_code, stale.json()["message"]) == (412, "PRECONDITION_FAILED")
     assert "Crew was changed by terminal" in stale.json()["detail"]
-    wrong = admin.post(f"{path}/move", {"_seen": _seen(admin, path), "parentId": str(community.wiki)}, headers=_JSON)
+    wrong = admin.post(f"{path}/move", {"_version": _seen(admin, path), "parentId": str(community.wiki)}, headers=_JSON)
     assert (wrong.status_code, wrong.json()["message"]) == (400, "INVALID_PARENT")
-    token = admin.post(f"{path}/move", {"_seen": _seen(admin, path), "parentId": ""}, csrf="", headers=_JSON)
+    token = admin.post(f"{path}/move", {"_version": _seen(admin, path), "parentId": ""}, csrf="", headers=_JSON)
     assert token.status_code == 412
     assert events() == before
     run("forums.delete", community.staff)
-    gone = admin.post(f"{path}/move", {"_seen": seen}, headers=_JSON)
+    gone = admin.post(f"{path}/move", {"_version": seen}, headers=_JSON)
     assert (gone.status_code, gone.json()["message"]) == (404, "INVALID_ID")
 
 
@@ -156,6 +156,6 @@ def test_flat_kinds_are_reordered(admin: Visitor, community: Community, run: Run
     path = f"/calendars/{community.holidays}"
     assert _move(admin, path, place="first").status_code == 303
     assert _order(run, "calendars") == ["Holidays", "Meetups"]
-    sent = {"_seen": _seen(admin, path), "after": str(community.meetups)}
+    sent = {"_version": _seen(admin, path), "after": str(community.meetups)}
     assert admin.post(f"{path}/move", sent, headers=_JSON).json()["position"] == 1
     assert admin.get(f"/blogs/{community.notebook}/move").status_code == 404

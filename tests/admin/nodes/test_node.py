@@ -19,7 +19,7 @@ _VISITED: set[str] = set()
 def test_each_kinds_form_makes_and_saves(admin: Visitor, community: Community, run: Run, events: Events, kind: NodeKind) -> None:
     before = events()
     new = find_form(admin.get(f"/{kind.name}/new"), "/new")
-    made = admin.post(f"/{kind.name}/new", new.filled(name="Lantern", _do="save"))
+    made = admin.post(f"/{kind.name}/new", new.filled(name="Lantern", _action="save"))
     assert made.status_code == 303
     told = events()[len(before) :]
     assert [event["operation"] for event in told] == [f"{kind.name}.create"]
@@ -32,9 +32,9 @@ def test_each_kinds_form_makes_and_saves(admin: Visitor, community: Community, r
 
     count = len(events())
     shown = find_form(admin.get(f"/{kind.name}/{number}"), f"/{number}")
-    again = admin.post(f"/{kind.name}/{number}", shown.filled(_do="save"))
+    again = admin.post(f"/{kind.name}/{number}", shown.filled(_action="save"))
     assert (again.status_code, len(events())) == (303, count)  # nothing was changed, and nothing is recorded
-    changed = admin.post(f"/{kind.name}/{number}", shown.filled(name="Lamp", _do="save"))
+    changed = admin.post(f"/{kind.name}/{number}", shown.filled(name="Lamp", _action="save"))
     assert changed.status_code == 303
     assert run(f"{kind.name}.get", number)["name"] == "Lamp"
     assert events()[-1]["changed"] == ["name"] or set(events()[-1]["changed"]) <= {"name", "url", "path", "formattedName"}
@@ -57,7 +57,7 @@ def test_a_new_one_under_a_parent_begins_with_its_permissions(
     made = events()[-1]["after"]
     assert made["parentId"] == community.news
     assert made["permissions"] == run("forums.get", community.news)["permissions"]
-    assert "Sub is there now." in page_text(admin.get("/forums"))
+    assert "Sub was created." in page_text(admin.get("/forums"))
 
 
 def test_nobody_sees_a_new_one_without_permissions_and_the_panel_says_so(admin: Visitor, community: Community) -> None:
@@ -138,10 +138,10 @@ def test_a_password_is_set_left_and_taken_away(admin: Visitor, community: Commun
     count = len(events())
     send(password="")
     assert (run("forums.get", community.help)["passwordProtected"], len(events())) == (True, count)
-    both = send(("_without.password", "1"), password="another")
+    both = send(("_remove.password", "1"), password="another")
     assert both.status_code == 400
     assert "not both" in page_text(both)
-    send(("_without.password", "1"))
+    send(("_remove.password", "1"))
     assert run("forums.get", community.help)["passwordProtected"] is False
 
 
@@ -153,20 +153,20 @@ def test_the_grid_is_filled_from_another_node_before_anything_is_saved(
 ) -> None:
     before = events()
     shown = find_form(admin.get(f"/forums/{community.staff}"), f"/{community.staff}")
-    response = admin.post(f"/forums/{community.staff}", shown.filled(_copy=str(community.help), _do="copy", name="Half typed"))
+    response = admin.post(f"/forums/{community.staff}", shown.filled(_copy=str(community.help), _action="copy", name="Half typed"))
     assert response.status_code == 200
     filled = find_form(response, f"/{community.staff}")
     assert filled["name"] == "Half typed"
     assert all("*" in filled.all(f"permissions.{option}") for option in ("view", "read", "add", "reply", "attachments"))
     assert events() == before
-    assert admin.post(f"/forums/{community.staff}", filled.filled(_do="save", _copy="")).status_code == 303
+    assert admin.post(f"/forums/{community.staff}", filled.filled(_action="save", _copy="")).status_code == 303
     assert events()[-1]["after"]["permissions"]["add"] == "*"
 
 
 def test_a_search_in_a_form_saves_nothing(admin: Visitor, community: Community, events: Events) -> None:
     before = events()
     new = find_form(admin.get("/forums/new"), "/new")
-    pressed = admin.post("/forums/new", new.filled(**{"name": "X", "_search.parentId": "relea", "_do": "search"}))
+    pressed = admin.post("/forums/new", new.filled(**{"name": "X", "_search.parentId": "relea", "_action": "search"}))
     entered = admin.post("/forums/new", new.filled(**{"name": "X", "_search.parentId": "relea"}))  # Enter, without scripts
     for response in (pressed, entered):
         assert response.status_code == 200
@@ -199,7 +199,7 @@ def test_conflicting_edits_are_noticed_and_both_are_shown(admin: Visitor, commun
     assert len(events()) == count
     kept = find_form(response, path)
     assert (kept["name"], kept["description"]) == ("Helping hands", "<p>Mine</p>")
-    assert admin.post(path, kept.filled(_do="save")).status_code == 303  # mine anyway
+    assert admin.post(path, kept.filled(_action="save")).status_code == 303  # mine anyway
     record = run("forums.get", community.help)
     assert (record["name"], record["description"], record["minContent"]) == ("Helping hands", "<p>Mine</p>", 0)
 
@@ -232,12 +232,12 @@ def test_one_that_was_deleted_meanwhile_keeps_what_was_typed(
     response = admin.post(path, mine.filled(name="Typed", description="<p>At length</p>"))
     assert response.status_code == 404
     assert "The terminal deleted it" in page_text(response)
-    anew = admin.post("/forums/new", find_form(response, "/forums/new").filled(_do="again"))
+    anew = admin.post("/forums/new", find_form(response, "/forums/new").filled(_action="again"))
     assert anew.status_code == 200
     again = find_form(anew, "/forums/new")
     assert (again["name"], again["description"]) == ("Typed", "<p>At length</p>")
     assert len(events()) == count
-    assert admin.post("/forums/new", again.filled(_do="save")).status_code == 303
+    assert admin.post("/forums/new", again.filled(_action="save")).status_code == 303
     assert events()[-1]["operation"] == "forums.create"
     assert admin.get(path).status_code == 404
 

@@ -19,11 +19,11 @@ def test_what_was_changed_since_is_shown_with_what_can_be_done(
     before = events()
     for response, status in (
         (admin.get(f"/events/{seq}/undo"), 200),
-        (admin.post(f"/events/{seq}/undo", drawn.filled(_do="undo")), 409),
+        (admin.post(f"/events/{seq}/undo", drawn.filled(_action="undo")), 409),
     ):
         said = page_text(response)
         assert response.status_code == status
-        assert "It was changed again since Undoing it now would lose what was done since." in said
+        assert "It was changed again since Undoing it now would lose what was changed since." in said
         assert "Name removed: Aid added: Succour" in said
         assert "View removed: every group added: Members" in said
         assert "Parent id removed: the top level added: News" in said
@@ -83,7 +83,7 @@ def test_what_is_no_longer_kept_is_said_to_be_so(
     assert f"/events/{seq}/undo" not in page.text
     assert f"/events/{seq}/undo" not in admin.get("/events").text
     assert "It is too long ago" in page_text(admin.get(f"/events/{seq}/undo"))
-    late = admin.post(f"/events/{seq}/undo", drawn.filled(_do="undo"))
+    late = admin.post(f"/events/{seq}/undo", drawn.filled(_action="undo"))
     assert (late.status_code, "changes can be undone for 30 days" in page_text(late)) == (409, True)
     gate.store.write(lambda tx: log.purge(tx, clock.text)).result(30)
     gone = admin.get(f"/events/{seq}/undo")
@@ -92,12 +92,12 @@ def test_what_is_no_longer_kept_is_said_to_be_so(
 
 def test_what_is_undone_leads_to_what_undid_it(admin: Visitor, community: Community, do: RunForEvent, events: Events) -> None:
     seq = do("forums.delete", community.help)
-    drawn = find_form(admin.get(f"/events/{seq}/undo"), "/undo").filled(_do="undo")
+    drawn = find_form(admin.get(f"/events/{seq}/undo"), "/undo").filled(_action="undo")
     assert admin.post(f"/events/{seq}/undo", drawn).status_code == 303
     by, count = events()[-1]["seq"], len(events())
     for response, status in ((admin.post(f"/events/{seq}/undo", drawn), 409), (admin.get(f"/events/{seq}/undo"), 200)):
         assert response.status_code == status
-        assert f"It was undone already Event {by} took it back." in page_text(response)
+        assert f"It has been undone already Event {by} undid it." in page_text(response)
         assert f'href="/admin/events/{by}"' in response.text
     page = admin.get(f"/events/{seq}")
     assert f"Undone by event {by}" in page_text(page)
@@ -115,7 +115,7 @@ def test_what_cannot_be_undone_has_no_button_and_says_why(admin: Visitor, run: R
         assert f"/events/{seq}/undo" not in admin.get("/events").text
         page = admin.get(f"/events/{seq}/undo")
         assert (page.status_code, said in page_text(page)) == (200, True)
-        assert admin.post(f"/events/{seq}/undo", {"_do": "undo"}).status_code == 409
+        assert admin.post(f"/events/{seq}/undo", {"_action": "undo"}).status_code == 409
     number = run("forums.list", search="Lounge")["results"][0]["id"]
     assert f'href="/admin/forums/{number}/delete"' in admin.get(f"/events/{made}/undo").text
     assert admin.get("/events/999/undo").status_code == 404
@@ -132,18 +132,18 @@ def test_a_plan_that_has_changed_is_shown_again(
     drawn = find_form(admin.get(f"/events/{seq}/undo"), "/undo")
     run("groups.delete", community.patrons)
     before = events()
-    response = admin.post(f"/events/{seq}/undo", drawn.filled(_do="undo"))
+    response = admin.post(f"/events/{seq}/undo", drawn.filled(_action="undo"))
     assert response.status_code == 409
-    assert "The group Patrons is gone" in page_text(response)
+    assert "The group Patrons no longer exists" in page_text(response)
     assert events() == before
-    assert admin.post(f"/events/{seq}/undo", find_form(response, "/undo").filled(_do="undo")).status_code == 303
+    assert admin.post(f"/events/{seq}/undo", find_form(response, "/undo").filled(_action="undo")).status_code == 303
 
 
 def test_a_shift_among_siblings_is_no_other_plan(admin: Visitor, run: Run, community: Community, do: RunForEvent) -> None:
     seq = do("forums.delete", community.help)
     drawn = find_form(admin.get(f"/events/{seq}/undo"), "/undo")
     run("forums.create", name="New", position=0)
-    assert admin.post(f"/events/{seq}/undo", drawn.filled(_do="undo")).status_code == 303
+    assert admin.post(f"/events/{seq}/undo", drawn.filled(_action="undo")).status_code == 303
     assert [one["name"] for one in run("forums.list", parentId="root", sortBy="position")["results"]][:3] == ["New", "News", "Help"]
 
 
@@ -151,9 +151,9 @@ def test_strange_fields_and_tokens_undo_nothing(admin: Visitor, community: Commu
     seq = do("forums.delete", community.help)
     path, before = f"/events/{seq}/undo", events()
     drawn = find_form(admin.get(path), "/undo")
-    assert admin.post(path, drawn.filled(dryRun="0", _do="undo")).status_code == 400
-    assert admin.post(path, {"_do": "undo"}).status_code == 409  # without having seen what comes back
-    stale = admin.post(path, drawn.filled(_do="undo"), csrf="0" * 64)
+    assert admin.post(path, drawn.filled(dryRun="0", _action="undo")).status_code == 400
+    assert admin.post(path, {"_action": "undo"}).status_code == 409  # without having seen what comes back
+    stale = admin.post(path, drawn.filled(_action="undo"), csrf="0" * 64)
     assert (stale.status_code, "open for so long" in page_text(stale)) == (409, True)
     assert events() == before
 

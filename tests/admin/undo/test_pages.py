@@ -23,7 +23,7 @@ def test_what_would_come_back_is_told_and_nothing_is_kept(
     page = page_text(admin.get(f"/events/{seq}/undo"))
     assert "News comes back at the top level, as the first, and with it 3 forums below it:" in page
     assert "Releases Interviews Releases > Betas" in page
-    assert "bring back 4 forums" in page
+    assert "restore 4 forums" in page
     assert events() == before
     assert _order(run) == ["Help", "Wiki", "Staff"]
 
@@ -35,7 +35,7 @@ def test_a_branch_comes_back_and_is_shown_in_the_tree(
     seq = do("forums.delete", community.news, deleteChildrenOrMove=-1)
     response = undo(admin, seq)
     assert (response.status_code, response.headers["location"]) == (303, f"/admin/forums?#node-{community.news}")
-    assert "News and 3 below it are back." in page_text(admin.get("/forums"))
+    assert "News and 3 below it were restored." in page_text(admin.get("/forums"))
     assert run("forums.list", sortBy="name")["results"] == known
     last = events()[-1]
     assert (last["operation"], last["undoes"], last["actor"]["name"]) == ("forums.restore", seq, "Mira Holm")
@@ -63,7 +63,7 @@ def test_children_that_had_moved_away_come_back_but_those_that_went_on(
     assert "1 record stays as now Forum Staff > Interviews: It was moved elsewhere since." in page
     undo(admin, seq)
     said = page_text(admin.get("/forums"))
-    assert "News is back. 1 that had moved away stands under it again. 1 stays as changed since." in said
+    assert "News was restored. 1 that had been moved away is under it again. 1 stays as changed since." in said
     assert _order(run, community.news) == ["Releases"]
 
 
@@ -71,11 +71,11 @@ def test_a_group_stands_in_its_permissions_again(admin: Visitor, run: Run, commu
     seq = do("groups.delete", community.patrons)
     run("forums.update", community.betas, permissions={"read": [MEMBERS]})
     page = page_text(admin.get(f"/events/{seq}/undo"))
-    assert "It stands in the permissions of 3 nodes again:" in page
+    assert "It returns to the permissions of 3 nodes" in page
     assert all(name in page for name in ("Download category Skins > Dark skins", "Blog Notebook"))
     assert "Forum News > Releases > Betas: Changed since: read." in page
     undo(admin, seq)
-    assert "Patrons is back. It stands in the permissions of 3 nodes again. 1 stays" in page_text(admin.get("/groups"))
+    assert "Patrons was restored. It is in the permissions of 3 nodes again. 1 stays" in page_text(admin.get("/groups"))
     assert run("blogs.get", community.notebook)["groups"] == [MEMBERS, community.patrons]
 
 
@@ -93,9 +93,9 @@ def test_ticks_of_groups_that_are_gone_are_told_to_fall_away(
     run("groups.delete", community.patrons)
     run("groups.delete", community.moderators)
     page = page_text(admin.get(f"/events/{branch}/undo"))
-    assert "The group Patrons is gone, so its ticks fall away under Read." in page
-    assert "The group Moderators is gone, so its ticks fall away under Add, in 4 forums." in page
-    assert "The group Patrons is gone, so its ticks fall away under Groups." in page_text(admin.get(f"/events/{blog}/undo"))
+    assert "The group Patrons no longer exists, so it is left out under Read." in page
+    assert "The group Moderators no longer exists, so it is left out under Add, in 4 forums." in page
+    assert "The group Patrons no longer exists, so it is left out under Groups." in page_text(admin.get(f"/events/{blog}/undo"))
     assert undo(admin, branch).status_code == 303
     assert run("forums.get", community.betas)["permissions"]["read"] == []
 
@@ -110,14 +110,14 @@ def test_a_parent_that_is_gone_is_asked_for(
     above = do("forums.delete", community.releases)
     page = admin.get(f"/events/{seq}/undo")
     assert page.status_code == 200
-    assert "Releases, under which it stood, is gone. Choose another place, or first undo what deleted it ." in page_text(page)
+    assert "Its parent, Releases, has been deleted. Choose another place, or first undo its deletion ." in page_text(page)
     assert f'href="/admin/events/{above}/undo"' in page.text
     before = events()
-    found = admin.post(f"/events/{seq}/undo", find_form(page, "/undo").filled(**{"_search.parentId": "hel", "_do": "search"}))
+    found = admin.post(f"/events/{seq}/undo", find_form(page, "/undo").filled(**{"_search.parentId": "hel", "_action": "search"}))
     assert found.status_code == 200
     assert ("parentId", str(community.help)) in find_form(found, "/undo").offered
     assert events() == before
-    response = admin.post(f"/events/{seq}/undo", find_form(found, "/undo").filled(parentId=str(community.help), _do="undo"))
+    response = admin.post(f"/events/{seq}/undo", find_form(found, "/undo").filled(parentId=str(community.help), _action="undo"))
     assert response.headers["location"] == f"/admin/forums?open={community.help}#node-{community.betas}"
     assert run("forums.get", community.betas)["path"] == "Help > Betas"
 
@@ -150,18 +150,18 @@ def test_the_old_parent_may_be_back_when_the_button_is_pressed(
     above = do("forums.delete", community.releases)
     drawn = find_form(admin.get(f"/events/{seq}/undo"), "/undo")
     run("events.restore", above)
-    response = admin.post(f"/events/{seq}/undo", drawn.filled(parentId=str(community.help), _do="undo"))
+    response = admin.post(f"/events/{seq}/undo", drawn.filled(parentId=str(community.help), _action="undo"))
     assert response.status_code == 409
-    assert "Look again" in page_text(response)
+    assert "Check again" in page_text(response)
     assert "Betas comes back under News > Releases" in page_text(response)
-    assert admin.post(f"/events/{seq}/undo", find_form(response, "/undo").filled(_do="undo")).status_code == 303
+    assert admin.post(f"/events/{seq}/undo", find_form(response, "/undo").filled(_action="undo")).status_code == 303
 
 
 def test_a_move_from_under_one_that_is_gone_asks_too(admin: Visitor, run: Run, community: Community, do: RunForEvent) -> None:
     seq = do("forums.update", community.betas, parentId=community.help)
     run("forums.delete", community.releases)
     page = admin.get(f"/events/{seq}/undo")
-    assert "Releases, under which it stood, is gone." in page_text(page)
+    assert "Its parent, Releases, has been deleted." in page_text(page)
     assert str(community.betas) not in {value for name, value in find_form(page, "/undo").offered if name == "parentId"}
     assert undo(admin, seq, parentId=str(community.news)).status_code == 303
     assert run("forums.get", community.betas)["path"] == "News > Betas"
@@ -209,7 +209,7 @@ def test_what_is_as_it_was_needs_noundo(admin: Visitor, run: Run, community: Com
     before = events()
     page = admin.get(f"/events/{seq}/undo")
     assert "There is nothing to undo: Betas is as it was before this event." in page_text(page)
-    assert ("_do", "undo") not in find_form(page, "/undo").buttons
+    assert ("_action", "undo") not in find_form(page, "/undo").buttons
     assert undo(admin, seq).status_code == 303
     assert events() == before
 
@@ -226,7 +226,7 @@ def test_an_event_its_row_and_what_is_gone_lead_toundo(admin: Visitor, community
 
 def test_the_message_after_a_delete_leads_to_undo_once(admin: Visitor, community: Community, events: Events) -> None:
     path = f"/forums/{community.help}/delete"
-    assert admin.post(path, find_form(admin.get(path), "/delete").filled(_do="delete")).status_code == 303
+    assert admin.post(path, find_form(admin.get(path), "/delete").filled(_action="delete")).status_code == 303
     there = f'href="/admin/events/{events()[-1]["seq"]}/undo"'
     assert there in admin.get("/forums").text
     assert there not in admin.get("/forums").text

@@ -47,7 +47,7 @@ def _until(page: Page, path: str, text: str) -> None:
 def _made(page: Page, url: str) -> str:
     """Make a webhook by the form; give its secret."""
     page.get_by_role("link", name="Webhooks").click()
-    page.get_by_role("link", name="Make the first webhook").click()
+    page.get_by_role("link", name="Create the first webhook").click()
     confirm(page, PASSWORD)
     page.get_by_label("Address").fill(url)
     page.get_by_label("Description").fill("Search index")
@@ -84,7 +84,7 @@ def test_a_webhook_from_the_form_to_its_end(
     page.get_by_role("link", name="Send again what failed").click()
     expect(page.locator("main")).to_contain_text("1 message of Search index failed")
     page.get_by_role("button", name="Send it again").click()
-    expect(page.get_by_role("status")).to_contain_text("1 message is sent again")
+    expect(page.get_by_role("status")).to_contain_text("1 message is being sent again")
     _until(page, "/webhooks/1", "Delivering")
     page.get_by_role("link", name="Rotate the secret").click()
     page.get_by_label("The old secret ends").select_option(label="After an hour")
@@ -120,7 +120,7 @@ def test_a_shown_secret_is_not_shown_again(chrome: Browser, mira: int, service: 
     secret = page.locator("#new-secret").inner_text()
     page.get_by_role("button", name="Copy").first.click()
     page.reload()
-    expect(page.get_by_role("heading", name="the secret was shown already")).to_be_visible()
+    expect(page.get_by_role("heading", name="the secret was shown before")).to_be_visible()
     assert secret not in page.content()
     context.close()
     assert run("webhooks.list")["totalResults"] == 1

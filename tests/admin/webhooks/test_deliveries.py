@@ -132,7 +132,7 @@ def test_an_impatient_search_says_how_far_it_looked(admin: Visitor, gate: Gate, 
         insert_delivery(gate, {}, type="forum.moved" if number else "forum.created")
     page = admin.get("/deliveries?type=forum.created")
     assert "Nothing found yet" in page_text(page)
-    assert "Looked back to delivery 7" in page_text(page)
+    assert "stopped at delivery 7" in page_text(page)
     for _ in range(5):
         further = re.search(r'rel="next" href="/admin(/deliveries[^"]+)"', page.text)
         if further is None:
@@ -237,7 +237,7 @@ def test_one_is_sent_again(admin: Visitor, gate: Gate, events: Events) -> None:
     (event,) = events()[len(before) :]
     assert (event["operation"], event["resourceId"], event["after"]["delivery"]) == ("webhooks.redeliver", 1, 1)
     assert _states(gate) == {1: "waiting", 2: "failed"}
-    assert "It is sent again" in page_text(admin.get("/deliveries/1"))
+    assert "It is being sent again" in page_text(admin.get("/deliveries/1"))
 
 
 def test_nothing_is_sent_again_to_one_that_is_off(admin: Visitor, gate: Gate, run: Run) -> None:
@@ -272,7 +272,7 @@ def test_all_that_failed_since_a_moment_is_counted_and_sent_again(admin: Visitor
     (event,) = events()[len(seen) :]
     assert (event["operation"], event["after"]["count"]) == ("webhooks.redeliver", 2)
     assert _states(gate) == {1: "failed", 2: "waiting", 3: "waiting", 4: "delivered", 5: "failed"}
-    assert "2 messages are sent again" in page_text(admin.get("/deliveries?webhook=1"))
+    assert "2 messages are being sent again" in page_text(admin.get("/deliveries?webhook=1"))
 
 
 def test_sending_again_begins_with_the_failure(admin: Visitor, gate: Gate, ago: Ago) -> None:
@@ -297,6 +297,6 @@ def test_a_stale_form_sends_nothing(admin: Visitor, gate: Gate) -> None:
     before = stored_rows(gate)
     stale = admin.post("/webhooks/1/redeliver", {"failedSince": "2026-01-01"}, csrf="0" * 64)
     assert stale.status_code == 400
-    assert "look it over and send it again" in page_text(stale)
+    assert "check it and send it again" in page_text(stale)
     assert admin.post("/deliveries/1/again", csrf="0" * 64).status_code == 409
     assert stored_rows(gate) == before

@@ -8,7 +8,7 @@ from tests.admin.conftest import Visitor, page_text
 from tests.admin.webhooks.rows import HOSTILE, URL, find_secret, open_form, stored_rows, update_webhook
 from tests.database_state import DatabaseState
 from tests.fixture_types import Clock, Events, Run
-from trellis.admin.webhooks.form import rows_of, words_of
+from trellis.admin.webhooks.form import describe_events, event_rows
 from trellis.core.gate import Gate
 from trellis.core.webhooks.crud import MOST, event_patterns
 
@@ -32,7 +32,7 @@ def test_the_list_tells_how_each_does(admin: Visitor, gate: Gate, run: Run, cloc
     before = stored_rows(gate)
     page = page_text(admin.get("/webhooks"))
     for said in (
-        f"Search index {URL} Delivering Every event, future ones included 3 hours ago",
+        f"Search index {URL} Delivering All events, including future types 3 hours ago",
         "hooks.example/trellis/2 Failing since 31 Jan 2026, 09:30 UTC Forums: everything; Download categories: created, deleted",
         f"Idle {URL} Off by hand Groups: everything nothing sent yet",
         "Switched off The endpoint answered 410: it is gone.",
@@ -45,9 +45,9 @@ def test_the_list_tells_how_each_does(admin: Visitor, gate: Gate, run: Run, cloc
 
 
 def test_the_overview_shows_those_that_do_not_get_through(admin: Visitor, gate: Gate, run: Run, clock: Clock) -> None:
-    assert "Webhooks to look at There are none." in page_text(admin.get(""))
+    assert "Webhooks that need attention There are none." in page_text(admin.get(""))
     run("webhooks.create", url=URL, events=["*"], description="Search index")
-    assert "The webhook gets through." in page_text(admin.get(""))
+    assert "The webhook is working." in page_text(admin.get(""))
     run("webhooks.create", url=URL, events=["*"], description="App")
     run("webhooks.create", url=URL, events=["*"], enabled=False, description="Switched off by hand")
     assert "All 3 webhooks get through." in page_text(admin.get(""))
@@ -68,7 +68,7 @@ def test_the_overview_lists_a_few_and_leads_to_the_rest(admin: Visitor, gate: Ga
         run("webhooks.create", url=URL, events=["*"], description=f"No. {number}")
         update_webhook(gate, number, failing_since=clock.text)
     page = page_text(admin.get(""))
-    assert "7 webhooks do not get through" in page
+    assert "7 webhooks are failing" in page
     assert "No. 5 Failing" in page
     assert "No. 6 Failing" not in page
     assert "All webhooks" in page
@@ -91,7 +91,7 @@ def test_a_webhook_is_made_and_its_secret_shown_once(admin: Visitor, events: Eve
     assert (event["after"]["url"], event["after"]["events"]) == (URL, ["forum.created", "category.*"])
     again = admin.post("/webhooks/new", form)  # a reload
     assert again.status_code == 200
-    assert "the secret was shown already" in page_text(again)
+    assert "the secret was shown before" in page_text(again)
     assert find_secret(again) is None
     assert len(events()) == len(before) + 1
     rows = DatabaseState(gate).rows()
@@ -106,7 +106,7 @@ def test_a_form_that_has_made_a_webhook_makes_no_other_by_itself(admin: Visitor,
     admin.post("/webhooks/new", form)
     other = admin.post("/webhooks/new", form | {"description": "Something else"})
     assert other.status_code == 409
-    assert "has made a webhook already" in page_text(other)
+    assert "was sent before" in page_text(other)
     assert 'value="Something else"' in other.text
     assert run("webhooks.list")["totalResults"] == 1
 
@@ -127,7 +127,7 @@ def test_every_event_can_be_ticked(admin: Visitor, gate: Gate, run: Run) -> None
         ({"url": "http://10.0.0.5/"}, "Address"),
         ({"url": "ftp://hooks.example/"}, "Address"),
         ({"url": HOSTILE}, "Address"),
-        ({"events": [""]}, "What it is told: tick at least one box."),
+        ({"events": [""]}, "Events: tick at least one box."),
         ({"events": ["", "forum.lost"]}, "there is no event 'forum.lost'"),
         ({"description": "x" * 501}, "Description"),
         ({"description": HOSTILE, "enabled": "perhaps"}, "Send messages"),
@@ -161,7 +161,7 @@ def test_there_is_an_end_to_webhooks(admin: Visitor, run: Run, gate: Gate) -> No
     for _ in range(MOST):
         run("webhooks.create", url=URL, events=["*"])
     page = admin.get("/webhooks")
-    assert "There are as many webhooks as there may be" in page_text(page)
+    assert "The maximum number of webhooks is reached" in page_text(page)
     assert 'href="/admin/webhooks/new"' not in page.text
     before = stored_rows(gate)
     assert admin.post("/webhooks/new", open_form(admin)).status_code == 400
@@ -169,11 +169,11 @@ def test_there_is_an_end_to_webhooks(admin: Visitor, run: Run, gate: Gate) -> No
 
 
 def test_what_is_wanted_in_words(gate: Gate) -> None:
-    assert words_of(["*", "forum.created"], gate.environment) == "Every event, future ones included"
-    assert words_of(["forum.moved", "forum.created"], gate.environment) == "Forums: created, moved"
-    assert words_of(["forum.*", "forum.created", "blog.deleted"], gate.environment) == "Forums: everything; Blogs: deleted"
-    assert words_of(["gallery.*"], gate.environment) == "gallery.*"
-    assert {name for row in rows_of(gate.environment) for name, _ in row.types} == set(gate.environment.event_types)
+    assert describe_events(["*", "forum.created"], gate.environment) == "All events, including future types"
+    assert describe_events(["forum.moved", "forum.created"], gate.environment) == "Forums: created, moved"
+    assert describe_events(["forum.*", "forum.created", "blog.deleted"], gate.environment) == "Forums: everything; Blogs: deleted"
+    assert describe_events(["gallery.*"], gate.environment) == "gallery.*"
+    assert {name for row in event_rows(gate.environment) for name, _ in row.types} == set(gate.environment.event_types)
 
 
 def test_nobody_sees_them_without_signing_in(visitor: Any, run: Run) -> None:

@@ -30,7 +30,7 @@ def test_it_shows_settings_deliveries_and_what_was_changed(admin: Visitor, gate:
     for said in (
         "Index of all",
         "Delivering",
-        f"Address {URL} Is told Forums: everything",
+        f"Address {URL} Events Forums: everything",
         "Delivered forum.created msg_0123456789abcdef 200 2 attempts, last just now 12.0 ms",
         "The terminal changed webhook Index of all description",
     ):
@@ -108,7 +108,7 @@ def test_two_administrators_do_not_overwrite_each_other(admin: Visitor, gate: Ga
     before = stored_rows(gate)
     conflict = admin.post("/webhooks/1/edit", form)
     assert conflict.status_code == 409
-    for said in ("has changed meanwhile", "Description Theirs Mine", "Forums: everything Every event", "Send messages no yes"):
+    for said in ("has changed meanwhile", "Description Theirs Mine", "Forums: everything All events", "Send messages no yes"):
         assert said in page_text(conflict)
     assert 'value="Mine"' in conflict.text
     assert stored_rows(gate) == before
@@ -159,7 +159,7 @@ def test_it_is_switched_off_and_on_again(admin: Visitor, gate: Gate, run: Run, e
     missed = _now(gate).cursor
     run("forums.create", name="Meanwhile")
     asked = admin.get("/webhooks/1/on")
-    assert "Send it now, in its order" in page_text(asked)
+    assert "Send them now, in their order" in page_text(asked)
     assert admin.post("/webhooks/1/on", {"skipMissed": skip}).status_code == 303
     assert [event["operation"] for event in events()[len(before) :]] == ["webhooks.update", "forums.create", "webhooks.update"]
     assert (_now(gate).enabled, _now(gate).cursor > missed) == (True, skip == "1")
@@ -184,7 +184,7 @@ def test_a_secret_is_rotated_and_the_new_one_shown_once(
     admin: Visitor, gate: Gate, clock: Clock, events: Events, hours: str
 ) -> None:
     old = format_secret(_now(gate).secret, None)
-    form = {"overlapHours": hours, "_once": open_form(admin, "/webhooks/1/rotate")["_once"]}
+    form = {"overlapHours": hours, "_submission": open_form(admin, "/webhooks/1/rotate")["_submission"]}
     before = events()
     rotated = admin.post("/webhooks/1/rotate", form)
     new = find_secret(rotated)
@@ -198,11 +198,11 @@ def test_a_secret_is_rotated_and_the_new_one_shown_once(
     assert new == format_secret(_now(gate).secret, None)
     if hours == "0":
         assert _now(gate).old_secret is None
-        assert "Nothing is signed with the old secret any more" in page_text(rotated)
+        assert "Messages are no longer signed with the old secret" in page_text(rotated)
     else:
         assert format_secret(_now(gate).old_secret, None) == old
         assert "signed with the old one too until 1 Feb 2026, 09:30 UTC" in page_text(admin.get("/webhooks/1"))
-        assert "It was rotated lately" in page_text(admin.get("/webhooks/1/rotate"))
+        assert "rotated a short time ago" in page_text(admin.get("/webhooks/1/rotate"))
         clock.move(hours=24)
         admin.sign_in()
         assert "signed with the old one too" not in page_text(admin.get("/webhooks/1"))
@@ -212,7 +212,7 @@ def test_rotating_asks_for_the_password(admin: Visitor, gate: Gate, clock: Clock
     clock.move(minutes=20)
     before = stored_rows(gate)
     assert "confirm-password" in admin.get("/webhooks/1/rotate").headers["location"]
-    assert admin.post("/webhooks/1/rotate", {"overlapHours": "1", "_once": "x"}).status_code == 403
+    assert admin.post("/webhooks/1/rotate", {"overlapHours": "1", "_submission": "x"}).status_code == 403
     assert stored_rows(gate) == before
 
 
@@ -220,7 +220,7 @@ def test_rotating_asks_for_the_password(admin: Visitor, gate: Gate, clock: Clock
 def test_an_overlap_of_more_than_a_week_is_refused(admin: Visitor, gate: Gate, hours: str) -> None:
     admin.get("/webhooks/1/rotate")
     before = stored_rows(gate)
-    assert admin.post("/webhooks/1/rotate", {"overlapHours": hours, "_once": "x"}).status_code == 400
+    assert admin.post("/webhooks/1/rotate", {"overlapHours": hours, "_submission": "x"}).status_code == 400
     assert stored_rows(gate) == before
 
 
@@ -232,7 +232,7 @@ def test_a_test_is_sent_and_leads_to_its_delivery(admin: Visitor, events: Events
     (event,) = events()[len(before) :]
     assert event["operation"] == "webhooks.test"
     page = page_text(admin.get("/deliveries/1"))
-    assert "A test is on its way" in page
+    assert "A test is being sent" in page
     assert "Waiting webhook.test" in page
     assert "Mira Holm sent a test to webhook 1" in page_text(admin.get("/webhooks/1"))
 
@@ -255,7 +255,7 @@ def test_it_is_deleted_after_asking(admin: Visitor, events: Events, run: Run, ga
     assert admin.post("/webhooks/1/delete").headers["location"] == "/admin/webhooks"
     (event,) = events()[len(before) :]
     assert event["operation"] == "webhooks.delete"
-    assert "Search index is deleted" in page_text(admin.get("/webhooks"))
+    assert "Search index was deleted" in page_text(admin.get("/webhooks"))
     assert run("webhooks.list")["totalResults"] == 0
     assert "Its webhook was deleted" in page_text(admin.get(f"/deliveries/{delivery}"))
     assert "Webhook 1, deleted" in page_text(admin.get("/deliveries"))

@@ -1,11 +1,11 @@
-"""The administrators: who there is, adding one, disabling and enabling, a new password for one who has lost theirs."""
+"""The administrators: the list, adding one, disabling and enabling, a new password for one who has lost theirs."""
 
 from typing import Final
 
 from starlette.responses import Response
 
 from trellis.admin.forms import Form
-from trellis.admin.page import Page, Visit
+from trellis.admin.page import Page, PageRequest
 from trellis.core.admins import LOGIN, NAME, PASSWORD
 from trellis.errors import Refused
 
@@ -13,87 +13,86 @@ _HERE: Final = "/administrators"
 _FIELDS: Final = (NAME, LOGIN, PASSWORD)
 
 
-async def index(visit: Visit) -> Response:
+async def index(request: PageRequest) -> Response:
     """List all administrators."""
-    found = await visit.perform("admins.list", {"perPage": 1000})
-    return visit.page("administrators/index.html", title="Administrators", page=found.value)
+    page = await request.fetch("admins.list", {"perPage": 1000})
+    return request.page("administrators/index.html", title="Administrators", page=page)
 
 
-async def new(visit: Visit) -> Response:
-    """Show the form for another one."""
-    visit.require_recent_password()
-    return visit.page("administrators/new.html", title="Add an administrator", form=Form(_FIELDS))
+async def new(request: PageRequest) -> Response:
+    """Show the form for a new one."""
+    request.require_recent_password()
+    return request.page("administrators/new.html", title="Add an administrator", form=Form(_FIELDS))
 
 
-async def create(visit: Visit) -> Response:
+async def create(request: PageRequest) -> Response:
     """Add one."""
-    visit.require_recent_password()
-    form = Form(_FIELDS, visit.form)
+    request.require_recent_password()
+    form = Form(_FIELDS, request.form)
     try:
-        made = await visit.perform("admins.create", form.raw())
+        admin = (await request.perform("admins.create", form.raw())).value
     except Refused as refused:
-        return visit.page("administrators/new.html", status=400, title="Add an administrator", form=form.at_fault(refused))
-    return visit.redirect(_HERE, f"{made.value['name']} can sign in now, as {made.value['login']}.")
+        return request.page("administrators/new.html", status=400, title="Add an administrator", form=form.add_refusal(refused))
+    return request.redirect(_HERE, f"{admin['name']} can sign in now, as {admin['login']}.")
 
 
-async def show(visit: Visit) -> Response:
-    """Show one, with what can be done."""
-    return await _shown(visit, 200, None, None)
+async def show(request: PageRequest) -> Response:
+    """Show one, with its forms."""
+    return await _show(request, 200, None, None)
 
 
-async def _shown(visit: Visit, status: int, form: Form | None, password: Form | None) -> Response:
-    admin = (await visit.perform("admins.get", target=visit.number("id"))).value
-    events = await visit.perform("events.list", {"resource": "admins", "resourceId": admin["id"], "order": "newest", "limit": 10})
-    return visit.page(
+async def _show(request: PageRequest, status: int, form: Form | None, password: Form | None) -> Response:
+    admin = await request.fetch("admins.get", target=request.number("id"))
+    events = await request.fetch("events.list", {"resource": "admins", "resourceId": admin["id"], "order": "newest", "limit": 10})
+    return request.page(
         "administrators/show.html",
         status=status,
         title=admin["name"],
         admin=admin,
-        events=events.value["results"],
+        events=events["results"],
         form=form or Form((NAME, LOGIN), admin),
         password=password or Form((PASSWORD,), labels={"password": "New password"}, id="password"),
     )
 
 
-async def update(visit: Visit) -> Response:
+async def update(request: PageRequest) -> Response:
     """Change name or login."""
-    form = Form((NAME, LOGIN), visit.form)
+    form = Form((NAME, LOGIN), request.form)
     try:
-        answer = await visit.perform("admins.update", form.raw(), visit.number("id"))
+        result = await request.perform("admins.update", form.raw(), request.number("id"))
     except Refused as refused:
-        return await _shown(visit, 400, form.at_fault(refused), None)
-    said = "Saved." if answer.event else "Nothing was changed."
-    return visit.redirect(f"{_HERE}/{visit.number('id')}", said)
+        return await _show(request, 400, form.add_refusal(refused), None)
+    return request.redirect(f"{_HERE}/{request.number('id')}", "Saved." if result.event else "Nothing was changed.")
 
 
-async def set_password(visit: Visit) -> Response:
-    """Give one a new password."""
-    visit.require_recent_password()
-    form = Form((PASSWORD,), visit.form, labels={"password": "New password"}, id="password")
+async def set_password(request: PageRequest) -> Response:
+    """Set a new password for one."""
+    request.require_recent_password()
+    form = Form((PASSWORD,), request.form, labels={"password": "New password"}, id="password")
     try:
-        answer = await visit.perform("admins.set_password", form.raw(), visit.number("id"))
+        result = await request.perform("admins.set_password", form.raw(), request.number("id"))
     except Refused as refused:
-        return await _shown(visit, 400, None, form.at_fault(refused))
-    if visit.me is not None and answer.value["id"] == visit.me.id:
-        visit.remember_session(await visit.sessions.begin(visit.me.id, visit.address, visit.request.headers.get("user-agent", "")))
-    return visit.redirect(
-        f"{_HERE}/{visit.number('id')}", f"{answer.value['name']} has a new password and was signed out everywhere."
+        return await _show(request, 400, None, form.add_refusal(refused))
+    if request.me is not None and result.value["id"] == request.me.id:
+        await request.begin_session(request.me.id)
+    return request.redirect(
+        f"{_HERE}/{request.number('id')}", f"{result.value['name']} has a new password and was signed out everywhere."
     )
 
 
-async def disable(visit: Visit) -> Response:
-    """End one's sessions and let them in no more."""
-    if visit.me is not None and visit.number("id") == visit.me.id:
+async def disable(request: PageRequest) -> Response:
+    """End the sessions of one, who cannot sign in any more."""
+    if request.me is not None and request.number("id") == request.me.id:
         raise Refused("CANNOT_DELETE", "You cannot disable yourself. Have another administrator do it.")
-    answer = await visit.perform("admins.disable", target=visit.number("id"))
-    return visit.redirect(f"{_HERE}/{visit.number('id')}", f"{answer.value['name']} is signed out and cannot sign in any more.")
+    result = await request.perform("admins.disable", target=request.number("id"))
+    return request.redirect(f"{_HERE}/{request.number('id')}", f"{result.value['name']} is signed out and cannot sign in any more.")
 
 
-async def enable(visit: Visit) -> Response:
-    """Let one in again."""
-    visit.require_recent_password()
-    answer = await visit.perform("admins.enable", target=visit.number("id"))
-    return visit.redirect(f"{_HERE}/{visit.number('id')}", f"{answer.value['name']} can sign in again.")
+async def enable(request: PageRequest) -> Response:
+    """Let one sign in again."""
+    request.require_recent_password()
+    result = await request.perform("admins.enable", target=request.number("id"))
+    return request.redirect(f"{_HERE}/{request.number('id')}", f"{result.value['name']} can sign in again.")
 
 
 _SECTION: Final = "administrators"

@@ -1,48 +1,54 @@
-"""The first run: the page behind the one-time link, where the first administrator is made."""
+"""The first run: the one-time link, and the page behind it where the first administrator is created."""
 
 from typing import Final
 
 from starlette.responses import Response
 
+from trellis.admin.admins.sign_in import start_session
 from trellis.admin.forms import Form
-from trellis.admin.page import Page, Visit
+from trellis.admin.page import PREFIX, Page, PageRequest
 from trellis.core.actor import Actor
-from trellis.core.admins import LOGIN, NAME, PASSWORD, hash_token
+from trellis.core.admins import LOGIN, NAME, PASSWORD, create_first_run_token, is_first_run_token
+from trellis.core.gate import Gate
 from trellis.errors import Refused
-from trellis.store.admins import administrators
 
 _ACTOR: Final = Actor("terminal", None, "one-time link")
 _FIELDS: Final = (NAME, LOGIN, PASSWORD)
-_TITLE: Final = "Make yourself the first administrator"
+_TITLE: Final = "Create the first administrator"
+_SPENT: Final = "This link cannot be used"
 
 
-async def show(visit: Visit) -> Response:
-    """Show the form, if the link is good."""
-    digest, now = hash_token(visit.request.path_params["link"]), visit.now
-    good = await visit.read(lambda tx: not administrators.count(tx) and administrators.link_is_good(tx, digest, now))
-    if not good:
-        return visit.page("link_spent.html", status=404, title="This link cannot be used")
-    return visit.page("first_run.html", title=_TITLE, form=Form(_FIELDS))
+def first_run_link(gate: Gate, base_url: str) -> str | None:
+    """Create a one-time link, valid for an hour, to the page that creates the first administrator; None if there is one.
+
+    `base_url` is where the service is reached, such as http://127.0.0.1:8000. Waits for the writer.
+    """
+    token = create_first_run_token(gate)
+    return None if token is None else f"{base_url.rstrip('/')}{PREFIX}/first-run/{token}"
 
 
-async def begin(visit: Visit) -> Response:
-    """Make the first administrator, and sign them in."""
-    form = Form(_FIELDS, visit.form)
+async def show(request: PageRequest) -> Response:
+    """Show the form, if the link is valid."""
+    if not await request.runner.read(is_first_run_token, request.http.path_params["link"]):
+        return request.page("link_spent.html", status=404, title=_SPENT)
+    return request.page("first_run.html", title=_TITLE, form=Form(_FIELDS))
+
+
+async def create(request: PageRequest) -> Response:
+    """Create the first administrator, and sign them in."""
+    form = Form(_FIELDS, request.form)
     try:
-        raw = form.raw() | {"link": visit.request.path_params["link"]}
-        made = await visit.perform("admins.begin", raw, actor=_ACTOR)
+        raw = form.raw() | {"link": request.http.path_params["link"]}
+        admin = (await request.perform("admins.begin", raw, actor=_ACTOR)).value
     except Refused as refused:
         if refused.status == 409:
-            return visit.page("link_spent.html", status=409, title="This link cannot be used")
-        return visit.page("first_run.html", status=400, title=_TITLE, form=form.at_fault(refused))
-    token = await visit.sessions.begin(made.value["id"], visit.address, visit.request.headers.get("user-agent", ""))
-    known = await visit.sessions.remember(made.value["login"], "")
-    visit.remember_session(token)
-    visit.cookies += [("browser", known, 90 * 86_400), ("visitor", "", 0)]
-    return visit.redirect("", f"Welcome, {made.value['name']}. You are the first administrator.")
+            return request.page("link_spent.html", status=409, title=_SPENT)
+        return request.page("first_run.html", status=400, title=_TITLE, form=form.add_refusal(refused))
+    await start_session(request, admin["id"], admin["login"])
+    return request.redirect("", f"Welcome, {admin['name']}. You are the first administrator.")
 
 
 PAGES: Final = (
     Page("GET", "/first-run/{link}", show, open=True),
-    Page("POST", "/first-run/{link}", begin, open=True),
+    Page("POST", "/first-run/{link}", create, open=True),
 )

@@ -1,121 +1,113 @@
 """Signing in and out, and entering the password again."""
 
-from typing import Final
+from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.page import CONFIRM, SIGN_IN, Page, Submitted, Visit, within
-from trellis.store.admins import administrators
+from trellis.admin.page import CONFIRM, PREFIX, SIGN_IN, Page, PageRequest, panel_path
+from trellis.admin.submitted import Submitted
+from trellis.core.admins import confirm_session, end_session, has_administrators, remember_browser
 
-_WRONG: Final = "That login and password do not belong together. Look for a slip and try again."
+_WRONG: Final = "That login and password do not belong together. Check both and try again."
+_BROWSER_KNOWN_FOR: Final = 90 * 86_400  # seconds
 
 
-async def show(visit: Visit) -> Response:
+async def show(request: PageRequest) -> Response:
     """Ask for login and password."""
-    if visit.me is not None:
-        return visit.redirect(within(visit.query.get("next", "")))
-    nobody = not await visit.read(administrators.count)
-    template = "nobody_yet.html" if nobody else "sign_in.html"
-    return visit.page(
-        template, title="Sign in", next=visit.query.get("next", ""), carried=(), replay=False, login="", said="", fault=""
+    if request.me is not None:
+        return request.redirect(panel_path(request.query.get("next", "")))
+    template = "sign_in.html" if await request.runner.read(has_administrators) else "no_administrator.html"
+    return request.page(
+        template, title="Sign in", next=request.query.get("next", ""), carried=(), replay=False, login="", note="", fault=""
     )
 
 
-async def sign_in(visit: Visit) -> Response:
-    """Judge login and password, and begin a session."""
-    form = visit.form
-    login, password = form.get("login", ""), form.get("password", "")
-    after, replay = form.get("next", ""), form.get("replay") == "1"
-    carried = _unpacked(form)
-    again = {"title": "Sign in", "next": after, "carried": carried, "replay": replay, "login": login, "said": ""}
-    if visit.stale:
-        return visit.page("sign_in.html", status=409, **again | {"fault": "This page was open for a long time. Sign in once more."})
-    browser = visit.request.cookies.get(visit.cookie("browser"), "")
-    attempt = await visit.sessions.attempt(login, password, visit.address, browser)
+async def sign_in(request: PageRequest) -> Response:
+    """Check login and password, and begin a session."""
+    form = request.form
+    login, carried = form.get("login", ""), _unpack(form)
+    context = {"title": "Sign in", **_way_back(form, carried), "login": login, "note": ""}
+    if request.stale:
+        fault = "This page was open for a long time. Sign in once more."
+        return request.page("sign_in.html", status=409, **context, fault=fault)
+    attempt = await request.check_password(login, form.get("password", ""))
     if attempt.admin is None:
-        return _turned_away(visit, attempt.wait, again)
-    old = visit.me
-    token = await visit.sessions.begin(attempt.admin.id, visit.address, visit.request.headers.get("user-agent", ""))
-    known = await visit.sessions.remember(login, browser)
+        wait = f"There were too many attempts. Wait {attempt.wait} seconds, then try again; nothing is locked."
+        return _turn_away(request, "sign_in.html", attempt.wait, context, wait if attempt.wait else _WRONG)
+    old = request.me
+    await start_session(request, attempt.admin, login)
     if old is not None:
-        await visit.sessions.end(old.session.digest)
-    visit.remember_session(token)
-    visit.cookies += [("browser", known, 90 * 86_400), ("visitor", "", 0)]
-    if replay:
-        return visit.page(
-            "again.html",
-            title="Welcome back",
-            to=f"/admin{within(after)}",
-            carried=carried,
-            said="You are signed in again, and what you typed is still here.",
-            sealed=False,
-        )
-    return visit.redirect(within(after))
+        await request.runner.write(end_session, old.session)
+    return _go_on(request, "Welcome back", "You are signed in again, and what you typed is still here.", with_token=False)
 
 
-def _turned_away(visit: Visit, wait: int, again: dict[str, object]) -> Response:
-    if not wait:
-        return visit.page("sign_in.html", status=403, **again | {"fault": _WRONG})
-    said = f"There were too many attempts. Wait {wait} seconds, then try again; nothing is locked."
-    response = visit.page("sign_in.html", status=429, **again | {"fault": said})
-    response.headers["retry-after"] = str(wait)
-    return response
+async def start_session(request: PageRequest, admin: int, login: str) -> None:
+    """Begin a session, and recognise this browser from now on."""
+    await request.begin_session(admin)
+    known = request.http.cookies.get(request.cookie("browser"), "")
+    browser = await request.runner.write(remember_browser, login, known)
+    request.cookies += [("browser", browser, _BROWSER_KNOWN_FOR), ("visitor", "", 0)]
 
 
-async def sign_out(visit: Visit) -> Response:
+async def sign_out(request: PageRequest) -> Response:
     """End this session."""
-    if visit.me is not None:
-        digest = visit.me.session.digest
-        await visit.write(lambda: visit.sessions.end(digest))
-    visit.cookies += [("session", "", 0), ("flash", "", 0)]
-    visit.me = None
-    return visit.redirect(SIGN_IN)
+    if request.me is not None:
+        await request.write(end_session, request.me.session)
+    request.cookies += [("session", "", 0), ("flash", "", 0)]
+    request.me = None
+    return request.redirect(SIGN_IN)
 
 
-async def ask_again(visit: Visit) -> Response:
-    """Ask for the password once more."""
-    return visit.page(
+async def ask_password(request: PageRequest) -> Response:
+    """Ask for the password again."""
+    return request.page(
         "confirm_password.html",
         title="Enter your password",
-        next=visit.query.get("next", ""),
+        next=request.query.get("next", ""),
         carried=(),
         replay=False,
         fault="",
     )
 
 
-async def confirm(visit: Visit) -> Response:
-    """Judge the password of whoever is signed in, and go on."""
-    me, form = visit.me, visit.form
-    after, replay, carried = form.get("next", ""), form.get("replay") == "1", _unpacked(form)
-    again = {"title": "Enter your password", "next": after, "carried": carried, "replay": replay}
-    if me is None or visit.stale:
-        return visit.page(
-            "confirm_password.html", status=409, **again, fault="This page was open for a long time. Enter it once more."
-        )
-    browser = visit.request.cookies.get(visit.cookie("browser"), "")
-    attempt = await visit.sessions.attempt(me.login, form.get("password", ""), visit.address, browser)
+async def confirm_password(request: PageRequest) -> Response:
+    """Check the password of whoever is signed in, and go on."""
+    me, form = request.me, request.form
+    context = {"title": "Enter your password", **_way_back(form, _unpack(form))}
+    if me is None or request.stale:
+        fault = "This page was open for a long time. Enter it once more."
+        return request.page("confirm_password.html", status=409, **context, fault=fault)
+    attempt = await request.check_password(me.login, form.get("password", ""))
     if attempt.admin is None:
-        said = f"There were too many attempts. Wait {attempt.wait} seconds." if attempt.wait else "That is not your password."
-        response = visit.page("confirm_password.html", status=429 if attempt.wait else 403, **again, fault=said)
-        if attempt.wait:
-            response.headers["retry-after"] = str(attempt.wait)
-        return response
-    await visit.write(lambda: visit.sessions.confirm(me.session.digest))
-    if replay:
-        return visit.page(
-            "again.html",
-            title="Go on",
-            to=f"/admin{within(after)}",
-            carried=carried,
-            said="Thank you. What you were about to do is ready to be sent.",
-            sealed=True,
-        )
-    return visit.redirect(within(after))
+        wait = f"There were too many attempts. Wait {attempt.wait} seconds."
+        fault = wait if attempt.wait else "That is not your password."
+        return _turn_away(request, "confirm_password.html", attempt.wait, context, fault)
+    await request.write(confirm_session, me.session)
+    return _go_on(request, "Continue", "Thank you. The form that you were about to send is ready.", with_token=True)
 
 
-def _unpacked(form: Submitted) -> tuple[tuple[str, str], ...]:
-    """Give what an earlier form had sent, from the pairs that this one carries."""
+def _way_back(form: Submitted, carried: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    return {"next": form.get("next", ""), "carried": carried, "replay": form.get("replay") == "1"}
+
+
+def _turn_away(request: PageRequest, template: str, wait: int, context: dict[str, Any], fault: str) -> Response:
+    response = request.page(template, status=429 if wait else 403, **context, fault=fault)
+    if wait:
+        response.headers["retry-after"] = str(wait)
+    return response
+
+
+def _go_on(request: PageRequest, title: str, note: str, *, with_token: bool) -> Response:
+    """Go to the page that was asked for first; or show the form that was sent to it, to be sent again."""
+    to = panel_path(request.form.get("next", ""))
+    if request.form.get("replay") != "1":
+        return request.redirect(to)
+    carried = _unpack(request.form)
+    return request.page("resend.html", title=title, to=PREFIX + to, carried=carried, note=note, with_token=with_token)
+
+
+def _unpack(form: Submitted) -> tuple[tuple[str, str], ...]:
+    """Return what an earlier form had sent, from the pairs that this one carries."""
     return Submitted(tuple(zip(form.all("carried-name"), form.all("carried-value"), strict=False))).carried()
 
 
@@ -123,6 +115,6 @@ PAGES: Final = (
     Page("GET", SIGN_IN, show, open=True),
     Page("POST", SIGN_IN, sign_in, open=True),
     Page("POST", "/sign-out", sign_out, open=True),
-    Page("GET", CONFIRM, ask_again),
-    Page("POST", CONFIRM, confirm),
+    Page("GET", CONFIRM, ask_password),
+    Page("POST", CONFIRM, confirm_password),
 )

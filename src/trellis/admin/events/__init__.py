@@ -1,7 +1,6 @@
-"""The event log: searched, one event with what it has changed, and which events can be undone."""
+"""The event log: searched, and one event with what it changed."""
 
-from trellis.admin.events.diff import Change, contrast, told
+from trellis.admin.events.diff import Change, compare_states, shown_members
 from trellis.admin.events.pages import PAGES
-from trellis.admin.events.undoable import deletion, standings
 
-__all__ = ["PAGES", "Change", "contrast", "deletion", "standings", "told"]
+__all__ = ["PAGES", "Change", "compare_states", "shown_members"]

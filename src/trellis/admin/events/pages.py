@@ -1,15 +1,16 @@
-"""The event log: who did what, when and why, searched; one event with what it has changed."""
+"""The event log: who did what, when and why, searched; one event with what it changed."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.events.diff import changes
-from trellis.admin.events.undoable import standings
-from trellis.admin.filters import filters, key_names
+from trellis.admin.events.diff import event_changes
 from trellis.admin.forms import Form
-from trellis.admin.page import Page, Submitted, Visit
+from trellis.admin.keys import fetch_key_names
+from trellis.admin.nodes import fetch_groups
+from trellis.admin.page import Page, PageRequest
+from trellis.admin.submitted import Submitted
 from trellis.core.events import FILTERS
 from trellis.core.fields import Field, Text
 from trellis.errors import Refused
@@ -18,50 +19,47 @@ _HERE: Final = "/events"
 _SECTION: Final = "events"
 _BEFORE: Final = Field("before", Text(20), "")
 _ACTOR: Final = Field("actor", Text(60), "")
-_ASKED: Final = tuple(field for field in FILTERS if not field.name.startswith("actor"))
+_FILTERS: Final = (_ACTOR, *(field for field in FILTERS if not field.name.startswith("actor")), _BEFORE)
 
 
-async def index(visit: Visit) -> Response:
+async def index(request: PageRequest) -> Response:
     """Search the log."""
-    query = filters(visit)
-    actors = await _actors(visit)
-    form = _form(visit, query, actors)
+    query = Submitted.filters(request.query)
+    form = _form(request, query, await _fetch_actors(request))
     found: dict[str, Any] = {"results": [], "next": None, "complete": True}
     status = 200
     try:
         raw = form.raw()
-        kind, _, number = raw.pop("actor", "").partition(":")
-        raw |= ({"actorType": kind} if kind else {}) | ({"actorId": number} if number else {})
-        found = (await visit.perform("events.search", raw, slow=True)).value
+        actor_type, _, actor_id = raw.pop("actor", "").partition(":")
+        raw |= ({"actorType": actor_type} if actor_type else {}) | ({"actorId": actor_id} if actor_id else {})
+        found = await request.fetch("events.search", raw, slow=True)
     except Refused as refused:
-        form.at_fault(refused)
+        form.add_refusal(refused)
         status = 400
-    return visit.page(
+    return request.page(
         "events/index.html",
         status=status,
         title="Events",
         form=form,
         found=found,
-        standings=await standings(visit, found["results"]),
         query=dict(query),
         filtered=bool(set(query) - {"before"}),
     )
 
 
-async def _actors(visit: Visit) -> list[tuple[str, str]]:
-    """Give who can have done something: the administrators, the terminal, the newest keys."""
-    admins: Mapping[str, Any] = (await visit.perform("admins.list", {"perPage": 200})).value
-    people = [(f"admin:{admin['id']}", admin["name"]) for admin in admins["results"]]
-    keys = [(f"key:{number}", f"Key {name} ({number})") for number, name in (await key_names(visit)).items()]
+async def _fetch_actors(request: PageRequest) -> list[tuple[str, str]]:
+    """Return who can have done something: the administrators, the terminal, the newest keys."""
+    admins = (await request.fetch("admins.list", {"perPage": 200}))["results"]
+    people = [(f"admin:{admin['id']}", admin["name"]) for admin in admins]
+    keys = [(f"key:{number}", f"Key {name} ({number})") for number, name in (await fetch_key_names(request)).items()]
     return [("admin", "Any administrator"), *people, ("terminal", "The terminal"), ("key", "Any key"), *keys]
 
 
-def _form(visit: Visit, query: Submitted, actors: list[tuple[str, str]]) -> Form:
-    catalogue = visit.house.gate.catalogue
-    writes = sorted(operation.name for operation in catalogue.values() if operation.writes)
-    resources = sorted({operation.resource for operation in catalogue.values() if operation.writes})
+def _form(request: PageRequest, query: Submitted, actors: list[tuple[str, str]]) -> Form:
+    writes = sorted(operation.name for operation in request.catalogue.values() if operation.writes)
+    resources = sorted({operation.resource for operation in request.catalogue.values() if operation.writes})
     return Form(
-        (_ACTOR, *_ASKED, _BEFORE),
+        _FILTERS,
         query,
         choices={
             "actor": [("", "Anybody"), *actors],
@@ -76,28 +74,25 @@ def _form(visit: Visit, query: Submitted, actors: list[tuple[str, str]]) -> Form
             "from": "From (UTC)",
             "to": "To (UTC)",
         },
-        help=dict.fromkeys((field.name for field in (_ACTOR, *_ASKED, _BEFORE)), ""),
+        help=dict.fromkeys((field.name for field in _FILTERS), ""),
     )
 
 
-async def show(visit: Visit) -> Response:
+async def show(request: PageRequest) -> Response:
     """Show one event."""
-    event = (await visit.perform("events.get", target=visit.number("id"))).value
-    groups: Mapping[str, Any] = (await visit.perform("groups.list", {"perPage": 1000})).value
-    names = {group["id"]: group["name"] for group in groups["results"]}
-    return visit.page(
+    event = await request.fetch("events.get", target=request.number("id"))
+    return request.page(
         "events/show.html",
         title=f"Event {event['seq']:,}",
         event=event,
-        changes=changes(event, visit.house.gate.environment.kinds, names),
-        record=_record(event),
-        standing=(await standings(visit, [event])).get(event["seq"]),
-        days=visit.house.gate.environment.keep_snapshots,
+        changes=event_changes(event, request.kinds, await fetch_groups(request)),
+        record=_record_path(event),
+        days=request.gate.environment.keep_snapshots,
     )
 
 
-def _record(event: Mapping[str, Any]) -> str:
-    """Give the path of the page of what an event is about, if that is still there."""
+def _record_path(event: Mapping[str, Any]) -> str:
+    """Return the path of the page of the record that an event is about, if it was not deleted by it."""
     number, resource = event["resourceId"], event["resource"]
     if number is None or event["after"] is None:
         return ""

@@ -4,8 +4,9 @@ from typing import Final
 
 from trellis.admin.keys import index, key
 from trellis.admin.keys.grants import REFERENCE, Grid
+from trellis.admin.keys.index import fetch_key_names
 from trellis.admin.page import Page
 
-__all__ = ["PAGES", "REFERENCE", "Grid"]
+__all__ = ["PAGES", "REFERENCE", "Grid", "fetch_key_names"]
 
 PAGES: Final[tuple[Page, ...]] = (*index.PAGES, *key.PAGES)

@@ -1,7 +1,7 @@
-"""The grid of what a key may do: applications and resources down, the verbs across, a box only where there is an endpoint.
+"""The grid of grants: a row for each resource, a column for each verb, a box wherever there is an endpoint.
 
-Everything in it comes from the catalogue. Ticking a row, a column, or all that reads works by submit buttons too: `ticked`
-does on the server what the script does in the page.
+Everything in it comes from the catalogue. Ticking a row, a column, or all reading operations works by submit buttons too:
+`press` does on the server what the script does in the page.
 """
 
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ class Box:
     reads: bool
     method: str
     path: str
-    served_as: str  # the operation whose route leads to it: its own name, or that of one which forks
+    served_as: str  # the operation whose route leads to it: its own, or one that forks
 
     @property
     def reference(self) -> str:
@@ -45,13 +45,13 @@ class Row:
     boxes: tuple[Box | None, ...]
 
     @property
-    def there(self) -> tuple[Box, ...]:
-        """The boxes that it has."""
+    def endpoints(self) -> tuple[Box, ...]:
+        """The boxes of its endpoints."""
         return tuple(box for box in self.boxes if box is not None)
 
 
 class Grid:
-    """The whole grid. `columns` are the headings by verb, `rows` the resources, `others` the operations without a column."""
+    """The grid. `columns` are the headings by verb, `rows` the resources, `others` the operations without a column."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         served = {
@@ -79,7 +79,7 @@ class Grid:
     @cached_property
     def boxes(self) -> tuple[Box, ...]:
         """All boxes, in their order."""
-        return tuple(box for row in self.rows for box in row.there) + self.others
+        return tuple(box for row in self.rows for box in row.endpoints) + self.others
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -95,11 +95,11 @@ class Grid:
     def ticks(self) -> dict[str, frozenset[str]]:
         """What each button ticks: `all`, `none`, `read`, `row:forums`, `column:list`."""
         found = {"all": self.names, "none": frozenset[str](), "read": self.reading}
-        found |= {f"row:{row.resource}": frozenset(box.name for box in row.there) for row in self.rows}
+        found |= {f"row:{row.resource}": frozenset(box.name for box in row.endpoints) for row in self.rows}
         return found | {f"column:{name}": frozenset(box.name for box in self.boxes if box.column == name) for name in self.columns}
 
-    def ticked(self, button: str, chosen: Iterable[str]) -> tuple[str, ...]:
-        """Give what is ticked after a button was pressed. Rows and columns are cleared again if they were full."""
+    def press(self, button: str, chosen: Iterable[str]) -> tuple[str, ...]:
+        """Return what is ticked after a button was pressed. A full row or column is cleared."""
         before = frozenset(chosen)
         what = self.ticks.get(button)
         if what is None:
@@ -110,8 +110,8 @@ class Grid:
             after = before - what if what <= before else before | what
         return tuple(box.name for box in self.boxes if box.name in after)
 
-    def words(self, grants: Iterable[str]) -> str:
-        """Say in words what some grants come to."""
+    def describe(self, grants: Iterable[str]) -> str:
+        """Describe some grants in a few words."""
         held = self.names & frozenset(grants)
         if not held:
             return "Nothing yet"
@@ -119,19 +119,19 @@ class Grid:
             return "Everything"
         if held == self.reading:
             return "Read everything"
-        if whole := next((row for row in self.rows if held == self.ticks[f"row:{row.resource}"]), None):
-            return f"Everything about {whole.title.lower()}"
+        if row := next((one for one in self.rows if held == self.ticks[f"row:{one.resource}"]), None):
+            return f"Everything about {row.title.lower()}"
         if len(held) == 1:
             return next(box.summary for box in self.boxes if box.name in held)
         return f"{len(held)} of {len(self.names)} operations"
 
-    def box(self, name: str) -> Box | None:
+    def find(self, name: str) -> Box | None:
         """Find the box of an operation."""
         return next((box for box in self.boxes if box.name == name), None)
 
 
 def _columns(catalogue: Catalogue) -> dict[str, str]:
-    """Give the headings of the verbs that nodes have, in the order in which a kind has them."""
+    """Return the headings of the verbs that nodes have, in the order in which a kind has them."""
     verbs = (operation.verb for operation in catalogue.values() if operation.kind is not None)
     return {one.name: one.column for one in verbs if one is not None and one.column}
 

@@ -1,34 +1,38 @@
-"""API keys: the list, and making one."""
+"""API keys: the list, and creating one."""
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from starlette.responses import Response
 
+from trellis.admin.confirm import create_once
 from trellis.admin.forms import Form
-from trellis.admin.keys.form import KeyForm, tick
+from trellis.admin.keys.form import KeyForm, pressed_button
 from trellis.admin.keys.grants import Grid
-from trellis.admin.page import Page, Submitted, Visit
+from trellis.admin.page import Page, PageRequest
+from trellis.admin.submitted import Submitted
 from trellis.core.keys import FILTERS
 from trellis.errors import Refused
 
 _HERE: Final = "/keys"
 _SECTION: Final = "keys"
-_MADE: Final = "This form has made a key already, and what stands in it now is something else. Send it again to make another key."
+_MAX_NAMES: Final = 200
 
 
-async def index(visit: Visit) -> Response:
+async def index(request: PageRequest) -> Response:
     """List the keys."""
-    grid = Grid(visit.house.gate.catalogue)
-    query = Submitted(pair for pair in visit.query.items() if pair[1].strip())
+    grid = Grid(request.catalogue)
+    query = Submitted(pair for pair in request.query.items() if pair[1].strip())
     form = _filters(grid, query)
     page: dict[str, Any] = {"results": [], "page": 1, "totalPages": 1, "totalResults": 0}
     status = 200
     try:
-        page = (await visit.perform("keys.list", form.raw() | {"order": "newest"})).value
+        page = await request.fetch("keys.list", form.raw() | {"order": "newest"})
     except Refused as refused:
-        form.at_fault(refused)
+        form.add_refusal(refused)
         status = 400
-    return visit.page(
+    return request.page(
         "keys/index.html", status=status, title="API keys", form=form, page=page, query=dict(query), grid=grid, filtered=bool(query)
     )
 
@@ -45,49 +49,45 @@ def _filters(grid: Grid, query: Submitted) -> Form:
     )
 
 
-async def new(visit: Visit) -> Response:
+async def new(request: PageRequest) -> Response:
     """Show the form for a new key."""
-    visit.require_recent_password()
-    return _form(visit, 200, KeyForm(Grid(visit.house.gate.catalogue)))
+    request.require_recent_password()
+    return _show_form(request, KeyForm(Grid(request.catalogue)), 200)
 
 
-async def create(visit: Visit) -> Response:
-    """Make a key and show it, once."""
-    visit.require_recent_password()
-    form = KeyForm(Grid(visit.house.gate.catalogue), typed=visit.form)
-    if tick(visit.form) is not None:
-        return _form(visit, 200, form)
-    try:
-        made = await visit.perform_once("keys.create", form.settings())
-    except Refused as refused:
-        if refused.status == 422:
-            form.title = _MADE
-            return _form(visit, 409, form, again=True)
-        return _form(visit, 400, form.at_fault(refused))
-    return shown_once(visit, made.value, "made")
+async def create(request: PageRequest) -> Response:
+    """Create a key and show it, once."""
+    request.require_recent_password()
+    form = KeyForm(Grid(request.catalogue), typed=request.form)
+    if pressed_button(request.form) is not None:
+        return _show_form(request, form, 200)
+    show = partial(_show_form, request, form)
+    return await create_once(request, "keys.create", form, show, lambda key: show_secret(request, key, "created"))
 
 
-def _form(visit: Visit, status: int, form: KeyForm, *, again: bool = False) -> Response:
-    return visit.page(
+def _show_form(request: PageRequest, form: KeyForm, status: int) -> Response:
+    return request.page(
         "keys/new.html",
         status=status,
-        title="Make an API key",
+        title="Create an API key",
         form=form,
         grid=form.grid,
-        once=visit.once(again=again),
+        submission=request.submission_token(renew=status == 409),
     )
 
 
-def shown_once(visit: Visit, key: dict[str, Any], how: str) -> Response:
-    """Show a key, or, to a form that is sent again, that it was shown. `how` it came to be: made, rotated."""
-    title = f"{key['name']}: the new key" if "key" in key else f"{key['name']}: the key was shown already"
-    return visit.page("keys/once.html", title=title, key=key, how=how, base=_base(visit), grid=Grid(visit.house.gate.catalogue))
+def show_secret(request: PageRequest, key: Mapping[str, Any], how: str) -> Response:
+    """Show a new key, or, to a form that is sent again, that it was shown before. `how` it was made: created, rotated."""
+    title = f"{key['name']}: the new key" if "key" in key else f"{key['name']}: the key was shown before"
+    url = request.http.url
+    base = request.runner.settings.public_url or f"{url.scheme}://{url.netloc}"  # where callers reach this service
+    return request.page("keys/secret.html", title=title, key=key, how=how, base=base, grid=Grid(request.catalogue))
 
 
-def _base(visit: Visit) -> str:
-    """Give the address under which callers reach this service."""
-    url = visit.request.url
-    return visit.house.settings.public_url or f"{url.scheme}://{url.netloc}"
+async def fetch_key_names(request: PageRequest) -> dict[int, str]:
+    """Return the names of the newest keys, by id."""
+    found = await request.fetch("keys.list", {"perPage": _MAX_NAMES, "order": "newest"})
+    return {key["id"]: key["name"] for key in found["results"]}
 
 
 PAGES: Final = (

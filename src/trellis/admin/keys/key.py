@@ -6,20 +6,23 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.chart import chart
+from trellis.admin.chart import build_chart
+from trellis.admin.confirm import Confirmation
+from trellis.admin.conflicts import VERSION, compare_settings
 from trellis.admin.forms import Form
-from trellis.admin.keys.form import VERSION, KeyForm, tick
+from trellis.admin.keys.form import KeyForm, pressed_button
 from trellis.admin.keys.grants import Grid
-from trellis.admin.keys.index import shown_once
-from trellis.admin.page import Page, Submitted, Visit
+from trellis.admin.keys.index import show_secret
+from trellis.admin.page import Page, PageRequest
+from trellis.admin.submitted import Submitted
 from trellis.core.fields import Field, IpAddress, Text
 from trellis.core.hello import HELLO
-from trellis.core.keys import OVERLAP, REASON, SETTINGS, is_key_widened, key_version
+from trellis.core.keys import OVERLAP, REASON, is_key_widened, key_version
 from trellis.errors import Refused
 
 _HERE: Final = "/keys/{id:int}"
 _SECTION: Final = "keys"
-_FEW: Final = 10
+_MAX_ROWS: Final = 10
 _DAYS: Final = (("0", "At once"), ("1", "After a day"), *((str(n), f"After {n} days") for n in range(2, 8)))
 _MAY: Final = (
     Field("operation", Text(100, 1), ""),
@@ -28,99 +31,99 @@ _MAY: Final = (
 )
 
 
-async def show(visit: Visit) -> Response:
-    """Show a key with everything that is known of it."""
-    number = visit.number("id")
-    key = (await visit.perform("keys.get", target=number)).value
-    grid = Grid(visit.house.gate.catalogue)
-    summary = (await visit.perform("requests.summary", {"key": number}, slow=True)).value
-    latest = await visit.perform("requests.list", {"key": number, "limit": _FEW}, slow=True)
-    events = await visit.perform("events.search", {"resource": "keys", "resourceId": number, "limit": _FEW})
+async def _fetch(request: PageRequest) -> dict[str, Any]:
+    key: dict[str, Any] = await request.fetch("keys.get", target=request.number("id"))
+    return key
+
+
+async def show(request: PageRequest) -> Response:
+    """Show a key with everything that is known about it."""
+    key, grid = await _fetch(request), Grid(request.catalogue)
+    summary = await request.fetch("requests.summary", {"key": key["id"]}, slow=True)
+    latest = await request.fetch("requests.list", {"key": key["id"], "limit": _MAX_ROWS}, slow=True)
+    events = await request.fetch("events.search", {"resource": "keys", "resourceId": key["id"], "limit": _MAX_ROWS})
     days = [datetime.fromisoformat(day["at"]) for day in summary["days"]]
-    uses = {use["operation"]: use for use in summary["operations"]}
-    may, answer = await _may(visit, key, grid)
-    return visit.page(
+    may_form, answer = await _ask_may(request, key, grid)
+    return request.page(
         "keys/show.html",
         title=key["name"],
         key=key,
         grid=grid,
-        chart=chart(summary["days"], [(f"{day:%d}", f"{day.day} {day:%b %Y}") for day in days]),
-        uses=uses,
+        chart=build_chart(summary["days"], [(f"{day:%d}", f"{day.day} {day:%b %Y}") for day in days]),
+        uses={use["operation"]: use for use in summary["operations"]},
         refused=[use for use in summary["operations"] if use["refused"] and use["operation"] in grid.names - set(key["grants"])],
         unused=summary["unused"],
-        requests=latest.value["results"],
-        events=events.value["results"],
-        may=may,
+        requests=latest["results"],
+        events=events["results"],
+        may=may_form,
         answer=answer,
     )
 
 
-async def _may(visit: Visit, key: Mapping[str, Any], grid: Grid) -> tuple[Form, Mapping[str, Any] | None]:
-    """Draw the form of 'may this key …?', and answer it if it was asked."""
-    asked = Submitted(pair for pair in visit.query.items() if pair[0] in {field.name for field in _MAY})
-    times = (("now", "Now"), ("end", "When it ends")) if key["expiresAt"] else (("now", "Now"),)
+async def _ask_may(request: PageRequest, key: Mapping[str, Any], grid: Grid) -> tuple[Form, Mapping[str, Any] | None]:
+    """Build the form of 'May this key …?', and answer it if it was sent."""
+    typed = Submitted(pair for pair in request.query.items() if pair[0] in {field.name for field in _MAY})
+    times = (("now", "Now"), ("end", "When it expires")) if key["expiresAt"] else (("now", "Now"),)
     form = Form(
         _MAY,
-        asked or None,
+        typed or None,
         choices={"operation": [(box.name, box.name) for box in grid.boxes] + [(HELLO.name, HELLO.name)], "when": times},
         labels={"operation": "May it run", "address": "From the address", "when": "At what time"},
         id="may",
     )
-    if not asked.get("operation"):
+    if not typed.get("operation"):
         return form, None
-    raw = {"operation": asked["operation"], "address": asked.get("address", "")}
-    if asked.get("when") == "end" and key["expiresAt"]:
+    raw = {"operation": typed["operation"], "address": typed.get("address", "")}
+    if typed.get("when") == "end" and key["expiresAt"]:
         raw["at"] = key["expiresAt"]
     try:
-        return form, (await visit.perform("keys.may", raw, key["id"])).value
+        return form, await request.fetch("keys.may", raw, key["id"])
     except Refused as refused:
-        return form.at_fault(refused), None
+        return form.add_refusal(refused), None
 
 
 # --- changing -----------------------------------------------------------------------------------------------------
 
 
-async def edit(visit: Visit) -> Response:
-    """Show the form with what the key is."""
-    key = (await visit.perform("keys.get", target=visit.number("id"))).value
+async def edit(request: PageRequest) -> Response:
+    """Show the form with the key's settings."""
+    key = await _fetch(request)
     if key["state"] == "revoked":
-        return visit.redirect(f"/keys/{key['id']}", "A revoked key cannot be changed. Make a new one.", "note")
-    return _form(visit, 200, key, KeyForm(Grid(visit.house.gate.catalogue), key=key))
+        return request.redirect(f"/keys/{key['id']}", "A revoked key cannot be changed. Create a new one.", "note")
+    return _show_form(request, 200, key, KeyForm(Grid(request.catalogue), key=key))
 
 
-async def update(visit: Visit) -> Response:
+async def update(request: PageRequest) -> Response:
     """Change the key; whatever lets it do more asks for the password first."""
-    number = visit.number("id")
-    key = (await visit.perform("keys.get", target=number)).value
-    form = KeyForm(Grid(visit.house.gate.catalogue), key=key, typed=visit.form)
-    if tick(visit.form) is not None:
-        return _form(visit, 200, key, form, seen=visit.form.get(VERSION, ""))
-    seen = (visit.form.get(VERSION, "-"),)
+    key = await _fetch(request)
+    form = KeyForm(Grid(request.catalogue), key=key, typed=request.form)
+    shown = request.form.get(VERSION, "")
+    if pressed_button(request.form) is not None:
+        return _show_form(request, 200, key, form, shown)
+    expected = (shown or "-",)
     try:
         raw = form.settings()
-        planned = await visit.perform("keys.update", raw | {"dryRun": "1"}, number, expected=seen)
+        planned = await request.perform("keys.update", raw | {"dryRun": "1"}, key["id"], expected=expected)
         if is_key_widened(key, planned.value):
-            visit.require_recent_password()
-        answer = await visit.perform("keys.update", raw, number, expected=seen)
+            request.require_recent_password()
+        result = await request.perform("keys.update", raw, key["id"], expected=expected)
     except Refused as refused:
-        if refused.status == 412 and not visit.stale:
-            return _form(visit, 409, key, form, theirs=_theirs(form, key))
-        return _form(visit, 400, key, form.at_fault(refused), seen=visit.form.get(VERSION, ""))
-    return visit.redirect(
-        f"/keys/{number}", "Saved. It holds from the next request on." if answer.event else "Nothing was changed."
-    )
+        if refused.status == 412 and not request.stale:
+            return _show_form(request, 409, key, form, theirs=_compare(form, key))
+        return _show_form(request, 400, key, form.add_refusal(refused), shown)
+    message = "Saved. It applies from the next request on." if result.event else "Nothing was changed."
+    return request.redirect(f"/keys/{key['id']}", message)
 
 
-def _form(  # what can differ between showing it first, again, and after a conflict
-    visit: Visit,
+def _show_form(
+    request: PageRequest,
     status: int,
     key: Mapping[str, Any],
     form: KeyForm,
-    *,
+    version: str = "",
     theirs: tuple[tuple[str, str, str], ...] = (),
-    seen: str = "",
 ) -> Response:
-    return visit.page(
+    return request.page(
         "keys/edit.html",
         status=status,
         title=f"Change {key['name']}",
@@ -128,30 +131,22 @@ def _form(  # what can differ between showing it first, again, and after a confl
         form=form,
         grid=form.grid,
         theirs=theirs,
-        version=seen or key_version(key),
+        version=version or key_version(key),
     )
 
 
-def _theirs(form: KeyForm, key: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
-    """Set what another administrator has saved meanwhile beside what was typed, where the two differ."""
+def _compare(form: KeyForm, key: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
+    """Compare what another administrator has saved meanwhile with what was typed."""
     try:
         typed = form.settings()
     except Refused:
         typed = {}
-    found: list[tuple[str, str, str]] = []
-    for field in SETTINGS:
-        saved = key["expiresAt" if field.name == "expires" else field.name]
-        mine = typed.get(field.name, saved)
-        if field.name == "grants":
-            mine = sorted(mine)
-        if _said(saved) != _said(mine):
-            found.append((form[field.name].label, _said(saved), _said(mine)))
-    return tuple(found)
+    return compare_settings(form, {**key, "expires": key["expiresAt"]}, typed, _format)
 
 
-def _said(value: Any) -> str:
+def _format(name: str, value: Any) -> str:
     if isinstance(value, list | tuple):
-        return ", ".join(str(one) for one in value) or "none"
+        return ", ".join(str(one) for one in (sorted(value) if name == "grants" else value)) or "none"
     if value in (True, "1"):
         return "yes"
     if value in (False, "0"):
@@ -159,89 +154,55 @@ def _said(value: Any) -> str:
     return "none" if value in (None, "", "never") else str(value)
 
 
-async def ungrant(visit: Visit) -> Response:
+async def ungrant(request: PageRequest) -> Response:
     """Take some grants away: those that the page has listed, and no others."""
-    number, names = visit.number("id"), visit.form.all("operation")
-    answer = await visit.perform("keys.update", {"ungrant": list(names)}, number, reason="Not used for 30 days")
-    said = f"{len(names)} unused operations were taken away." if len(names) > 1 else "An unused operation was taken away."
-    return visit.redirect(f"/keys/{number}", said if answer.event else "Nothing was changed.")
+    number, names = request.number("id"), request.form.all("operation")
+    result = await request.perform("keys.update", {"ungrant": list(names)}, number, reason="Not used for 30 days")
+    message = f"{len(names)} unused operations were taken away." if len(names) > 1 else "An unused operation was taken away."
+    return request.redirect(f"/keys/{number}", message if result.event else "Nothing was changed.")
 
 
-# --- a new secret, and the end ------------------------------------------------------------------------------------
+# --- rotating and revoking ----------------------------------------------------------------------------------------
 
 
-async def ask_rotate(visit: Visit) -> Response:
-    """Ask for how long the old secret shall live on."""
-    visit.require_recent_password()
-    return await _rotation(visit, 200, _overlap())
+def _overlap_form(typed: Submitted | None) -> Form:
+    name, note = OVERLAP.name, "Until then both work, so that nothing stops while you replace the old one."
+    return Form((OVERLAP,), typed, choices={name: _DAYS}, labels={name: "The old key expires"}, help={name: note})
 
 
-def _overlap(typed: Submitted | None = None) -> Form:
-    return Form(
-        (OVERLAP,),
-        typed,
-        choices={"overlapDays": _DAYS},
-        labels={"overlapDays": "The old key ends"},
-        help={"overlapDays": "Until then both work, so that nothing stops while you put the new one in its place."},
-    )
+def _reason_form(typed: Submitted | None) -> Form:
+    name, note = REASON.name, "Other administrators see it in the list of keys and in the event log."
+    return Form((REASON,), typed, labels={name: "Why"}, help={name: note})
 
 
-async def _rotation(visit: Visit, status: int, form: Form) -> Response:
-    key = (await visit.perform("keys.get", target=visit.number("id"))).value
-    return visit.page(
-        "keys/rotate.html",
-        status=status,
-        title=f"Rotate {key['name']}",
-        key=key,
-        form=form,
-        once=visit.once(),
-    )
-
-
-async def rotate(visit: Visit) -> Response:
-    """Make a new secret and show it, once."""
-    visit.require_recent_password()
-    form = _overlap(visit.form)
-    try:
-        rotated = await visit.perform_once("keys.rotate", form.raw(), visit.number("id"))
-    except Refused as refused:
-        return await _rotation(visit, 400, form.at_fault(refused))
-    return shown_once(visit, rotated.value, "rotated")
-
-
-async def ask_revoke(visit: Visit) -> Response:
-    """Ask why the key shall end."""
-    return await _revocation(visit, 200, _why())
-
-
-def _why(typed: Submitted | None = None) -> Form:
-    help_text = "For the others: it stands in the list of keys and in the event log."
-    return Form((REASON,), typed, labels={"reason": "Why"}, help={"reason": help_text})
-
-
-async def _revocation(visit: Visit, status: int, form: Form) -> Response:
-    key = (await visit.perform("keys.get", target=visit.number("id"))).value
-    return visit.page("keys/revoke.html", status=status, title=f"Revoke {key['name']}", key=key, form=form)
-
-
-async def revoke(visit: Visit) -> Response:
-    """End the key for good."""
-    form, number = _why(visit.form), visit.number("id")
-    try:
-        raw = form.raw()
-        await visit.perform("keys.revoke", raw, number, reason=raw.get("reason"))
-    except Refused as refused:
-        return await _revocation(visit, 400, form.at_fault(refused))
-    return visit.redirect(f"/keys/{number}", "The key is revoked. Its next request will be refused.")
-
+_ROTATE: Final = Confirmation(
+    section=_SECTION,
+    action="rotate",
+    operation="keys.rotate",
+    title="Rotate {name}",
+    button="Rotate and show the new key",
+    fetch=_fetch,
+    build_form=_overlap_form,
+    shows_secret=True,
+    respond=lambda request, _, result: show_secret(request, result.value, "rotated"),
+)
+_REVOKE: Final = Confirmation(
+    section=_SECTION,
+    action="revoke",
+    operation="keys.revoke",
+    title="Revoke {name}",
+    button="Revoke the key",
+    tone="danger",
+    fetch=_fetch,
+    build_form=_reason_form,
+    respond=lambda request, key, _: request.redirect(f"/keys/{key['id']}", "The key is revoked. Its next request will be refused."),
+)
 
 PAGES: Final = (
     Page("GET", _HERE, show, _SECTION),
     Page("GET", f"{_HERE}/edit", edit, _SECTION),
     Page("POST", f"{_HERE}/edit", update, _SECTION),
     Page("POST", f"{_HERE}/ungrant", ungrant, _SECTION),
-    Page("GET", f"{_HERE}/rotate", ask_rotate, _SECTION),
-    Page("POST", f"{_HERE}/rotate", rotate, _SECTION),
-    Page("GET", f"{_HERE}/revoke", ask_revoke, _SECTION),
-    Page("POST", f"{_HERE}/revoke", revoke, _SECTION),
+    *_ROTATE.pages,
+    *_REVOKE.pages,
 )

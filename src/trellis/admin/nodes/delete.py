@@ -1,4 +1,4 @@
-"""Deleting a node: the dry run first, what becomes of its children, and then the act."""
+"""Deleting a node: the dry run first, what happens to its children, and then the delete itself."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,29 +6,32 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.conflicts import own, whole
-from trellis.admin.node_names import named, touched
-from trellis.admin.nodes.form import DO
-from trellis.admin.nodes.outline import shown_at
-from trellis.admin.page import CSRF, StaleForm, Visit
-from trellis.admin.picker import Picker, pick
+from trellis.admin.nodes.form import ACTION
+from trellis.admin.nodes.names import fetch_names, fetch_record_names
+from trellis.admin.nodes.node import fetch_node
+from trellis.admin.nodes.picker import Picker, build_picker
+from trellis.admin.nodes.tree import tree_address
+from trellis.admin.nodes.versions import node_version
+from trellis.admin.page import PageRequest, StaleForm
 from trellis.core.nodes import NodeKind
-from trellis.core.version import compute_version, encode_json
+from trellis.core.version import record_version
 from trellis.errors import Refused
-from trellis.store import siblings
 
-_FATE: Final = "deleteChildrenOrMove"
-_NAMED: Final = 8  # of those that go or move, the first are named
-_TAKEN: Final = frozenset({"fate", "to"})
-_CHANGED: Final = "What would go has changed since this page was made. Look again: this is how it is now."
+_CHILDREN: Final = "deleteChildrenOrMove"
+_MAX_NAMES: Final = 8  # of the nodes that are deleted or moved, the first are named
+_FIELDS: Final = frozenset({"children", "to"})
+_OUTDATED: Final = "What would be deleted has changed since this page was made. Check again: this is how it is now."
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What deleting a node would do. `gone` are those below it, `children` those that could move, `changed` name the group."""
+class DeletePlan:
+    """What deleting a node would do, with the first few names of each count.
 
-    gone: tuple[str, ...]
-    gone_count: int
+    `below` are the nodes below it, `children` those that could be moved, `changed` those whose permissions name the group.
+    """
+
+    below: tuple[str, ...]
+    below_count: int
     children: tuple[str, ...]
     children_count: int
     changed: tuple[tuple[str, str, int], ...]
@@ -36,33 +39,30 @@ class Plan:
     version: str
 
 
-async def ask(kind: NodeKind, visit: Visit) -> Response:
-    """Show what goes and what moves."""
-    number = visit.number("id")
-    try:
-        record = (await visit.perform(kind.operation("get"), target=number)).value
-    except Refused as refused:
-        if refused.status != 404:
-            raise
-        return _over(kind, visit)
-    return await _asked(kind, visit, record, 200)
+async def show(kind: NodeKind, request: PageRequest) -> Response:
+    """Show what would be deleted, and what moved."""
+    if (record := await fetch_node(kind, request)) is None:
+        return _already_deleted(kind, request)
+    return await _show(kind, request, record, 200)
 
 
-def _over(kind: NodeKind, visit: Visit) -> Response:
-    if visit.stale:
+def _already_deleted(kind: NodeKind, request: PageRequest) -> Response:
+    if request.stale:
         raise StaleForm
-    return visit.redirect(f"/{kind.name}", f"This {kind.singular} has been deleted already.", "note")
+    return request.redirect(f"/{kind.name}", f"This {kind.singular} has been deleted already.", "note")
 
 
-async def _asked(kind: NodeKind, visit: Visit, record: Mapping[str, Any], status: int, said: str = "", fault: str = "") -> Response:
+async def _show(
+    kind: NodeKind, request: PageRequest, record: Mapping[str, Any], status: int, problem: str = "", fault: str = ""
+) -> Response:
     number = record["id"]
-    plan = None if number in kind.built_in else await _planned(kind, visit, record)
+    plan = None if number in kind.built_in else await _plan(kind, request, record)
     picker: Picker | None = None
     if plan is not None and plan.children_count:
-        chosen = visit.form.get("to", "")
         label = f"The {kind.singular} that they move to"
-        picker = await pick(visit, kind, "to", chosen, label=label, without=number, fault=fault)
-    return visit.page(
+        chosen = request.form.get("to", "")
+        picker = await build_picker(request, kind, "to", chosen, label=label, exclude=number, fault=fault)
+    return request.page(
         "nodes/delete.html",
         status=status,
         title=f"Delete {record['name']}",
@@ -70,98 +70,96 @@ async def _asked(kind: NodeKind, visit: Visit, record: Mapping[str, Any], status
         record=record,
         plan=plan,
         picker=picker,
-        fate=visit.form.get("fate", ""),
-        seen=own(record),
-        said=said,
-        back=await shown_at(visit, kind, record),
+        children=request.form.get("children", ""),
+        problem=problem,
+        back=await tree_address(request, kind, record),
     )
 
 
-async def _planned(kind: NodeKind, visit: Visit, record: Mapping[str, Any]) -> Plan:
-    """Run it dry, with everything below."""
+async def _plan(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> DeletePlan:
+    """Run the delete dry, with everything below the node."""
     number = record["id"]
-    plan = await visit.rehearse(kind.operation("delete"), {_FATE: -1} if kind.tree else {}, number)
-    direct = await visit.read(lambda tx: siblings.children(tx, kind.name, number)) if kind.tree else []
-    below = [one for one in plan["deleted"]["ids"] if one != number]
-    changed = [(one["resource"], one["id"]) for one in plan["changed"]["nodes"]]
-    told = {"gone": plan["deleted"], "children": direct, "changed": plan["changed"]}
-    above = f"{record.get('path', '')} > "
-    return Plan(
-        gone=tuple([name.removeprefix(above) for _, name in await named(visit, kind, below[:_NAMED])]),
-        gone_count=plan["deleted"]["count"] - 1,
-        children=tuple([name.removeprefix(above) for _, name in await named(visit, kind, direct[:_NAMED])]),
-        children_count=len(direct),
-        changed=tuple(await touched(visit, changed[:_NAMED])),
-        changed_count=plan["changed"]["count"],
-        version=compute_version(encode_json(told)),
+    result = await request.dry_run(kind.operation("delete"), {_CHILDREN: -1} if kind.tree else {}, number)
+    children = await request.fetch(f"{kind.name}.children", target=number) if kind.tree else []
+    below = [one for one in result["deleted"]["ids"] if one != number]
+    changed = [(one["resource"], one["id"]) for one in result["changed"]["nodes"]]
+    shown = {"deleted": result["deleted"], "children": children, "changed": result["changed"]}
+    path = f"{record.get('path', '')} > "
+    return DeletePlan(
+        below=tuple([name.removeprefix(path) for _, name in await fetch_names(request, kind, below[:_MAX_NAMES])]),
+        below_count=result["deleted"]["count"] - 1,
+        children=tuple([name.removeprefix(path) for _, name in await fetch_names(request, kind, children[:_MAX_NAMES])]),
+        children_count=len(children),
+        changed=tuple(await fetch_record_names(request, changed[:_MAX_NAMES])),
+        changed_count=result["changed"]["count"],
+        version=f"{node_version(record)}.{record_version(shown)}",
     )
 
 
-async def delete(kind: NodeKind, visit: Visit) -> Response:
-    """Delete it, if what goes is still what the page showed."""
-    number, form = visit.number("id"), visit.form
+async def delete(kind: NodeKind, request: PageRequest) -> Response:
+    """Delete a node, if what would be deleted is still what the page showed."""
+    if (record := await fetch_node(kind, request)) is None:
+        return _already_deleted(kind, request)
+    if record["id"] in kind.built_in or request.form.get(ACTION, "delete") != "delete":
+        return await _show(kind, request, record, 403 if record["id"] in kind.built_in else 200)
     try:
-        record = (await visit.perform(kind.operation("get"), target=number)).value
-        if number in kind.built_in or form.get(DO, "delete") != "delete":
-            return await _asked(kind, visit, record, 403 if number in kind.built_in else 200)
-        plan = await _planned(kind, visit, record)
-        if problem := _unsettled(kind, visit, record, plan):
-            return await _asked(kind, visit, record, 409 if problem == _CHANGED else 400, problem)
-        return await _deleted(kind, visit, record, plan)
+        plan = await _plan(kind, request, record)
+        if problem := _find_problem(kind, request, plan):
+            return await _show(kind, request, record, 409 if problem == _OUTDATED else 400, problem)
+        return await _delete(kind, request, record, plan)
     except Refused as refused:
         if refused.status != 404:
             raise
-        return _over(kind, visit)
+        return _already_deleted(kind, request)
 
 
-async def _deleted(kind: NodeKind, visit: Visit, record: Mapping[str, Any], plan: Plan) -> Response:
-    form = visit.form
-    raw = {} if not plan.children_count else {_FATE: -1 if form.get("fate") == "delete" else form.get("to", "")}
+async def _delete(kind: NodeKind, request: PageRequest, record: Mapping[str, Any], plan: DeletePlan) -> Response:
+    form = request.form
+    raw = {} if not plan.children_count else {_CHILDREN: -1 if form.get("children") == "delete" else form.get("to", "")}
     try:
-        answer = await visit.perform(kind.operation("delete"), raw, record["id"], expected=(whole(record),))
+        result = await request.perform(kind.operation("delete"), raw, record["id"], expected=(record_version(record),))
     except Refused as refused:
         if refused.status == 404:
             raise
-        if refused.status == 412 and not visit.stale:
-            return await _asked(kind, visit, record, 409, _CHANGED)
-        fault = next((fault.detail for fault in refused.faults if fault.field == _FATE), "")
-        return await _asked(kind, visit, record, 400, refused.detail, fault)
-    said = _done(kind, record, plan, moved=form.get("fate") == "move")
-    return visit.redirect(await _where_to(kind, visit, record), said, undo=answer.event)
+        if refused.status == 412 and not request.stale:
+            return await _show(kind, request, record, 409, _OUTDATED)
+        fault = next((fault.detail for fault in refused.faults if fault.field == _CHILDREN), "")
+        return await _show(kind, request, record, 400, refused.detail, fault)
+    message = _describe(kind, record, plan, moved=form.get("children") == "move")
+    return request.redirect(await _address_after(kind, request, record), message, undo=result.event)
 
 
-def _unsettled(kind: NodeKind, visit: Visit, record: Mapping[str, Any], plan: Plan) -> str:
-    """Say why it cannot be done yet."""
-    form = visit.form
-    strange = [name for name in form if name not in _TAKEN and name != CSRF and not name.startswith("_")]
-    if strange:
-        return f"This form has no field '{strange[0][:60]}'. Nothing was deleted."
-    if form.get("_plan", "") != f"{own(record)}.{plan.version}":
-        return _CHANGED
-    if plan.children_count and form.get("fate") not in {"delete", "move"}:
-        return "Choose what becomes of its children."
-    if plan.children_count and form.get("fate") == "move" and not form.get("to"):
+def _find_problem(kind: NodeKind, request: PageRequest, plan: DeletePlan) -> str:
+    """Return why the node cannot be deleted yet."""
+    form = request.form
+    if unknown := form.unknown(_FIELDS):
+        return f"This form has no field '{unknown[0][:60]}'. Nothing was deleted."
+    if form.get("_plan", "") != plan.version:
+        return _OUTDATED
+    if plan.children_count and form.get("children") not in {"delete", "move"}:
+        return "Choose what happens to its children."
+    if plan.children_count and form.get("children") == "move" and not form.get("to"):
         return f"Choose the {kind.singular} that the children move to."
     return ""
 
 
-def _done(kind: NodeKind, record: Mapping[str, Any], plan: Plan, *, moved: bool) -> str:
-    said = f"{record['name']} is deleted."
+def _describe(kind: NodeKind, record: Mapping[str, Any], plan: DeletePlan, *, moved: bool) -> str:
+    message = f"{record['name']} was deleted."
     if plan.children_count and moved:
-        said = f"{record['name']} is deleted; what stood under it has moved."
-    elif plan.gone_count:
-        said = f"{record['name']} and {plan.gone_count:,} below it are deleted."
+        message = f"{record['name']} was deleted, and its children were moved."
+    elif plan.below_count:
+        message = f"{record['name']} and {plan.below_count:,} below it were deleted."
     if kind.is_group and plan.changed_count:
-        said += f" It was taken out of {plan.changed_count:,} nodes."
-    return said
+        message += f" It was removed from the permissions of {plan.changed_count:,} nodes."
+    return message
 
 
-async def _where_to(kind: NodeKind, visit: Visit, record: Mapping[str, Any]) -> str:
+async def _address_after(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> str:
     parent = record.get("parentId")
     if parent is None:
         return f"/{kind.name}"
     try:
-        above = (await visit.perform(kind.operation("get"), target=parent)).value
+        above = await request.fetch(kind.operation("get"), target=parent)
     except Refused:
         return f"/{kind.name}"
-    return await shown_at(visit, kind, above)
+    return await tree_address(request, kind, above)

@@ -1,6 +1,6 @@
-"""The nodes of a kind: its tree or list, a level of it for scripts, and the search behind every choice of a node.
+"""The nodes of a kind: its tree or list, a level of it for scripts, and the search behind every picker.
 
-`pages` gives the routes of one kind; everything that they show and ask is drawn from its declaration.
+`pages` returns the pages of one kind; everything that they show is built from its declaration.
 """
 
 from dataclasses import asdict
@@ -10,20 +10,21 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.nodes import access, action, delete, move, node
-from trellis.admin.nodes.form import groups_of, in_words
-from trellis.admin.nodes.outline import Wish, level
-from trellis.admin.page import Page, Visit
-from trellis.admin.picker import offers, searchable
+from trellis.admin.nodes.form import format_value
+from trellis.admin.nodes.names import fetch_groups
+from trellis.admin.nodes.picker import clean_search, find_options
+from trellis.admin.nodes.tree import TreeQuery, read_level
+from trellis.admin.page import Page, PageRequest
 from trellis.core.catalogue import Catalogue
 from trellis.core.fields import Boolean, Choice, Color, Field, Groups, Text, parse_whole_number
 from trellis.core.nodes import NodeKind
 
 _PER_PAGE: Final = 50
-_COLUMNS: Final = 3
+_MAX_COLUMNS: Final = 3
 
 
 def pages(catalogue: Catalogue, kind: NodeKind) -> tuple[Page, ...]:
-    """Give the pages of one kind."""
+    """Return the pages of one kind."""
     here, one = f"/{kind.name}", f"/{kind.name}/{{id:int}}"
     rows: list[tuple[str, str, Any]] = [
         ("GET", here, index),
@@ -32,70 +33,67 @@ def pages(catalogue: Catalogue, kind: NodeKind) -> tuple[Page, ...]:
         ("POST", f"{here}/new", node.create),
         ("GET", one, node.show),
         ("POST", one, node.update),
-        ("GET", f"{one}/delete", delete.ask),
+        ("GET", f"{one}/delete", delete.show),
         ("POST", f"{one}/delete", delete.delete),
     ]
     if kind.ordered:
         rows += [
-            ("GET", f"{here}/level", part),
-            ("GET", f"{one}/move", move.ask),
+            ("GET", f"{here}/level", level),
+            ("GET", f"{one}/move", move.show),
             ("POST", f"{one}/move", move.move),
         ]
-    for what in action.actions_of(catalogue, kind):
-        path = f"{one}/{what.verb.name}"
-        rows += [("GET", path, partial(action.ask, what)), ("POST", path, partial(action.act, what))]
+    for one_action in action.find_actions(catalogue, kind):
+        path = f"{one}/{one_action.verb.name}"
+        rows += [("GET", path, partial(action.show, one_action)), ("POST", path, partial(action.run, one_action))]
     if kind.is_group:
         rows.append(("GET", f"{one}/access", access.show))
     return tuple(Page(method, path, partial(run, kind), kind.name) for method, path, run in rows)
 
 
-async def index(kind: NodeKind, visit: Visit) -> Response:
-    """Show the tree, the list, or what a search has found."""
-    query = visit.query
-    search = searchable(query.get("search", ""))
+async def index(kind: NodeKind, request: PageRequest) -> Response:
+    """Show the tree, the list, or the results of a search."""
+    search = clean_search(request.query.get("search", ""))
     if search or not kind.ordered:
-        return await _listed(kind, visit, search)
-    wish = Wish.of(query)
-    above = (await visit.perform(kind.operation("get"), target=wish.under)).value if wish.under and kind.tree else None
-    shown = await level(visit, kind, wish)
-    return visit.page(
+        return await _show_list(kind, request, search)
+    query = TreeQuery.parse(request.query)
+    above = await request.fetch(kind.operation("get"), target=query.under) if query.under and kind.tree else None
+    shown = await read_level(request, kind, query)
+    return request.page(
         "nodes/tree.html",
         title=above["name"] if above else kind.title,
         kind=kind,
         above=above,
         level=shown,
-        wish=wish,
         search="",
-        total=await _total(kind, visit),
+        total=await _count(kind, request),
         paged={"page": shown.page, "totalPages": shown.pages},
     )
 
 
-async def part(kind: NodeKind, visit: Visit) -> Response:
-    """Give a level of the tree, or more of it, for a script to put in its place."""
-    wish = Wish.of(visit.query)
-    depth = min(parse_whole_number(visit.query.get("depth", "0")) or 0, 100)
-    return visit.page("nodes/level.html", kind=kind, level=await level(visit, kind, wish, depth), depth=depth)
+async def level(kind: NodeKind, request: PageRequest) -> Response:
+    """Return a level of the tree, or more of it, for a script to insert."""
+    query = TreeQuery.parse(request.query)
+    depth = min(parse_whole_number(request.query.get("depth", "0")) or 0, 100)
+    return request.page("nodes/level.html", kind=kind, level=await read_level(request, kind, query, depth), depth=depth)
 
 
-async def find(kind: NodeKind, visit: Visit) -> Response:
-    """Give the nodes that can be chosen, for a script."""
-    query = visit.query
-    without = max(0, parse_whole_number(query.get("not", "0")) or 0)
-    found, more = await offers(
-        visit, kind, searchable(query.get("search", "")), parents=query.get("parents") == "1", without=without
-    )
-    return visit.json({"results": [asdict(offer) for offer in found], "more": more})
+async def find(kind: NodeKind, request: PageRequest) -> Response:
+    """Return the nodes that can be chosen, for a script."""
+    query = request.query
+    exclude = max(0, parse_whole_number(query.get("not", "0")) or 0)
+    search = clean_search(query.get("search", ""))
+    options, more = await find_options(request, kind, search, parents=query.get("parents") == "1", exclude=exclude)
+    return request.json({"results": [asdict(option) for option in options], "more": more})
 
 
-async def _listed(kind: NodeKind, visit: Visit, search: str) -> Response:
-    page = min(max(1, parse_whole_number(visit.query.get("page", "1")) or 1), 1_000_000)
-    asked: dict[str, Any] = {"sortBy": "name", "perPage": _PER_PAGE, "page": page} | ({"search": search} if search else {})
-    found = (await visit.perform(kind.operation("list"), asked)).value
+async def _show_list(kind: NodeKind, request: PageRequest, search: str) -> Response:
+    page = min(max(1, parse_whole_number(request.query.get("page", "1")) or 1), 1_000_000)
+    raw: dict[str, Any] = {"sortBy": "name", "perPage": _PER_PAGE, "page": page} | ({"search": search} if search else {})
+    found = await request.fetch(kind.operation("list"), raw)
     columns = _columns(kind)
-    groups = await groups_of(visit) if any(isinstance(f.type, Groups) for f in columns) else {}
-    rows = [(record, [(f, in_words(f, record.get(f.name), groups)) for f in columns]) for record in found["results"]]
-    return visit.page(
+    groups = await fetch_groups(request) if any(isinstance(f.type, Groups) for f in columns) else {}
+    rows = [(record, [(f, format_value(f, record.get(f.name), groups)) for f in columns]) for record in found["results"]]
+    return request.page(
         "nodes/list.html",
         title=kind.title,
         kind=kind,
@@ -103,17 +101,17 @@ async def _listed(kind: NodeKind, visit: Visit, search: str) -> Response:
         rows=rows,
         columns=columns,
         search=search,
-        total=await _total(kind, visit),
+        total=await _count(kind, request),
     )
 
 
-async def _total(kind: NodeKind, visit: Visit) -> int:
-    return int((await visit.perform(kind.operation("list"), {"perPage": 1})).value["totalResults"])
+async def _count(kind: NodeKind, request: PageRequest) -> int:
+    return int((await request.fetch(kind.operation("list"), {"perPage": 1}))["totalResults"])
 
 
 def _columns(kind: NodeKind) -> tuple[Field, ...]:
-    """Choose the fields that stand in a list: the first few that can be told in a word or two."""
+    """Choose the fields that a list shows: the first few that fit into a word or two."""
     short = (Boolean, Choice, Color, Groups)
-    told = [f for f in kind.fields if not (f.write_only or f.read_only)]
-    fits = [f for f in told if isinstance(f.type, short) or (isinstance(f.type, Text) and not f.type.lines)]
-    return tuple(fits[:_COLUMNS])
+    readable = [f for f in kind.fields if not (f.write_only or f.read_only)]
+    fitting = [f for f in readable if isinstance(f.type, short) or (isinstance(f.type, Text) and not f.type.lines)]
+    return tuple(fitting[:_MAX_COLUMNS])

@@ -1,4 +1,4 @@
-"""Moving a node: by a form that works everywhere, and by dragging or the keyboard, for which a script asks here."""
+"""Moving a node: by a form that works everywhere, and by dragging or the keyboard, for which a script sends the request."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,173 +6,159 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.conflicts import SEEN, Conflict, guarded, last_change, own
-from trellis.admin.nodes.form import DO
-from trellis.admin.nodes.node import gone
-from trellis.admin.nodes.outline import shown_at
-from trellis.admin.page import CSRF, Visit
-from trellis.admin.picker import Picker, pick
+from trellis.admin.conflicts import Conflict, update_if_unchanged
+from trellis.admin.nodes.form import ACTION
+from trellis.admin.nodes.node import fetch_node, show_missing
+from trellis.admin.nodes.picker import Picker, build_picker
+from trellis.admin.nodes.tree import tree_address
+from trellis.admin.nodes.versions import last_change, node_version
+from trellis.admin.page import PageRequest
 from trellis.core.nodes import NodeKind
 from trellis.errors import Fault, Refused, refuse_faults
 
-_SIBLINGS: Final = 500  # that are offered to stand before or after
-_TAKEN: Final = frozenset({"parentId", "before", "after", "position", "place", "sibling"})
+_MAX_SIBLINGS: Final = 500  # that are offered to move before or after
+_FIELDS: Final = frozenset({"parentId", "before", "after", "position", "place", "sibling"})
 _PLACES: Final = frozenset({"first", "last", "before", "after", "at"})
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class Destination:
     """What the form says: the parent, and the place among its children."""
 
     parent: str
-    place: str
-    sibling: str
-    position: str
+    place: str = ""
+    sibling: str = ""
+    position: str = ""
 
 
-async def ask(kind: NodeKind, visit: Visit) -> Response:
-    """Ask where to."""
-    record = await _found(kind, visit)
-    if record is None:
-        return await gone(kind, visit)
-    return await _asked(kind, visit, record, _standing(record), 200)
+async def show(kind: NodeKind, request: PageRequest) -> Response:
+    """Ask where to move a node."""
+    if (record := await fetch_node(kind, request)) is None:
+        return await show_missing(kind, request)
+    return await _show(kind, request, record, Destination(_parent_of(record)), 200)
 
 
-async def move(kind: NodeKind, visit: Visit) -> Response:
-    """Move it. A script gets the node as it stands now."""
-    if (record := await _found(kind, visit)) is None:
-        if visit.wants_json:
-            raise Refused("INVALID_ID", f"This {kind.singular} has been deleted meanwhile. Load the page again.")
-        return await gone(kind, visit)
-    where = _wished(visit, record)
+async def move(kind: NodeKind, request: PageRequest) -> Response:
+    """Move a node. A script gets its new place."""
+    if (record := await fetch_node(kind, request)) is None:
+        if request.wants_json:
+            raise Refused("INVALID_ID", f"This {kind.singular} has been deleted meanwhile. Reload the page.")
+        return await show_missing(kind, request)
+    form = request.form
+    parent = form.get("parentId", _parent_of(record))
+    to = Destination(parent, form.get("place", ""), form.get("sibling", ""), form.get("position", ""))
     try:
-        _no_strangers(visit)
-        if not visit.wants_json and await _looks(kind, visit, record, where):
-            return await _asked(kind, visit, record, where, 200)
-        raw = _asked_by_script(visit) if visit.wants_json else _raw(kind, where)
-        answer = await guarded(visit, kind, record["id"], raw, place=True)
+        _refuse_unknown_fields(request)
+        if not request.wants_json and await _is_preview(kind, request, record, to):
+            return await _show(kind, request, record, to, 200)
+        raw = _raw_of_script(request) if request.wants_json else _raw(kind, to)
+        result = await update_if_unchanged(request, record, raw, kind.name, node_version)
     except Conflict as conflict:
-        return await _changed(kind, visit, conflict.theirs, where)
+        return await _show_conflict(kind, request, conflict.record, to)
     except Refused as refused:
-        if visit.wants_json:
+        if request.wants_json:
             raise
-        return await _asked(kind, visit, record, where, 400, refused=refused)
-    now = answer.value
-    said = f"{now['name']} has moved." if answer.event else f"{now['name']} stands there already."
-    if visit.wants_json:
-        told = {"id": now["id"], "parentId": now.get("parentId"), "position": now["position"]}
-        return visit.json(told | {"version": own(now), "said": said, "moved": answer.event is not None})
-    return visit.redirect(await shown_at(visit, kind, now), said)
+        return await _show(kind, request, record, to, 400, refused=refused)
+    moved, is_moved = result.value, result.event is not None
+    message = f"{moved['name']} has moved." if is_moved else f"{moved['name']} is there already."
+    if request.wants_json:
+        place = {"id": moved["id"], "parentId": moved.get("parentId"), "position": moved["position"]}
+        return request.json(place | {"version": node_version(moved), "message": message, "moved": is_moved})
+    return request.redirect(await tree_address(request, kind, moved), message)
 
 
-async def _found(kind: NodeKind, visit: Visit) -> Mapping[str, Any] | None:
-    try:
-        record: Mapping[str, Any] = (await visit.perform(kind.operation("get"), target=visit.number("id"))).value
-    except Refused as refused:
-        if refused.status != 404:
-            raise
-        return None
-    return record
-
-
-async def _changed(kind: NodeKind, visit: Visit, theirs: Mapping[str, Any], where: Where) -> Response:
-    change = await last_change(visit, kind, theirs["id"])
+async def _show_conflict(kind: NodeKind, request: PageRequest, theirs: Mapping[str, Any], to: Destination) -> Response:
+    change = await last_change(request, kind, theirs["id"])
     who = f" by {change.who}" if change is not None else ""
     detail = f"{theirs['name']} was changed{who} since this page was made. Nothing was moved."
-    if visit.wants_json:
-        raise Refused("PRECONDITION_FAILED", f"{detail} Load the page again to see where it stands.")
-    at = (
-        f"It stands at “{theirs['path']}” now, as number {theirs['position']}"
-        if kind.tree
-        else f"It is number {theirs['position']} now"
-    )
-    refused = Refused("PRECONDITION_FAILED", f"{detail} {at}: look again, and move it if you still want to.")
-    return await _asked(kind, visit, theirs, where, 409, refused=refused)
+    if request.wants_json:
+        raise Refused("PRECONDITION_FAILED", f"{detail} Reload the page to see where it is.")
+    position = f"number {theirs['position']}"
+    at = f"It is at “{theirs['path']}” now, as {position}" if kind.tree else f"It is {position} now"
+    refused = Refused("PRECONDITION_FAILED", f"{detail} {at}: check, and move it if you still want to.")
+    return await _show(kind, request, theirs, to, 409, refused=refused)
 
 
 # --- what was typed -----------------------------------------------------------------------------------------------
 
 
-def _standing(record: Mapping[str, Any]) -> Where:
+def _parent_of(record: Mapping[str, Any]) -> str:
     parent = record.get("parentId")
-    return Where("" if parent is None else str(parent), "", "", "")
+    return "" if parent is None else str(parent)
 
 
-def _wished(visit: Visit, record: Mapping[str, Any]) -> Where:
-    form = visit.form
-    parent = form.get("parentId", _standing(record).parent)
-    return Where(parent, form.get("place", ""), form.get("sibling", ""), form.get("position", ""))
+async def _is_preview(kind: NodeKind, request: PageRequest, record: Mapping[str, Any], to: Destination) -> bool:
+    """Return whether the form was sent to search for a parent or to show its children, rather than to move."""
+    action = request.form.get(ACTION, "")
+    picker = None if action else await _picker(kind, request, record, to)
+    return action not in {"", "save"} or (picker is not None and picker.is_new_search)
 
 
-async def _looks(kind: NodeKind, visit: Visit, record: Mapping[str, Any], where: Where) -> bool:
-    """Say whether the form was sent to look for a parent or at its children, rather than to move."""
-    asked = visit.form.get(DO, "")
-    picked = None if asked else await _picker(kind, visit, record, where)
-    return asked not in {"", "save"} or (picked is not None and picked.changed)
+def _refuse_unknown_fields(request: PageRequest) -> None:
+    if names := [name[:60] for name in request.form.unknown(_FIELDS)]:
+        raise refuse_faults(tuple(Fault(name, "UNKNOWN_PARAMETER", f"This form has no field '{name}'.") for name in names))
 
 
-def _no_strangers(visit: Visit) -> None:
-    strange = [name for name in visit.form if name not in _TAKEN and name != CSRF and not name.startswith("_")]
-    if strange:
-        faults = (Fault(name[:60], "UNKNOWN_PARAMETER", f"This form has no field '{name[:60]}'.") for name in strange)
-        raise refuse_faults(tuple(faults))
+def _raw_of_script(request: PageRequest) -> dict[str, Any]:
+    return {name: request.form[name] for name in ("parentId", "before", "after", "position") if name in request.form}
 
 
-def _asked_by_script(visit: Visit) -> dict[str, Any]:
-    return {name: visit.form[name] for name in ("parentId", "before", "after", "position") if name in visit.form}
-
-
-def _raw(kind: NodeKind, where: Where) -> dict[str, Any]:
-    if where.place not in _PLACES:
-        raise refuse_faults((Fault("place", "INVALID_VALUE", "Choose where it shall stand."),))
-    raw: dict[str, Any] = {"parentId": where.parent} if kind.tree else {}
-    if where.place in {"before", "after"}:
-        if not where.sibling:
-            raise refuse_faults((Fault("sibling", "INVALID_POSITION", f"Choose the {kind.singular} to stand {where.place}."),))
-        raw[where.place] = where.sibling
+def _raw(kind: NodeKind, to: Destination) -> dict[str, Any]:
+    if to.place not in _PLACES:
+        raise refuse_faults((Fault("place", "INVALID_VALUE", "Choose a place."),))
+    raw: dict[str, Any] = {"parentId": to.parent} if kind.tree else {}
+    if to.place in {"before", "after"}:
+        if not to.sibling:
+            raise refuse_faults((Fault("sibling", "INVALID_POSITION", f"Choose the {kind.singular} to put it {to.place}."),))
+        raw[to.place] = to.sibling
     else:
-        raw["position"] = {"first": 0, "last": 2**31 - 1}.get(where.place, where.position)
+        raw["position"] = {"first": 0, "last": 2**31 - 1}.get(to.place, to.position)
     return raw
 
 
 # --- the form -----------------------------------------------------------------------------------------------------
 
 
-async def _picker(kind: NodeKind, visit: Visit, record: Mapping[str, Any], where: Where, fault: str = "") -> Picker | None:
+async def _picker(
+    kind: NodeKind, request: PageRequest, record: Mapping[str, Any], to: Destination, fault: str = ""
+) -> Picker | None:
     if not kind.tree:
         return None
-    return await pick(
-        visit, kind, "parentId", where.parent, label="Under", nothing="The top level", without=record["id"], fault=fault
+    return await build_picker(
+        request, kind, "parentId", to.parent, label="Under", none="The top level", exclude=record["id"], fault=fault
     )
 
 
-async def _asked(
-    kind: NodeKind, visit: Visit, record: Mapping[str, Any], where: Where, status: int, refused: Refused | None = None
+async def _show(
+    kind: NodeKind,
+    request: PageRequest,
+    record: Mapping[str, Any],
+    to: Destination,
+    status: int,
+    refused: Refused | None = None,
 ) -> Response:
     faults = {fault.field: fault.detail for fault in refused.faults} if refused is not None else {}
-    asked: dict[str, Any] = {"sortBy": "position", "perPage": _SIBLINGS + 1}
+    raw: dict[str, Any] = {"sortBy": "position", "perPage": _MAX_SIBLINGS + 1}
     if kind.tree:
-        asked["parentId"] = where.parent or "root"
+        raw["parentId"] = to.parent or "root"
     try:
-        found = (await visit.perform(kind.operation("list"), asked)).value
-    except Refused:  # the parent makes no sense, which its fault says
+        found = await request.fetch(kind.operation("list"), raw)
+    except Refused:  # the parent is invalid, which its fault says
         found = {"results": [], "totalResults": 0}
-    siblings = [one for one in found["results"] if one["id"] != record["id"]][:_SIBLINGS]
+    siblings = [one for one in found["results"] if one["id"] != record["id"]][:_MAX_SIBLINGS]
     others = found["totalResults"] - (record["id"] in {one["id"] for one in found["results"]})
-    return visit.page(
+    return request.page(
         "nodes/move.html",
         status=status,
         title=f"Move {record['name']}",
         kind=kind,
         record=record,
-        where=where,
-        picker=await _picker(kind, visit, record, where, faults.get("parentId", "")),
+        to=to,
+        picker=await _picker(kind, request, record, to, faults.get("parentId", "")),
         siblings=siblings,
         others=others,
-        seen_name=SEEN,
-        seen=own(record),
+        version=node_version(record),
         refused=refused,
-        faults=faults,
-        elsewhere=[fault.detail for fault in refused.faults if fault.field != "parentId"] if refused is not None else [],
-        back=await shown_at(visit, kind, record),
+        faults=[detail for field, detail in faults.items() if field != "parentId"],
+        back=await tree_address(request, kind, record),
     )

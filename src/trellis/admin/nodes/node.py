@@ -1,123 +1,122 @@
-"""One node: making it, showing it, changing it, and what happens when two change it at once."""
+"""One node: creating it, showing it, changing it, and what happens when two administrators change it at once."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.conflicts import Conflict, compare, content, guarded, last_change
-from trellis.admin.events import deletion
-from trellis.admin.nodes.form import NodeForm, blank, filled
-from trellis.admin.nodes.outline import shown_at
-from trellis.admin.page import Visit
+from trellis.admin.conflicts import Conflict, update_if_unchanged
+from trellis.admin.nodes.form import NodeForm, build_form, build_new_form
+from trellis.admin.nodes.tree import tree_address
+from trellis.admin.nodes.versions import compare_versions, content_version, last_change
+from trellis.admin.page import PageRequest
 from trellis.core.nodes import NodeKind
 from trellis.errors import Refused
 
-_FEW: Final = 6
-_AGAIN: Final = "again"  # a form that was sent to a node that is gone, to be drawn as the form of a new one
+_MAX_EVENTS: Final = 6
 
 
-async def new(kind: NodeKind, visit: Visit) -> Response:
-    """Show the form of a new one."""
-    return _new(kind, visit, await blank(visit, kind))
+async def new(kind: NodeKind, request: PageRequest) -> Response:
+    """Show the form of a new node."""
+    return _show_new(kind, request, await build_new_form(request, kind))
 
 
-async def create(kind: NodeKind, visit: Visit) -> Response:
-    """Make one."""
-    made = await blank(visit, kind, visit.form)
-    if made.searched:
-        return _new(kind, visit, made)
+async def create(kind: NodeKind, request: PageRequest) -> Response:
+    """Create a node."""
+    node_form = await build_new_form(request, kind, request.form)
+    if node_form.is_search:
+        return _show_new(kind, request, node_form)
     try:
-        record = (await visit.perform(kind.operation("create"), made.raw())).value
+        record = (await request.perform(kind.operation("create"), node_form.raw())).value
     except Refused as refused:
-        made.at_fault(refused)
-        return _new(kind, visit, made, 400)
-    said = f"{record['name']} is there now."
+        node_form.add_refusal(refused)
+        return _show_new(kind, request, node_form, 400)
+    message = f"{record['name']} was created."
     if kind.options and not any(record["permissions"].values()):
-        said += " Nobody can see it yet: its permissions are empty."
-    return visit.redirect(await shown_at(visit, kind, record) if kind.ordered else f"/{kind.name}/{record['id']}", said)
+        message += " Nobody can see it yet: its permissions are empty."
+    return request.redirect(await tree_address(request, kind, record), message)
 
 
-def _new(kind: NodeKind, visit: Visit, made: NodeForm, status: int = 200) -> Response:
-    return visit.page("nodes/new.html", status=status, title=f"New {kind.singular}", kind=kind, made=made)
+def _show_new(kind: NodeKind, request: PageRequest, node_form: NodeForm, status: int = 200) -> Response:
+    return request.page("nodes/new.html", status=status, title=f"New {kind.singular}", kind=kind, node_form=node_form)
 
 
-async def show(kind: NodeKind, visit: Visit) -> Response:
-    """Show one with its form; a script gets the record."""
+async def fetch_node(kind: NodeKind, request: PageRequest) -> Mapping[str, Any] | None:
+    """Return the record that the path names, or None if there is no such node."""
     try:
-        record = (await visit.perform(kind.operation("get"), target=visit.number("id"))).value
+        record: Mapping[str, Any] = await request.fetch(kind.operation("get"), target=request.number("id"))
     except Refused as refused:
-        if visit.wants_json or refused.status != 404:
+        if refused.status != 404:
             raise
-        return await gone(kind, visit)
-    if visit.wants_json:
-        return visit.json(record)
-    return await _shown(kind, visit, record, await filled(visit, kind, record), 200)
+        return None
+    return record
 
 
-async def _shown(kind: NodeKind, visit: Visit, record: Mapping[str, Any], made: NodeForm, status: int, **more: Any) -> Response:
-    asked = {"resource": kind.name, "resourceId": record["id"], "order": "newest", "limit": _FEW}
-    events = (await visit.perform("events.list", asked)).value["results"]
-    place = await shown_at(visit, kind, record)
-    return visit.page(
+async def show(kind: NodeKind, request: PageRequest) -> Response:
+    """Show a node with its form; a script gets the record."""
+    if request.wants_json:
+        return request.json(await request.fetch(kind.operation("get"), target=request.number("id")))
+    if (record := await fetch_node(kind, request)) is None:
+        return await show_missing(kind, request)
+    return await _show(kind, request, record, await build_form(request, kind, record), 200)
+
+
+async def _show(
+    kind: NodeKind, request: PageRequest, record: Mapping[str, Any], node_form: NodeForm, status: int, **context: Any
+) -> Response:
+    raw = {"resource": kind.name, "resourceId": record["id"], "order": "newest", "limit": _MAX_EVENTS}
+    return request.page(
         "nodes/show.html",
         status=status,
         title=record["name"],
         kind=kind,
         record=record,
-        made=made,
-        seen=content(record),
-        place=place,
-        events=events,
-        **{"conflict": None, "change": None} | more,
+        node_form=node_form,
+        version=content_version(record),
+        tree_address=await tree_address(request, kind, record),
+        events=(await request.fetch("events.list", raw))["results"],
+        **{"conflict": None, "change": None} | context,
     )
 
 
-async def update(kind: NodeKind, visit: Visit) -> Response:
-    """Change one."""
-    number = visit.number("id")
+async def update(kind: NodeKind, request: PageRequest) -> Response:
+    """Change a node."""
+    if (record := await fetch_node(kind, request)) is None:
+        return await show_missing(kind, request)
+    node_form = await build_form(request, kind, record, request.form)
+    if node_form.is_search:
+        return await _show(kind, request, record, node_form, 200)
     try:
-        record = (await visit.perform(kind.operation("get"), target=number)).value
-    except Refused as refused:
-        if refused.status != 404:
-            raise
-        return await gone(kind, visit)
-    made = await filled(visit, kind, record, visit.form)
-    if made.searched:
-        return await _shown(kind, visit, record, made, 200)
-    try:
-        answer = await guarded(visit, kind, number, made.raw())
+        result = await update_if_unchanged(request, record, node_form.raw(), kind.name, content_version)
     except Conflict as conflict:
-        return await _side_by_side(kind, visit, conflict.theirs, made)
+        return await _show_conflict(kind, request, conflict.record, node_form)
     except Refused as refused:
         if refused.status == 404:
-            return await gone(kind, visit)
-        made.at_fault(refused)
-        return await _shown(kind, visit, record, made, 400)
-    return visit.redirect(f"/{kind.name}/{number}", "Saved." if answer.event else "Nothing was changed.")
+            return await show_missing(kind, request)
+        node_form.add_refusal(refused)
+        return await _show(kind, request, record, node_form, 400)
+    return request.redirect(f"/{kind.name}/{record['id']}", "Saved." if result.event else "Nothing was changed.")
 
 
-async def _side_by_side(kind: NodeKind, visit: Visit, theirs: Mapping[str, Any], made: NodeForm) -> Response:
-    """Show both versions; the form below holds what was typed, and saving it goes over theirs."""
-    change = await last_change(visit, kind, theirs["id"])
-    rows = compare(made.compared(None if change is None else change.base, theirs))
-    return await _shown(kind, visit, theirs, made, 409, conflict=rows, change=change)
+async def _show_conflict(kind: NodeKind, request: PageRequest, theirs: Mapping[str, Any], node_form: NodeForm) -> Response:
+    """Show both versions; the form below holds what was typed, and saving it replaces theirs."""
+    change = await last_change(request, kind, theirs["id"])
+    rows = compare_versions(node_form.compare(None if change is None else change.base, theirs))
+    return await _show(kind, request, theirs, node_form, 409, conflict=rows, change=change)
 
 
-async def gone(kind: NodeKind, visit: Visit) -> Response:
-    """Say that a node is not there (any more), who deleted it, and keep what was typed for it."""
-    number = visit.number("id")
-    asked = {"resource": kind.name, "resourceId": number, "order": "newest", "limit": 1}
-    events = (await visit.perform("events.list", asked)).value["results"]
-    kept = [(name, value) for name, value in visit.form.carried() if not name.startswith("_")]
-    return visit.page(
-        "nodes/gone.html",
+async def show_missing(kind: NodeKind, request: PageRequest) -> Response:
+    """Say that a node does not exist (any more) and who deleted it, and keep what was typed for it."""
+    record = {"resource": kind.name, "resourceId": request.number("id")}
+    events = (await request.fetch("events.list", record | {"order": "newest", "limit": 1}))["results"]
+    last = await request.fetch("events.last_state", record)
+    return request.page(
+        "nodes/missing.html",
         status=404,
-        title=f"This {kind.singular} is not there",
+        title=f"There is no such {kind.singular}",
         kind=kind,
-        number=number,
+        number=record["resourceId"],
         event=events[0] if events and events[0]["after"] is None else None,
-        deletion=await deletion(visit, kind, number),
-        kept=kept,
-        again=_AGAIN,
+        undo=last["event"] if last and last["how"] == "deleted" else None,
+        kept=[(name, value) for name, value in request.form.carried() if not name.startswith("_")],
     )

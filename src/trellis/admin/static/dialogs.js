@@ -1,5 +1,5 @@
 // Opens the page behind a link with data-dialog as a dialog on this page: its heading and what stands in its <main>.
-// Without scripts, or when the page cannot be had, the link leads to the page itself.
+// Without scripts, or when the page cannot be fetched, the link leads to the page itself.
 import { fields } from "./fields.js";
 import { times } from "./times.js";
 

@@ -2,7 +2,7 @@
 import { inside } from "./moving.js";
 
 const NEAR = 40; // px from the edge of the window where it scrolls
-const LINGER = 600; // ms over a closed node until it opens
+const OPEN_AFTER = 600; // ms over a closed node until it opens
 
 export function dragging(view, mover) {
   view.list.addEventListener("pointerdown", (event) => {
@@ -49,20 +49,21 @@ function aim(view, drag, event) {
   const row = document.elementFromPoint(event.clientX, event.clientY)?.closest(".node-row");
   const node = row?.closest(".node");
   clear(drag);
-  if (!node || !view.list.contains(node) || drag.node.contains(node)) return;
+  if (!node || !view.list.contains(node) || drag.node.contains(node)) return openLater(view, drag, null);
   const box = row.getBoundingClientRect();
   const part = (event.clientY - box.top) / box.height;
   const may = view.nested && !("leafOnly" in node.dataset);
   const how = may ? (part < 0.3 ? "before" : part > 0.7 ? "after" : "into") : part < 0.5 ? "before" : "after";
   drag.target = { node, how };
   node.classList.add(`drop-${how}`);
-  if (how === "into" && Number(node.dataset.count)) {
-    drag.lingering ??= { node, timer: setTimeout(() => view.open(node), LINGER) };
-    if (drag.lingering.node !== node) {
-      clearTimeout(drag.lingering.timer);
-      drag.lingering = null;
-    }
-  }
+  openLater(view, drag, how === "into" && Number(node.dataset.count) ? node : null);
+}
+
+// Opens a node once the pointer has stayed over it for a while; null for none.
+function openLater(view, drag, node) {
+  if (drag.opening?.node === node) return;
+  clearTimeout(drag.opening?.timer);
+  drag.opening = node && { node, timer: setTimeout(() => view.open(node), OPEN_AFTER) };
 }
 
 function clear(drag) {
@@ -73,7 +74,7 @@ function clear(drag) {
 async function finish(view, mover, drag, dropped) {
   const target = drag.target;
   clear(drag);
-  clearTimeout(drag.lingering?.timer);
+  openLater(view, drag, null);
   drag.ghost?.remove();
   drag.node.classList.remove("dragging");
   document.documentElement.classList.remove("sorting");

@@ -1,4 +1,4 @@
-// Small kindnesses of form controls: colours, 'every group', copying.
+// Form controls: colours, 'every group', copy buttons.
 export function fields(root) {
   for (const picker of root.querySelectorAll("input[data-twin]")) {
     const text = root.querySelector(`#${CSS.escape(picker.dataset.twin)}`);

@@ -2,10 +2,10 @@
 for (const grid of document.querySelectorAll("[data-grants]")) {
   const boxes = [...grid.querySelectorAll("input[name=grants][type=checkbox]")];
   const count = grid.querySelector("[data-grants-count]");
-  const tell = () => {
+  const showCount = () => {
     count.textContent = `${boxes.filter((box) => box.checked).length} of ${grid.dataset.all} operations ticked`;
   };
-  const meant = {
+  const boxesOf = {
     all: () => boxes,
     read: () => boxes.filter((box) => "reads" in box.dataset),
     none: () => [],
@@ -16,20 +16,20 @@ for (const grid of document.querySelectorAll("[data-grants]")) {
     button.addEventListener("click", (event) => {
       event.preventDefault();
       const [what, name] = button.dataset.tick.split(":");
-      const chosen = meant[what](name);
+      const chosen = boxesOf[what](name);
       if (name === undefined) boxes.forEach((box) => (box.checked = chosen.includes(box)));
       else {
         const full = chosen.every((box) => box.checked);
         chosen.forEach((box) => (box.checked = !full));
       }
-      tell();
+      showCount();
     });
   }
-  grid.addEventListener("change", tell);
-  tell(); // the browser may have kept the ticks of an earlier visit
+  grid.addEventListener("change", showCount);
+  showCount(); // the browser may have restored the ticks of an earlier visit
 }
 
-// A date of one's own is asked for only when it is wanted.
+// The date is shown only when it is needed.
 const ends = document.getElementById("field-expires");
 const until = document.querySelector(".until");
 if (ends && until) {
@@ -38,10 +38,10 @@ if (ends && until) {
   follow();
 }
 
-// A key that was shown is gone when the page is left, even if the browser keeps the page for the back button.
+// A key that was shown is removed when the page is left, even if the browser keeps the page for the back button.
 addEventListener("pagehide", () => {
   for (const part of document.querySelectorAll("[data-once]")) {
     part.querySelectorAll(".notice, .field").forEach((one) => one.remove());
-    part.querySelector("[data-gone]").hidden = false;
+    part.querySelector("[data-hidden-note]").hidden = false;
   }
 });

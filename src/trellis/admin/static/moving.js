@@ -1,4 +1,4 @@
-// Moving a node in the tree: where it stands, putting it elsewhere, telling the server, undoing; and by the keyboard.
+// Moving a node in the tree: its place, putting it elsewhere, sending that to the server, undo; and moving by the keyboard.
 const nameOf = (node) => node.querySelector(".node-name").textContent;
 const above = (node) => node.parentElement.closest(".node");
 
@@ -52,12 +52,12 @@ function where(view, node) {
   return view.nested ? `under ${under}, ${beside}` : beside;
 }
 
-// Tells the server where a node stands now. If it refuses, the node goes back to `from`.
+// Sends the new place of a node to the server. If it is refused, the node goes back to `from`.
 async function settle(view, node, from, undone = false) {
   const to = placeOf(node);
   if (to.list === from.list && to.next === from.next) return;
   const parent = above(node);
-  const body = new URLSearchParams({ csrf: document.querySelector("input[name=csrf]").value, _seen: node.dataset.seen });
+  const body = new URLSearchParams({ csrf: document.querySelector("input[name=csrf]").value, _version: node.dataset.version });
   if (view.nested) body.set("parentId", parent ? parent.dataset.id : view.list.dataset.under);
   const next = sibling(node, "nextElementSibling");
   const before = sibling(node, "previousElementSibling");
@@ -65,14 +65,14 @@ async function settle(view, node, from, undone = false) {
   else if (before) body.set("after", before.dataset.id);
   try {
     const answer = await fetch(`${view.list.dataset.path}/${node.dataset.id}/move`, { method: "POST", body, headers: { Accept: "application/json" } });
-    const told = await answer.json();
-    if (!answer.ok) throw new Error(told.detail);
-    node.dataset.seen = told.version;
-    const undoing = undone || !told.moved ? null : () => undo(view, node, from);
-    view.say(undone ? `“${nameOf(node)}” is back ${where(view, node)}.` : `“${nameOf(node)}” stands ${where(view, node)} now.`, { undoing });
+    const result = await answer.json();
+    if (!answer.ok) throw new Error(result.detail);
+    node.dataset.version = result.version;
+    const undoing = undone || !result.moved ? null : () => undo(view, node, from);
+    view.announce(undone ? `“${nameOf(node)}” is back ${where(view, node)}.` : `“${nameOf(node)}” is ${where(view, node)} now.`, { undoing });
   } catch (error) {
     put(view, node, from);
-    view.say(error.message || "It could not be moved. Load the page again.", { bad: true });
+    view.announce(error.message || "It could not be moved. Reload the page.", { bad: true });
   }
 }
 
@@ -91,13 +91,13 @@ function toggle(view, mover, node) {
   else {
     view.taken = { node, from: placeOf(node) };
     node.classList.add("taken");
-    view.say(`You hold “${nameOf(node)}”. Move it with the arrows; Enter puts it down, Escape puts it back.`, { stay: true });
+    view.announce(`You hold “${nameOf(node)}”. Move it with the arrows; Enter drops it, Escape puts it back.`, { stay: true });
   }
 }
 
 function down(view, mover) {
   const { node, from } = release(view);
-  if (node.parentElement === from.list && node.nextElementSibling === from.next) view.say(`“${nameOf(node)}” stays where it was.`);
+  if (node.parentElement === from.list && node.nextElementSibling === from.next) view.announce(`“${nameOf(node)}” stays where it was.`);
   else mover.settle(node, from);
 }
 
@@ -108,10 +108,10 @@ function release(view) {
   return taken;
 }
 
-function back(view, mover, said) {
+function back(view, mover, message) {
   const { node, from } = release(view);
   mover.put(node, from);
-  view.say(said);
+  view.announce(message);
 }
 
 async function keys(view, mover, event) {
@@ -125,21 +125,21 @@ async function keys(view, mover, event) {
     return;
   }
   const acts = { Enter: () => down(view, mover), m: () => down(view, mover), " ": () => down(view, mover), Escape: () => back(view, mover, "It is back where it was.") };
-  const way = { ArrowUp: up, ArrowDown: lower, ArrowLeft: out, ArrowRight: into }[event.key];
-  if (!way && !acts[event.key]) return;
+  const step = { ArrowUp: up, ArrowDown: lower, ArrowLeft: out, ArrowRight: into }[event.key];
+  if (!step && !acts[event.key]) return;
   event.preventDefault();
   event.stopPropagation();
   if (acts[event.key]) return acts[event.key]();
   const focused = document.activeElement;
   view.busy = true;
-  const place = await way(view, view.taken.node);
+  const place = await step(view, view.taken.node);
   if (place) {
     mover.put(view.taken.node, place);
     focused.focus();
     view.taken.node.scrollIntoView({ block: "nearest" });
   }
   view.busy = false;
-  view.say(place ? `“${nameOf(view.taken.node)}”: ${where(view, view.taken.node)}.` : "It cannot go further that way.", { stay: true });
+  view.announce(place ? `“${nameOf(view.taken.node)}”: ${where(view, view.taken.node)}.` : "It cannot go any further in that direction.", { stay: true });
 }
 
 const up = (_view, node) => {
@@ -163,7 +163,7 @@ async function into(view, node) {
   return inside(view, before);
 }
 
-// Gives the end of a node's children, open or opened for it.
+// Returns the end of a node's children, opening the node if it is closed.
 export async function inside(view, node) {
   if (Number(node.dataset.count) || node.querySelector(":scope > ul")) await view.open(node);
   let list = node.querySelector(":scope > ul");

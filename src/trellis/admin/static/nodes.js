@@ -1,4 +1,4 @@
-// What makes the pages of nodes quicker to use: the tree, the search for a node, the grid of permissions.
+// The pages of nodes: the tree, pickers, and the grid of permissions.
 import { grids } from "./permissions.js";
 import { forms } from "./searches.js";
 import { tree } from "./tree.js";

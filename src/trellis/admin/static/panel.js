@@ -1,4 +1,4 @@
-// What makes pages quicker to use. Every page works without it.
+// What every page loads. Every page works without it.
 import { dialogs } from "./dialogs.js";
 import { fields } from "./fields.js";
 import { times } from "./times.js";
@@ -15,4 +15,4 @@ for (const form of document.querySelectorAll("form[data-asks]")) {
   });
 }
 
-working(document); // last: it holds no form that was called off
+working(document); // last: it disables no form that was cancelled

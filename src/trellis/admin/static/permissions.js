@@ -1,4 +1,4 @@
-// The grid of permissions: a tick for a whole row or column, and 'every group', which goes before the single ones.
+// The grid of permissions: buttons that tick a row or column, and 'every group', which overrides the single groups.
 export function grids(root) {
   for (const table of root.querySelectorAll("[data-may]")) grid(table);
   for (const button of root.querySelectorAll("[data-copy-permissions]")) {

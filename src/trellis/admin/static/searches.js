@@ -1,4 +1,4 @@
-// Choosing a node: matches come while one types. And in a form that moves, the siblings of the parent that was chosen.
+// Pickers show matches while one types. And in a form that moves a node, choosing a parent shows its children.
 export function forms(root) {
   for (const picker of root.querySelectorAll("[data-picker]")) search(picker);
   for (const form of root.querySelectorAll("form[data-move]")) moving(form);
@@ -6,7 +6,7 @@ export function forms(root) {
 
 function search(picker) {
   const input = picker.querySelector("input[type=search]");
-  const said = picker.querySelector("[role=status]");
+  const status = picker.querySelector("[role=status]");
   let last = input.value;
   let waiting;
   picker.querySelector(".find button").hidden = true;
@@ -21,33 +21,33 @@ function search(picker) {
         const answer = await fetch(`${picker.dataset.source}&search=${encodeURIComponent(wanted)}`, { headers: { Accept: "application/json" } });
         if (!answer.ok) throw new Error(answer.statusText);
         const found = await answer.json();
-        if (wanted === last) show(picker, found, said, wanted);
+        if (wanted === last) show(picker, found, status, wanted);
       } catch {
-        said.textContent = "The search did not work. Load the page again.";
+        status.textContent = "The search failed. Reload the page.";
       }
     }, 120);
   });
   picker.querySelector(`input[name^="_searched."]`).disabled = true;
 }
 
-function show(picker, { results, more }, said, wanted) {
+function show(picker, { results, more }, status, wanted) {
   const name = picker.dataset.picker;
-  const offers = picker.querySelector(".offers");
-  for (const label of [...offers.children]) {
+  const options = picker.querySelector(".options");
+  for (const label of [...options.children]) {
     const box = label.querySelector("input");
     if (box.value !== "" && !box.checked) label.remove();
   }
   for (const one of results) {
-    if (offers.querySelector(`input[value="${one.id}"]`)) continue;
+    if (options.querySelector(`input[value="${one.id}"]`)) continue;
     const label = document.createElement("label");
     const box = Object.assign(document.createElement("input"), { type: "radio", name, value: one.id });
     const text = document.createElement("span");
     text.append(one.name);
     if (one.path) text.append(" ", Object.assign(document.createElement("small"), { className: "quiet", textContent: `in ${one.path}` }));
     label.append(box, text);
-    offers.append(label);
+    options.append(label);
   }
-  said.textContent = wanted && !results.length ? "Nothing is called that." : more ? `${more} more: type more letters.` : wanted ? `${results.length} found.` : "";
+  status.textContent = wanted && !results.length ? "No matches." : more ? `${more} more: type more letters.` : wanted ? `${results.length} found.` : "";
 }
 
 function moving(form) {
@@ -58,7 +58,7 @@ function moving(form) {
     }
     if (event.target.name !== "parentId") return;
     const body = new URLSearchParams(new FormData(form));
-    body.set("_do", "look");
+    body.set("_action", "look");
     const answer = await fetch(form.action, { method: "POST", body });
     if (!answer.ok) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");

@@ -1,4 +1,4 @@
-// The tree: opens levels without a new page, goes by arrows, and moves nodes by dragging and by the keyboard.
+// The tree: opens levels without a new page, moves the focus by arrows, and moves nodes by dragging and by the keyboard.
 import { dialogs } from "./dialogs.js";
 import { dragging } from "./dragging.js";
 import { moving } from "./moving.js";
@@ -11,7 +11,7 @@ export function tree(list) {
     rows: () => [...list.querySelectorAll(".node")].filter((node) => node.offsetParent !== null),
     open: (node) => open(view, node),
     close: (node) => close(view, node),
-    ...speaker(),
+    ...announcer(),
   };
   list.addEventListener("click", (event) => click(view, event));
   list.addEventListener("keydown", (event) => walk(view, event));
@@ -19,14 +19,14 @@ export function tree(list) {
   dragging(view, mover);
 }
 
-// Says what happened, at the foot of the window and to a screen reader.
-function speaker() {
-  const box = document.querySelector("[data-said]");
+// Announces what happened, at the foot of the window and to a screen reader.
+function announcer() {
+  const box = document.querySelector("[data-message]");
   const [words, undo] = [box.querySelector("p"), box.querySelector("[data-undo]")];
   let hiding;
   let back = null;
   undo.addEventListener("click", () => back?.());
-  const say = (text, { bad = false, undoing = null, stay = false } = {}) => {
+  const announce = (text, { bad = false, undoing = null, stay = false } = {}) => {
     clearTimeout(hiding);
     box.hidden = false;
     box.classList.toggle("bad", bad);
@@ -35,7 +35,7 @@ function speaker() {
     undo.hidden = !undoing;
     if (!stay) hiding = setTimeout(() => (box.hidden = true), bad || undoing ? 12_000 : 5_000);
   };
-  return { say };
+  return { announce };
 }
 
 const toggleOf = (node) => node.querySelector(":scope > .node-row > .toggle");
@@ -44,7 +44,7 @@ const isOpen = (node) => toggleOf(node)?.getAttribute("aria-expanded") === "true
 async function click(view, event) {
   if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
   const toggle = event.target.closest(".toggle");
-  if (toggle && !("away" in toggle.dataset)) {
+  if (toggle && !("ownPage" in toggle.dataset)) {
     event.preventDefault();
     const node = toggle.closest(".node");
     if (isOpen(node)) close(view, node);
@@ -55,7 +55,7 @@ async function click(view, event) {
     event.preventDefault();
     const item = more.closest(".more");
     const { more: parent, page, depth } = more.dataset;
-    const html = await part(view, parent, page, depth);
+    const html = await fetchLevel(view, parent, page, depth);
     if (html === null) return location.assign(more.href);
     const first = put(item, html);
     item.remove();
@@ -63,17 +63,17 @@ async function click(view, event) {
   }
 }
 
-async function part(view, parent, page, depth) {
-  const asked = new URLSearchParams({ page, depth, ...(parent ? { under: parent } : {}) });
+async function fetchLevel(view, parent, page, depth) {
+  const query = new URLSearchParams({ page, depth, ...(parent ? { under: parent } : {}) });
   try {
-    const answer = await fetch(`${view.list.dataset.path}/level?${asked}`);
+    const answer = await fetch(`${view.list.dataset.path}/level?${query}`);
     return answer.ok && !answer.redirected ? await answer.text() : null;
   } catch {
     return null;
   }
 }
 
-// Puts rows before an element (or at the end of a list) and gives the first of them.
+// Inserts rows before an element (or at the end of a list) and returns the first of them.
 function put(before, html, list = before.parentElement) {
   const from = document.createElement("template");
   from.innerHTML = html;
@@ -85,10 +85,12 @@ function put(before, html, list = before.parentElement) {
 
 async function open(view, node) {
   const toggle = toggleOf(node);
-  if (!toggle || isOpen(node) || "away" in toggle.dataset) return;
+  if (!toggle || isOpen(node) || node.loading || "ownPage" in toggle.dataset) return;
   let inside = node.querySelector(":scope > ul");
   if (!inside) {
-    const html = await part(view, node.dataset.id, "1", String(Number(node.dataset.depth) + 1));
+    node.loading = true; // a double click opens it once
+    const html = await fetchLevel(view, node.dataset.id, "1", String(Number(node.dataset.depth) + 1));
+    node.loading = false;
     if (html === null) return location.assign(toggle.href);
     inside = document.createElement("ul");
     put(null, html, inside);
@@ -106,7 +108,7 @@ function close(view, node) {
   remember(view);
 }
 
-// What is open stands in the address: loading the page again, and coming back to it, shows the same.
+// Keeps the open nodes in the address, so that reloading the page, or coming back to it, shows the same.
 function remember(view) {
   const opened = view.rows().filter(isOpen).map((node) => node.dataset.id);
   const address = new URL(location.href);

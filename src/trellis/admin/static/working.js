@@ -1,5 +1,5 @@
-// Forms on their way: a second press sends nothing twice, and a form with data-working says that it takes a while.
-// What it says stands there or on the choice that is ticked; a live region and a bar show it when no answer has come yet.
+// Forms being sent: a second press sends nothing twice, and a form with data-working shows its text if the answer takes long.
+// The text is on the form or on the chosen radio button; a live region and a progress bar show it.
 const PATIENCE = 700; // milliseconds
 const held = new Set();
 let waiting = [];
@@ -8,9 +8,9 @@ export function working(root) {
   root.addEventListener("submit", (event) => {
     const form = event.target;
     if (event.defaultPrevented || form.method !== "post") return;
-    setTimeout(() => form.querySelectorAll("button:enabled").forEach(hold)); // later: the pressed one is sent with the form
-    const said = form.querySelector("input:checked[data-working]")?.dataset.working ?? form.dataset.working;
-    if (said && !event.submitter?.formNoValidate) waiting.push(setTimeout(() => tell(form, said), PATIENCE));
+    setTimeout(() => form.querySelectorAll("button:enabled").forEach(hold)); // later: the pressed button is sent with the form
+    const text = form.querySelector("input:checked[data-working]")?.dataset.working ?? form.dataset.working;
+    if (text && !event.submitter?.formNoValidate) waiting.push(setTimeout(() => showProgress(form, text), PATIENCE));
   });
   addEventListener("pageshow", (event) => {
     if (event.persisted) release(root);
@@ -22,7 +22,7 @@ function hold(button) {
   held.add(button);
 }
 
-function tell(form, said) {
+function showProgress(form, text) {
   const region = document.createElement("div");
   region.className = "working";
   region.setAttribute("role", "status");
@@ -30,7 +30,7 @@ function tell(form, said) {
   const bar = document.createElement("progress");
   bar.setAttribute("aria-label", "Under way");
   const words = document.createElement("p");
-  words.textContent = said;
+  words.textContent = text;
   waiting.push(setTimeout(() => region.append(words, bar), 50)); // later: what is there from the start is not read out
 }
 

@@ -1,4 +1,4 @@
-"""Undoing an event: what it would do, or why it cannot be done and what can; and then the act."""
+"""Undoing an event: what it would do, or why it cannot be done; and then undo itself."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,188 +6,188 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.conflicts import whole
-from trellis.admin.events import deletion
-from trellis.admin.nodes import DO, shown_at
-from trellis.admin.page import CSRF, Page, Visit
-from trellis.admin.picker import Picker, pick
-from trellis.admin.undo.plan import RESTORE, Obstacle, Plan, obstacle, rehearsed
+from trellis.admin.nodes import ACTION, Picker, build_picker, tree_address
+from trellis.admin.page import Page, PageRequest
+from trellis.admin.undo.obstacle import Obstacle, find_obstacle
+from trellis.admin.undo.plan import RESTORE, UndoPlan, plan_undo
 from trellis.core.nodes import NodeKind
+from trellis.core.version import record_version
 from trellis.errors import Refused
 
-_TO: Final = "parentId"
-_CHANGED: Final = "What would be undone has changed since this page was made. Look again: this is how it is now."
+_PARENT: Final = "parentId"
+_OUTDATED: Final = "What would be undone has changed since this page was made. Check again: this is how it is now."
 _PLACE: Final = frozenset({"parentId", "position"})
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
-    """An event that is to be undone: either with a plan, or with an obstacle.
+class Preview:
+    """An event that may be undone: either with a plan, or with an obstacle.
 
-    `picker` is there where a parent must be chosen: `needed` says why, and `needed_by` is the event that deleted the old one.
+    `picker` is set where a parent must be chosen: `why_parent` says why, and `parent_deleted_by` is the event that deleted the
+    old one.
     """
 
     event: Mapping[str, Any] | None
     kind: NodeKind | None
-    plan: Plan | None = None
+    plan: UndoPlan | None = None
     now: Mapping[str, Any] | None = None
     picker: Picker | None = None
-    needed: str = ""
-    needed_by: int | None = None
+    why_parent: str = ""
+    parent_deleted_by: int | None = None
     obstacle: Obstacle | None = None
 
 
-async def ask(visit: Visit) -> Response:
-    """Show what undoing it would do."""
-    return await _asked(visit, await _look(visit), 200)
+async def show(request: PageRequest) -> Response:
+    """Show what undoing an event would do."""
+    return await _show(request, await _preview(request), 200)
 
 
-async def undo(visit: Visit) -> Response:
-    """Undo it, if that does what the page showed."""
-    outlook, form = await _look(visit), visit.form
-    if outlook.event is None or outlook.plan is None:
-        return await _asked(visit, outlook, 409)
-    if (unready := _unready(visit, outlook, outlook.plan)) is not None:
-        return await _asked(visit, outlook, *unready)
-    raw = {} if outlook.picker is None else {_TO: form.get(_TO, "")}
-    expected = () if outlook.now is None else (whole(outlook.now),)
+async def undo(request: PageRequest) -> Response:
+    """Undo an event, if that does what the page showed."""
+    preview, form = await _preview(request), request.form
+    if preview.event is None or preview.plan is None:
+        return await _show(request, preview, 409)
+    if (problem := _find_problem(request, preview, preview.plan)) is not None:
+        return await _show(request, preview, *problem)
+    raw = {} if preview.picker is None else {_PARENT: form.get(_PARENT, "")}
+    expected = () if preview.now is None else (record_version(preview.now),)
     try:
-        answer = await visit.perform(RESTORE, raw, outlook.event["seq"], expected=expected)
-    except Refused as refused:  # a stale form, or somebody was quicker by a moment
-        said = _CHANGED if refused.status == 412 and not visit.stale else refused.detail
-        return await _asked(visit, await _look(visit), 409, said)
-    return visit.redirect(await _where_to(visit, outlook, answer.value), _done(outlook, answer.value))
+        result = (await request.perform(RESTORE, raw, preview.event["seq"], expected=expected)).value
+    except Refused as refused:  # a stale form, or somebody else was faster
+        problem_text = _OUTDATED if refused.status == 412 and not request.stale else refused.detail
+        return await _show(request, await _preview(request), 409, problem_text)
+    return request.redirect(await _address_after(request, preview, result), _describe(preview, result))
 
 
-def _unready(visit: Visit, outlook: Outlook, plan: Plan) -> tuple[int, str] | None:
-    """Say why it is not done yet: a parent is still looked for, or the form is not what it should be."""
-    form, picker = visit.form, outlook.picker
-    asked = form.get(DO, "")
-    if asked not in {"", "undo"} or (not asked and picker is not None and picker.changed):
+def _find_problem(request: PageRequest, preview: Preview, plan: UndoPlan) -> tuple[int, str] | None:
+    """Return why the event cannot be undone yet: a parent is being searched for, or the form is not valid."""
+    form, picker = request.form, preview.picker
+    action = form.get(ACTION, "")
+    if action not in {"", "undo"} or (not action and picker is not None and picker.is_new_search):
         return 200, ""
-    strange = [name for name in form if name not in {CSRF, _TO} and not name.startswith("_")]
-    if strange:
-        return 400, f"This form has no field '{strange[0][:60]}'. Nothing was undone."
+    if unknown := form.unknown({_PARENT}):
+        return 400, f"This form has no field '{unknown[0][:60]}'. Nothing was undone."
     if picker is not None and picker.fault:
         return 400, ""
-    return None if form.get("_plan", "") == plan.version else (409, _CHANGED)
+    return None if form.get("_plan", "") == plan.version else (409, _OUTDATED)
 
 
-# --- looking ------------------------------------------------------------------------------------------------------
+# --- the preview --------------------------------------------------------------------------------------------------
 
 
-async def _look(visit: Visit) -> Outlook:
-    number = visit.number("id")
+async def _preview(request: PageRequest) -> Preview:
+    number = request.number("id")
     try:
-        event = (await visit.perform("events.get", target=number)).value
+        event = await request.fetch("events.get", target=number)
     except Refused as refused:
         if refused.status != 404:
             raise
-        return await _purged(visit, number)
-    kind = next((kind for kind in visit.house.gate.environment.kinds if kind.name == event["resource"]), None)
+        return await _preview_purged(request, number)
+    kind = next((kind for kind in request.kinds if kind.name == event["resource"]), None)
     try:
         if kind is None:  # refused, with the reason
-            await visit.rehearse(RESTORE, target=number)
+            await request.dry_run(RESTORE, target=number)
             raise LookupError(f"event {number} is of no kind, and could be undone")
-        return await _planned(visit, kind, event)
+        return await _preview_plan(request, kind, event)
     except Refused as refused:
-        return Outlook(event, kind, obstacle=await obstacle(visit, kind, event, refused))
+        return Preview(event, kind, obstacle=await find_obstacle(request, kind, event, refused))
 
 
-async def _purged(visit: Visit, number: int) -> Outlook:
-    """Tell an event that is no longer kept from one that never was; the latter is refused as unknown."""
+async def _preview_purged(request: PageRequest, number: int) -> Preview:
+    """Preview an event that is no longer kept; one that never existed is refused as unknown."""
     try:
-        await visit.rehearse(RESTORE, target=number)
+        await request.dry_run(RESTORE, target=number)
     except Refused as refused:
         if refused.status != 410:
             raise
-        return Outlook(None, None, obstacle=await obstacle(visit, None, None, refused))
-    raise LookupError(f"event {number} is not there, and could be undone")
+        return Preview(None, None, obstacle=await find_obstacle(request, None, None, refused))
+    raise LookupError(f"event {number} does not exist, and could be undone")
 
 
-async def _planned(visit: Visit, kind: NodeKind, event: Mapping[str, Any]) -> Outlook:
+async def _preview_plan(request: PageRequest, kind: NodeKind, event: Mapping[str, Any]) -> Preview:
     try:
-        plan, now = await rehearsed(visit, kind, event, {})
+        plan, now = await plan_undo(request, kind, event, {})
     except Refused as refused:
         if "parentId" not in refused.facts:
             raise
-        return await _placed(visit, kind, event, refused)
-    return Outlook(event, kind, plan, now)
+        return await _preview_with_parent(request, kind, event, refused)
+    return Preview(event, kind, plan, now)
 
 
-async def _placed(visit: Visit, kind: NodeKind, event: Mapping[str, Any], needed: Refused) -> Outlook:
-    """Plan it for the parent that is chosen in the form, the top level at first."""
-    chosen, fault = visit.form.get(_TO, ""), ""
+async def _preview_with_parent(request: PageRequest, kind: NodeKind, event: Mapping[str, Any], needed: Refused) -> Preview:
+    """Plan it for the parent that is chosen in the form; at first, the top level."""
+    chosen, fault = request.form.get(_PARENT, ""), ""
     try:
-        plan, now = await rehearsed(visit, kind, event, {_TO: chosen}, placed=True)
+        plan, now = await plan_undo(request, kind, event, {_PARENT: chosen}, asks_parent=True)
     except Refused as refused:
-        fault = next((fault.detail for fault in refused.faults if fault.field == _TO), "")
+        fault = next((fault.detail for fault in refused.faults if fault.field == _PARENT), "")
         if not fault:
             raise
-        plan, now = await rehearsed(visit, kind, event, {_TO: None}, placed=True)
-    without = 0 if now is None else event["resourceId"]
-    picker = await pick(visit, kind, _TO, chosen, label="Where it goes", nothing="The top level", without=without, fault=fault)
-    gone = await deletion(visit, kind, needed.facts["parentId"])
-    why = needed.detail.partition(" Say with ")[0] if gone is None else f"{gone.node.name}, under which it stood, is gone."
-    return Outlook(event, kind, plan, now, picker, why, None if gone is None else gone.seq)
+        plan, now = await plan_undo(request, kind, event, {_PARENT: None}, asks_parent=True)
+    exclude = 0 if now is None else event["resourceId"]
+    label, none = "New parent", "The top level"
+    picker = await build_picker(request, kind, _PARENT, chosen, label=label, none=none, exclude=exclude, fault=fault)
+    last = await request.fetch("events.last_state", {"resource": kind.name, "resourceId": needed.facts["parentId"]})
+    deleted = last if last is not None and last["how"] == "deleted" else None
+    why = needed.detail.partition(" Say with ")[0] if deleted is None else f"Its parent, {deleted['name']}, has been deleted."
+    return Preview(event, kind, plan, now, picker, why, deleted and deleted["event"])
 
 
-# --- answering ----------------------------------------------------------------------------------------------------
+# --- responses ----------------------------------------------------------------------------------------------------
 
 
-async def _asked(visit: Visit, outlook: Outlook, status: int, said: str = "") -> Response:
-    event, there = outlook.event, ""
-    if event is not None and outlook.kind is not None:
-        there = await _record_at(visit, outlook.kind, event["resourceId"])
-    seq = visit.number("id")
-    return visit.page(
+async def _show(request: PageRequest, preview: Preview, status: int, problem: str = "") -> Response:
+    event, record_path = preview.event, ""
+    if event is not None and preview.kind is not None:
+        record_path = await _record_path(request, preview.kind, event["resourceId"])
+    seq = request.number("id")
+    return request.page(
         "events/undo.html",
         status=status,
         title=f"Undo event {seq:,}",
         seq=seq,
-        outlook=outlook,
-        there=there,
-        said=said,
+        preview=preview,
+        record_path=record_path,
+        problem=problem,
     )
 
 
-async def _record_at(visit: Visit, kind: NodeKind, node: int) -> str:
+async def _record_path(request: PageRequest, kind: NodeKind, node: int) -> str:
     try:
-        await visit.perform(kind.operation("get"), target=node)
+        await request.fetch(kind.operation("get"), target=node)
     except Refused:
         return ""
     return f"/{kind.name}/{node}"
 
 
-async def _where_to(visit: Visit, outlook: Outlook, answer: Mapping[str, Any]) -> str:
-    kind, event, record = outlook.kind, outlook.event, answer["record"]
+async def _address_after(request: PageRequest, preview: Preview, result: Mapping[str, Any]) -> str:
+    kind, event, record = preview.kind, preview.event, result["record"]
     if kind is None or event is None:
         raise LookupError("what was undone had no plan")
     if record is None:
         return f"/{kind.name}"
-    placed = outlook.now is None or not _PLACE.isdisjoint(event["changed"])
-    return await shown_at(visit, kind, record) if placed else f"/{kind.name}/{record['id']}"
+    moved = preview.now is None or not _PLACE.isdisjoint(event["changed"])
+    return await tree_address(request, kind, record) if moved else f"/{kind.name}/{record['id']}"
 
 
-def _done(outlook: Outlook, answer: Mapping[str, Any]) -> str:
-    gone = answer["deleted"]["count"]
-    if outlook.now is not None and gone:
-        name = outlook.now["name"]
-        return f"{name} is gone again." if gone == 1 else f"{name} and {gone - 1:,} below it are gone again."
-    name, count = answer["record"]["name"], answer["restored"]["count"]
-    if outlook.now is not None:
-        return f"{name} is as it was before event {answer['event']:,}." if count else f"{name} was like that already."
-    said = f"{name} is back." if count == 1 else f"{name} and {count - 1:,} below it are back."
-    if moved := answer["moved"]["count"]:
-        said += f" {moved:,} that had moved away {'stands' if moved == 1 else 'stand'} under it again."
-    if changed := answer["changed"]["count"]:
-        said += f" It stands in the permissions of {changed:,} {'node' if changed == 1 else 'nodes'} again."
-    if left := answer["left"]["count"]:
-        said += f" {left:,} {'stays' if left == 1 else 'stay'} as changed since."
-    return said
+def _describe(preview: Preview, result: Mapping[str, Any]) -> str:
+    if preview.now is not None and (deleted := result["deleted"]["count"]):
+        name = preview.now["name"]
+        return f"{name} was deleted again." if deleted == 1 else f"{name} and {deleted - 1:,} below it were deleted again."
+    name, count = result["record"]["name"], result["restored"]["count"]
+    if preview.now is not None:
+        return f"{name} is as it was before event {result['event']:,}." if count else f"{name} was already like that."
+    message = f"{name} was restored." if count == 1 else f"{name} and {count - 1:,} below it were restored."
+    if moved := result["moved"]["count"]:
+        message += f" {moved:,} that had been moved away {'is' if moved == 1 else 'are'} under it again."
+    if changed := result["changed"]["count"]:
+        message += f" It is in the permissions of {changed:,} {'node' if changed == 1 else 'nodes'} again."
+    if left := result["left"]["count"]:
+        message += f" {left:,} {'stays' if left == 1 else 'stay'} as changed since."
+    return message
 
 
 PAGES: Final = (
-    Page("GET", "/events/{id:int}/undo", ask, "events"),
+    Page("GET", "/events/{id:int}/undo", show, "events"),
     Page("POST", "/events/{id:int}/undo", undo, "events"),
 )

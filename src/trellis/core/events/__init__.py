@@ -3,9 +3,21 @@
 from trellis.core.events import audit, feed
 from trellis.core.events.audit import FILTERS
 from trellis.core.events.event import build_event, changed_members, event_type, event_types, serialize_event, singular_of
+from trellis.core.events.undo_state import find_undoing_events, serialize_with_undo
 from trellis.core.operation import Operation
 
-__all__ = ["FILTERS", "build_event", "changed_members", "event_type", "event_types", "operations", "serialize_event", "singular_of"]
+__all__ = [
+    "FILTERS",
+    "build_event",
+    "changed_members",
+    "event_type",
+    "event_types",
+    "find_undoing_events",
+    "operations",
+    "serialize_event",
+    "serialize_with_undo",
+    "singular_of",
+]
 
 
 def operations() -> tuple[Operation, ...]:

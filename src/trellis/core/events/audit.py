@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from trellis.core.events.event import serialize_event
+from trellis.core.events.undo_state import serialize_with_undo
 from trellis.core.fields import Choice, Field, Integer, NodeId, Text, Timestamp, format_timestamp, invalid_id
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.store import events, requests
@@ -60,7 +60,7 @@ def _search(context: Context) -> Outcome:
     given.demand()
     filters: dict[str, Any] = {ours: given.get(name) for name, ours in _COLUMNS.items() if given.get(name)}
     result = events.search(context.tx, filters, given.get("limit", 50), given.get("before"))
-    return Outcome({"results": [serialize_event(event) for event in result.found], "next": result.next, "complete": result.patient})
+    return Outcome({"results": serialize_with_undo(context, result.found), "next": result.next, "complete": result.patient})
 
 
 def _get(context: Context) -> Outcome:
@@ -73,4 +73,4 @@ def _get(context: Context) -> Outcome:
         at = datetime.fromisoformat(event.at)
         since, until = format_timestamp(at - _BEFORE), format_timestamp(at + _AFTER)
         request = requests.of_operation(context.tx, event.operation, event.request_id, since, until)
-    return Outcome(serialize_event(event) | {"request": request})
+    return Outcome(serialize_with_undo(context, [event])[0] | {"request": request})

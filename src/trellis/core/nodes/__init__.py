@@ -1,7 +1,7 @@
 """Nodes: what a kind declares, the operations that every kind has, placement in trees, and records as callers see them."""
 
 from trellis.core.kind import Derived, NodeKind, Values
-from trellis.core.nodes import copy, crud
+from trellis.core.nodes import access, copy, crud, outline
 from trellis.core.nodes.deletion import delete_rows, without_group
 from trellis.core.nodes.placement import Placement, apply_placement
 from trellis.core.nodes.record import serialize_node
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 # Each gives some operations of a kind.
-_MODULES = (crud, copy)
+_MODULES = (crud, copy, outline, access)
 
 
 def operations(kind: NodeKind) -> tuple[Operation, ...]:

@@ -1,6 +1,6 @@
 """Undo: taking back an event, by bringing back what it deleted or reverting what it changed."""
 
-from trellis.core.undo.restore import find_undoing_events, fork, operation
-from trellis.core.undo.undelete import lists_naming
+from trellis.core.undo.history import history_operations
+from trellis.core.undo.restore import fork, operation
 
-__all__ = ["find_undoing_events", "fork", "lists_naming", "operation"]
+__all__ = ["fork", "history_operations", "operation"]

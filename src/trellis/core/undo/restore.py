@@ -1,9 +1,10 @@
 """Undo: the operations that take back an event, and the judgement whether it can be taken back."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
+from trellis.core.events import find_undoing_events
 from trellis.core.fields import Field, Ids, Integer, ListOf, NodeId, Nullable, ObjectOf, ParentId, Record, Text, invalid_id
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Access, Context, Fork, Operation, Outcome
@@ -29,15 +30,14 @@ _TO: Final = Field(
 _MESSAGES: Final = ("NOT_RESTORABLE", "CHANGED_SINCE", "NO_LONGER_KEPT", "PARENT_NEEDED")
 
 
-def operation(kind: NodeKind, others: Iterable[Operation]) -> Operation:
-    """Return the operation that takes back an event of a kind, left by one of its others: its target is the event."""
-    unmade = frozenset(other.name for other in others if other.verb is not None and other.verb.undone_by_deleting)
+def operation(kind: NodeKind) -> Operation:
+    """Return the operation that takes back an event of a kind: its target is the event."""
     messages = (*_MESSAGES, *(("INVALID_PARENT",) if kind.tree else ()))
     return Operation(
         name=f"{kind.name}.{RESTORE.name}",
         summary=f"Undo a change of {kind.title.lower()}",
         doc=f"Takes back an event of a {kind.singular}: {_DOC}",
-        run=partial(_restore, kind, unmade),
+        run=partial(_restore, kind),
         fields=(_TO,) if kind.tree else (),
         writes=True,
         has_target=True,
@@ -89,14 +89,15 @@ def _led_astray(_: Context) -> Outcome:
 
 
 def _way(ways: frozenset[str], tx: Transaction, seq: int) -> str:
-    event = _event(tx, seq)
+    event = get_event(tx, seq)
     way = f"{event.resource}.{RESTORE.name}"
     if way not in ways:
         raise Refused("NOT_RESTORABLE", f"Event {seq} is {event.operation}, and only changes of nodes can be undone.")
     return way
 
 
-def _event(tx: Transaction, seq: int) -> Event:
+def get_event(tx: Transaction, seq: int) -> Event:
+    """Read an event. Refuses one that is no longer kept, or that never was."""
     event = events.find(tx, seq)
     if event is not None:
         return event
@@ -105,14 +106,14 @@ def _event(tx: Transaction, seq: int) -> Event:
     raise invalid_id("event", seq, _NO_EVENT)
 
 
-def _restore(kind: NodeKind, unmade: frozenset[str], context: Context) -> Outcome:
+def _restore(kind: NodeKind, context: Context) -> Outcome:
     context.input.demand()
-    event = _event(context.tx, context.call.target or 0)
+    event = get_event(context.tx, context.call.target or 0)
     if event.resource != kind.name:
         raise Refused(
             "NOT_RESTORABLE", f"Event {event.seq} is {event.operation}; {kind.name}.{RESTORE.name} undoes {kind.title.lower()}."
         )
-    if event.operation in unmade:
+    if event.operation in context.environment.undone_by_deleting:
         _not_undone_yet(context, event)
         return delete_made(kind, context, event)
     if event.before is None:
@@ -129,18 +130,6 @@ def _restore(kind: NodeKind, unmade: frozenset[str], context: Context) -> Outcom
 def _not_undone_yet(context: Context, event: Event) -> None:
     if (by := find_undoing_events(context.tx, (event.seq,)).get(event.seq)) is not None:
         raise Refused("NOT_RESTORABLE", f"Event {event.seq} was undone already, by event {by}.", facts={"undoneBy": by})
-
-
-def find_undoing_events(tx: Transaction, seqs: Collection[int]) -> dict[int, int]:
-    """Give, for each of some events that are undone, the event that did it. One whose undoing was undone stands again."""
-    lines: list[dict[int, int]] = []
-    while last := events.undoers(tx, seqs):
-        lines.append(last)
-        seqs = last.values()
-    found: dict[int, int] = {}
-    for last in reversed(lines):
-        found = {seq: by for seq, by in last.items() if by not in found}
-    return found
 
 
 def _whole(context: Context, event: Event) -> list[Snapshot]:

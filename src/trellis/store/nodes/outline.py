@@ -1,32 +1,17 @@
-"""What the panel's trees and pages of groups ask beside records: the way up, who is allowed what."""
+"""One JSON column of all nodes of a kind, for whoever looks through all of them."""
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.engine import Statement, Transaction
-from trellis.store.nodes import rows
-from trellis.store.nodes.rows import Node
 from trellis.store.tables import nodes
 
 _c = nodes.c
 _KIND = _c.kind == bindparam("kind")
-_DEEPEST: Final = 1000  # a way up that is longer is cut off
-
-
-def way_to(tx: Transaction, kind: str, node: int) -> list[Node]:
-    """Read the nodes from the top level down to one, which is the last; nothing if there is no such node."""
-    way: list[Node] = []
-    at: int | None = node
-    while at is not None and len(way) < _DEEPEST:
-        if (found := rows.find(tx, kind, at)) is None:
-            break
-        way.append(found)
-        at = found.parent_id
-    return way[::-1]
 
 
 @cache

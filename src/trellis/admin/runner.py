@@ -1,23 +1,24 @@
-"""The panel's way to the gate and the database without holding up the event loop."""
+"""Runs operations and bookkeeping for pages without blocking the event loop."""
 
 import asyncio
 from collections.abc import Callable
-from typing import TypeVar
+from concurrent.futures import Future
+from typing import Concatenate, ParamSpec, TypeVar
 
 from trellis.core.admins import NewPassword
 from trellis.core.gate import Gate, Result
 from trellis.core.operation import Call
 from trellis.settings import Settings
-from trellis.store.engine import Transaction
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class House:
-    """Where a page's acts go: operations to the gate, the panel's own bookkeeping to the store.
+class Runner:
+    """Hands operations to the gate, and runs the functions of `core.admins` that do bookkeeping.
 
     On SQLite a read runs in place, since a thread would cost more than the read; on PostgreSQL it runs in a thread. Writes
-    wait for the one writer without holding up anybody else.
+    wait for the one writer without blocking anything else.
     """
 
     def __init__(self, gate: Gate, settings: Settings) -> None:
@@ -25,7 +26,7 @@ class House:
         self.settings = settings
 
     async def perform(self, call: Call, *, slow: bool = False) -> Result:
-        """Run an operation; a `slow` read runs in a thread everywhere. Raises Refused, and then nothing was changed."""
+        """Run an operation; a `slow` read runs in a thread on either engine. Raises Refused, and then nothing was changed."""
         operation = self.gate.catalogue.find(call.operation)
         if operation.writes:
             if any(isinstance(field.type, NewPassword) for field in operation.fields):  # a slow digest, on purpose
@@ -35,16 +36,12 @@ class House:
             return self.gate.run(call)
         return await asyncio.to_thread(self.gate.run, call)
 
-    async def read(self, work: Callable[[Transaction], T]) -> T:
-        """Read bookkeeping, in a snapshot."""
+    async def read(self, function: Callable[Concatenate[Gate, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a function that reads bookkeeping: `await runner.read(find_session, token)`."""
         if self.gate.store.in_place:
-            return self._read(work)
-        return await asyncio.to_thread(self._read, work)
+            return function(self.gate, *args, **kwargs)
+        return await asyncio.to_thread(function, self.gate, *args, **kwargs)
 
-    def _read(self, work: Callable[[Transaction], T]) -> T:
-        with self.gate.store.reading() as tx:
-            return work(tx)
-
-    async def write(self, work: Callable[[Transaction], T]) -> T:
-        """Write bookkeeping. What is an act on the community goes through `perform` instead."""
-        return await asyncio.wrap_future(self.gate.store.write(work, quiet=True))
+    async def write(self, function: Callable[Concatenate[Gate, P], Future[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a function that writes bookkeeping, and wait until that is durable."""
+        return await asyncio.wrap_future(function(self.gate, *args, **kwargs))

@@ -1,52 +1,19 @@
 """Administrators: the operations that create, change and disable them. No event ever holds a password or its digest."""
 
-import hashlib
-import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
 from typing import Any, Final
 
-from argon2 import PasswordHasher
-from argon2.exceptions import InvalidHashError, VerificationError
-
+from trellis.core.admins.passwords import SHORTEST, NewPassword
+from trellis.core.admins.sessions import operation as sessions_operation
+from trellis.core.admins.tokens import hash_token
 from trellis.core.events import changed_members
-from trellis.core.fields import Field, Invalid, Text, format_timestamp, invalid_id, require
+from trellis.core.fields import Field, Text, invalid_id, require
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.paging import PAGING, PER_PAGE, serialize_page
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.store.admins import Administrator, administrators, sessions
 from trellis.store.counters import next_number
-
-SHORTEST: Final = 12  # characters of a password
-LONGEST: Final = 255
-_LINK_LIVES: Final = timedelta(hours=1)
-# RFC 9106's low-memory profile (64 MiB, 3 passes, about 50 ms): interfaces run it in a thread, never in the writer.
-_HASHER: Final = PasswordHasher()
-_NOBODY: Final = _HASHER.hash(
-    secrets.token_hex()
-)  # verified for an unknown login, so that the time does not tell which logins exist
-
-
-@dataclass(frozen=True, slots=True)
-class NewPassword:
-    """A new password. Parsing turns it into its argon2id digest, which is all that an operation gets to see.
-
-    That takes about 50 ms and 64 MiB, so an interface with an event loop does it in a thread.
-    """
-
-    widget: str = "new-password"
-
-    def parse(self, raw: Any) -> str:
-        if not isinstance(raw, str) or not SHORTEST <= len(raw) <= LONGEST:
-            raise Invalid(f"must have {SHORTEST} to {LONGEST} characters.")
-        if len(set(raw)) < 4:
-            raise Invalid("is too simple: use at least four different characters.")
-        return _HASHER.hash(raw.encode("utf-8", "surrogatepass"))
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": "string", "minLength": SHORTEST, "maxLength": LONGEST, "format": "password"}
-
 
 NAME: Final = Field("name", Text(100, 1), "The name that events and other administrators show.", required=True, example="Mira Holm")
 LOGIN: Final = Field(
@@ -67,6 +34,7 @@ def operations() -> tuple[Operation, ...]:
     return (
         Operation("admins.list", "List administrators", "All administrators, disabled ones too.", _list, PAGING),
         Operation("admins.get", "Get an administrator", "One administrator by their id.", _get, has_target=True),
+        sessions_operation(),
         Operation("admins.create", "Add an administrator", "Adds an administrator.", _create, (NAME, LOGIN, PASSWORD), writes=True),
         Operation(
             "admins.begin",
@@ -217,31 +185,3 @@ def _save(context: Context, old: Administrator, new: Administrator, also: tuple[
     administrators.update(context.tx, replace(new, updated_at=context.now))
     after["updatedAt"] = context.now
     return Outcome(after, old.id, before, after, changed)
-
-
-# --- passwords and links ------------------------------------------------------------------------------------------
-
-
-def password_matches(digest: str | None, password: str) -> bool:
-    """Return whether a password fits a digest. Takes as long where there is no digest: about 50 ms, and 64 MiB."""
-    try:
-        _HASHER.verify(digest or _NOBODY, password.encode("utf-8", "surrogatepass"))
-    except (VerificationError, InvalidHashError):
-        return False
-    return digest is not None
-
-
-def hash_token(token: str) -> str:
-    """Return the SHA-256 of a random token in hex, which is what the database keeps of cookies and links."""
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def link_expiry(now: str) -> str:
-    """Return the time at which a one-time link made now expires."""
-    return format_timestamp(datetime.fromisoformat(now) + _LINK_LIVES)
-
-
-def generate_password() -> str:
-    """Generate a password: 20 letters and digits that are hard to confuse, in groups of five."""
-    letters = "abcdefghjkmnpqrstuvwxyz23456789"
-    return "-".join("".join(secrets.choice(letters) for _ in range(5)) for _ in range(4))

@@ -1,0 +1,114 @@
+"""Pages that ask before they run an operation on one record, and forms that must not take effect twice."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from starlette.responses import Response
+
+from trellis.admin.forms import Form
+from trellis.admin.page import Page, PageRequest
+from trellis.admin.submitted import Submitted
+from trellis.core.gate import Result
+from trellis.errors import Refused
+
+
+def _build_empty_form(typed: Submitted | None) -> Form:
+    return Form((), typed)
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """A page that asks before it runs an operation on one record: to rotate, revoke or delete it.
+
+    The page is `/{section}/{id}/{action}`, and its template `{section}/{action}.html`, which extends `confirm.html`. `fetch`
+    reads the record, with a `name`; `respond` gives the response after the operation. `raw` is sent beside the form. With
+    `shows_secret` the password must have been entered lately, and the same form sent again does nothing more. `find_objection`
+    returns why there is nothing to confirm, or "".
+    """
+
+    section: str
+    action: str
+    operation: str
+    title: str
+    button: str
+    fetch: Callable[[PageRequest], Awaitable[Mapping[str, Any]]]
+    respond: Callable[[PageRequest, Mapping[str, Any], Result], Response]
+    tone: str = "primary"
+    build_form: Callable[[Submitted | None], Form] = _build_empty_form
+    raw: Mapping[str, Any] = field(default_factory=dict)
+    shows_secret: bool = False
+    find_objection: Callable[[Mapping[str, Any]], str] = lambda _: ""
+
+    @property
+    def pages(self) -> tuple[Page, Page]:
+        """The page that asks, and the one that runs the operation."""
+        path = f"/{self.section}/{{id:int}}/{self.action}"
+        return Page("GET", path, self.show, self.section), Page("POST", path, self.run, self.section)
+
+    async def show(self, request: PageRequest) -> Response:
+        """Ask."""
+        if self.shows_secret:
+            request.require_recent_password()
+        record = await self.fetch(request)
+        if objection := self.find_objection(record):
+            return request.redirect(f"/{self.section}/{record['id']}", objection, "note")
+        return self._show(request, record, self.build_form(None), 200)
+
+    async def run(self, request: PageRequest) -> Response:
+        """Run the operation."""
+        if self.shows_secret:
+            request.require_recent_password()
+        record, form = await self.fetch(request), self.build_form(request.form)
+        try:
+            raw = {**form.raw(), **self.raw}
+            if self.shows_secret:
+                result = await request.perform_once(self.operation, raw, record["id"])
+            else:
+                result = await request.perform(self.operation, raw, record["id"], reason=raw.get("reason"))
+        except Refused as refused:
+            return self._show(request, record, form.add_refusal(refused), 400)
+        return self.respond(request, record, result)
+
+    def _show(self, request: PageRequest, record: Mapping[str, Any], form: Form, status: int) -> Response:
+        return request.page(
+            f"{self.section}/{self.action}.html",
+            status=status,
+            title=self.title.format(name=record["name"]),
+            record=record,
+            form=form,
+            button=self.button,
+            tone=self.tone,
+            submission=request.submission_token() if self.shows_secret else "",
+        )
+
+
+class SettingsForm(Protocol):
+    """A form whose `settings` an operation that creates something takes."""
+
+    title: str
+
+    def settings(self) -> dict[str, Any]:
+        """Return what was typed. Raises Refused."""
+
+    def add_refusal(self, refused: Refused) -> Any:
+        """Put a refusal on the form."""
+
+
+async def create_once(
+    request: PageRequest,
+    operation: str,
+    form: SettingsForm,
+    show: Callable[[int], Response],
+    respond: Callable[[Mapping[str, Any]], Response],
+) -> Response:
+    """Create a record with a secret; the same form sent again creates no other. `show` shows the form of a refusal."""
+    try:
+        created = await request.perform_once(operation, form.settings())
+    except Refused as refused:
+        form.add_refusal(refused)
+        if refused.status != 422:
+            return show(400)
+        form.title = "This form was sent before, with other values, and took effect. Send it again to create another one."
+        return show(409)
+    return respond(created.value)

@@ -1,0 +1,39 @@
+"""Names for ids: operations list nodes by their ids, and a page shows their names."""
+
+from collections.abc import Mapping, Sequence
+
+from trellis.admin.page import PageRequest
+from trellis.core.nodes import NodeKind
+
+GroupNames = Mapping[int, str]  # by the groups' ids
+
+
+async def fetch_names(request: PageRequest, kind: NodeKind, ids: Sequence[int]) -> list[tuple[int, str]]:
+    """Return nodes of a kind with their paths or names, in the order of their ids; those that do not exist are left out."""
+    if not ids:
+        return []
+    found = (await request.fetch(kind.operation("list"), {"ids": list(ids), "perPage": len(ids)}))["results"]
+    names = {record["id"]: record.get("path", record["name"]) for record in found}
+    return [(one, names[one]) for one in ids if one in names]
+
+
+async def fetch_record_names(request: PageRequest, records: Sequence[tuple[str, int]]) -> list[tuple[str, str, int]]:
+    """Return nodes of any kind as (resource, path or name, id), kind by kind; those that do not exist are left out."""
+    kinds = {kind.name: kind for kind in request.kinds}
+    found: list[tuple[str, str, int]] = []
+    for resource in dict.fromkeys(resource for resource, _ in records):
+        ids = [number for name, number in records if name == resource]
+        found += [(resource, name, number) for number, name in await fetch_names(request, kinds[resource], ids)]
+    return found
+
+
+async def fetch_groups(request: PageRequest) -> GroupNames:
+    """Return the names of all groups, by id."""
+    is_group = next((kind for kind in request.kinds if kind.is_group), None)
+    names: dict[int, str] = {}
+    page = pages = 1
+    while is_group is not None and page <= pages:
+        found = await request.fetch(is_group.operation("list"), {"perPage": 1000, "page": page})
+        names |= {group["id"]: group["name"] for group in found["results"]}
+        page, pages = page + 1, found["totalPages"]
+    return names

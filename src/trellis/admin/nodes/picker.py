@@ -1,0 +1,124 @@
+"""A picker: choosing one node by searching its name, with scripts and without."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from trellis.admin.page import PREFIX, PageRequest
+from trellis.core.fields import MAX_ID, parse_whole_number
+from trellis.core.nodes import NodeKind
+from trellis.errors import Refused
+
+SEARCH: Final = "_search."  # before a picker's name: what was typed into its search
+_SEARCHED: Final = "_searched."  # the search that found its options
+_MAX_OPTIONS: Final = 12
+_MAX_SEARCH: Final = 255  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A node that can be chosen. `path` holds the names above it."""
+
+    id: int
+    name: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Picker:
+    """A choice of one node.
+
+    `none` is the label of the choice of no node, if there is one; `more` is how many matches are not among the options;
+    `is_new_search` says that the form was sent with another search than the one that found the options it had.
+    """
+
+    name: str
+    label: str
+    help: str
+    source: str
+    value: str
+    none: str
+    options: tuple[Option, ...]
+    search: str
+    more: int
+    is_new_search: bool
+    fault: str = ""
+
+    @property
+    def id(self) -> str:
+        """The id of its element."""
+        return "field-" + self.name.lstrip("_").replace(".", "-")
+
+
+async def build_picker(  # noqa: PLR0913  # a picker is declared in one call
+    request: PageRequest,
+    kind: NodeKind,
+    name: str,
+    value: str,
+    *,
+    label: str,
+    help: str = "",  # noqa: A002  # the word that the panel uses
+    none: str = "",
+    exclude: int = 0,
+    parents: bool = True,
+    fault: str = "",
+) -> Picker:
+    """Build a picker of nodes of a kind, with the matches of the search that was sent.
+
+    `exclude` is a node that is not offered, nor any below it. `parents` are only nodes that can have children.
+    """
+    search = clean_search(request.form.get(SEARCH + name, ""))
+    found, more = await find_options(request, kind, search, parents=parents, exclude=exclude)
+    chosen = await _find_chosen(request, kind, value)
+    if chosen is not None:
+        found = (chosen, *(option for option in found if option.id != chosen.id))
+    return Picker(
+        name=name,
+        label=label,
+        help=help,
+        source=f"{PREFIX}/{kind.name}/find?not={exclude}&parents={int(parents)}",
+        value=value if chosen is not None else "",
+        none=none,
+        options=found,
+        search=search,
+        more=more,
+        is_new_search=search != request.form.get(_SEARCHED + name, ""),
+        fault=fault,
+    )
+
+
+def clean_search(text: str) -> str:
+    """Return what was typed into a search, as lists accept it."""
+    return "".join(letter for letter in text if letter.isprintable()).strip()[:_MAX_SEARCH]
+
+
+async def _find_chosen(request: PageRequest, kind: NodeKind, value: str) -> Option | None:
+    number = parse_whole_number(value)
+    if number is None or number < 1:
+        return None
+    try:
+        return _option(await request.fetch(kind.operation("get"), target=min(number, MAX_ID)))
+    except Refused:
+        return None
+
+
+async def find_options(
+    request: PageRequest, kind: NodeKind, search: str, *, parents: bool, exclude: int
+) -> tuple[tuple[Option, ...], int]:
+    """Find nodes by their names; without a search, the first ones at the top level. Return how many more there are, too."""
+    raw: dict[str, Any] = {"perPage": _MAX_OPTIONS}
+    if search:
+        raw |= {"search": search, "sortBy": "name"}
+    else:
+        raw |= {"sortBy": "position" if kind.ordered else "name"} | ({"parentId": "root"} if kind.tree else {})
+    found = await request.fetch(kind.operation("list"), raw)
+    records = [record for record in found["results"] if not (parents and kind.leaf_only(record))]
+    if exclude and kind.tree:
+        paths = await request.fetch(f"{kind.name}.ancestors", {"ids": [record["id"] for record in records]})
+        records = [record for record in records if all(node["id"] != exclude for node in paths[record["id"]])]
+    return tuple(map(_option, records)), max(0, found["totalResults"] - _MAX_OPTIONS) if search else 0
+
+
+def _option(record: Mapping[str, Any]) -> Option:
+    name = record["name"]
+    return Option(record["id"], name, record.get("path", name).removesuffix(name).removesuffix(" > "))

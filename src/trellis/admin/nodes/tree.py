@@ -1,0 +1,145 @@
+"""A kind's nodes as its page lists them: levels of a tree, some of them open, or a flat list."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from trellis.admin.nodes.versions import node_version
+from trellis.admin.page import PageRequest
+from trellis.core.fields import MAX_ID, Boolean, Color, Field
+from trellis.core.nodes import NodeKind
+
+PER_LEVEL: Final = 100
+_MAX_OPEN: Final = 40
+_MAX_ROWS: Final = 400  # on one page, beside its first level; nodes below these are shown on a page of their own
+_MAX_DEPTH: Final = 8  # levels below each other on one page; deeper nodes are shown on a page of their own
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One node in its level. `count` is the number of its children; `level` holds them if it is open.
+
+    `toggle` is the address that opens or closes it, or, if `on_own_page`, that of the page that shows its children.
+    """
+
+    record: Mapping[str, Any]
+    count: int
+    leaf_only: bool
+    version: str
+    toggle: str
+    on_own_page: bool
+    level: "Level | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Some children of a node, or of the top level (`parent` is None); `left` is how many come after them."""
+
+    parent: int | None
+    rows: tuple[Row, ...]
+    total: int
+    page: int
+    pages: int
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class TreeQuery:
+    """What an address asks for: the node whose children are shown, the page of them, and which nodes are open."""
+
+    under: int | None = None
+    page: int = 1
+    open: frozenset[int] = frozenset()
+
+    @classmethod
+    def parse(cls, query: Mapping[str, str]) -> "TreeQuery":
+        """Read it from an address; invalid values are ignored."""
+        opened = [number for word in query.get("open", "").split(",")[:_MAX_OPEN] if (number := _number(word))]
+        return cls(_number(query.get("under", "")) or None, _number(query.get("page", "")) or 1, frozenset(opened))
+
+    def address(self, kind: NodeKind, *, toggle: int = 0) -> str:
+        """Return the address, without /admin, with one node opened or closed."""
+        opened = self.open ^ {toggle} if toggle else self.open
+        values = {"under": self.under, "page": self.page if self.page > 1 else None}
+        query = {name: str(value) for name, value in values.items() if value}
+        if opened or toggle:
+            query["open"] = ",".join(str(number) for number in sorted(opened))
+        return f"/{kind.name}?{urlencode(query, safe=',')}" + (f"#node-{toggle}" if toggle else "")
+
+
+def _number(word: str) -> int:
+    return int(word) if word.isascii() and word.isdigit() and len(word) < 19 and int(word) <= MAX_ID else 0
+
+
+async def read_level(request: PageRequest, kind: NodeKind, query: TreeQuery, depth: int = 0) -> Level:
+    """Read one page of a level, and the levels of those of its nodes that are open."""
+    return await _LevelReader(request, kind, query).read(query.under, query.page, depth)
+
+
+class _LevelReader:
+    """Reads the levels of one page, within its limits."""
+
+    def __init__(self, request: PageRequest, kind: NodeKind, query: TreeQuery) -> None:
+        self._request, self._kind, self._query = request, kind, query
+        self._rows_left = _MAX_ROWS
+
+    async def read(self, parent: int | None, page: int, depth: int) -> Level:
+        raw: dict[str, Any] = {"perPage": PER_LEVEL, "page": page}
+        if self._kind.tree:
+            raw["parentId"] = "root" if parent is None else parent
+        found = await self._request.fetch(f"{self._kind.name}.level", raw)
+        pairs = zip(found["results"], found["children"], strict=True)
+        rows = [await self._row(record, count, depth) for record, count in pairs]
+        left = max(0, found["totalResults"] - page * PER_LEVEL)
+        return Level(parent, tuple(rows), found["totalResults"], page, found["totalPages"], left)
+
+    async def _row(self, record: Mapping[str, Any], count: int, depth: int) -> Row:
+        number = record["id"]
+        wanted = bool(count) and number in self._query.open
+        here = depth + 1 < _MAX_DEPTH and not (wanted and self._rows_left <= 0)
+        below = None
+        if here and wanted:
+            self._rows_left -= min(count, PER_LEVEL)
+            below = await self.read(number, 1, depth + 1)
+        toggle = self._query.address(self._kind, toggle=number) if here else TreeQuery(number).address(self._kind)
+        return Row(record, count, self._kind.leaf_only(record), node_version(record), toggle, on_own_page=not here, level=below)
+
+
+def _row_fields(kind: NodeKind) -> tuple[tuple[Field, ...], tuple[Field, ...], Field | None]:
+    """Return the fields shown beside a name: choices that lists filter by, derived facts, and the colour."""
+    choices = tuple(f for f in kind.fields if f.listed)
+    derived = tuple(f for f in kind.answered if f.read_only and isinstance(f.type, Boolean))
+    return choices, derived, next((f for f in kind.fields if isinstance(f.type, Color)), None)
+
+
+def node_badges(kind: NodeKind, record: Mapping[str, Any]) -> list[str]:
+    """Return the few words that stand beside a node's name."""
+    choices, derived, _ = _row_fields(kind)
+    words = [str(record[f.name]).capitalize() for f in choices if record[f.name] != f.default]
+    return words + [f.label for f in derived if record[f.name] is True]
+
+
+def node_colour(kind: NodeKind, record: Mapping[str, Any]) -> str:
+    """Return a node's colour, or ""."""
+    field = _row_fields(kind)[2]
+    return "" if field is None else record[field.name] or ""
+
+
+async def tree_address(request: PageRequest, kind: NodeKind, record: Mapping[str, Any]) -> str:
+    """Return the address, without /admin, of the page that shows a node among its siblings."""
+    number = record["id"]
+    if not kind.ordered:
+        return f"/{kind.name}/{number}"
+    path = (await request.fetch(f"{kind.name}.ancestors", {"ids": [number]}))[number] if kind.tree else []
+    if not path:
+        return _level_address(kind, None, record["position"], number)
+    shallow = len(path) <= _MAX_DEPTH and all(node["position"] < PER_LEVEL for node in path[1:])
+    if not shallow:
+        return _level_address(kind, path[-1]["parentId"], path[-1]["position"], number)
+    opened = frozenset(node["id"] for node in path[:-1])
+    return TreeQuery(None, path[0]["position"] // PER_LEVEL + 1, opened).address(kind) + f"#node-{number}"
+
+
+def _level_address(kind: NodeKind, parent: int | None, position: int, number: int) -> str:
+    return TreeQuery(parent, position // PER_LEVEL + 1).address(kind) + f"#node-{number}"

@@ -1,0 +1,82 @@
+"""Versions of a node as forms carry them, and both versions side by side when two administrators have changed one node."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from trellis.admin.conflicts import VERSION
+from trellis.admin.page import PageRequest
+from trellis.core.nodes import NodeKind
+from trellis.core.version import compute_version
+
+_MAX_EVENTS: Final = 50
+# What the siblings, the ancestors and the community's address change in a record.
+_SET_BY_OTHERS: Final = frozenset({"position", "path", "url"})
+_PLACE: Final = _SET_BY_OTHERS | {"parentId", "updatedAt"}
+
+
+def node_version(record: Mapping[str, Any]) -> str:
+    """Return a version that stays the same when siblings shift the node, or a node above it is renamed."""
+    return _version(record, _SET_BY_OTHERS)
+
+
+def content_version(record: Mapping[str, Any]) -> str:
+    """Return the version of what a node's form shows, which stays the same when the node is moved."""
+    return _version(record, _PLACE)
+
+
+def _version(record: Mapping[str, Any], without: frozenset[str]) -> str:
+    kept = {name: value for name, value in record.items() if name not in without}
+    return compute_version(orjson.dumps(kept, option=orjson.OPT_SORT_KEYS))  # PostgreSQL orders the members of events' records
+
+
+@dataclass(frozen=True, slots=True)
+class LastChange:
+    """The last change of a record, by somebody else."""
+
+    who: str
+    at: str
+    base: Mapping[str, Any] | None  # the record when the form was made, if the events still hold it
+
+
+async def last_change(request: PageRequest, kind: NodeKind, node: int) -> LastChange | None:
+    """Return who changed a record last, and how it was when the form that was sent was made."""
+    raw = {"resource": kind.name, "resourceId": node, "order": "newest", "limit": _MAX_EVENTS}
+    events = (await request.fetch("events.list", raw))["results"]
+    if not events:
+        return None
+    shown = request.form.get(VERSION, "")
+    states = (state for event in events for state in (event["after"], event["before"]) if state is not None)
+    base = next((state for state in states if content_version(state) == shown), None)
+    return LastChange(str(events[0]["actor"]["name"]), str(events[0]["at"]), base)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedField:
+    """One field in both versions, as text. `changed_by` is "you", "them", "both" or ""."""
+
+    label: str
+    before: str | None
+    theirs: str
+    mine: str
+    differs: bool
+    changed_by: str
+
+
+def compare_versions(rows: Iterable[tuple[str, str | None, str, str]]) -> list[ComparedField]:
+    """Compare fields given as (label, before, theirs, mine); those in which the versions differ come first."""
+    compared = [
+        ComparedField(label, before, theirs, mine, theirs != mine, _changed_by(before, theirs, mine))
+        for label, before, theirs, mine in rows
+    ]
+    return sorted(compared, key=lambda row: not row.differs)
+
+
+def _changed_by(before: str | None, theirs: str, mine: str) -> str:
+    if before is None or theirs == mine:
+        return ""
+    if before == theirs:
+        return "you"
+    return "them" if before == mine else "both"

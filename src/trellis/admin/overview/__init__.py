@@ -1,0 +1,5 @@
+"""The overview, and the check of the database."""
+
+from trellis.admin.overview.pages import PAGES
+
+__all__ = ["PAGES"]

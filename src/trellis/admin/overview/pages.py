@@ -1,0 +1,50 @@
+"""The overview: counts, requests, the latest events, and what needs attention; and the check of the database."""
+
+from datetime import datetime
+from typing import Final
+
+from starlette.responses import Response
+
+from trellis.admin.chart import build_chart
+from trellis.admin.page import Page, PageRequest
+from trellis.admin.view import plural
+
+_MAX_EVENTS: Final = 8
+_MAX_PROBLEMS: Final = 100
+
+
+async def show(request: PageRequest) -> Response:
+    """Show the overview."""
+    found = await request.fetch("overview.get", slow=True)
+    events = await request.fetch("events.list", {"order": "newest", "limit": _MAX_EVENTS})
+    hours = [datetime.fromisoformat(hour["at"]) for hour in found["hours"]]
+    labels = [(f"{hour:%H}", f"{hour.day} {hour:%b, %H}:00 UTC") for hour in hours]
+    return request.page(
+        "overview.html",
+        title="Overview",
+        found=found,
+        events=events["results"],
+        chart=build_chart(found["hours"], labels),
+    )
+
+
+async def check(request: PageRequest) -> Response:
+    """Check every row, in a thread, and show what is wrong."""
+    found = await request.fetch("check.list", {"limit": _MAX_PROBLEMS}, slow=True)
+    return request.page("check.html", title="Check", found=found, rows=sum(found["checked"].values()))
+
+
+async def repair(request: PageRequest) -> Response:
+    """Repair what can be repaired safely."""
+    request.require_recent_password()
+    repaired = (await request.perform("check.repair")).value["repaired"]
+    return request.redirect(
+        "/check", f"{plural(repaired, 'problem was', 'problems were')} repaired." if repaired else "There was nothing to repair."
+    )
+
+
+PAGES: Final = (
+    Page("GET", "", show, "overview"),
+    Page("GET", "/check", check, "overview"),
+    Page("POST", "/check", repair, "overview"),
+)

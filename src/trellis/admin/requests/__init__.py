@@ -1,0 +1,5 @@
+"""The request log."""
+
+from trellis.admin.requests.pages import PAGES
+
+__all__ = ["PAGES"]

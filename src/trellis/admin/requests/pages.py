@@ -1,0 +1,107 @@
+"""The request log: every request to the API, searched; one of them with its error and what it changed."""
+
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from trellis.admin.forms import Form
+from trellis.admin.keys import REFERENCE, Grid, fetch_key_names
+from trellis.admin.page import Page, PageRequest
+from trellis.admin.submitted import Submitted
+from trellis.core.fields import Field, Text
+from trellis.core.hello import HELLO
+from trellis.core.requests import CLASSES, FILTERS, METHODS
+from trellis.errors import Refused
+from trellis.refusals import REFUSALS, Refusal
+
+_HERE: Final = "/requests"
+_SECTION: Final = "requests"
+_BEFORE: Final = Field("before", Text(60), "")
+_CLASS_LABELS: Final = {"2xx": "answered", "3xx": "unchanged", "4xx": "refused", "5xx": "failed"}
+
+
+async def index(request: PageRequest) -> Response:
+    """Search the log."""
+    query = Submitted.filters(request.query)
+    names = await fetch_key_names(request)
+    form = _form(request, query, names)
+    found: dict[str, Any] = {"results": [], "next": None, "searchedTo": None, "about": 0}
+    status = 200
+    try:
+        found = await request.fetch("requests.list", form.raw(), slow=True)
+    except Refused as refused:
+        form.add_refusal(refused)
+        status = 400
+    return request.page(
+        "requests/index.html",
+        status=status,
+        title="Requests",
+        form=form,
+        found=found,
+        names=names,
+        query=dict(query),
+        filtered=bool(set(query) - {"before"}),
+    )
+
+
+def _form(request: PageRequest, query: Submitted, names: dict[int, str]) -> Form:
+    grid = Grid(request.catalogue)
+    keys = [(number, f"{name} ({number})") for number, name in names.items()]
+    return Form(
+        (*FILTERS, _BEFORE),
+        query,
+        choices={
+            "key": [("", "Any key"), ("0", "Without a valid key"), *keys],
+            "operation": [("", "Any operation"), *((box.name, box.name) for box in grid.boxes), (HELLO.name, HELLO.name)],
+            "method": [("", "Any method"), *((name, name) for name in METHODS)],
+            "status": [("", "Any status"), *((name, f"{name}: {_CLASS_LABELS[name]}") for name in CLASSES), *_statuses(query)],
+        },
+        labels={"path": "Path contains", "slower": "Slower than (ms)", "from": "From (UTC)", "to": "To (UTC)"},
+        help=dict.fromkeys((field.name for field in (*FILTERS, _BEFORE)), ""),
+    )
+
+
+def _statuses(query: Submitted) -> list[tuple[str, str]]:
+    common = ["200", "201", "304", "400", "401", "403", "404", "405", "409", "412", "415", "422", "429", "500", "503"]
+    chosen = query.get("status", "")
+    return [(one, one) for one in common + ([chosen] if chosen.isdecimal() and chosen not in common else [])]
+
+
+async def show(request: PageRequest) -> Response:
+    """Show one request."""
+    found = await request.fetch("requests.get", target=request.number("id"))
+    names = await fetch_key_names(request)
+    return request.page(
+        "requests/show.html",
+        title=f"{found['method']} {found['path']}",
+        found=found,
+        names=names,
+        reference=_reference(request, found["operation"]),
+        reason=_find_refusal(request, found["error"]),
+    )
+
+
+def _reference(request: PageRequest, operation: str | None) -> str:
+    """Return the address of an operation's entry in the reference, if it has one."""
+    if operation == HELLO.name:
+        return f"{REFERENCE}#{operation}"
+    box = Grid(request.catalogue).find(operation or "")
+    return box.reference if box else ""
+
+
+def _find_refusal(request: PageRequest, code: str | None) -> Refusal | None:
+    """Find what an error code means, among the codes of all resources."""
+    if not code:
+        return None
+    codes = {refusal.code: refusal for refusal in REFUSALS.values()}
+    for operation in request.catalogue.values():
+        its_codes = {message: operation.recode(message) for message in REFUSALS} | dict(operation.refusals)
+        for message, its_code in its_codes.items():
+            codes.setdefault(its_code, REFUSALS[message])
+    return codes.get(code)
+
+
+PAGES: Final = (
+    Page("GET", _HERE, index, _SECTION),
+    Page("GET", f"{_HERE}/{{id:int}}", show, _SECTION),
+)

@@ -1,0 +1,52 @@
+"""The fields that a browser sends: of a form, or the filters in an address."""
+
+from collections.abc import Collection, Iterable, Mapping
+from hashlib import blake2b
+from typing import Any, Final
+
+import orjson
+
+CSRF: Final = "csrf"  # the name of the token in forms; scripts send it as X-CSRF-Token
+_TIMES: Final = ("from", "to")  # the filters that are times
+_MAX_CARRIED: Final = 262_144  # characters of a form that are carried through signing in
+
+
+class Submitted(Mapping[str, str]):
+    """The fields of a form that was sent: each name with its last value; `all` returns every value of a name."""
+
+    def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
+        self.pairs = tuple(pairs)
+        self._last = dict(self.pairs)
+
+    def __getitem__(self, name: str) -> str:
+        return self._last[name]
+
+    def __iter__(self) -> Any:
+        return iter(self._last)
+
+    def __len__(self) -> int:
+        return len(self._last)
+
+    def all(self, name: str) -> tuple[str, ...]:
+        """Return every value that was sent under a name."""
+        return tuple(value for sent, value in self.pairs if sent == name)
+
+    def unknown(self, known: Collection[str]) -> list[str]:
+        """Return the names that are neither known nor the panel's own."""
+        return [name for name in self if name not in known and name != CSRF and not name.startswith("_")]
+
+    @classmethod
+    def filters(cls, query: Mapping[str, str]) -> "Submitted":
+        """Read the filters in an address, without the empty ones; times as the controls of a form take them."""
+        pairs = ((name, value.strip()) for name, value in query.items())
+        return cls((name, value[:16] if name in _TIMES and value.endswith("Z") else value) for name, value in pairs if value)
+
+    def digest(self, path: str) -> str:
+        """Return a digest of a form sent to a path: the same for the same values."""
+        sent = sorted(pair for pair in self.pairs if pair[0] != CSRF)
+        return blake2b(orjson.dumps([path, sent]), digest_size=16).hexdigest()
+
+    def carried(self) -> tuple[tuple[str, str], ...]:
+        """Return what may be carried through another page: everything but tokens and passwords, unless it is too much."""
+        kept = tuple((n, v) for n, v in self.pairs if n != CSRF and "password" not in n.lower())
+        return kept if sum(len(n) + len(v) for n, v in kept) <= _MAX_CARRIED else ()

@@ -1,0 +1,94 @@
+"""The operations by which the panel explains undo: what is kept of the records that events changed, and what came later."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from trellis.core.events import serialize_with_undo
+from trellis.core.fields import Field, Ids, Integer, NodeId, Text
+from trellis.core.nodes import NodeKind
+from trellis.core.operation import Context, Operation, Outcome
+from trellis.core.undo.restore import get_event
+from trellis.core.undo.undelete import lists_naming
+from trellis.store import events, snapshots
+
+_IDS: Final = Field("ids", Ids(), "The ids of what is asked about.", required=True)
+_RECORD: Final = (
+    Field("resource", Text(100), "The resource, such as forums.", required=True),
+    Field("resourceId", NodeId(), "The record's id.", required=True),
+)
+_LIMIT: Final = Field("limit", Integer(1, 100), "How many events to look through at most.", default=20)
+
+
+def history_operations() -> tuple[Operation, ...]:
+    """Return the operations. All are for the panel and the terminal."""
+    return (
+        Operation(
+            "events.later",
+            "List the later events that can be undone",
+            "The events that changed the same record after an event, the newest first, as far as they can be undone.",
+            _later,
+            (_LIMIT,),
+            has_target=True,
+        ),
+        Operation(
+            "events.last_state",
+            "Get what is kept of a record",
+            "The newest row that is kept of a record: the event that changed or deleted it, how, and its name before. "
+            "Null if none is kept.",
+            _last_state,
+            _RECORD,
+        ),
+        Operation(
+            "events.deleted_names",
+            "List the names of deleted records",
+            "The names and parents of records of an event's resource, as they were before the event, by id.",
+            _deleted_names,
+            (_IDS,),
+            has_target=True,
+        ),
+        Operation(
+            "events.lists_naming",
+            "Find the permissions that named some groups",
+            "For each group: the permissions and fields that named it in the rows that an event deleted or changed, "
+            "and in how many of these rows.",
+            _lists_naming,
+            (_IDS,),
+            has_target=True,
+        ),
+    )
+
+
+def _later(context: Context) -> Outcome:
+    context.input.demand()
+    event = get_event(context.tx, context.call.target or 0)
+    later = snapshots.since(context.tx, event.resource, event.resource_id or 0, event.seq, context.input.get("limit", 20))
+    found = [one for seq in later if (one := events.find(context.tx, seq)) is not None]
+    return Outcome([one for one in serialize_with_undo(context, found) if one["undo"] and one["undo"]["open"]])
+
+
+def _last_state(context: Context) -> Outcome:
+    given = context.input
+    given.demand()
+    last = snapshots.latest(context.tx, given.get("resource"), given.get("resourceId"))
+    return Outcome(None if last is None else {"event": last.seq, "how": last.how, "name": last.node.name})
+
+
+def _deleted_names(context: Context) -> Outcome:
+    context.input.demand()
+    event = get_event(context.tx, context.call.target or 0)
+    names = snapshots.names(context.tx, event.seq, event.resource, context.input.get("ids"))
+    return Outcome({node: {"parentId": parent, "name": name} for node, (parent, name) in names.items()})
+
+
+def _lists_naming(context: Context) -> Outcome:
+    context.input.demand()
+    event = get_event(context.tx, context.call.target or 0)
+    kind = next((kind for kind in context.environment.kinds if kind.name == event.resource), None)
+    how = "changed" if event.after else "deleted"
+    rows = [one.node for one in snapshots.of_event(context.tx, event.seq) if one.kind == event.resource and one.how == how]
+    return Outcome({group: _count_lists(kind, rows, group) for group in context.input.get("ids")})
+
+
+def _count_lists(kind: NodeKind | None, rows: Sequence[Any], group: int) -> dict[str, Any]:
+    named = [names for node in rows if kind is not None and (names := lists_naming(kind, node, group))]
+    return {"lists": list(dict.fromkeys(name for names in named for name in names)), "count": len(named)}

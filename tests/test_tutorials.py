@@ -21,7 +21,7 @@ _SWEEPS: Final = (
     "tests/sweeps/test_new_kind.py",
     "tests/core/test_operation.py",
     "tests/core/test_verbs.py",
-    "tests/core/nodes/test_kind.py",
+    "tests/core/test_kind.py",
     "tests/kinds",
     "tests/http",
     "tests/rest/docs/test_openapi.py",

@@ -2,7 +2,7 @@
 
 from tests.cli.conftest import Environment, Trellis
 from trellis.settings import Settings
-from trellis.store.migrate import current, newest
+from trellis.store.steps import current, newest
 
 
 def test_it_brings_an_empty_database_to_the_newest_step_and_then_does_nothing(

@@ -7,7 +7,7 @@ answers is in the database.
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, Final
 
@@ -188,7 +188,7 @@ def opened(settings: Settings, clock: Clock, run: Run, community: Community) -> 
         callers = []
         for number, gate in enumerate(gates):
             open_.callback(gate.store.close)
-            door = ApiClient(Application(settings.model_copy(update={} if number < 2 else {"answer_cache": 0}), gate), texts[0])
+            door = ApiClient(Application(settings if number < 2 else replace(settings, answer_cache=0), gate), texts[0])
             open_.callback(door.close)
             callers.append(door)
         doors = tuple(Door(caller, listen(gate)) for caller, gate in zip(callers[:2], gates, strict=False))

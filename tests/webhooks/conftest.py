@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -29,7 +30,7 @@ def clock() -> Clock:
 @pytest.fixture
 def settings(new_settings: NewSettings) -> Settings:
     """Settings that let webhooks go to this machine."""
-    return new_settings().model_copy(update={"webhook_allow": ("127.0.0.1/32",)})
+    return replace(new_settings(), webhook_allow=("127.0.0.1/32",))
 
 
 @pytest.fixture

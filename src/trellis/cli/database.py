@@ -5,25 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
+from trellis.cli.community import act, community, explaining, unready
 from trellis.cli.demo import load_sample
-from trellis.cli.terminal import (
-    FAILED,
-    MISUSED,
-    Failure,
-    Json,
-    act,
-    community,
-    explaining,
-    progress_of,
-    show,
-    show_json,
-    show_table,
-    unready,
-)
+from trellis.cli.terminal import FAILED, MISUSED, Failure, Json, progress_of, show, show_json, show_table
 from trellis.settings import Settings
 from trellis.store.condition import Condition, condition, file_of, name_of
 from trellis.store.engine import backup
-from trellis.store.migrate import migrate, newest
+from trellis.store.migrate import migrate
+from trellis.store.steps import newest
 
 
 def migrate_database() -> None:

@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-import psycopg
 import sqlalchemy as sa
-from alembic.script.revision import ResolutionError
-from alembic.util import CommandError
 
-from trellis.settings import Settings, SettingsError, variable
-from trellis.store.migrate import current, known, newest
+from trellis.settings import Settings, SettingsError, description, variable
+from trellis.store.steps import current, is_known, newest
 
 
 class Condition(Enum):
@@ -58,15 +55,20 @@ def condition(settings: Settings) -> Condition:
         return Condition.EMPTY
     if step == newest():
         return Condition.READY
-    return Condition.OLDER if known(step) else Condition.FOREIGN
+    return Condition.OLDER if is_known(step) else Condition.FOREIGN
 
 
 def explain(settings: Settings, error: BaseException) -> str | None:
     """Say in a sentence what an error of the database means; None for one that is not about the database."""
+    # Start-up time: both take longer to load than most commands run, and nothing has gone wrong there.
+    from alembic.script.revision import ResolutionError  # noqa: PLC0415
+    from alembic.util import CommandError  # noqa: PLC0415
+    from psycopg import Error  # noqa: PLC0415
+
     for cause in _causes(error):
         if isinstance(cause, sqlite3.Error):
             return _about_sqlite(str(file_of(settings)), cause)
-        if isinstance(cause, psycopg.Error):
+        if isinstance(cause, Error):
             return f"PostgreSQL cannot use the database {name_of(settings)}: {_first_line(cause)}"
         if isinstance(cause, OSError) and not isinstance(cause, BrokenPipeError):
             return f"The database {name_of(settings)} cannot be used: {cause.strerror or cause}."
@@ -79,8 +81,7 @@ def _url(settings: Settings) -> sa.URL:
     try:
         return sa.make_url(settings.database_url)
     except (sa.exc.ArgumentError, ValueError):
-        described = Settings.model_fields["database_url"].description
-        raise SettingsError(f"{variable('database_url')} cannot be read as an address. {described}") from None
+        raise SettingsError(f"{variable('database_url')} cannot be read as an address. {description('database_url')}") from None
 
 
 def _tables(file: Path) -> set[str]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture
 def settings(new_settings: NewSettings) -> Settings:
     """Settings that let webhooks go to this machine."""
-    return new_settings().model_copy(update={"webhook_allow": ("127.0.0.1/32",)})
+    return replace(new_settings(), webhook_allow=("127.0.0.1/32",))
 
 
 @pytest.fixture
@@ -193,5 +194,5 @@ def test_axe_finds_nothing(
 @pytest.fixture
 def serve_still(settings: Settings, tmp_path: Path) -> Iterator[Service]:
     """The service, which sends nothing: what the scene has set stays."""
-    with Service(settings.model_copy(update={"webhook_delivery": False}), tmp_path) as running:
+    with Service(replace(settings, webhook_delivery=False), tmp_path) as running:
         yield running

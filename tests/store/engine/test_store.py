@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -233,7 +234,7 @@ def test_many_threads_read_at_once(store: Store) -> None:
 
 
 def test_a_write_that_waits_too_long_for_another_program_is_told_that_the_database_is_busy(settings: Settings) -> None:
-    store = Store(settings.model_copy(update={"busy_timeout": 1}))
+    store = Store(replace(settings, busy_timeout=1))
     store.write(take).result(30)
     with neighbour(settings) as (lock, unlock):
         lock()
@@ -272,7 +273,7 @@ def test_a_write_gets_its_turn_beside_a_neighbour_that_hardly_ever_lets_go(setti
 
 def test_a_database_that_cannot_be_reached_is_said_to_be_busy(engine: str, settings: Settings, tmp_path: Path) -> None:
     nowhere = f"sqlite:///{tmp_path}" if engine == "sqlite" else f"postgresql://nobody@/nothing?host={tmp_path}"
-    store = Store(settings.model_copy(update={"database_url": nowhere}))
+    store = Store(replace(settings, database_url=nowhere))
     with pytest.raises(Refused, match=r"^BUSY"), store.reading():
         pass
     with pytest.raises(Refused, match=r"^BUSY"):
@@ -310,7 +311,7 @@ def test_sqlite_keeps_its_promises_on_every_connection(store: Store) -> None:
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_the_folder_of_a_new_database_is_made(settings: Settings, tmp_path: Path) -> None:
-    store = Store(settings.model_copy(update={"database_url": f"sqlite:///{tmp_path}/a/b/c.db"}))
+    store = Store(replace(settings, database_url=f"sqlite:///{tmp_path}/a/b/c.db"))
     with store.reading() as tx:
         assert tx.raw.execute("SELECT 1").fetchone() == (1,)
     store.close()

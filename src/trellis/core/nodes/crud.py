@@ -3,10 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
-
-from argon2 import PasswordHasher
-from argon2.exceptions import VerificationError
+from typing import Any
 
 from trellis.core.events import changed_members
 from trellis.core.fields import EVERYONE, Field, Input, Password, require
@@ -18,6 +15,7 @@ from trellis.core.nodes.record import serialize_node, serialize_nodes
 from trellis.core.nodes.target import get_with_path
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.paging import serialize_page
+from trellis.core.passwords import NODE, hash_password, verify_password
 from trellis.core.verbs import CREATE, DELETE, GET, LIST, UPDATE, Verb
 from trellis.core.version import check_precondition
 from trellis.errors import Fault, refuse_faults
@@ -25,9 +23,6 @@ from trellis.refusals import REFUSALS
 from trellis.store import lists, nodes, siblings, snapshots
 from trellis.store.counters import next_number
 from trellis.store.nodes import Node
-
-# RFC 9106's low-memory profile would hold the one writer for 50 ms; this is OWASP's smallest: 19 MiB, 2 passes, 15 ms.
-_HASHER: Final = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
 
 
 def operations(kind: NodeKind) -> tuple[Operation, ...]:
@@ -178,20 +173,13 @@ def _digest_secrets(kind: NodeKind, given: Input, fields: dict[str, Any], old: V
         plain, digest = given.get(field.name), old.get(field.name)
         if plain is None:
             fields[field.name] = None
-        elif digest is not None and _matches(digest, plain):
+        elif digest is not None and verify_password(digest, plain, NODE):
             fields[field.name] = digest
         else:
-            fields[field.name] = _HASHER.hash(plain)
+            fields[field.name] = hash_password(plain, NODE)
         if fields[field.name] != digest:
             changed.append(field.name)
     return tuple(changed)
-
-
-def _matches(digest: str, plain: str) -> bool:
-    try:
-        return _HASHER.verify(digest, plain)
-    except VerificationError:
-        return False
 
 
 def _settled_permissions(kind: NodeKind, context: Context, given: Input, base: Values) -> tuple[dict[str, Any], tuple[Fault, ...]]:

@@ -4,7 +4,6 @@ from dataclasses import asdict, dataclass, fields
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
-from sqlalchemy.dialects import postgresql, sqlite
 
 from trellis.store.engine import Statement, Transaction
 from trellis.store.tables import administrators, sessions, sign_ins
@@ -112,7 +111,10 @@ def attempts_of(tx: Transaction, subjects: tuple[str, ...]) -> dict[str, Attempt
 def keep_attempts(tx: Transaction, counted: Attempts) -> None:
     """Write the attempts of a subject, in place of what was kept."""
     values = asdict(counted)
-    insert = sqlite.insert if tx.sqlite else postgresql.insert
+    if tx.sqlite:
+        from sqlalchemy.dialects.sqlite import insert  # noqa: PLC0415  # start-up time: the one dialect that is in use
+    else:
+        from sqlalchemy.dialects.postgresql import insert  # type: ignore[assignment]  # noqa: PLC0415  # as above
     statement = insert(sign_ins).values(**values)
     tx.connection.execute(statement.on_conflict_do_update(index_elements=[sign_ins.c.subject], set_=values))
 

@@ -254,8 +254,8 @@ def empty(_databases: Databases) -> Iterator[Settings]:
 
 
 @pytest.fixture
-def small_shelves(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shelves for four, so that few siblings stand on many, as high as they go."""
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of four entries, so that few siblings make a tree of full height."""
     monkeypatch.setattr(btree, "CAPACITY", 4)
 
 

@@ -134,7 +134,7 @@ def test_it_means_nothing_where_nothing_is_created(api: Caller, cast: Cast, witn
         assert "idempotent-replayed" not in answer.headers
     assert api.delete(path, headers=token("a-1")).content == b"null"
     refusal(api.delete(path, headers=token("a-1")), 404, "INVALID_ID")
-    assert witness.rows()["idempotent_answers"] == []
+    assert witness.rows()["idempotent_responses"] == []
 
 
 def test_a_key_is_one_to_255_visible_characters(api: Caller, witness: Witness) -> None:

@@ -31,13 +31,13 @@ class House:
             if any(isinstance(field.type, NewPassword) for field in operation.fields):  # a slow digest, on purpose
                 return await asyncio.wrap_future(await asyncio.to_thread(self.gate.submit, call))
             return await asyncio.wrap_future(self.gate.submit(call))
-        if self.gate.store.in_place and not slow:
+        if self.gate.store.reads_inline and not slow:
             return self.gate.run(call)
         return await asyncio.to_thread(self.gate.run, call)
 
     async def read(self, work: Callable[[Transaction], T]) -> T:
         """Read bookkeeping, in a snapshot."""
-        if self.gate.store.in_place:
+        if self.gate.store.reads_inline:
             return self._read(work)
         return await asyncio.to_thread(self._read, work)
 

@@ -107,7 +107,7 @@ async def offers(visit: Visit, kind: NodeKind, search: str, *, parents: bool, wi
     records = [record for record in found["results"] if not (parents and kind.leaf_only(record))]
     if without:
         ids = [record["id"] for record in records]
-        below = await visit.read(lambda tx: {i for i in ids if any(n.id == without for n in outline.way_to(tx, kind.name, i))})
+        below = await visit.read(lambda tx: {i for i in ids if any(n.id == without for n in outline.find_path(tx, kind.name, i))})
         records = [record for record in records if record["id"] not in below]
     return tuple(map(_offer, records)), max(0, found["totalResults"] - _OFFERED) if search else 0
 

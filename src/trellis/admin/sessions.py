@@ -113,12 +113,12 @@ class Sessions:
     async def find(self, token: str, address: str) -> SignedIn | None:
         """Find the live session of a cookie, and note, at most once a minute, that it was used."""
         digest, now, idle = rules.hash_token(token), self._now, self._idle()
-        found = await self._house.read(lambda tx: sessions.live(tx, digest, now, idle))
+        found = await self._house.read(lambda tx: sessions.find_live(tx, digest, now, idle))
         if found is None:
             return None
         session, name, login = found
         if session.seen_at < self._house.gate.ago(_TOUCH_AFTER):
-            await self._house.write(lambda tx: sessions.touch(tx, digest, now, address))
+            await self._house.write(lambda tx: sessions.record_use(tx, digest, now, address))
         return SignedIn(session, session.admin_id, name, login)
 
     async def begin(self, admin: int, address: str, agent: str) -> str:
@@ -146,7 +146,7 @@ class Sessions:
     async def of_admin(self, admin: int) -> list[Session]:
         """Give the live sessions of an administrator."""
         now, idle = self._now, self._idle()
-        return await self._house.read(lambda tx: sessions.of_admin(tx, admin, now, idle))
+        return await self._house.read(lambda tx: sessions.find_live_by_admin(tx, admin, now, idle))
 
     async def end(self, digest: str) -> None:
         """End a session."""
@@ -154,7 +154,7 @@ class Sessions:
 
     async def end_others(self, admin: int, but: str) -> int:
         """End all sessions of an administrator but one; give their number."""
-        return await self._house.write(lambda tx: sessions.end_of_admin(tx, admin, but=but))
+        return await self._house.write(lambda tx: sessions.end_all(tx, admin, but=but))
 
     # --- passwords ------------------------------------------------------------------------------------------------
 
@@ -164,7 +164,7 @@ class Sessions:
         wait = await self._house.write(lambda tx: self._count(tx, subjects))
         if wait:
             return Attempt(wait=wait)
-        admin = await self._house.read(lambda tx: administrators.by_login(tx, login))
+        admin = await self._house.read(lambda tx: administrators.find_by_login(tx, login))
         digest = admin.digest if admin is not None and admin.disabled_at is None else None
         async with self._judging:
             good = await asyncio.to_thread(rules.password_matches, digest, password[: rules.LONGEST + 1])
@@ -179,17 +179,17 @@ class Sessions:
         subject, long_ago = _browser(token, login), self._house.gate.ago(_REMEMBER)
 
         def write(tx: Transaction) -> None:
-            sessions.forget_attempts(tx, long_ago)
-            sessions.keep_attempts(tx, Attempts(subject, 0, now, now))
+            sessions.delete_attempts(tx, long_ago)
+            sessions.save_attempts(tx, Attempts(subject, 0, now, now))
 
         await self._house.write(write)
         return token
 
     async def _subjects(self, login: str, address: str, browser: str) -> dict[str, _Patience]:
-        account = {f"account/{rules.hash_token(administrators.login_key(login))}": _ACCOUNT}
+        account = {f"account/{rules.hash_token(administrators.fold_login(login))}": _ACCOUNT}
         if browser:
             known = _browser(browser, login)
-            if await self._house.read(lambda tx: sessions.attempts_of(tx, (known,))):
+            if await self._house.read(lambda tx: sessions.find_attempts(tx, (known,))):
                 account = {known: _BROWSER}
         return account | {f"address/{_network(address)}": _ADDRESS}
 
@@ -197,7 +197,7 @@ class Sessions:
         """Count an attempt against all subjects, unless one of them has to wait: then give the seconds."""
         now = self._now
         at = datetime.fromisoformat(now)
-        kept = sessions.attempts_of(tx, tuple(subjects))
+        kept = sessions.find_attempts(tx, tuple(subjects))
         waits = [until for subject in kept if (until := kept[subject].wait_until) > now]
         if waits:
             return int((datetime.fromisoformat(max(waits)) - at).total_seconds()) + 1
@@ -205,19 +205,19 @@ class Sessions:
             old = kept.get(subject)
             failures = (old.failures if old and old.at > format_timestamp(at - _FORGET) else 0) + 1
             until = format_timestamp(at + timedelta(seconds=patience.wait(failures)))
-            sessions.keep_attempts(tx, Attempts(subject, failures, now, until))
+            sessions.save_attempts(tx, Attempts(subject, failures, now, until))
         return 0
 
     def _clear(self, tx: Transaction, subjects: dict[str, _Patience]) -> None:
         """Forget the failures of an account after a good password; an address gets back the one attempt only."""
         now = self._now
-        for subject, old in sessions.attempts_of(tx, tuple(subjects)).items():
+        for subject, old in sessions.find_attempts(tx, tuple(subjects)).items():
             failures = old.failures - 1 if subject.startswith("address/") else 0
-            sessions.keep_attempts(tx, Attempts(subject, failures, now, now))
+            sessions.save_attempts(tx, Attempts(subject, failures, now, now))
 
 
 def _browser(token: str, login: str) -> str:
-    return f"browser/{rules.hash_token(token + '/' + administrators.login_key(login))}"
+    return f"browser/{rules.hash_token(token + '/' + administrators.fold_login(login))}"
 
 
 def _network(address: str) -> str:

@@ -19,7 +19,7 @@ from trellis.cli.terminal import Failure, act, community, explaining, progress_o
 from trellis.cli.wire import TrellisProtocol
 from trellis.core.gate import Gate
 from trellis.settings import Settings
-from trellis.store.condition import Condition, condition, file_of, name_of
+from trellis.store.condition import Condition, describe_database, find_condition, find_file
 from trellis.store.migrate import migrate
 
 _APPLICATION: Final = "trellis.asgi:create"
@@ -78,14 +78,18 @@ def _unbound(host: str, port: int, error: OSError) -> str:
 
 
 def _bring_up_to_date(settings: Settings) -> None:
-    at = condition(settings)
+    at = find_condition(settings)
     if at is Condition.READY:
         return
-    if at is Condition.FOREIGN or file_of(settings) is None:
+    if at is Condition.FOREIGN or find_file(settings) is None:
         raise Failure(unready(settings, at))
     made = at is not Condition.OLDER
     migrate(settings)
-    say(f"Made a new database: {name_of(settings)}" if made else f"Brought the database {name_of(settings)} up to date.")
+    say(
+        f"Made a new database: {describe_database(settings)}"
+        if made
+        else f"Brought the database {describe_database(settings)} up to date."
+    )
 
 
 def _demonstrate(settings: Settings) -> str:

@@ -1,4 +1,4 @@
-"""Bringing a database to the newest step, once, however many processes ask for it at the same time."""
+"""Migrating a database to the newest step, once, however many processes start it at the same time."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -10,7 +10,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from trellis.settings import Settings
-from trellis.store.engine import engine_of
+from trellis.store.engine import create_engine
 
 _LOCK: Final = 0x6D69677261746500  # PostgreSQL's advisory lock for migrations: 'migrate'
 
@@ -21,19 +21,19 @@ def _config() -> Config:
     return config
 
 
-def newest() -> str:
-    """Give the name of the newest step."""
+def find_newest_step() -> str:
+    """Return the newest step this release knows, such as `0007`."""
     return ScriptDirectory.from_config(_config()).get_current_head() or ""
 
 
-def known(step: str) -> bool:
-    """Say whether this version of Trellis knows a step."""
+def is_known_step(step: str) -> bool:
+    """Return whether this release knows a step."""
     return any(script.revision == step for script in ScriptDirectory.from_config(_config()).walk_revisions())
 
 
-def current(settings: Settings) -> str | None:
-    """Give the name of the step that a database is at; None for an empty one."""
-    engine = engine_of(settings)
+def find_step(settings: Settings) -> str | None:
+    """Return the step that a database is at; None for an empty one."""
+    engine = create_engine(settings)
     try:
         with engine.connect() as connection:
             return MigrationContext.configure(connection).get_current_revision()
@@ -42,7 +42,7 @@ def current(settings: Settings) -> str | None:
 
 
 def migrate(settings: Settings, on_step: Callable[[str], None] = lambda _: None, to: str = "head") -> int:
-    """Run the steps that a database lacks, up to one or to the newest, all or none; give their number.
+    """Run the steps that a database lacks, up to one or to the newest, all or none; return their number.
 
     `on_step` is called with the name of each step. Raises sqlalchemy.exc.OperationalError when there is no database.
     """
@@ -52,7 +52,7 @@ def migrate(settings: Settings, on_step: Callable[[str], None] = lambda _: None,
         ran.append(step.up_revision_id)
         on_step(step.up_revision_id)
 
-    engine = engine_of(settings)
+    engine = create_engine(settings)
     try:
         with engine.connect() as connection:
             begin = "BEGIN IMMEDIATE" if engine.dialect.name == "sqlite" else "BEGIN"

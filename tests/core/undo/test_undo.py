@@ -29,7 +29,7 @@ def do(run: Run, events: Events) -> Doing:
 def rows(gate: Gate, kind: str = "forums") -> Rows:
     """Every row of a kind as it is kept, digests of passwords included."""
     with gate.store.reading() as tx:
-        return {node.id: asdict(node) for node in nodes.every(tx, kind)}
+        return {node.id: asdict(node) for node in nodes.find_all(tx, kind)}
 
 
 def order(run: Run, parent: int | str = "root", kind: str = "forums") -> list[str]:
@@ -461,7 +461,7 @@ def test_a_purged_snapshot_is_told_even_where_part_of_it_is_left(gate: Gate, run
 def test_a_write_keeps_the_rows_that_it_deleted_or_changed_and_no_others(gate: Gate, run: Run, cast: Cast, do: Doing) -> None:
     def kept(event: int) -> set[tuple[str, int, str]]:
         with gate.store.reading() as tx:
-            return {(one.kind, one.node.id, one.how) for one in snapshots.of_event(tx, event)}
+            return {(one.kind, one.node.id, one.change) for one in snapshots.find_by_event(tx, event)}
 
     assert kept(do("forums.create", name="New", position=0)) == set()
     assert kept(do("forums.update", cast.help, position=0)) == {("forums", cast.help, "changed")}

@@ -45,7 +45,7 @@ class Community(RuleBasedStateMachine):
     def rows(self) -> Rows:
         """Every row of every kind, as it is kept."""
         with self.gate.store.reading() as tx:
-            return {(kind.name, node.id): asdict(node) for kind in KINDS for node in rows.every(tx, kind.name)}
+            return {(kind.name, node.id): asdict(node) for kind in KINDS for node in rows.find_all(tx, kind.name)}
 
     def pick(self, kind: str, number: int) -> int | None:
         built_in = 4 if kind == "groups" else 0
@@ -173,7 +173,7 @@ def timeless(rows: Rows) -> Rows:
     return {key: row | {"updated_at": ""} for key, row in rows.items()}
 
 
-def test_undone_changes_leave_every_row_as_it_was(fresh: Fresh, small_shelves: None) -> None:
+def test_undone_changes_leave_every_row_as_it_was(fresh: Fresh, small_blocks: None) -> None:
     """Bounded: enough to meet every rule in many states, and done in a few seconds."""
     here = type("Here", (Community,), {"fresh": staticmethod(fresh)})
     bounded = settings(max_examples=20, stateful_step_count=25, suppress_health_check=[HealthCheck.too_slow])

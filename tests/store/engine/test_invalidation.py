@@ -14,7 +14,7 @@ from tests.soon import soon
 from trellis.settings import Settings
 from trellis.store.counters import next_number
 from trellis.store.engine.store import Store
-from trellis.store.engine.transaction import Transaction, Undo
+from trellis.store.engine.transaction import Rollback, Transaction
 
 Open = Callable[[], Store]
 BOUND: Final = 1.0  # seconds, within which everything is noticed
@@ -101,7 +101,7 @@ def test_without_changes_it_stays(opened: Open) -> None:
 
     def undone(tx: Transaction) -> None:
         take(tx)
-        raise Undo(None)
+        raise Rollback(None)
 
     for store in (here, there):
         store.write(look).result(30)

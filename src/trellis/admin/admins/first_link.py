@@ -21,7 +21,7 @@ def first_run_link(gate: Gate, base_url: str) -> str | None:
         return None
     token, now = secrets.token_urlsafe(32), gate.now()
     digest, until = rules.hash_token(token), rules.link_expiry(now)
-    gate.store.write(lambda tx: administrators.keep_link(tx, digest, until, now), quiet=True).result()
+    gate.store.write(lambda tx: administrators.add_link(tx, digest, until, now), quiet=True).result()
     return f"{base_url.rstrip('/')}/admin/first-run/{token}"
 
 

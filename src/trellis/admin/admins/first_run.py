@@ -19,7 +19,7 @@ _TITLE: Final = "Make yourself the first administrator"
 async def show(visit: Visit) -> Response:
     """Show the form, if the link is good."""
     digest, now = hash_token(visit.request.path_params["link"]), visit.now
-    good = await visit.read(lambda tx: not administrators.count(tx) and administrators.link_is_good(tx, digest, now))
+    good = await visit.read(lambda tx: not administrators.count(tx) and administrators.is_valid_link(tx, digest, now))
     if not good:
         return visit.page("link_spent.html", status=404, title="This link cannot be used")
     return visit.page("first_run.html", title=_TITLE, form=Form(_FIELDS))

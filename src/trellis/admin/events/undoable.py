@@ -28,11 +28,11 @@ async def standings(visit: Visit, events: Iterable[Mapping[str, Any]]) -> dict[i
     """Say how it stands with each of some events, by number; those that cannot be undone by their nature are left out."""
     kinds = {kind.name for kind in visit.house.gate.environment.kinds}
     rows = {event["seq"]: 1 + len(event["touched"]) for event in events if event["resource"] in kinds and event["before"]}
-    by, kept = await visit.read(lambda tx: (find_undoing_events(tx, rows), snapshots.counts(tx, rows)))
+    by, kept = await visit.read(lambda tx: (find_undoing_events(tx, rows), snapshots.count_by_event(tx, rows)))
     return {seq: Standing(kept.get(seq, 0) >= count, by.get(seq)) for seq, count in rows.items()}
 
 
 async def deletion(visit: Visit, kind: NodeKind, node: int) -> Snapshot | None:
     """Give what is kept of a node that is gone by the event that deleted it, alone or with what stood above it."""
-    last = await visit.read(lambda tx: snapshots.latest(tx, kind.name, node))
-    return last if last is not None and last.how == "deleted" else None
+    last = await visit.read(lambda tx: snapshots.find_latest(tx, kind.name, node))
+    return last if last is not None and last.change == "deleted" else None

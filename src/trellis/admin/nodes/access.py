@@ -90,7 +90,7 @@ def _scan(
         judged: dict[int, list[str]] = {}  # by the identity of a decoded value, which equal texts share
         held_alive = []
         total = 0
-        for node, held in outline.every(tx, kind.name, "permissions" if column == "permissions" else "fields"):
+        for node, held in outline.read_column(tx, kind.name, "permissions" if column == "permissions" else "fields"):
             total += 1
             if (may := judged.get(id(held))) is None:
                 may = judged[id(held)] = [right.name for right in here if allows(held.get(right.name), group)]

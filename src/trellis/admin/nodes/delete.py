@@ -81,7 +81,7 @@ async def _planned(kind: NodeKind, visit: Visit, record: Mapping[str, Any]) -> P
     """Run it dry, with everything below."""
     number = record["id"]
     plan = await visit.rehearse(kind.operation("delete"), {_FATE: -1} if kind.tree else {}, number)
-    direct = await visit.read(lambda tx: siblings.children(tx, kind.name, number)) if kind.tree else []
+    direct = await visit.read(lambda tx: siblings.find_children(tx, kind.name, number)) if kind.tree else []
     below = [one for one in plan["deleted"]["ids"] if one != number]
     changed = [(one["resource"], one["id"]) for one in plan["changed"]["nodes"]]
     told = {"gone": plan["deleted"], "children": direct, "changed": plan["changed"]}

@@ -112,7 +112,7 @@ class _Reading:
 
 
 async def _counts(visit: Visit, kind: NodeKind, ids: list[int]) -> dict[int, int]:
-    return await visit.read(lambda tx: siblings.counts(tx, kind.name, ids)) if kind.tree else {}
+    return await visit.read(lambda tx: siblings.count_children_by_parent(tx, kind.name, ids)) if kind.tree else {}
 
 
 def _telling(kind: NodeKind) -> tuple[tuple[Field, ...], tuple[Field, ...], Field | None]:
@@ -140,7 +140,7 @@ async def shown_at(visit: Visit, kind: NodeKind, record: Mapping[str, Any]) -> s
     number = record["id"]
     if not kind.ordered:
         return f"/{kind.name}/{number}"
-    way = await visit.read(lambda tx: outline.way_to(tx, kind.name, number)) if kind.tree else []
+    way = await visit.read(lambda tx: outline.find_path(tx, kind.name, number)) if kind.tree else []
     if not way:
         return _among(kind, None, record["position"], number)
     shallow = len(way) <= _DEEPEST and all(node.position < PER_LEVEL for node in way[1:])

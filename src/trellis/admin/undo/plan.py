@@ -123,7 +123,7 @@ async def _where(visit: Visit, kind: NodeKind, record: Mapping[str, Any]) -> str
 
 async def _below(visit: Visit, kind: NodeKind, seq: int, ids: list[int]) -> tuple[str, ...]:
     """Name the first of those that come back below the first of these ids, by their ways from there."""
-    known = await visit.read(lambda tx: snapshots.names(tx, seq, kind.name, ids))
+    known = await visit.read(lambda tx: snapshots.find_names(tx, seq, kind.name, ids))
     ways: dict[int, str] = {}
     for number in ids[1:]:  # what stands above comes before what stands below it
         parent, name = known.get(number, (None, f"{kind.singular} {number}"))
@@ -148,7 +148,7 @@ async def _left(visit: Visit, left: Iterable[Mapping[str, Any]]) -> tuple[Left, 
     names = {(resource, number): name for resource, name, number in await touched(visit, nodes)}
 
     def read(tx: Transaction) -> dict[tuple[str, int], str]:
-        gone = {node: snapshots.latest(tx, *node) for node in nodes if node not in names}
+        gone = {node: snapshots.find_latest(tx, *node) for node in nodes if node not in names}
         return {node: last.node.name for node, last in gone.items() if last is not None}
 
     names |= await visit.read(read)
@@ -165,8 +165,8 @@ async def _lost(visit: Visit, kind: NodeKind, seq: int, groups: Iterable[int], *
     gone = "deleted" if back else "changed"
 
     def read(tx: Transaction) -> tuple[Lost, ...]:
-        kept = [one.node for one in snapshots.of_event(tx, seq) if one.kind == kind.name and one.how == gone]
-        return tuple(_lost_one(kind, kept, group, snapshots.latest(tx, is_group.name, group)) for group in groups)
+        kept = [one.node for one in snapshots.find_by_event(tx, seq) if one.kind == kind.name and one.change == gone]
+        return tuple(_lost_one(kind, kept, group, snapshots.find_latest(tx, is_group.name, group)) for group in groups)
 
     return await visit.read(read)
 
@@ -238,7 +238,7 @@ async def _later(visit: Visit, event: Mapping[str, Any]) -> tuple[Mapping[str, A
     resource, node, seq = event["resource"], event["resourceId"], event["seq"]
 
     def read(tx: Transaction) -> list[Mapping[str, Any]]:
-        found = (events.find(tx, later) for later in snapshots.since(tx, resource, node, seq, _LATER))
+        found = (events.find(tx, later) for later in snapshots.find_later_events(tx, resource, node, seq, _LATER))
         return [serialize_event(one) for one in found if one is not None]
 
     since = await visit.read(read)

@@ -96,7 +96,7 @@ def _event(tx: Transaction, seq: int) -> Event:
     event = events.find(tx, seq)
     if event is not None:
         return event
-    if seq <= events.reach(tx)[1]:
+    if seq <= events.find_bounds(tx)[1]:
         raise Refused("NO_LONGER_KEPT", f"Event {seq} is no longer kept, so it cannot be undone.")
     raise invalid_id("event", seq, _NO_EVENT)
 
@@ -126,7 +126,7 @@ def _not_undone_yet(context: Context, event: Event) -> None:
 def find_undoing_events(tx: Transaction, seqs: Collection[int]) -> dict[int, int]:
     """Give, for each of some events that are undone, the event that did it. One whose undoing was undone stands again."""
     lines: list[dict[int, int]] = []
-    while last := events.undoers(tx, seqs):
+    while last := events.find_undoing(tx, seqs):
         lines.append(last)
         seqs = last.values()
     found: dict[int, int] = {}
@@ -137,13 +137,13 @@ def find_undoing_events(tx: Transaction, seqs: Collection[int]) -> dict[int, int
 
 def _whole(context: Context, event: Event) -> list[Snapshot]:
     """Read what an event found, but not what it deleted below its record; refuse if some of it is purged."""
-    if snapshots.counts(context.tx, (event.seq,)).get(event.seq, 0) < 1 + len(event.touched):
+    if snapshots.count_by_event(context.tx, (event.seq,)).get(event.seq, 0) < 1 + len(event.touched):
         raise Refused(
             "NO_LONGER_KEPT",
             f"What there was before event {event.seq} is no longer kept: "
             f"changes can be undone for {context.environment.keep_snapshots} days.",
         )
-    return snapshots.without_below(context.tx, event.seq, event.resource_id or 0)
+    return snapshots.find_without_descendants(context.tx, event.seq, event.resource_id or 0)
 
 
 # --- what it answers ----------------------------------------------------------------------------------------------

@@ -25,14 +25,14 @@ def restore_deleted(kind: NodeKind, context: Context, event: Event, kept: Sequen
     `kept` are the rows that the event found, without those below its record.
     """
     check_precondition(context.call.expected, {})  # there is no record yet that could be the one that was read
-    root = next(snapshot for snapshot in kept if snapshot.how == "deleted")
+    root = next(snapshot for snapshot in kept if snapshot.change == "deleted")
     below = [one["id"] for one in event.touched if one["how"] == "deleted"]
     tally = Progress(context.call, len(kept) + len(below))
     place = find_placement(kind, context, root, None)
     node = replace(root.node, parent_id=place.parent_id)
     lost = _rows_back(kind, context, event.seq, node, place, below, tally)
-    moved, left = _children_back(kind, context, node, [snapshot for snapshot in kept if snapshot.how == "moved"], tally)
-    changed, unchanged = _group_back(context, node.id, [snapshot for snapshot in kept if snapshot.how == "changed"], tally)
+    moved, left = _children_back(kind, context, node, [snapshot for snapshot in kept if snapshot.change == "moved"], tally)
+    changed, unchanged = _group_back(context, node.id, [snapshot for snapshot in kept if snapshot.change == "changed"], tally)
     after = seen(kind, context, _now(kind, context, node.id))
     result = serialize_outcome(
         event,
@@ -87,11 +87,11 @@ def _rows_back(
     lost: set[int] = set()
 
     def back(ids: Sequence[int]) -> None:  # read by the slice: all at once, they would hold up readers in this process
-        for snapshot in snapshots.of_these(context.tx, seq, kind.name, ids):
+        for snapshot in snapshots.find_by_ids(context.tx, seq, kind.name, ids):
             lost.update(_without_lost_groups(kind, context, snapshot.node, groups))
         tally.done(len(ids))
 
-    snapshots.bring_back(context.tx, seq, kind.name, node, place.place, below, back)
+    snapshots.restore(context.tx, seq, kind.name, node, place.place, below, back)
     return lost
 
 
@@ -114,7 +114,7 @@ def find_placement(kind: NodeKind, context: Context, snapshot: Snapshot, now: No
         return Placement(parent_id, parent)
     own = now.position if now is not None and now.parent_id == parent_id else None
     before, behind = (
-        [siblings.place_of(context.tx, kind.name, parent_id, sibling) for sibling in snapshot.beside.get(side, ())]
+        [siblings.find_position(context.tx, kind.name, parent_id, sibling) for sibling in snapshot.neighbours.get(side, ())]
         for side in ("before", "behind")
     )
     return Placement(parent_id, parent, position_on_return(snapshot.node.position, before, behind, own))
@@ -126,7 +126,7 @@ def _parent(kind: NodeKind, context: Context, parent_id: int, now: Node | None, 
         problem = f"there is no {kind.singular} {parent_id}"
     elif kind.leaf_only(parent.fields):
         problem = f"{kind.singular} {parent_id} is a redirect, and a redirect has no children"
-    elif now is not None and makes_cycle(now.id, nodes.lines(context.tx, kind.name, (parent_id,))):
+    elif now is not None and makes_cycle(now.id, nodes.find_ancestors(context.tx, kind.name, (parent_id,))):
         problem = f"{kind.singular} {parent_id} stands below it"
     else:
         return parent
@@ -146,7 +146,7 @@ def _parent(kind: NodeKind, context: Context, parent_id: int, now: Node | None, 
 def existing_groups(context: Context) -> AbstractSet[int]:
     """Give the ids of the groups that there are."""
     is_group = next((kind for kind in context.environment.kinds if kind.is_group), None)
-    return set() if is_group is None else {group.id for group in nodes.every(context.tx, is_group.name)}
+    return set() if is_group is None else {group.id for group in nodes.find_all(context.tx, is_group.name)}
 
 
 def drop_lost_groups(kind: NodeKind, node: Node, groups: AbstractSet[int]) -> tuple[Node, set[int]]:
@@ -182,18 +182,18 @@ def _children_back(
     """Move the children back that still stand where the delete had moved them, in their old order."""
     back: list[int] = []
     left: list[Left] = []
-    above = nodes.lines(context.tx, kind.name, (root.id,)) if children else {}
+    above = nodes.find_ancestors(context.tx, kind.name, (root.id,)) if children else {}
     for snapshot in children:
         tally.done()
         child = nodes.find(context.tx, kind.name, snapshot.node.id)
         if child is None:
             why = "It was deleted since."
-        elif child.parent_id != snapshot.beside.get("to"):
+        elif child.parent_id != snapshot.neighbours.get("to"):
             why = "It was moved elsewhere since."
         elif child.id in above:
             why = "What came back stands below it now."
         else:
-            snapshots.keep(context.tx, kind.name, child, "moved", {"to": root.id})
+            snapshots.save(context.tx, kind.name, child, "moved", {"to": root.id})
             placed = apply_placement(context.tx, kind, child, Placement(root.id, root))
             nodes.update(context.tx, kind.name, replace(placed, updated_at=context.now))
             back.append(child.id)
@@ -222,7 +222,7 @@ def _group_back(
             why = f"Changed since: {', '.join(missed + missed_fields)}."
             left.append({"resource": then.kind, "id": now.id, "why": why})
         if permissions != now.permissions or fields != now.fields:
-            snapshots.keep(context.tx, then.kind, now, "changed")
+            snapshots.save(context.tx, then.kind, now, "changed")
             nodes.update(context.tx, then.kind, replace(now, permissions=permissions, fields=fields, updated_at=context.now))
             back.append((then.kind, now.id))
     return back, left

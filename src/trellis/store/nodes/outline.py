@@ -1,4 +1,4 @@
-"""What the panel's trees and pages of groups ask beside records: the way up, who is allowed what."""
+"""What the panel reads of many nodes at once: the path to a node, and one column of all."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -14,19 +14,19 @@ from trellis.store.tables import nodes
 
 _c = nodes.c
 _KIND = _c.kind == bindparam("kind")
-_DEEPEST: Final = 1000  # a way up that is longer is cut off
+_MAX_DEPTH: Final = 1000  # a longer path, such as that of a damaged tree with a cycle, is cut off
 
 
-def way_to(tx: Transaction, kind: str, node: int) -> list[Node]:
-    """Read the nodes from the top level down to one, which is the last; nothing if there is no such node."""
-    way: list[Node] = []
+def find_path(tx: Transaction, kind: str, node: int) -> list[Node]:
+    """Read the nodes from the top level down to one, which is the last; an empty list if there is no such node."""
+    path: list[Node] = []
     at: int | None = node
-    while at is not None and len(way) < _DEEPEST:
+    while at is not None and len(path) < _MAX_DEPTH:
         if (found := rows.find(tx, kind, at)) is None:
             break
-        way.append(found)
+        path.append(found)
         at = found.parent_id
-    return way[::-1]
+    return path[::-1]
 
 
 @cache
@@ -34,13 +34,16 @@ def _all_of(column: Literal["permissions", "fields"]) -> Statement:
     return Statement(sa.select(_c.id, _c[column]).where(_KIND).order_by(_c.id))
 
 
-def every(tx: Transaction, kind: str, column: Literal["permissions", "fields"]) -> Iterator[tuple[int, Any]]:
-    """Read one JSON column of all nodes of a kind, by id. Equal texts are decoded once, so do not change what you get."""
-    known: dict[str, Any] = {}
-    for node, held in tx.rows(_all_of(column), kind=kind):
-        if not isinstance(held, str):
-            yield node, held
+def read_column(tx: Transaction, kind: str, column: Literal["permissions", "fields"]) -> Iterator[tuple[int, Any]]:
+    """Read one JSON column of all nodes of a kind: pairs of id and value, by id.
+
+    Equal texts are parsed once and share one value, which must not be changed.
+    """
+    parsed: dict[str, Any] = {}
+    for node, value in tx.fetch(_all_of(column), kind=kind):
+        if not isinstance(value, str):
+            yield node, value
             continue
-        if held not in known:
-            known[held] = tx.decoded(held)
-        yield node, known[held]
+        if value not in parsed:
+            parsed[value] = tx.decode(value)
+        yield node, parsed[value]

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.engine import Among, Beside, Statement, Transaction
+from trellis.store.engine import IdIn, Statement, Transaction, WithoutIndex
 from trellis.store.events import Event
 from trellis.store.tables import attempts, deliveries, events, webhooks
 
@@ -77,7 +77,7 @@ _WITH_DUE = Statement(sa.select(_c.webhook_id).where(_DUE).distinct())
 
 def due(tx: Transaction, webhook: int, now: str, ahead: str, most: int) -> list[Delivery]:
     """Read what is to be sent to an endpoint now, tests first and then the oldest event first."""
-    return [Delivery(*row) for row in tx.rows(_DUE_OF, webhook=webhook, now=now, ahead=ahead, most=most)]
+    return [Delivery(*row) for row in tx.fetch(_DUE_OF, webhook=webhook, now=now, ahead=ahead, most=most)]
 
 
 _OLDEST = Statement(
@@ -96,13 +96,13 @@ _OLDEST = Statement(
 
 def oldest(tx: Transaction, webhook: int, before: int, since: str, most: int) -> Delivery | None:
     """Read the delivery of the oldest event before one that has failed since a moment, before its time less often than `most`."""
-    rows = tx.rows(_OLDEST, webhook=webhook, before=before, since=since, most=most)
+    rows = tx.fetch(_OLDEST, webhook=webhook, before=before, since=since, most=most)
     return Delivery(*rows[0]) if rows else None
 
 
 def with_due(tx: Transaction, now: str, ahead: str) -> set[int]:
     """Give the ids of the webhooks for which something is due."""
-    return {row[0] for row in tx.rows(_WITH_DUE, now=now, ahead=ahead)}
+    return {row[0] for row in tx.fetch(_WITH_DUE, now=now, ahead=ahead)}
 
 
 _e = events.c
@@ -113,23 +113,23 @@ _BEHIND = Statement(
     .order_by(_e.seq)
     .limit(bindparam("most", type_=sa.Integer))
 )
-_EVENTS = Statement(sa.select(*(_e[name] for name in _EVENT_NAMES)).where(Among(_e.seq, "seqs")))
+_EVENTS = Statement(sa.select(*(_e[name] for name in _EVENT_NAMES)).where(IdIn(_e.seq, "seqs")))
 _JSON = frozenset({"actor", "before", "after", "changed", "touched"})
 
 
 def events_behind(tx: Transaction, cursor: int, most: int) -> list[Event]:
     """Read the events behind a number, in their order."""
-    return [_event(row, tx) for row in tx.rows(_BEHIND, cursor=cursor, most=most)]
+    return [_event(row, tx) for row in tx.fetch(_BEHIND, cursor=cursor, most=most)]
 
 
 def events_of(tx: Transaction, seqs: Iterable[int]) -> dict[int, Event]:
     """Read events by their numbers; those that are no longer kept are left out."""
     listed = list(seqs)
-    return {row[0]: _event(row, tx) for row in tx.rows(_EVENTS, seqs=tx.ids(listed))} if listed else {}
+    return {row[0]: _event(row, tx) for row in tx.fetch(_EVENTS, seqs=tx.id_list(listed))} if listed else {}
 
 
 def _event(row: Sequence[Any], tx: Transaction) -> Event:
-    return Event(*(tx.decoded(value) if name in _JSON else value for name, value in zip(_EVENT_NAMES, row, strict=True)))
+    return Event(*(tx.decode(value) if name in _JSON else value for name, value in zip(_EVENT_NAMES, row, strict=True)))
 
 
 # --- writing ------------------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ _BRING_FORWARD = Statement(
 
 def insert(tx: Transaction, delivery: Delivery) -> int:
     """Write a new delivery; give its id."""
-    return int(tx.rows(_INSERT, **{name: getattr(delivery, name) for name in _NAMES if name != "id"})[0][0])
+    return int(tx.fetch(_INSERT, **{name: getattr(delivery, name) for name in _NAMES if name != "id"})[0][0])
 
 
 def record(tx: Transaction, delivery: Delivery, attempt: Attempt) -> None:
@@ -164,7 +164,7 @@ def record(tx: Transaction, delivery: Delivery, attempt: Attempt) -> None:
     if not number:
         number = insert(tx, delivery)
     else:
-        tx.change(
+        tx.execute(
             _MOVE,
             delivery=number,
             new_state=delivery.state,
@@ -175,12 +175,12 @@ def record(tx: Transaction, delivery: Delivery, attempt: Attempt) -> None:
             new_extras=delivery.extras,
             new_attempted_at=delivery.attempted_at,
         )
-    tx.change(_LOG, delivery_id=number, **attempt._asdict())
+    tx.execute(_LOG, delivery_id=number, **attempt._asdict())
 
 
 def bring_forward(tx: Transaction, webhook: int, since: str, most: int) -> None:
     """Let what failed since a moment go now, before its time, unless it has failed so as often as `most`."""
-    tx.change(_BRING_FORWARD, webhook=webhook, since=since, most=most)
+    tx.execute(_BRING_FORWARD, webhook=webhook, since=since, most=most)
 
 
 def redeliver(tx: Transaction, found: sa.ColumnElement[bool], now: str) -> int:
@@ -216,12 +216,12 @@ def search(
     `filters` may hold webhook_id, state, type, seq, `since` and `until` (moments of being made; the latter not included).
     """
     leading = [_c.webhook_id == filters["webhook_id"]] if "webhook_id" in filters else []
-    others = [Beside(_c[name]) == filters[name] for name in ("state", "type") if name in filters]
+    others = [WithoutIndex(_c[name]) == filters[name] for name in ("state", "type") if name in filters]
     others += [_c.created_at >= filters["since"]] if "since" in filters else []
     others += [_c.created_at < filters["until"]] if "until" in filters else []
     top, bottom = _reach(tx, filters, before)
     if (straight := _straight(tx, filters, leading)) is not None:
-        return _page(_read(tx, [*straight, *others], Beside(_c.id), top, bottom, limit + 1), limit)
+        return _page(_read(tx, [*straight, *others], WithoutIndex(_c.id), top, bottom, limit + 1), limit)
     deadline = time.perf_counter() + patience
     found: list[Delivery] = []
     while top > bottom:

@@ -50,18 +50,18 @@ _FIND = Statement(sa.select(*_COLUMNS).where(_c.id == bindparam("id")))
 
 def find(tx: Transaction, webhook: int) -> Webhook | None:
     """Read one webhook."""
-    rows = tx.rows(_FIND, id=webhook)
+    rows = tx.fetch(_FIND, id=webhook)
     return _webhook(rows[0], tx) if rows else None
 
 
 def enabled(tx: Transaction) -> list[Webhook]:
     """Read all webhooks that are switched on."""
-    return [_webhook(row, tx) for row in tx.rows(_ENABLED)]
+    return [_webhook(row, tx) for row in tx.fetch(_ENABLED)]
 
 
 def _webhook(row: Sequence[Any], tx: Transaction) -> Webhook:
     webhook = Webhook(*row)
-    webhook.events, webhook.enabled = tx.decoded(webhook.events), bool(webhook.enabled)
+    webhook.events, webhook.enabled = tx.decode(webhook.events), bool(webhook.enabled)
     return webhook
 
 
@@ -113,7 +113,7 @@ _LAST = Statement(sa.select(counters.c.last).where(counters.c.name == "events"))
 
 def last_event(tx: Transaction) -> int:
     """Give the number of the latest event; 0 without one."""
-    rows = tx.rows(_LAST)
+    rows = tx.fetch(_LAST)
     return int(rows[0][0]) if rows else 0
 
 
@@ -136,19 +136,19 @@ _RELEASE = Statement(sa.update(webhooks).where(_c.id == bindparam("webhook"), _c
 def claim(tx: Transaction, webhook: int, me: str, left: tuple[str, int] | None) -> bool:
     """Take an endpoint that nobody holds or that its holder has left: `left` is who that was, and the last beat seen."""
     if left is None:
-        return tx.change(_CLAIM_FREE, webhook=webhook, me=me) == 1
-    return tx.change(_CLAIM_LEFT, webhook=webhook, me=me, other=left[0], seen=left[1]) == 1
+        return tx.execute(_CLAIM_FREE, webhook=webhook, me=me) == 1
+    return tx.execute(_CLAIM_LEFT, webhook=webhook, me=me, other=left[0], seen=left[1]) == 1
 
 
 def keep(tx: Transaction, me: str) -> int:
     """Show that this worker lives; give the number of endpoints that it holds."""
-    return tx.change(_KEEP, me=me)
+    return tx.execute(_KEEP, me=me)
 
 
 def release(tx: Transaction, held: Iterable[int], me: str) -> None:
     """Let go of endpoints, those that somebody else holds by now apart."""
     for webhook in held:
-        tx.change(_RELEASE, webhook=webhook, me=me)
+        tx.execute(_RELEASE, webhook=webhook, me=me)
 
 
 _PROGRESS = Statement(
@@ -167,7 +167,7 @@ _PROGRESS = Statement(
 def progress(tx: Transaction, webhook: Webhook, me: str) -> bool:
     """Write how far delivery is. False, and nothing written, when somebody else holds the endpoint by now."""
     return bool(
-        tx.change(
+        tx.execute(
             _PROGRESS,
             webhook=webhook.id,
             me=me,

@@ -6,7 +6,6 @@ from typing import Final, Literal
 Limit = Literal["hello", "hello, as many bytes", "durable commits"]
 OURS: Final = "trellis"
 PEER: Final = "FastAPI peer"
-JOINED: Final = "hello, joined"
 FORUMS: Final = 100_000
 _PATH: Final = "/api/forums/forums"
 _HOT: Final = f"{_PATH}/4711"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from bench.cases import FORUMS, JOINED, OURS, PEER, Case
+from bench.cases import FORUMS, OURS, PEER, Case
 from bench.forest import forest
 from bench.peers.fastapi_peer import seed as peer_seed
 from bench.process import Server, cores, own_environment, pinned
@@ -123,8 +123,6 @@ def contestants(case: Case, databases: Databases) -> Iterator[dict[str, Callable
             those[case.limit] = Run(case, "", started([*hello, "--bytes", str(service.answer.body)]), bare=True)
         elif case.limit == "hello":
             those[case.limit] = Run(case, "", started(hello), bare=True)
-            if case.name == "read-hot":
-                those[JOINED] = Run(case, "", started(["-m", "bench.peers.hello_joined"]), bare=True)
         yield those | {PEER: peer}
 
 

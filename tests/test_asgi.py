@@ -1,4 +1,4 @@
-"""The roof over the doors: what stands beside the API, what it is told about the database, and how it starts."""
+"""The application: what stands beside the API, what it is told about the database, and how it starts."""
 
 import asyncio
 from typing import Any
@@ -6,20 +6,20 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.caller import Caller, refusal
-from tests.doors import api, caller, serve, service
-from tests.service import Service
+from tests.api_client import ApiClient, read_refusal
+from tests.api_fixtures import api, make_api, serve, service
+from tests.service_process import Service
 from trellis import asgi
 from trellis.asgi import Application
 from trellis.core.keys.secret import new_secret
 from trellis.settings import PREFIX, Settings
 
-__all__ = ["api", "caller", "serve", "service"]
+__all__ = ["api", "make_api", "serve", "service"]
 
 
-def get(roof: Application, path: str) -> httpx.Response:
+def get(application: Application, path: str) -> httpx.Response:
     async def asked() -> httpx.Response:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(roof), base_url="http://api.example") as client:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(application), base_url="http://api.example") as client:
             return await client.get(path)
 
     return asyncio.run(asked())
@@ -35,19 +35,19 @@ def get(roof: Application, path: str) -> httpx.Response:
         ("/healthz/", 404, "/api/docs"),
     ],
 )
-def test_what_stands_beside_the_api(api: Caller, path: str, status: int, told: str) -> None:
-    answer = get(api.roof, path)
+def test_what_stands_beside_the_api(api: ApiClient, path: str, status: int, told: str) -> None:
+    answer = get(api.application, path)
     assert (answer.status_code, told in answer.text) == (status, True)
     assert answer.headers["content-type"].startswith("text/plain")
     assert answer.headers.get("location") == ("/api/docs" if status == 307 else None)
 
 
-def test_all_below_api_is_the_apis(api: Caller) -> None:
+def test_all_below_api_is_the_apis(api: ApiClient) -> None:
     for path in ("/api", "/api/", "/api/nothing"):
-        refusal(get(api.roof, path), 401, "NO_API_KEY")
+        read_refusal(get(api.application, path), 401, "NO_API_KEY")
 
 
-def test_what_is_not_http_is_refused(api: Caller) -> None:
+def test_what_is_not_http_is_refused(api: ApiClient) -> None:
     async def receive() -> dict[str, Any]:
         return {"type": "websocket.connect"}
 
@@ -55,7 +55,7 @@ def test_what_is_not_http_is_refused(api: Caller) -> None:
         raise AssertionError("nothing is to be answered")
 
     with pytest.raises(RuntimeError, match="does not speak websocket"):
-        api.do(api.roof({"type": "websocket", "path": "/api", "headers": []}, receive, send))
+        api.do(api.application({"type": "websocket", "path": "/api", "headers": []}, receive, send))
 
 
 @pytest.fixture
@@ -67,20 +67,20 @@ def unreachable() -> Settings:
 def test_without_its_database_the_service_says_so_and_asks_to_be_asked_again(
     unreachable: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
-    outside = Caller(Application(unreachable), str(new_secret()))
-    health = get(outside.roof, "/healthz")
+    outside = ApiClient(Application(unreachable), str(new_secret()))
+    health = get(outside.application, "/healthz")
     assert (health.status_code, "database" in health.text) == (503, True)
-    refusal(outside.get("/forums/forums", key=None), 401, "NO_API_KEY")
+    read_refusal(outside.get("/forums/forums", key=None), 401, "NO_API_KEY")
     answer = outside.get("/forums/forums")
-    assert refusal(answer, 503, "BUSY")["errorCode"] == "4T104/1"
+    assert read_refusal(answer, 503, "BUSY")["errorCode"] == "4T104/1"
     assert int(answer.headers["retry-after"]) >= 1
     assert "could not be used" in caplog.text
     outside.close()
-    outside.roof.gate.store.close()
+    outside.application.gate.store.close()
 
 
-def test_it_starts_only_over_a_database_at_the_newest_step(empty: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(f"{PREFIX}DATABASE_URL", empty.database_url)
+def test_it_starts_only_over_a_database_at_the_newest_step(empty_database: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"{PREFIX}DATABASE_URL", empty_database.database_url)
     with pytest.raises(RuntimeError, match=r"needs .*Run: trellis migrate"):
         asgi.create()
 
@@ -88,11 +88,11 @@ def test_it_starts_only_over_a_database_at_the_newest_step(empty: Settings, monk
 def test_it_starts_from_the_environment(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(f"{PREFIX}DATABASE_URL", settings.database_url)
     monkeypatch.setenv(f"{PREFIX}COMMUNITY_NAME", "By environment")
-    roof = asgi.create()
-    assert roof.gate.environment.community_name == "By environment"
-    assert get(roof, "/healthz").text == "ok\n"
-    asyncio.run(roof.rest.throttle.close())
-    roof.gate.store.close()
+    application = asgi.create()
+    assert application.gate.environment.community_name == "By environment"
+    assert get(application, "/healthz").text == "ok\n"
+    asyncio.run(application.rest.throttle.close())
+    application.gate.store.close()
 
 
 def test_a_running_service_is_healthy_and_says_nothing_about_its_server(service: Service) -> None:
@@ -100,3 +100,12 @@ def test_a_running_service_is_healthy_and_says_nothing_about_its_server(service:
     assert (answer.status_code, answer.text) == (200, "ok\n")
     assert "server" not in answer.headers
     assert service.client.get(service.address, follow_redirects=False).headers["location"] == "/api/docs"
+
+
+@pytest.mark.parametrize("path", ["/api/core/hello", "/admin", "/healthz"])
+def test_a_request_names_its_host_once(service: Service, path: str) -> None:
+    for hosts, status in (("", b"400"), ("Host: a\r\nHost: a\r\n", b"400"), ("Host: a\r\n", b"")):
+        answer = service.raw(f"GET {path} HTTP/1.1\r\n{hosts}Connection: close\r\n\r\n".encode())
+        assert answer.startswith(b"HTTP/1.1 " + status)
+        assert answer.startswith(b"HTTP/1.1 400") == bool(status)
+    assert not service.raw(f"GET {path} HTTP/1.0\r\n\r\n".encode()).startswith(b"HTTP/1.1 400"), "older than the header"

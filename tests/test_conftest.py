@@ -4,8 +4,9 @@ import socket
 
 import pytest
 
-from tests.cast import Cast, Run
-from tests.conftest import Fresh
+from tests.community import Community
+from tests.conftest import NewSettings
+from tests.fixture_types import Run
 from trellis.settings import Settings
 
 
@@ -26,11 +27,11 @@ def test_what_one_test_writes_no_other_finds(run: Run, time: str) -> None:
     assert run("forums.create", name=time)["id"] == 1
 
 
-def test_a_test_may_have_several_databases(fresh: Fresh, settings: Settings) -> None:
-    assert len({settings.database_url, fresh().database_url, fresh().database_url}) == 3
+def test_a_test_may_have_several_databases(new_settings: NewSettings, settings: Settings) -> None:
+    assert len({settings.database_url, new_settings().database_url, new_settings().database_url}) == 3
 
 
-def test_the_cast_is_as_it_is_written_down(run: Run, cast: Cast) -> None:
+def test_the_cast_is_as_it_is_written_down(run: Run, community: Community) -> None:
     paths = [forum["path"] for forum in run("forums.list", sortBy="id")["results"]]
     assert paths == ["News", "News > Releases", "News > Releases > Betas", "News > Interviews", "Help", "Wiki", "Staff"]
-    assert run("groups.get", cast.moderators)["name"] == "Moderators"
+    assert run("groups.get", community.moderators)["name"] == "Moderators"

@@ -8,7 +8,7 @@ import uvicorn
 BACKLOG = 2048
 
 
-def serve(app: Any, *, lifespan: bool = False, http: Any = "httptools") -> None:
+def serve(app: Any, *, lifespan: bool = False) -> None:
     """Serve on a free port of this machine, and print the address; end with SIGTERM."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -18,7 +18,7 @@ def serve(app: Any, *, lifespan: bool = False, http: Any = "httptools") -> None:
     config = uvicorn.Config(
         app,
         loop="uvloop",
-        http=http,
+        http="httptools",
         ws="none",
         interface="asgi3",
         lifespan="on" if lifespan else "off",

@@ -9,7 +9,7 @@ from trellis.core.catalogue import Catalogue
 from trellis.core.gate import Gate
 from trellis.core.hello import HELLO
 from trellis.core.nodes import NodeKind
-from trellis.core.operation import Environment, WebhookPolicy
+from trellis.core.operation import Environment, Operation, WebhookPolicy
 from trellis.core.webhooks import parse_networks
 from trellis.kinds import KINDS
 from trellis.settings import Settings
@@ -21,7 +21,7 @@ def catalogue_of(kinds: Sequence[NodeKind]) -> Catalogue:
     return Catalogue(
         (
             HELLO,
-            *(o for kind in kinds for o in (*nodes.operations(kind), undo.operation(kind))),
+            *(o for kind in kinds for o in _operations_of(kind)),
             *keys.operations(),
             *admins.operations(),
             *events.operations(),
@@ -34,6 +34,11 @@ def catalogue_of(kinds: Sequence[NodeKind]) -> Catalogue:
     )
 
 
+def _operations_of(kind: NodeKind) -> tuple[Operation, ...]:
+    operations = nodes.operations(kind)
+    return (*operations, undo.operation(kind, operations))
+
+
 def compose(settings: Settings, kinds: Sequence[NodeKind] = KINDS, clock: Callable[[], datetime] | None = None) -> Gate:
     """Put the house together. The database is not touched yet."""
     catalogue = catalogue_of(kinds)
@@ -43,6 +48,7 @@ def compose(settings: Settings, kinds: Sequence[NodeKind] = KINDS, clock: Callab
         version=__version__,
         kinds=tuple(kinds),
         grantable=frozenset(operation.name for operation in catalogue.grantable),
+        event_types=events.event_types(catalogue.values()),
         keep_events=settings.keep_events,
         keep_snapshots=settings.keep_snapshots,
         outgoing=WebhookPolicy(parse_networks(settings.webhook_allow), settings.webhook_key),

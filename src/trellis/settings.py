@@ -48,6 +48,16 @@ class Settings(BaseSettings):
     bad_key_limit: int = Field(30, ge=1, le=1_000_000, description="Requests with a bad key per minute and address.")
     key_in_url: bool = Field(default=False, description="Whether `?key=` is accepted. URLs end up in logs: leave it off.")
     body_limit: int = Field(1_048_576, ge=1024, le=1_073_741_824, description="The largest request body, in bytes.")
+    connections: int = Field(
+        2000,
+        ge=2,
+        le=1_000_000,
+        description="The most connections per process, and for one address half of them; further ones are answered 503.",
+    )
+    head_timeout: int = Field(10, ge=1, le=600, description="Seconds for a request's line and headers to come.")
+    body_timeout: int = Field(30, ge=1, le=3600, description="Seconds for its body, and one more for every 10 KiB of it.")
+    idle_timeout: int = Field(75, ge=1, le=3600, description="Seconds for which a connection waits for the next request.")
+    send_timeout: int = Field(30, ge=1, le=3600, description="Seconds for an answer to be read, and one more for every 10 KiB.")
     answer_cache: int = Field(
         33_554_432, ge=0, le=17_179_869_184, description="Bytes of memory per process for answers; 0 keeps none."
     )

@@ -14,9 +14,9 @@ from playwright.sync_api import Browser
 from starlette.testclient import TestClient
 
 from tests.admin.browser import chromium
-from tests.admin.drawn import form
-from tests.cast import Events, Run
-from tests.service import Service
+from tests.admin.html_forms import find_form
+from tests.fixture_types import Events, Run
+from tests.service_process import Service
 from trellis.admin.app import Panel
 from trellis.core import admins
 from trellis.core.gate import Gate
@@ -24,7 +24,7 @@ from trellis.settings import Settings
 
 PASSWORD: Final = "correct horse battery"
 LOGIN: Final = "mira@example.com"
-Doing = Callable[..., int]
+RunForEvent = Callable[..., int]
 
 
 @dataclass
@@ -58,7 +58,7 @@ class Visitor:
         return response
 
 
-def words(response: Any) -> str:
+def page_text(response: Any) -> str:
     """Give the words of a page."""
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", response.text)))
 
@@ -108,7 +108,7 @@ def admin(visitor: MakeVisitor, mira: int) -> Visitor:
 
 
 @pytest.fixture
-def do(run: Run, events: Events) -> Doing:
+def do(run: Run, events: Events) -> RunForEvent:
     """Run a write as the terminal, and give the number of its event."""
 
     def doing(operation: str, target: int | None = None, /, **raw: Any) -> int:
@@ -120,7 +120,7 @@ def do(run: Run, events: Events) -> Doing:
 
 def undo(admin: Visitor, seq: int, **changes: str) -> Any:
     """Open the page that undoes an event, and press its button."""
-    return admin.post(f"/events/{seq}/undo", form(admin.get(f"/events/{seq}/undo"), "/undo").filled(_do="undo", **changes))
+    return admin.post(f"/events/{seq}/undo", find_form(admin.get(f"/events/{seq}/undo"), "/undo").filled(_do="undo", **changes))
 
 
 @pytest.fixture

@@ -4,12 +4,11 @@ import re
 
 import pytest
 
-from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, Visitor, words
-from tests.cast import Clock, Events, Run
-from trellis.admin.app import STATUS
+from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, Visitor, page_text
+from tests.community import CATALOGUE
+from tests.fixture_types import Clock, Events, Run
 from trellis.admin.page import Page
 from trellis.admin.sections import pages_of
-from trellis.errors import REASONS
 from trellis.kinds import KINDS
 
 _HEADERS = ("content-security-policy", "referrer-policy", "x-content-type-options", "x-frame-options", "cache-control")
@@ -19,7 +18,7 @@ def _path(page: Page) -> str:
     return re.sub(r"\{\w+(:int)?\}", "1", page.path)
 
 
-PAGES = pages_of(KINDS)
+PAGES = pages_of(CATALOGUE, KINDS)
 _CLOSED = [page for page in PAGES if not page.open]
 _WRITES = [page for page in PAGES if page.method == "POST"]
 
@@ -36,7 +35,7 @@ def test_no_page_answers_without_a_session(visitor: MakeVisitor, mira: int, even
         else:
             response = somebody.post(_path(page))
             assert response.status_code == 401, page
-            assert "Sign in" in words(response), page
+            assert "Sign in" in page_text(response), page
     assert events() == before
     assert len(_CLOSED) >= 15
 
@@ -88,7 +87,7 @@ def test_a_stale_form_is_shown_again_with_what_was_typed(admin: Visitor, mira: i
     response = admin.post(f"/administrators/{mira}", {"name": "Mira Holm-Berg", "login": LOGIN}, csrf="0" * 64)
     assert response.status_code == 400
     assert 'value="Mira Holm-Berg"' in response.text
-    assert "open for so long" in words(response)
+    assert "open for so long" in page_text(response)
     assert events() == before
     again = admin.post(f"/administrators/{mira}", {"name": "Mira Holm-Berg", "login": LOGIN})
     assert again.status_code == 303
@@ -122,7 +121,7 @@ def test_a_form_larger_than_a_mebibyte_is_refused_in_the_layout(admin: Visitor, 
     before = events()
     response = admin.post(f"/administrators/{mira}", {"name": "x" * 5_000_000})
     assert response.status_code == 413
-    assert "1 MiB" in words(response)
+    assert "1 MiB" in page_text(response)
     assert events() == before
 
 
@@ -130,7 +129,7 @@ def test_a_field_that_is_not_on_the_form_is_refused(admin: Visitor, mira: int, e
     before = events()
     response = admin.post(f"/administrators/{mira}", {"name": "M", "login": LOGIN, "disabledAt": "now"})
     assert response.status_code == 400
-    assert "no field 'disabledAt'" in words(response)
+    assert "no field 'disabledAt'" in page_text(response)
     assert events() == before
 
 
@@ -143,8 +142,8 @@ def test_another_content_type_is_refused(admin: Visitor, mira: int) -> None:
 def test_what_is_not_there_is_said_in_the_layout(admin: Visitor, path: str, status: int) -> None:
     response = admin.get(path)
     assert response.status_code == status
-    assert "Go to the overview" in words(response)
-    assert "Administrators" in words(response)
+    assert "Go to the overview" in page_text(response)
+    assert "Administrators" in page_text(response)
 
 
 def test_a_wrong_method_is_405(admin: Visitor) -> None:
@@ -156,16 +155,12 @@ def test_a_script_is_answered_in_json(admin: Visitor, visitor: MakeVisitor, mira
     assert visitor().get("/account", headers=accept).json()["message"] == "NO_SESSION"
     assert admin.get("/administrators/999", headers=accept).json()["message"] == "INVALID_ID"
     stale = admin.post(f"/administrators/{mira}/enable", csrf="", headers=accept)
-    assert (stale.status_code, stale.json()["message"]) == (409, "PRECONDITION_FAILED")
+    assert (stale.status_code, stale.json()["message"]) == (412, "PRECONDITION_FAILED")
 
 
 def test_the_token_may_come_in_a_header(admin: Visitor, mira: int) -> None:
     headers = {"x-csrf-token": admin.csrf}
     assert admin.post(f"/administrators/{mira}", {"name": "M", "login": LOGIN}, csrf="", headers=headers).status_code == 303
-
-
-def test_every_refusal_has_a_status_of_its_own_or_is_a_bad_request() -> None:
-    assert STATUS.keys() <= REASONS.keys()
 
 
 def test_a_script_in_a_name_does_not_run(admin: Visitor, run: Run) -> None:

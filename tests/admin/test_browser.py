@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.admin.browser import THEMES, WIDTHS, Theme, confirm, opened, overflow, sign_in, violations
 from tests.admin.conftest import LOGIN, PASSWORD
-from tests.service import Service
+from tests.service_process import Service
 
 pytestmark = pytest.mark.browser
 

@@ -5,7 +5,7 @@ import pytest
 from tests.admin.conftest import Visitor
 from trellis.admin.forms import Form
 from trellis.admin.page import Submitted
-from trellis.core.fields.values import Boolean, Choice, Field, Groups, Integer, Password, Permissions, Text, TextList
+from trellis.core.fields import Boolean, Choice, Field, Groups, Integer, Password, Permissions, Text, TextList
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.kinds import KINDS
 

@@ -9,8 +9,12 @@ from playwright.sync_api import Browser, Error, Locator, Page, expect
 
 from tests.admin.browser import THEMES, WIDTHS, Theme, confirm, opened, overflow, sign_in, violations
 from tests.admin.conftest import LOGIN, PASSWORD
-from tests.cast import CONTRACT, OURS, Cast, Run
-from tests.service import Service
+from tests.community import CATALOGUE, GRANTABLE, Community
+from tests.fixture_types import Run
+from tests.service_process import Service
+from trellis.admin.keys.grants import Grid
+
+GRID = Grid(CATALOGUE)
 
 pytestmark = pytest.mark.browser
 
@@ -44,7 +48,7 @@ def test_a_key_from_the_grid_to_its_end(chrome: Browser, mira: int, service: Ser
     page.get_by_label("Name").fill("Forum importer")
     page.get_by_role("button", name="Calendars (tick or clear the row)").click()
     expect(page.get_by_role("checkbox", name="Create a calendar")).to_be_checked()
-    expect(page.get_by_text(f"5 of {CONTRACT + OURS} operations ticked")).to_be_visible()
+    expect(page.get_by_text(f"{len(GRID.ticks['row:calendars'])} of {GRANTABLE} operations ticked")).to_be_visible()
     page.get_by_role("button", name="Nothing").click()
     expect(page.get_by_role("checkbox", name="Create a calendar")).not_to_be_checked()
     page.get_by_role("checkbox", name="Create a forum").check()
@@ -123,7 +127,7 @@ def test_the_key_journey_by_keyboard_alone(chrome: Browser, mira: int, service: 
     page.keyboard.press("Enter")
     _tab_to(page, page.get_by_role("checkbox", name="Create a forum"))
     page.keyboard.press("Space")
-    expect(page.get_by_text(f"12 of {CONTRACT + OURS} operations ticked")).to_be_visible()
+    expect(page.get_by_text(f"{len(GRID.reading) + 1} of {GRANTABLE} operations ticked")).to_be_visible()
     _tab_to(page, page.get_by_label("Ends"))
     page.keyboard.type("30")
     _tab_to(page, page.get_by_role("button", name="Make the key").last)
@@ -180,15 +184,15 @@ _PAGES = (
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 @pytest.mark.timeout(300)
-def test_axe_finds_nothing(chrome: Browser, mira: int, service: Service, run: Run, cast: Cast, events: Any) -> None:
+def test_axe_finds_nothing(chrome: Browser, mira: int, service: Service, run: Run, community: Community, events: Any) -> None:
     text = run("keys.create", name="Importer", grants=["forums.*"], expires="30d", addresses=["127.0.0.1"])["key"]
     run("keys.create", name="Spent")
     run("keys.revoke", 2, reason="Leaked")
     for method, path in (("POST", "/forums/forums"), ("GET", "/calendar/calendar"), ("GET", "/forums/forums")):
         service.call(method, path, text, json={"name": "Olds"} if method == "POST" else None)
-    run("forums.update", cast.help, permissions={"view": [3]}, name="Aid", description="<p>Ask here.</p>")
+    run("forums.update", community.help, permissions={"view": [3]}, name="Aid", description="<p>Ask here.</p>")
     moved = events()[-1]["seq"]
-    run("forums.delete", cast.news, deleteChildrenOrMove=-1)
+    run("forums.delete", community.news, deleteChildrenOrMove=-1)
     first = opened(chrome, service.address)
     page = first.new_page()
     sign_in(page, LOGIN, PASSWORD)

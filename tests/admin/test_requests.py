@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.admin.conftest import Visitor, words
-from tests.cast import Clock, Events, Run
+from tests.admin.conftest import Visitor, page_text
+from tests.fixture_types import Clock, Events, Run
 from trellis.core.actor import Actor
-from trellis.core.fields.values import format_timestamp
+from trellis.core.fields import format_timestamp
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.store import requests
@@ -40,14 +40,14 @@ def _shown(page: Any) -> list[str]:
 def test_an_empty_log_says_how_to_begin(admin: Visitor) -> None:
     page = admin.get("/requests")
     assert page.status_code == 200
-    assert "Nobody has called yet" in words(page)
+    assert "Nobody has called yet" in page_text(page)
 
 
 def test_a_row_tells_everything_at_a_glance(admin: Visitor, log: Log, run: Run) -> None:
     run("keys.create", name="Calendar sync")
     log(0, status=404, method="DELETE", path="/api/forums/forums/3", duration=12_345_678)
     log(1, key_id=None, status=401)
-    page = words(admin.get("/requests"))
+    page = page_text(admin.get("/requests"))
     assert re.search(r"2026-01-31 09:30:00 UTC 404 DELETE / ?api/ ?forums/ ?forums/ ?3 Calendar sync 192\.0\.2\.7 12\.3 s", page)
     assert "No good key" in page
     assert "about 2 in the log" in page
@@ -86,7 +86,7 @@ def test_each_filter_stands_in_the_address(admin: Visitor, log: Log, query: str,
     assert page.status_code == 200
     assert _shown(page) == paths
     if not paths:
-        assert "No request matches" in words(page)
+        assert "No request matches" in page_text(page)
         assert 'href="/admin/requests"' in page.text
 
 
@@ -125,7 +125,7 @@ def test_pages_lead_to_older_ones_and_keep_the_filters(admin: Visitor, log: Log)
     assert path == ""
     assert len(seen) == len(set(seen)) == 120
     end = admin.get("/requests?before=2020-01-01T00:00:00.000Z_1")
-    assert "This is the end of the log" in words(end)
+    assert "This is the end of the log" in page_text(end)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_pages_lead_to_older_ones_and_keep_the_filters(admin: Visitor, log: Log)
 )
 def test_a_request_opens_to_its_error(admin: Visitor, log: Log, code: str, said: str) -> None:
     log(0, status=403, error=code, request_id="the-id")
-    page = words(admin.get("/requests/1"))
+    page = page_text(admin.get("/requests/1"))
     assert said in page
     assert "Request id the-id" in page
 
@@ -159,7 +159,7 @@ def test_a_request_leads_to_the_event_that_it_made_and_back(admin: Visitor, log:
 
 def test_a_refused_request_leads_to_no_event(admin: Visitor, log: Log, run: Run) -> None:
     log(0, operation="forums.create", status=403)
-    assert "What it changed" not in words(admin.get("/requests/1"))
+    assert "What it changed" not in page_text(admin.get("/requests/1"))
 
 
 def test_a_request_that_is_not_there_is_said_to_be_so(admin: Visitor) -> None:
@@ -192,8 +192,8 @@ def test_an_impatient_search_says_how_far_it_looked(admin: Visitor, log: Log, mo
         log(number, path="/there" if number == 39 else "/api/x")
     monkeypatch.setattr("trellis.core.requests.requests.search.__defaults__", (None, 0.0))
     page = admin.get("/requests?path=%2Fthere")
-    assert "Nothing found yet" in words(page)
-    assert "Looked back to 2026-01-31 09:29" in words(page)
+    assert "Nothing found yet" in page_text(page)
+    assert "Looked back to 2026-01-31 09:29" in page_text(page)
     for _ in range(5):
         further = re.search(r'rel="next" href="/admin(/requests[^"]+)"', page.text)
         if further is None:

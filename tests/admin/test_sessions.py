@@ -4,15 +4,15 @@ import re
 
 import pytest
 
-from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, Visitor, words
-from tests.cast import Clock, Events, Run
+from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, Visitor, page_text
+from tests.fixture_types import Clock, Events, Run
 
 
 def test_signing_in_leads_to_the_overview(visitor: MakeVisitor, mira: int) -> None:
     somebody = visitor()
     response = somebody.sign_in()
     assert (response.status_code, response.headers["location"]) == (303, "/admin")
-    assert "Mira Holm" in words(somebody.get(""))
+    assert "Mira Holm" in page_text(somebody.get(""))
 
 
 def test_capitals_in_the_login_do_not_matter(visitor: MakeVisitor, mira: int) -> None:
@@ -25,7 +25,7 @@ def test_capitals_in_the_login_do_not_matter(visitor: MakeVisitor, mira: int) ->
 def test_a_wrong_login_or_password_is_not_told_apart(visitor: MakeVisitor, mira: int, login: str, password: str) -> None:
     response = visitor().sign_in(login, password)
     assert response.status_code == 403
-    assert "do not belong together" in words(response)
+    assert "do not belong together" in page_text(response)
 
 
 def test_the_cookie_is_kept_from_scripts_and_other_sites(visitor: MakeVisitor, mira: int) -> None:

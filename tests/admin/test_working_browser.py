@@ -8,9 +8,10 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.admin.browser import opened, sign_in, violations
-from tests.admin.conftest import LOGIN, PASSWORD, Doing
-from tests.cast import Cast, Run
-from tests.service import Service
+from tests.admin.conftest import LOGIN, PASSWORD, RunForEvent
+from tests.community import Community
+from tests.fixture_types import Run
+from tests.service_process import Service
 
 pytestmark = [pytest.mark.browser, pytest.mark.parametrize("engine", ["sqlite"], indirect=True)]
 
@@ -25,7 +26,7 @@ new MutationObserver(() => {
 
 
 @pytest.fixture
-def page(chrome: Browser, mira: int, cast: Cast, service: Service) -> Iterator[Page]:
+def page(chrome: Browser, mira: int, community: Community, service: Service) -> Iterator[Page]:
     """Mira in front of the panel."""
     context = opened(chrome, service.address)
     page = context.new_page()
@@ -39,8 +40,8 @@ def _stay(page: Page) -> None:
     page.evaluate("addEventListener('submit', (event) => event.preventDefault())")
 
 
-def test_a_slow_delete_says_that_it_is_under_way(page: Page, cast: Cast, run: Run) -> None:
-    page.goto(f"/admin/forums/{cast.news}/delete")
+def test_a_slow_delete_says_that_it_is_under_way(page: Page, community: Community, run: Run) -> None:
+    page.goto(f"/admin/forums/{community.news}/delete")
     page.evaluate(_RECORD)
     sent: list[str] = []
 
@@ -60,8 +61,8 @@ def test_a_slow_delete_says_that_it_is_under_way(page: Page, cast: Cast, run: Ru
     assert run("forums.list", parentId="root")["totalResults"] == 3
 
 
-def test_it_says_so_in_a_live_region_with_a_bar(page: Page, cast: Cast, do: Doing) -> None:
-    seq = do("forums.delete", cast.news, deleteChildrenOrMove=-1)
+def test_it_says_so_in_a_live_region_with_a_bar(page: Page, community: Community, do: RunForEvent) -> None:
+    seq = do("forums.delete", community.news, deleteChildrenOrMove=-1)
     page.goto(f"/admin/events/{seq}/undo")
     _stay(page)
     button = page.get_by_role("button", name="Undo: bring back 4 forums")
@@ -75,8 +76,8 @@ def test_it_says_so_in_a_live_region_with_a_bar(page: Page, cast: Cast, do: Doin
     assert violations(page) == []
 
 
-def test_coming_back_by_the_back_button_lets_the_buttons_go(page: Page, cast: Cast) -> None:
-    page.goto(f"/admin/forums/{cast.help}/move")
+def test_coming_back_by_the_back_button_lets_the_buttons_go(page: Page, community: Community) -> None:
+    page.goto(f"/admin/forums/{community.help}/move")
     _stay(page)
     button = page.locator("form[data-move] .button.primary")
     button.click()

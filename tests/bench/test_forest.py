@@ -6,7 +6,7 @@ import pytest
 
 from bench.forest import DEPTH, RARE, SHAPES, Shape, forest
 from bench.seed import fill
-from tests.cast import Run
+from tests.fixture_types import Run
 from trellis.core.gate import Gate
 
 

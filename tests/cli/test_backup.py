@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cast import Cast
 from tests.cli.conftest import Environment, Trellis
+from tests.community import Community
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.operation import Call
@@ -20,7 +20,7 @@ sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 
 
 @sqlite
-def test_a_copy_is_a_whole_database_that_only_its_owner_reads(cast: Cast, trellis: Trellis, nowhere: Environment) -> None:
+def test_a_copy_is_a_whole_database_that_only_its_owner_reads(community: Community, trellis: Trellis, nowhere: Environment) -> None:
     result = trellis("backup", "copy.db")
 
     assert result.exit_code == 0, result.output
@@ -29,7 +29,7 @@ def test_a_copy_is_a_whole_database_that_only_its_owner_reads(cast: Cast, trelli
     assert sorted(path.name for path in Path.cwd().iterdir()) == ["copy.db"]
     nowhere(database_url="sqlite:///copy.db")
     assert trellis("check").exit_code == 0
-    assert '"name": "Betas"' in trellis("run", "forums.get", f"id={cast.betas}").stdout
+    assert '"name": "Betas"' in trellis("run", "forums.get", f"id={community.betas}").stdout
 
 
 @sqlite

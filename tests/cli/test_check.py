@@ -9,14 +9,15 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.cast import GUESTS, Cast, Clock, Events, Run
 from tests.cli.conftest import Trellis, TrellisJson
-from tests.cli.faults import FAULTS, Fault
+from tests.cli.database_faults import FAULTS, Fault
+from tests.community import GUESTS, Community
+from tests.fixture_types import Clock, Events, Run
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
-from trellis.core.fields.values import Boolean, Field
+from trellis.core.fields import Boolean, Field
 from trellis.core.gate import Gate
-from trellis.core.nodes.kind import NodeKind
+from trellis.core.kind import NodeKind
 from trellis.core.operation import Call
 from trellis.kinds import KINDS
 from trellis.settings import Settings
@@ -46,13 +47,15 @@ def plant(settings: Settings) -> Plant:
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name.replace(" ", "-"))
-def test_a_fault_is_found_and_mended(fault: Fault, cast: Cast, plant: Plant, trellis: Trellis, run: Run, events: Events) -> None:
-    plant(*fault.sql.split("; "), **vars(cast))
+def test_a_fault_is_found_and_mended(
+    fault: Fault, community: Community, plant: Plant, trellis: Trellis, run: Run, events: Events
+) -> None:
+    plant(*fault.sql.split("; "), **vars(community))
 
     found = run("check.list")["problems"]
     assert trellis("check").exit_code == 1
 
-    expected = None if fault.id is None else {**vars(cast), "guests": GUESTS}[fault.id]
+    expected = None if fault.id is None else {**vars(community), "guests": GUESTS}[fault.id]
     assert [(p["resource"], p["id"], p["problem"], p["repairable"]) for p in found] == [
         (fault.resource, expected, fault.problem, fault.repairable)
     ]
@@ -77,7 +80,7 @@ def test_a_fault_is_found_and_mended(fault: Fault, cast: Cast, plant: Plant, tre
         assert {"resource": fault.resource, "id": expected, "how": "repaired"} in event["touched"]
 
 
-def test_a_sound_community_is_told_so(cast: Cast, trellis: Trellis, trellis_json: TrellisJson, clock: Clock) -> None:
+def test_a_sound_community_is_told_so(community: Community, trellis: Trellis, trellis_json: TrellisJson, clock: Clock) -> None:
     result = trellis("check")
 
     assert result.exit_code == 0
@@ -95,11 +98,11 @@ def test_a_sound_community_is_told_so(cast: Cast, trellis: Trellis, trellis_json
 
 
 def test_the_check_tells_how_far_the_log_and_undo_reach_back(
-    cast: Cast, gate: Gate, run: Run, trellis: Trellis, clock: Clock
+    community: Community, gate: Gate, run: Run, trellis: Trellis, clock: Clock
 ) -> None:
-    run("forums.update", cast.help, name="Questions")
+    run("forums.update", community.help, name="Questions")
     clock.move(days=31)
-    run("forums.update", cast.help, name="Help")
+    run("forums.update", community.help, name="Help")
     gate.store.write(lambda tx: snapshots.purge(tx, gate.ago(timedelta(days=30)))).result(30)
     gate.store.write(lambda tx: log.purge(tx, gate.ago(timedelta(days=30)), most=10)).result(30)
 
@@ -113,14 +116,16 @@ def test_the_check_tells_how_far_the_log_and_undo_reach_back(
     )
 
 
-def test_repairing_a_sound_community_leaves_no_event(cast: Cast, trellis_json: TrellisJson, events: Events) -> None:
+def test_repairing_a_sound_community_leaves_no_event(community: Community, trellis_json: TrellisJson, events: Events) -> None:
     before = events()
 
     assert trellis_json("check", "--repair")["repairs"] == []
     assert events() == before
 
 
-def test_many_faults_at_once(cast: Cast, plant: Plant, trellis: Trellis, trellis_json: TrellisJson, run: Run, clock: Clock) -> None:
+def test_many_faults_at_once(
+    community: Community, plant: Plant, trellis: Trellis, trellis_json: TrellisJson, run: Run, clock: Clock
+) -> None:
     plant(
         "UPDATE nodes SET parent_id = {betas} WHERE kind = 'forums' AND id = {news}",
         "UPDATE nodes SET parent_id = 404 WHERE kind = 'forums' AND id = {help}",
@@ -128,7 +133,7 @@ def test_many_faults_at_once(cast: Cast, plant: Plant, trellis: Trellis, trellis
         "UPDATE nodes SET parent_id = 405 WHERE kind = 'categories' AND id = {skins}",
         "UPDATE counters SET total = 0",
         "UPDATE nodes SET name_key = '' WHERE kind = 'groups'",
-        **vars(cast),
+        **vars(community),
     )
 
     shown = trellis("check")
@@ -139,17 +144,17 @@ def test_many_faults_at_once(cast: Cast, plant: Plant, trellis: Trellis, trellis
     assert repaired["count"] == 0
     assert len(repaired["repairs"]) >= 15
     top = [forum["id"] for forum in run("forums.list", parentId="root", sortBy="position")["results"]]
-    assert top == [cast.wiki, cast.staff, cast.help, cast.news]
-    assert run("forums.get", cast.betas)["path"] == "News > Releases > Betas"
-    assert run("categories.get", cast.dark_skins)["path"] == "Skins > Dark skins"
+    assert top == [community.wiki, community.staff, community.help, community.news]
+    assert run("forums.get", community.betas)["path"] == "News > Releases > Betas"
+    assert run("categories.get", community.dark_skins)["path"] == "Skins > Dark skins"
 
 
-def test_a_password_in_plain_text_is_told_but_not_shown(cast: Cast, plant: Plant, trellis: Trellis) -> None:
+def test_a_password_in_plain_text_is_told_but_not_shown(community: Community, plant: Plant, trellis: Trellis) -> None:
     plant(
         'UPDATE nodes SET fields = \'{{"description": "", "type": "discussions", "password": "hunter2", "theme": null, '
         '"sitemapPriority": null, "minContent": 0, "canSeeOthers": true, "redirectUrl": null}}\' '
         "WHERE kind = 'forums' AND id = {help}",
-        help=cast.help,
+        help=community.help,
     )
 
     result = trellis("check", "--repair")
@@ -159,19 +164,19 @@ def test_a_password_in_plain_text_is_told_but_not_shown(cast: Cast, plant: Plant
     assert "hunter2" not in result.output
 
 
-def test_a_redirect_without_an_address_is_left_to_a_person(cast: Cast, run: Run, plant: Plant, trellis: Trellis) -> None:
+def test_a_redirect_without_an_address_is_left_to_a_person(community: Community, run: Run, plant: Plant, trellis: Trellis) -> None:
     plant(
         'UPDATE nodes SET fields = \'{{"description": "", "type": "redirect", "password": null, "theme": null, '
         '"sitemapPriority": null, "minContent": 0, "canSeeOthers": true, "redirectUrl": "javascript:alert(1)"}}\' '
         "WHERE kind = 'forums' AND id = {wiki}",
-        wiki=cast.wiki,
+        wiki=community.wiki,
     )
 
     found = run("check.list")["problems"]
 
     assert [(p["problem"], p["repairable"]) for p in found] == [("field", True), ("rule", False)]
     assert trellis("check", "--repair").exit_code == 1
-    assert run("forums.get", cast.wiki)["redirectUrl"] is None
+    assert run("forums.get", community.wiki)["redirectUrl"] is None
 
 
 def test_a_grant_of_an_operation_that_is_gone(trellis_json: TrellisJson, trellis: Trellis, plant: Plant) -> None:
@@ -188,7 +193,7 @@ def test_a_grant_of_an_operation_that_is_gone(trellis_json: TrellisJson, trellis
     assert trellis_json("keys", "show", "1")["grants"] == ["forums.get"]
 
 
-def test_only_so_many_problems_are_listed_and_all_are_counted(cast: Cast, plant: Plant, run: Run) -> None:
+def test_only_so_many_problems_are_listed_and_all_are_counted(community: Community, plant: Plant, run: Run) -> None:
     plant("UPDATE nodes SET name_key = '?' WHERE kind <> 'groups'")
 
     found = run("check.list", limit=3)
@@ -197,8 +202,8 @@ def test_only_so_many_problems_are_listed_and_all_are_counted(cast: Cast, plant:
     assert found["count"] == found["repairable"] == 13
 
 
-def test_a_dry_repair_keeps_nothing(cast: Cast, plant: Plant, run: Run, events: Events) -> None:
-    plant("UPDATE nodes SET name_key = '?' WHERE kind = 'forums' AND id = {news}", news=cast.news)
+def test_a_dry_repair_keeps_nothing(community: Community, plant: Plant, run: Run, events: Events) -> None:
+    plant("UPDATE nodes SET name_key = '?' WHERE kind = 'forums' AND id = {news}", news=community.news)
     before = events()
 
     assert run("check.repair", dryRun=True)["repaired"] == 1
@@ -206,7 +211,7 @@ def test_a_dry_repair_keeps_nothing(cast: Cast, plant: Plant, run: Run, events: 
     assert events() == before
 
 
-def test_a_field_that_is_new_to_its_kind_is_given_its_default(cast: Cast, settings: Settings) -> None:
+def test_a_field_that_is_new_to_its_kind_is_given_its_default(community: Community, settings: Settings) -> None:
     calendars = next(kind for kind in KINDS if kind.name == "calendars")
     grown = NodeKind(**{**vars_of(calendars), "fields": (*calendars.fields, Field("weekly", Boolean(), "New.", default=True))})
     gate = compose(settings, [grown if kind is calendars else kind for kind in KINDS])
@@ -214,7 +219,7 @@ def test_a_field_that_is_new_to_its_kind_is_given_its_default(cast: Cast, settin
         found = gate.run(Call("check.list", TERMINAL)).value
         assert [p["detail"] for p in found["problems"]] == ["weekly is missing; its default is True"] * 2
         gate.run(Call("check.repair", TERMINAL))
-        assert gate.run(Call("calendars.get", TERMINAL, {}, cast.meetups)).value["weekly"] is True
+        assert gate.run(Call("calendars.get", TERMINAL, {}, community.meetups)).value["weekly"] is True
     finally:
         gate.store.close()
 
@@ -223,7 +228,7 @@ def vars_of(kind: NodeKind) -> dict[str, Any]:
     return {name: getattr(kind, name) for name in NodeKind.__dataclass_fields__}
 
 
-def test_progress_is_told(cast: Cast, settings: Settings) -> None:
+def test_progress_is_told(community: Community, settings: Settings) -> None:
     told: list[tuple[int, int]] = []
     gate = compose(settings)
     try:
@@ -236,13 +241,13 @@ def test_progress_is_told(cast: Cast, settings: Settings) -> None:
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # PostgreSQL's JSON columns hold nothing else
-def test_fields_that_cannot_even_be_read(cast: Cast, plant: Plant, trellis: Trellis, run: Run) -> None:
+def test_fields_that_cannot_even_be_read(community: Community, plant: Plant, trellis: Trellis, run: Run) -> None:
     plant(
         "UPDATE nodes SET fields = '{{\"color\": ', permissions = '' WHERE kind = 'calendars' AND id = {meetups}",
-        meetups=cast.meetups,
+        meetups=community.meetups,
     )
 
     assert trellis("check").exit_code == 1
     assert trellis("check", "--repair").exit_code == 0
-    mended = run("calendars.get", cast.meetups)
+    mended = run("calendars.get", community.meetups)
     assert (mended["name"], mended["color"], mended["permissions"]["view"]) == ("Meetups", "#3B82F6", [])

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from tests.cast import CONTRACT, OURS
 from tests.cli.conftest import Trellis, TrellisJson
+from tests.community import GRANTABLE
 
 FORM = re.compile(r"trl_[0-9A-Za-z]{8}_[0-9A-Za-z]{38}")
 
@@ -43,7 +43,7 @@ def test_create_as_json_takes_every_setting(trellis_json: TrellisJson) -> None:
 
 
 def test_a_star_grants_everything_a_key_can_be_granted(trellis_json: TrellisJson) -> None:
-    assert len(trellis_json("keys", "create", "All", "--grant", "*")["grants"]) == CONTRACT + OURS
+    assert len(trellis_json("keys", "create", "All", "--grant", "*")["grants"]) == GRANTABLE
 
 
 def test_a_key_without_grants_comes_with_a_warning(trellis: Trellis) -> None:

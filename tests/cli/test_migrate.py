@@ -6,9 +6,9 @@ from trellis.store.migrate import find_newest_step, find_step
 
 
 def test_it_brings_an_empty_database_to_the_newest_step_and_then_does_nothing(
-    cli: Trellis, nowhere: Environment, empty: Settings
+    cli: Trellis, nowhere: Environment, empty_database: Settings
 ) -> None:
-    nowhere(database_url=empty.database_url)
+    nowhere(database_url=empty_database.database_url)
 
     first, second = cli("migrate"), cli("migrate")
 
@@ -17,7 +17,7 @@ def test_it_brings_an_empty_database_to_the_newest_step_and_then_does_nothing(
     assert first.stdout.endswith(" is ready.\n")
     assert second.stdout.startswith("Nothing to do: ")
     assert second.stdout.count("\n") == 1
-    assert find_step(empty) == find_newest_step()
+    assert find_step(empty_database) == find_newest_step()
 
 
 def test_it_leaves_what_is_there(trellis: Trellis) -> None:

@@ -3,8 +3,9 @@
 import orjson
 import pytest
 
-from tests.cast import ENDPOINTS, Cast, Events, Run
 from tests.cli.conftest import Environment, Trellis, TrellisJson, slowly
+from tests.community import ENDPOINTS, Community
+from tests.fixture_types import Events, Run
 from trellis.compose import catalogue_of
 from trellis.core.actor import Actor
 from trellis.core.gate import Gate
@@ -57,6 +58,14 @@ def test_an_id_is_the_target_of_operations_that_have_one(trellis: Trellis, trell
     assert trellis_json("run", "calendars.list", "ids=1")["totalResults"] == 1
     assert trellis("run", "calendars.delete", "id=1").stdout == "null\n"
     assert trellis("run", "calendars.get", "id=1").exit_code == 1
+
+
+def test_the_id_may_stand_alone(trellis: Trellis, trellis_json: TrellisJson) -> None:
+    trellis("run", "calendars.create", "name=Meetups")
+
+    assert trellis_json("run", "calendars.get", "1")["name"] == "Meetups"
+    assert trellis_json("run", "calendars.update", "1", "name=Trips")["name"] == "Trips"
+    assert trellis("run", "calendars.list", "1").exit_code == 2
 
 
 def test_a_dry_run_prints_the_plan_and_keeps_nothing(trellis: Trellis, trellis_json: TrellisJson) -> None:
@@ -163,14 +172,14 @@ def test_openapi_prints_the_document_for_the_address_it_is_served_under(cli: Tre
 
 
 def test_a_slow_run_shows_its_progress_beside_the_output(
-    cast: Cast, run: Run, trellis: Trellis, monkeypatch: pytest.MonkeyPatch
+    community: Community, run: Run, trellis: Trellis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trellis.cli.terminal._PATIENCE", 0.2)
     monkeypatch.setattr("trellis.cli.operations.act", slowly)
-    seen = run("forums.get", cast.news)
+    seen = run("forums.get", community.news)
 
-    read = trellis("run", "forums.get", f"id={cast.news}")
-    delete = trellis("run", "forums.delete", f"id={cast.news}", "deleteChildrenOrMove=-1")
+    read = trellis("run", "forums.get", f"id={community.news}")
+    delete = trellis("run", "forums.delete", f"id={community.news}", "deleteChildrenOrMove=-1")
 
     assert orjson.loads(read.stdout) == seen
     assert read.stderr == "Running forums.get: 0 s so far\n"

@@ -3,19 +3,20 @@
 import orjson
 import pytest
 
-from tests.cast import Cast, Events, Run
 from tests.cli.conftest import Trellis, TrellisJson, slowly
+from tests.community import Community
+from tests.fixture_types import Events, Run
 
 
-def test_a_deleted_branch_comes_back(cast: Cast, run: Run, events: Events, trellis: Trellis) -> None:
-    run("forums.delete", cast.news, deleteChildrenOrMove=-1)
+def test_a_deleted_branch_comes_back(community: Community, run: Run, events: Events, trellis: Trellis) -> None:
+    run("forums.delete", community.news, deleteChildrenOrMove=-1)
     seq = events()[-1]["seq"]
 
     result = trellis("restore", seq, "--reason", "by mistake")
 
     assert result.exit_code == 0
     assert result.stdout == (f"Event {seq} (forums.delete) is undone, by event {seq + 1}: News\n  4 records in all come back.\n")
-    assert run("forums.get", cast.betas)["path"] == "News > Releases > Betas"
+    assert run("forums.get", community.betas)["path"] == "News > Releases > Betas"
     event = events()[-1]
     assert (event["type"], event["undoes"], event["reason"], event["actor"]["type"]) == (
         "forum.restored",
@@ -25,8 +26,8 @@ def test_a_deleted_branch_comes_back(cast: Cast, run: Run, events: Events, trell
     )
 
 
-def test_a_dry_run_changes_nothing(cast: Cast, run: Run, events: Events, trellis: Trellis) -> None:
-    run("calendars.update", cast.meetups, name="Trips")
+def test_a_dry_run_changes_nothing(community: Community, run: Run, events: Events, trellis: Trellis) -> None:
+    run("calendars.update", community.meetups, name="Trips")
     before = events()
 
     result = trellis("restore", before[-1]["seq"], "--dry-run")
@@ -37,55 +38,58 @@ def test_a_dry_run_changes_nothing(cast: Cast, run: Run, events: Events, trellis
     assert events() == before
 
 
-def test_a_parent_that_is_gone_is_replaced_with_to(cast: Cast, run: Run, events: Events, trellis: Trellis) -> None:
-    run("forums.delete", cast.betas)
+def test_a_parent_that_is_gone_is_replaced_with_to(community: Community, run: Run, events: Events, trellis: Trellis) -> None:
+    run("forums.delete", community.betas)
     seq = events()[-1]["seq"]
-    run("forums.delete", cast.releases)
+    run("forums.delete", community.releases)
 
     refused = trellis("restore", seq)
     assert refused.exit_code == 1
     assert refused.stderr.startswith("PARENT_NEEDED: It cannot go back to where it was")
 
-    assert trellis("restore", seq, "--to", cast.staff).exit_code == 0
-    assert run("forums.get", cast.betas)["path"] == "Staff > Betas"
+    assert trellis("restore", seq, "--to", community.staff).exit_code == 0
+    assert run("forums.get", community.betas)["path"] == "Staff > Betas"
 
 
-def test_what_could_not_come_back_is_told(cast: Cast, run: Run, events: Events, trellis: Trellis) -> None:
-    run("forums.delete", cast.releases, deleteChildrenOrMove=cast.help)
+def test_what_could_not_come_back_is_told(community: Community, run: Run, events: Events, trellis: Trellis) -> None:
+    run("forums.delete", community.releases, deleteChildrenOrMove=community.help)
     seq = events()[-1]["seq"]
-    run("forums.update", cast.betas, parentId=cast.staff)
+    run("forums.update", community.betas, parentId=community.staff)
     assert (
-        f"  forums {cast.betas} stays as it is. It was moved elsewhere since.\n" in trellis("restore", seq, "--to", "root").stdout
+        f"  forums {community.betas} stays as it is. It was moved elsewhere since.\n"
+        in trellis("restore", seq, "--to", "root").stdout
     )
 
-    run("groups.delete", cast.patrons)
+    run("groups.delete", community.patrons)
     seq = events()[-1]["seq"]
     assert "  It stands in the permissions of 4 records again.\n" in trellis("restore", seq).stdout
 
 
-def test_json(cast: Cast, run: Run, events: Events, trellis_json: TrellisJson) -> None:
-    run("blogs.delete", cast.notebook)
-    run("groups.delete", cast.patrons)
+def test_json(community: Community, run: Run, events: Events, trellis_json: TrellisJson) -> None:
+    run("blogs.delete", community.notebook)
+    run("groups.delete", community.patrons)
     answer = trellis_json("restore", events()[-2]["seq"])
-    assert (answer["operation"], answer["lostGroups"]) == ("blogs.delete", [cast.patrons])
+    assert (answer["operation"], answer["lostGroups"]) == ("blogs.delete", [community.patrons])
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "expected"),
     [((999,), 1, "INVALID_ID: There is no event with the id 999."), (("x",), 2, "'x'"), ((0,), 2, "0")],
 )
-def test_what_is_typed_wrongly(cast: Cast, trellis: Trellis, arguments: tuple[object, ...], code: int, expected: str) -> None:
+def test_what_is_typed_wrongly(
+    community: Community, trellis: Trellis, arguments: tuple[object, ...], code: int, expected: str
+) -> None:
     result = trellis("restore", *arguments)
     assert result.exit_code == code
     assert expected in result.stderr
 
 
 def test_a_slow_undo_shows_its_progress_beside_the_output(
-    cast: Cast, run: Run, events: Events, trellis: Trellis, monkeypatch: pytest.MonkeyPatch
+    community: Community, run: Run, events: Events, trellis: Trellis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trellis.cli.terminal._PATIENCE", 0.2)
     monkeypatch.setattr("trellis.cli.restore.act", slowly)
-    run("forums.delete", cast.news, deleteChildrenOrMove=-1)
+    run("forums.delete", community.news, deleteChildrenOrMove=-1)
     seq = events()[-1]["seq"]
 
     result = trellis("restore", seq, "--json")

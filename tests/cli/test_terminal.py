@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from tests.cli.conftest import Environment, Trellis
-from tests.soon import soon
+from tests.wait import wait_until
 from trellis.cli.terminal import progress_of, refusal
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.settings import Settings
@@ -189,8 +189,8 @@ def test_check_and_backup_do_not_make_a_database(cli: Trellis, nowhere: Environm
 
 
 @pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
-def test_an_empty_postgresql_database_asks_for_migrate(cli: Trellis, nowhere: Environment, empty: Settings) -> None:
-    nowhere(database_url=empty.database_url)
+def test_an_empty_postgresql_database_asks_for_migrate(cli: Trellis, nowhere: Environment, empty_database: Settings) -> None:
+    nowhere(database_url=empty_database.database_url)
 
     for command in (("keys", "list"), ("demo",), ("serve", "--port", "0")):
         result = cli(*command)
@@ -239,9 +239,9 @@ def test_progress_is_a_bar_at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("trellis.cli.terminal._FRAME", 0.01)
 
     with progress_of("Running forums.delete") as progress:
-        soon(lambda: "Running forums.delete" in screen.getvalue(), within=10.0)
+        wait_until(lambda: "Running forums.delete" in screen.getvalue())
         progress(2000, 10_000)
-        soon(lambda: "2,000 of 10,000" in screen.getvalue(), within=10.0)
+        wait_until(lambda: "2,000 of 10,000" in screen.getvalue())
 
     assert "0:00:00" in screen.getvalue()
 
@@ -265,5 +265,5 @@ def _until(seen: Callable[[str], bool], capsys: pytest.CaptureFixture[str]) -> s
         said += err
         return seen(said)
 
-    soon(read, within=10.0)
+    wait_until(read)
     return said

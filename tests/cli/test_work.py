@@ -8,19 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cast import Run
-from tests.receiver import Receiver
-from tests.service import Service, environment
+from tests.fixture_types import Run
+from tests.program import running
+from tests.service_process import Service, environment
+from tests.wait import wait_until
+from tests.webhook_receiver import Receiver
 from trellis.settings import Settings
-
-PATIENCE = 30
-
-
-def until_received(receiver: Receiver, count: int) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while len(receiver.distinct) < count and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert len(receiver.distinct) == count
 
 
 @pytest.fixture
@@ -30,10 +23,11 @@ def allowed(settings: Settings) -> Settings:
 
 
 def test_work_delivers_until_it_is_told_to_end(allowed: Settings, run: Run, tmp_path: Path) -> None:
-    with Receiver() as receiver:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "trellis", "work"], cwd=tmp_path, env=environment(allowed), stderr=subprocess.PIPE, text=True
-        )
+    work = (sys.executable, "-m", "trellis", "work")
+    with (
+        Receiver() as receiver,
+        running(work, cwd=tmp_path, env=environment(allowed), stderr=subprocess.PIPE, text=True) as process,
+    ):
         made = subprocess.run(
             [sys.executable, "-m", "trellis", "run", "webhooks.create", f"url={receiver.url}", "events=*"],
             cwd=tmp_path,
@@ -44,9 +38,9 @@ def test_work_delivers_until_it_is_told_to_end(allowed: Settings, run: Run, tmp_
         )
         assert "whsec_" in made.stdout
         run("forums.create", name="News")
-        until_received(receiver, 1)
+        wait_until(lambda: receiver.distinct)
         process.send_signal(signal.SIGTERM)
-        _, told = process.communicate(timeout=PATIENCE)
+        _, told = process.communicate(timeout=60)
     assert process.returncode == 0
     assert told == "Delivering webhooks. SIGTERM ends it.\n"
 
@@ -70,7 +64,7 @@ def test_serve_delivers_too_unless_it_is_told_not_to(allowed: Settings, tmp_path
             capture_output=True,
         )
         if delivery:
-            until_received(receiver, 1)
+            wait_until(lambda: receiver.distinct)
         else:
             time.sleep(1.5)
             assert receiver.received == []

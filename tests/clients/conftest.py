@@ -1,5 +1,5 @@
 """What the tests of generated clients may ask for: a running service and a key of it."""
 
-from tests.doors import serve, service
+from tests.api_fixtures import serve, service
 
 __all__ = ["serve", "service"]

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import pytest
 
-from tests.cast import MakeKey
-from tests.service import Service
+from tests.fixture_types import MakeKey
+from tests.service_process import Service
 
 _GENERATOR: Final = Path(sys.executable).with_name("openapi-python-client")
 _PACKAGE: Final = "trellis_client"

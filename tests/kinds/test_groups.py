@@ -6,8 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.cast import ADMINISTRATORS, GUESTS, MEMBERS, Events, Run
-from trellis.core.fields.values import Text
+from tests.community import ADMINISTRATORS, GUESTS, MEMBERS
+from tests.fixture_types import Events, Run
+from trellis.core.fields import Text
 from trellis.errors import Refused
 from trellis.kinds.groups import GROUPS
 
@@ -45,7 +46,7 @@ def test_guests_members_and_administrators_are_built_in(run: Run) -> None:
 def test_a_built_in_group_cannot_be_deleted(run: Run, group: int, events: Events) -> None:
     with pytest.raises(Refused, match=r"^CANNOT_DELETE: .* is built in and cannot be deleted") as refused:
         run("groups.delete", group)
-    assert refused.value.reason.code == "2C358/3"
+    assert refused.value.code == "2C358/3"
     assert run("groups.get", group)["id"] == group
     assert events() == []
 

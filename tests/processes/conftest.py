@@ -1,5 +1,5 @@
 """What these tests ask for beside the database, the gate and the community."""
 
-from tests.doors import api, caller, serve, service, witness
+from tests.api_fixtures import api, database, make_api, serve, service
 
-__all__ = ["api", "caller", "serve", "service", "witness"]
+__all__ = ["api", "database", "make_api", "serve", "service"]

@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
@@ -15,17 +16,19 @@ from typing import Final
 import httpx
 import pytest
 
-from tests.cast import Cast, MakeKey, Run
-from tests.doors import MakeService
-from tests.service import Service
-from tests.soon import soon
-from tests.witness import Witness
+from tests.api_fixtures import MakeService
+from tests.community import Community
+from tests.database_state import DatabaseState
+from tests.fixture_types import MakeKey, Run
+from tests.program import running
+from tests.service_process import Service
+from tests.wait import wait_until
 
 MANUAL: Final = Path(__file__).parents[2] / "docs" / "operations.md"
 FORUMS: Final = "/api/forums/forums"
 PASSWORD: Final = "correct horse battery"
 CALLER, STRANGER = "127.0.0.2", "127.0.0.3"  # addresses of this machine
-PATIENCE: Final = 20  # seconds
+PATIENCE: Final = 60  # seconds until a request is given up
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("engine", ["postgresql"], indirect=True)]
 
 
@@ -115,13 +118,12 @@ def balanced(request: pytest.FixtureRequest, serve: MakeService, tmp_path: Path)
     services = serve(trusted_proxies=("127.0.0.1",)), serve(trusted_proxies=("127.0.0.1",))
     command = request.param(tmp_path, port, *(service.port for service in services))
     address = f"http://127.0.0.1:{port}"
-    with (tmp_path / "balancer.log").open("wb") as output, subprocess.Popen(command, stdout=output, stderr=output) as process:
-        try:
-            soon(lambda: process.poll() is not None or _answers(address), PATIENCE)
-            assert process.poll() is None, (tmp_path / "balancer.log").read_text()
-            yield Balanced(services, address)
-        finally:
-            process.terminate()
+    with (tmp_path / "balancer.log").open("wb") as output, running(command, stdout=output, stderr=output) as process:
+        wait_until(lambda: process.poll() is not None or _answers(address))
+        assert process.poll() is None, (tmp_path / "balancer.log").read_text()
+        yield Balanced(services, address)
+        process.terminate()
+        process.wait()
 
 
 def _answers(address: str) -> bool:
@@ -132,27 +134,27 @@ def _answers(address: str) -> bool:
 
 
 def test_requests_are_shared_and_writes_and_revocations_hold_for_both(
-    balanced: Balanced, cast: Cast, key: MakeKey, run: Run, witness: Witness
+    balanced: Balanced, community: Community, key: MakeKey, run: Run, database: DatabaseState
 ) -> None:
     text = key("*")
     with balanced.client(text) as client:
         for number in range(20):
             wanted = f"News {number}"
-            assert client.post(f"{FORUMS}/{cast.news}", json={"name": wanted}).status_code == 200
-            assert client.post(f"{FORUMS}/{cast.news}", json={"name": wanted}).status_code == 200  # changes nothing
+            assert client.post(f"{FORUMS}/{community.news}", json={"name": wanted}).status_code == 200
+            assert client.post(f"{FORUMS}/{community.news}", json={"name": wanted}).status_code == 200  # changes nothing
 
             def told(wanted: str = wanted) -> bool:
-                return {client.get(f"{FORUMS}/{cast.news}").json()["name"] for _ in range(4)} == {wanted}
+                return {client.get(f"{FORUMS}/{community.news}").json()["name"] for _ in range(4)} == {wanted}
 
-            soon(told)
+            wait_until(told)
         made = client.post(FORUMS, json={"name": "By way of the balancer"})
         assert made.headers["location"] == f"{balanced.address}{FORUMS}/{made.json()['id']}"
         run("keys.revoke", 1)
-        soon(lambda: {client.get(FORUMS).status_code for _ in range(4)} == {401})
+        wait_until(lambda: {client.get(FORUMS).status_code for _ in range(4)} == {401})
     for service in balanced.services:
         assert service.call("GET", "/forums/forums", text).status_code == 401
         assert service.terminate() == 0
-    assert len([event for event in witness.events() if event["operation"] == "forums.update"]) == 20
+    assert len([event for event in database.events() if event["operation"] == "forums.update"]) == 20
 
 
 def test_addresses_are_those_of_the_callers(balanced: Balanced, key: MakeKey, run: Run) -> None:
@@ -200,10 +202,11 @@ class Writer:
                 self.make(client, f"{self.name}-{number}")
 
     def make(self, client: httpx.Client, wanted: str) -> None:
-        for _ in range(50):
+        for _ in range(1000):
             try:
                 answer = client.post(FORUMS, json={"name": wanted}, headers={"Idempotency-Key": wanted})
             except httpx.TransportError:
+                time.sleep(0.05)
                 continue
             if answer.status_code == 201:
                 self.acknowledged[wanted] = answer.json()["id"]
@@ -224,10 +227,10 @@ def test_nothing_acknowledged_is_lost_when_one_is_killed_and_the_other_goes_on(b
     for thread in writing:
         thread.start()
     try:
-        soon(lambda: made() > 40, PATIENCE)
+        wait_until(lambda: made() > 40)
         balanced.services[0].kill()
         before = made()
-        soon(lambda: made() > before + 40, PATIENCE)
+        wait_until(lambda: made() > before + 40)
     finally:
         enough.set()
         for thread in writing:

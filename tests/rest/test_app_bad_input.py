@@ -2,12 +2,13 @@
 
 from typing import Any, Final
 
-from tests.caller import Caller, faults
-from tests.cast import Cast
-from tests.witness import Witness
+from tests.api_client import ApiClient, read_field_errors
+from tests.community import Community
+from tests.database_state import DatabaseState
+from trellis.core.verbs import CREATE
 from trellis.kinds import KINDS
 
-MADE_OVER_REST: Final = tuple(kind for kind in KINDS if "create" in kind.over_rest)
+MADE_OVER_REST: Final = tuple(kind for kind in KINDS if kind.serves(CREATE))
 HUGE: Final = int("9" * 400)
 WEIRD: Final[tuple[Any, ...]] = (
     "\x00",
@@ -34,11 +35,11 @@ WEIRD: Final[tuple[Any, ...]] = (
 MEANT: Final[tuple[tuple[str, Any], ...]] = (("parentId", -1), ("permissions", {}))  # the top level; no option changed
 
 
-def test_no_field_takes_what_is_not_meant_for_it(api: Caller, cast: Cast, witness: Witness) -> None:
+def test_no_field_takes_what_is_not_meant_for_it(api: ApiClient, community: Community, database: DatabaseState) -> None:
     """Every writable field of every kind that REST creates, each with every weird value."""
-    numbers = {"forums": cast.help, "calendars": cast.meetups, "categories": cast.tools}
+    numbers = {"forums": community.help, "calendars": community.meetups, "categories": community.tools}
     visited = 0
-    with witness.nothing():
+    with database.unchanged():
         for kind in MADE_OVER_REST:
             for field in (field for field in kind.accepted if not field.read_only):
                 for value in WEIRD:
@@ -48,12 +49,16 @@ def test_no_field_takes_what_is_not_meant_for_it(api: Caller, cast: Cast, witnes
                         if (field.name, value) in MEANT:
                             assert answer.status_code == 200
                         else:
-                            assert {name.partition(".")[0] for name in faults(answer)} == {field.name}, (path, field.name, value)
+                            assert {name.partition(".")[0] for name in read_field_errors(answer)} == {field.name}, (
+                                path,
+                                field.name,
+                                value,
+                            )
                         assert len(answer.content) < 3000, "an answer is short, whatever was sent"
     assert visited > 2 * 3 * 10 * len(WEIRD)
 
 
-def test_no_name_of_a_parameter_or_option_does_harm(api: Caller, cast: Cast, witness: Witness) -> None:
+def test_no_name_of_a_parameter_or_option_does_harm(api: ApiClient, community: Community, database: DatabaseState) -> None:
     names = [
         "\x00",
         "__proto__",
@@ -67,10 +72,12 @@ def test_no_name_of_a_parameter_or_option_does_harm(api: Caller, cast: Cast, wit
         "a'b\"c<d>",
         "é\U0001f30d",
     ]
-    with witness.nothing():
+    with database.unchanged():
         for name in names:
             for body in ({name: 1}, {"permissions": {name: "*"}}):
-                assert set(faults(api.post(f"/forums/forums/{cast.news}", body)).values()) == {"UNKNOWN_PARAMETER"}, name[:30]
-        answer = api.post(f"/forums/forums/{cast.news}", dict.fromkeys(map(str, range(5000)), 1))
-        assert len(faults(answer)) == 5000, "every field at fault is told"
+                assert set(read_field_errors(api.post(f"/forums/forums/{community.news}", body)).values()) == {
+                    "UNKNOWN_PARAMETER"
+                }, name[:30]
+        answer = api.post(f"/forums/forums/{community.news}", dict.fromkeys(map(str, range(5000)), 1))
+        assert len(read_field_errors(answer)) == 5000, "every field at fault is told"
     assert api.post("/forums/forums", {"name": "Next"}).status_code == 201

@@ -8,11 +8,12 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.caller import Caller, refusal
-from tests.cast import Cast, MakeKey
-from tests.doors import MakeService
-from tests.service import Service
-from tests.witness import Witness
+from tests.api_client import ApiClient, read_refusal
+from tests.api_fixtures import MakeService
+from tests.community import Community
+from tests.database_state import DatabaseState
+from tests.fixture_types import MakeKey
+from tests.service_process import Service
 from trellis.asgi import Application
 from trellis.compose import compose
 from trellis.settings import Settings
@@ -21,7 +22,7 @@ FORUMS = "/forums/forums"
 BEHIND = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https", "Host": "api.forum.example"}
 
 
-def test_what_a_trusted_proxy_says_about_the_caller_is_believed(serve: MakeService, key: MakeKey, witness: Witness) -> None:
+def test_what_a_trusted_proxy_says_about_the_caller_is_believed(serve: MakeService, key: MakeKey, database: DatabaseState) -> None:
     service = serve(trusted_proxies=("127.0.0.1", "10.0.0.0/8"))
     bound = key("calendars.*", addresses=["203.0.113.0/24"])
     made = service.call("POST", "/calendar/calendar", bound, BEHIND, json={"name": "Behind"})
@@ -29,50 +30,50 @@ def test_what_a_trusted_proxy_says_about_the_caller_is_believed(serve: MakeServi
     assert made.headers["location"] == f"https://api.forum.example/api/calendar/calendar/{made.json()['id']}"
     chain = BEHIND | {"X-Forwarded-For": "198.51.100.1, 203.0.113.9, 10.1.2.3"}
     assert service.call("GET", "/calendar/calendar", bound, chain).status_code == 200, "the last one that is no proxy of ours"
-    refusal(service.call("GET", "/calendar/calendar", bound), 403, "IP_ADDRESS_NOT_ALLOWED")
+    read_refusal(service.call("GET", "/calendar/calendar", bound), 403, "IP_ADDRESS_NOT_ALLOWED")
     assert service.terminate() == 0
-    assert [row["address"] for row in witness.requests()] == ["203.0.113.9", "203.0.113.9", "127.0.0.1"]
+    assert [row["address"] for row in database.requests()] == ["203.0.113.9", "203.0.113.9", "127.0.0.1"]
 
 
-def test_what_anybody_else_says_is_not(service: Service, serve: MakeService, key: MakeKey, witness: Witness) -> None:
+def test_what_anybody_else_says_is_not(service: Service, serve: MakeService, key: MakeKey, database: DatabaseState) -> None:
     elsewhere = serve(trusted_proxies=("192.0.2.1",))
     bound = key("calendars.*", addresses=["203.0.113.9"])
     for reached in (service, elsewhere):
-        refusal(reached.call("GET", "/calendar/calendar", bound, BEHIND), 403, "IP_ADDRESS_NOT_ALLOWED")
+        read_refusal(reached.call("GET", "/calendar/calendar", bound, BEHIND), 403, "IP_ADDRESS_NOT_ALLOWED")
         assert reached.call("GET", "/core/hello", key([]), BEHIND).status_code == 200
         assert reached.terminate() == 0
-    assert {row["address"] for row in witness.requests()} == {"127.0.0.1"}
+    assert {row["address"] for row in database.requests()} == {"127.0.0.1"}
 
 
 def test_a_client_that_goes_away_in_the_middle_of_its_body_changes_nothing(
-    service: Service, key: MakeKey, witness: Witness
+    service: Service, key: MakeKey, database: DatabaseState
 ) -> None:
     text = key("*")
     head = f"POST /api{FORUMS} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {text}\r\nContent-Type: application/json\r\n"
-    with witness.nothing():
+    with database.unchanged():
         for framing in ("Content-Length: 100\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n10\r\n"):
-            with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:
+            with socket.create_connection(("127.0.0.1", service.port), timeout=60) as connection:
                 connection.sendall(f'{head}{framing}{{"name": "Half'.encode())
                 time.sleep(0.1)
         assert service.call("GET", FORUMS, text).json()["totalResults"] == 0
     assert service.terminate() == 0
-    assert sorted((row["method"], row["status"]) for row in witness.requests()) == [("GET", 200), ("POST", 400), ("POST", 400)]
+    assert sorted((row["method"], row["status"]) for row in database.requests()) == [("GET", 200), ("POST", 400), ("POST", 400)]
     assert "Traceback" not in service.output
 
 
-def test_requests_may_follow_each_other_on_one_connection(service: Service, key: MakeKey, cast: Cast) -> None:
+def test_requests_may_follow_each_other_on_one_connection(service: Service, key: MakeKey, community: Community) -> None:
     text = key("*")
     end = f"HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {text}\r\n"
     body = b'{"name": "Piped"}'
     sent = b"".join(
         (
-            f"HEAD /api{FORUMS}/{cast.news} {end}\r\n".encode(),
+            f"HEAD /api{FORUMS}/{community.news} {end}\r\n".encode(),
             f"GET /api{FORUMS}/999 {end}\r\n".encode(),
             f"POST /api/calendar/calendar {end}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
             + body,
             f"OPTIONS /api{FORUMS} {end}\r\n".encode(),
             f"PROPFIND /api{FORUMS} {end}\r\n".encode(),
-            f"GET /api{FORUMS}/{cast.news} {end}Connection: close\r\n\r\n".encode(),
+            f"GET /api{FORUMS}/{community.news} {end}Connection: close\r\n\r\n".encode(),
         )
     )
     answer = service.raw(sent)
@@ -99,36 +100,36 @@ def writing_elsewhere(settings: Settings) -> Iterator[None]:
 
     def hold(_tx: object) -> None:
         begun.set()
-        done.wait(60)
+        done.wait(600)
 
     held = other.store.write(hold)
-    assert begun.wait(10)
+    assert begun.wait(60)
     try:
         yield
     finally:
         done.set()
-        held.result(10)
+        held.result(60)
         other.store.close()
 
 
 @pytest.fixture
-def hasty(settings: Settings, key: MakeKey) -> Iterator[Caller]:
+def hasty(settings: Settings, key: MakeKey) -> Iterator[ApiClient]:
     """A worker that waits a second, and no longer, for its turn to write."""
     hurried = settings.model_copy(update={"busy_timeout": 1})
     gate = compose(hurried)
-    api = Caller(Application(hurried, gate), key("*"))
+    api = ApiClient(Application(hurried, gate), key("*"))
     yield api
     api.close()
     gate.store.close()
 
 
 def test_while_another_process_writes_reads_are_served_and_a_write_is_told_to_come_again(
-    hasty: Caller, settings: Settings, cast: Cast, witness: Witness
+    hasty: ApiClient, settings: Settings, community: Community, database: DatabaseState
 ) -> None:
-    with witness.nothing(), writing_elsewhere(settings):
-        assert hasty.get(f"{FORUMS}/{cast.news}").status_code == 200
+    with database.unchanged(), writing_elsewhere(settings):
+        assert hasty.get(f"{FORUMS}/{community.news}").status_code == 200
         answer = hasty.post(FORUMS, {"name": "Too soon"})
-        assert refusal(answer, 503, "BUSY")["errorCode"] == "4T104/1"
+        assert read_refusal(answer, 503, "BUSY")["errorCode"] == "4T104/1"
         assert int(answer.headers["retry-after"]) >= 1
         assert hasty.get(FORUMS).status_code == 200
     assert hasty.post(FORUMS, {"name": "Now"}).status_code == 201

@@ -2,14 +2,15 @@
 
 import pytest
 
-from tests.caller import Caller, faults
-from tests.cast import Cast, Clock
-from tests.witness import Witness
+from tests.api_client import ApiClient, read_field_errors
+from tests.community import Community
+from tests.database_state import DatabaseState
+from tests.fixture_types import Clock
 
 FORUMS = "/forums/forums"
 
 
-def names(api: Caller, query: str, path: str = FORUMS) -> list[str]:
+def names(api: ApiClient, query: str, path: str = FORUMS) -> list[str]:
     answer = api.get(f"{path}?{query}")
     assert answer.status_code == 200, answer.text
     page = answer.json()
@@ -17,12 +18,12 @@ def names(api: Caller, query: str, path: str = FORUMS) -> list[str]:
     return [record["name"] for record in page["results"]]
 
 
-def test_an_empty_list_is_one_empty_page(api: Caller) -> None:
+def test_an_empty_list_is_one_empty_page(api: ApiClient) -> None:
     answer = api.get("/calendar/calendar")
     assert answer.json() == {"page": 1, "perPage": 25, "totalResults": 0, "totalPages": 1, "results": []}
 
 
-def test_pages_hold_each_record_once_and_end(api: Caller, cast: Cast) -> None:
+def test_pages_hold_each_record_once_and_end(api: ApiClient, community: Community) -> None:
     seen: list[int] = []
     for number in (1, 2, 3):
         page = api.get(f"{FORUMS}?perPage=3&page={number}").json()
@@ -40,36 +41,36 @@ def test_pages_hold_each_record_once_and_end(api: Caller, cast: Cast) -> None:
     [(f"page={text}", "page") for text in ("0", "-1", "x", "", "1.5", "99999999999999999999", "1e3")]
     + [(f"perPage={text}", "perPage") for text in ("0", "-1", "1001", "10001", "x", "", "%00")],
 )
-def test_a_page_out_of_range_is_refused_by_name(api: Caller, query: str, field: str) -> None:
-    assert faults(api.get(f"{FORUMS}?{query}")) == {field: "INVALID_VALUE"}
+def test_a_page_out_of_range_is_refused_by_name(api: ApiClient, query: str, field: str) -> None:
+    assert read_field_errors(api.get(f"{FORUMS}?{query}")) == {field: "INVALID_VALUE"}
 
 
-def test_a_page_holds_up_to_a_thousand(api: Caller, cast: Cast) -> None:
+def test_a_page_holds_up_to_a_thousand(api: ApiClient, community: Community) -> None:
     assert api.get(f"{FORUMS}?perPage=1000").json()["perPage"] == 1000
     assert len(api.get(f"{FORUMS}?perPage=1").json()["results"]) == 1
 
 
-def test_ids_choose_records(api: Caller, cast: Cast) -> None:
-    assert names(api, f"ids={cast.help},{cast.news},999") == ["News", "Help"]
-    assert names(api, f"ids[]={cast.help}&ids[]={cast.news}") == ["News", "Help"]
-    assert names(api, f"ids[0]={cast.help}") == ["Help"]
-    assert names(api, f"ids={cast.help}") == ["Help"]
+def test_ids_choose_records(api: ApiClient, community: Community) -> None:
+    assert names(api, f"ids={community.help},{community.news},999") == ["News", "Help"]
+    assert names(api, f"ids[]={community.help}&ids[]={community.news}") == ["News", "Help"]
+    assert names(api, f"ids[0]={community.help}") == ["Help"]
+    assert names(api, f"ids={community.help}") == ["Help"]
     assert names(api, "ids=") == []
     for wrong in ("ids=0", "ids=-1", "ids=a,b", "ids=1,,x", f"ids={2**64}", "ids=" + ",".join(["1"] * 1001)):
-        assert faults(api.get(f"{FORUMS}?{wrong}")) == {"ids": "INVALID_VALUE"}
+        assert read_field_errors(api.get(f"{FORUMS}?{wrong}")) == {"ids": "INVALID_VALUE"}
 
 
-def test_a_parent_chooses_its_children_and_root_the_top_level(api: Caller, cast: Cast) -> None:
+def test_a_parent_chooses_its_children_and_root_the_top_level(api: ApiClient, community: Community) -> None:
     for root in ("root", "0", "-1", "", "null"):
         assert names(api, f"parentId={root}") == ["News", "Help", "Wiki", "Staff"]
-    assert names(api, f"parentId={cast.news}") == names(api, f"parent={cast.news}") == ["Releases", "Interviews"]
+    assert names(api, f"parentId={community.news}") == names(api, f"parent={community.news}") == ["Releases", "Interviews"]
     assert names(api, "parentId=999") == []
     assert names(api, "parentId=root", "/downloads/category") == ["Skins", "Tools"]
-    assert faults(api.get(f"{FORUMS}?parentId=x")) == {"parentId": "INVALID_PARENT"}
-    assert faults(api.get("/calendar/calendar?parentId=root")) == {"parentId": "UNKNOWN_PARAMETER"}
+    assert read_field_errors(api.get(f"{FORUMS}?parentId=x")) == {"parentId": "INVALID_PARENT"}
+    assert read_field_errors(api.get("/calendar/calendar?parentId=root")) == {"parentId": "UNKNOWN_PARAMETER"}
 
 
-def test_a_search_finds_parts_of_names_in_capitals_and_small_letters(api: Caller, cast: Cast) -> None:
+def test_a_search_finds_parts_of_names_in_capitals_and_small_letters(api: ApiClient, community: Community) -> None:
     assert names(api, "search=eW") == ["News", "Interviews"]
     assert names(api, "search=") == ["News", "Releases", "Betas", "Interviews", "Help", "Wiki", "Staff"]
     for name in ("100% pure_gold", "Ärger\\n", "STRASSE", "ПРИВЕТ"):
@@ -81,20 +82,20 @@ def test_a_search_finds_parts_of_names_in_capitals_and_small_letters(api: Caller
     assert names(api, "search=stra%C3%9Fe") == ["STRASSE"]
     assert names(api, "search=%D0%BF%D1%80%D0%B8") == ["ПРИВЕТ"]
     assert names(api, "search='%20OR%201=1--") == []
-    assert faults(api.get(f"{FORUMS}?search=%00")) == {"search": "INVALID_VALUE"}
+    assert read_field_errors(api.get(f"{FORUMS}?search=%00")) == {"search": "INVALID_VALUE"}
 
 
-def test_forums_are_chosen_by_type(api: Caller, cast: Cast) -> None:
+def test_forums_are_chosen_by_type(api: ApiClient, community: Community) -> None:
     assert names(api, "type=questions") == names(api, "type=qa") == ["Help"]
     assert names(api, "type=redirect") == ["Wiki"]
     assert names(api, "type=category") == []
-    assert faults(api.get(f"{FORUMS}?type=chat")) == {"type": "INVALID_TYPE"}
-    assert faults(api.get("/downloads/category?type=redirect")) == {"type": "UNKNOWN_PARAMETER"}
+    assert read_field_errors(api.get(f"{FORUMS}?type=chat")) == {"type": "INVALID_TYPE"}
+    assert read_field_errors(api.get("/downloads/category?type=redirect")) == {"type": "UNKNOWN_PARAMETER"}
 
 
-def test_records_are_chosen_by_when_they_were_changed(api: Caller, cast: Cast, clock: Clock) -> None:
+def test_records_are_chosen_by_when_they_were_changed(api: ApiClient, community: Community, clock: Clock) -> None:
     clock.move(hours=1)
-    api.post(f"{FORUMS}/{cast.help}", {"name": "Helpdesk"})
+    api.post(f"{FORUMS}/{community.help}", {"name": "Helpdesk"})
     assert names(api, f"updatedSince={clock.text}") == ["Helpdesk"]
     assert names(api, "updatedSince=2026-01-31T11:30:00%2B01:00") == ["Helpdesk"]
     assert names(api, "updatedSince=2026-01-31T11:30:00+01:00") == ["Helpdesk"]
@@ -102,14 +103,16 @@ def test_records_are_chosen_by_when_they_were_changed(api: Caller, cast: Cast, c
     clock.move(seconds=1)
     assert names(api, f"updatedSince={clock.text}") == []
     for wrong in ("yesterday", "", "2026-13-01", "%00", "0", "9999999999999"):
-        assert faults(api.get(f"{FORUMS}?updatedSince={wrong}")) == {"updatedSince": "INVALID_VALUE"}
+        assert read_field_errors(api.get(f"{FORUMS}?updatedSince={wrong}")) == {"updatedSince": "INVALID_VALUE"}
 
 
-def test_filters_are_joined(api: Caller, cast: Cast) -> None:
-    assert names(api, f"parentId={cast.news}&search=re&type=discussions&ids={cast.releases},{cast.help}") == ["Releases"]
+def test_filters_are_joined(api: ApiClient, community: Community) -> None:
+    assert names(api, f"parentId={community.news}&search=re&type=discussions&ids={community.releases},{community.help}") == [
+        "Releases"
+    ]
 
 
-def test_each_order_is_stable_and_its_reverse_keeps_equals_in_order_of_id(api: Caller, clock: Clock) -> None:
+def test_each_order_is_stable_and_its_reverse_keeps_equals_in_order_of_id(api: ApiClient, clock: Clock) -> None:
     for name in ("b", "A", "a", "B"):
         api.post("/calendar/calendar", {"name": name})
         clock.move(seconds=1)
@@ -138,24 +141,27 @@ def test_each_order_is_stable_and_its_reverse_keeps_equals_in_order_of_id(api: C
     )
 
 
-def test_an_unknown_order_is_refused(api: Caller) -> None:
-    assert faults(api.get(f"{FORUMS}?sortBy=colour&sortDir=up")) == {"sortBy": "INVALID_VALUE", "sortDir": "INVALID_VALUE"}
-    assert faults(api.get(f"{FORUMS}?sortBy=created_at")) == {"sortBy": "INVALID_VALUE"}
+def test_an_unknown_order_is_refused(api: ApiClient) -> None:
+    assert read_field_errors(api.get(f"{FORUMS}?sortBy=colour&sortDir=up")) == {
+        "sortBy": "INVALID_VALUE",
+        "sortDir": "INVALID_VALUE",
+    }
+    assert read_field_errors(api.get(f"{FORUMS}?sortBy=created_at")) == {"sortBy": "INVALID_VALUE"}
 
 
-def test_an_unknown_parameter_is_refused_with_the_nearest_known_one(api: Caller, witness: Witness) -> None:
-    with witness.nothing():
+def test_an_unknown_parameter_is_refused_with_the_nearest_known_one(api: ApiClient, database: DatabaseState) -> None:
+    with database.unchanged():
         answer = api.get(f"{FORUMS}?perpage=5&colour=red&sortby=id")
-    assert faults(answer) == dict.fromkeys(("perpage", "colour", "sortby"), "UNKNOWN_PARAMETER")
+    assert read_field_errors(answer) == dict.fromkeys(("perpage", "colour", "sortby"), "UNKNOWN_PARAMETER")
     assert "Did you mean perPage?" in answer.json()["errors"][0]["message"]
 
 
-def test_the_clubs_of_older_clients_are_accepted_and_mean_nothing(api: Caller, cast: Cast) -> None:
+def test_the_clubs_of_older_clients_are_accepted_and_mean_nothing(api: ApiClient, community: Community) -> None:
     for clubs in ("clubs=1", "clubs=", "clubs=0", "clubs[]=1&clubs[]=2"):
         for path in (FORUMS, "/calendar/calendar", "/downloads/category", "/core/groups"):
             assert api.get(f"{path}?{clubs}").content == api.get(path).content
 
 
-def test_a_repeated_parameter_is_refused_whether_its_values_differ_or_not(api: Caller) -> None:
+def test_a_repeated_parameter_is_refused_whether_its_values_differ_or_not(api: ApiClient) -> None:
     for query in ("page=1&page=2", "page=1&page=1", "parentId=1&parent=1", "ids=1&ids[]=2", "page=1&page[]=2"):
         assert api.get(f"{FORUMS}?{query}").status_code == 400, query

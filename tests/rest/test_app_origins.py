@@ -1,8 +1,8 @@
 """Calls from pages in a browser (CORS): off by default, and what an allowed origin may see."""
 
-from tests.caller import Caller, refusal
-from tests.cast import Cast
-from tests.doors import MakeCaller
+from tests.api_client import ApiClient, read_refusal
+from tests.api_fixtures import MakeApiClient
+from tests.community import Community
 
 PAGE = "https://app.example"
 PREFLIGHT = {
@@ -20,17 +20,17 @@ def words(text: str) -> set[str]:
     return {word.strip().lower() for word in text.split(",")}
 
 
-def test_without_a_setting_no_page_may_call(api: Caller) -> None:
+def test_without_a_setting_no_page_may_call(api: ApiClient) -> None:
     assert cors(api.get("/forums/forums", headers={"Origin": PAGE}).headers) == {}
     assert cors(api("OPTIONS", "/forums/forums", key=None, headers=PREFLIGHT).headers) == {}
 
 
-def test_a_page_of_an_allowed_origin_may_call_and_read_every_header_of_ours(caller: MakeCaller, cast: Cast) -> None:
-    api = caller(cors_origins=(PAGE, "https://other.example"))
+def test_a_page_of_an_allowed_origin_may_call_and_read_every_header_of_ours(make_api: MakeApiClient, community: Community) -> None:
+    api = make_api(cors_origins=(PAGE, "https://other.example"))
     listed = api.get("/forums/forums", headers={"Origin": PAGE})
     assert listed.headers["access-control-allow-origin"] == PAGE
     exposed = words(listed.headers["access-control-expose-headers"])
-    dry = api.delete(f"/forums/forums/{cast.betas}?dryRun=1", headers={"Origin": PAGE})
+    dry = api.delete(f"/forums/forums/{community.betas}?dryRun=1", headers={"Origin": PAGE})
     made = api.post("/forums/forums", {"name": "Here"}, headers={"Origin": PAGE, "Idempotency-Key": "a"})
     again = api.post("/forums/forums", {"name": "Here"}, headers={"Origin": PAGE, "Idempotency-Key": "a"})
     ours = {
@@ -50,16 +50,16 @@ def test_a_page_of_an_allowed_origin_may_call_and_read_every_header_of_ours(call
     assert {name for name in sent if not name.startswith("access-control-")} - plain - {"vary", "x-content-type-options"} <= exposed
 
 
-def test_a_page_may_read_why_it_was_refused(caller: MakeCaller) -> None:
-    api = caller(cors_origins=(PAGE,))
+def test_a_page_may_read_why_it_was_refused(make_api: MakeApiClient) -> None:
+    api = make_api(cors_origins=(PAGE,))
     for text, message, status in ((None, "NO_API_KEY", 401), ("x", "INVALID_API_KEY", 401), (api.key, "INVALID_ID", 404)):
         answer = api.get("/forums/forums/99", key=text, headers={"Origin": PAGE})
-        refusal(answer, status, message)
+        read_refusal(answer, status, message)
         assert answer.headers["access-control-allow-origin"] == PAGE
 
 
-def test_pages_of_other_origins_may_not(caller: MakeCaller) -> None:
-    api = caller(cors_origins=(PAGE,))
+def test_pages_of_other_origins_may_not(make_api: MakeApiClient) -> None:
+    api = make_api(cors_origins=(PAGE,))
     for origin in ("https://evil.example", "http://app.example", f"{PAGE}.evil.example", f"{PAGE}/", "null", "*"):
         assert cors(api.get("/forums/forums", headers={"Origin": origin}).headers) == {}
         assert (
@@ -69,14 +69,14 @@ def test_pages_of_other_origins_may_not(caller: MakeCaller) -> None:
     assert cors(api.get("/forums/forums").headers) == {}, "no page, no word"
 
 
-def test_a_star_is_every_origin(caller: MakeCaller) -> None:
-    api = caller(cors_origins=("*",))
+def test_a_star_is_every_origin(make_api: MakeApiClient) -> None:
+    api = make_api(cors_origins=("*",))
     assert api.get("/forums/forums", headers={"Origin": "null"}).headers["access-control-allow-origin"] == "null"
     assert "access-control-allow-credentials" not in api.get("/forums/forums", headers={"Origin": PAGE}).headers
 
 
-def test_a_browser_may_ask_first(caller: MakeCaller) -> None:
-    api = caller(cors_origins=(PAGE,))
+def test_a_browser_may_ask_first(make_api: MakeApiClient) -> None:
+    api = make_api(cors_origins=(PAGE,))
     answer = api("OPTIONS", "/forums/forums/1", key=None, headers=PREFLIGHT)
     assert (answer.status_code, answer.content) == (204, b"")
     assert answer.headers["access-control-allow-origin"] == PAGE

@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.caller import Caller, faults, refusal
-from tests.cast import MEMBERS, Cast
-from tests.witness import Witness
+from tests.api_client import ApiClient, read_field_errors, read_refusal
+from tests.community import MEMBERS, Community
+from tests.database_state import DatabaseState
 from trellis.errors import Refused
 from trellis.rest.bodies import from_body, from_query
 
@@ -202,10 +202,10 @@ def test_a_multipart_body_that_cannot_be_read_is_refused(content_type: bytes, bo
 # --- over REST ----------------------------------------------------------------------------------------------------
 
 
-def test_forms_make_the_same_record_as_json(api: Caller, cast: Cast, witness: Witness) -> None:
+def test_forms_make_the_same_record_as_json(api: ApiClient, community: Community, database: DatabaseState) -> None:
     wanted = {
         "name": "Gated",
-        "permissions": {"view": "*", "read": [MEMBERS, cast.patrons]},
+        "permissions": {"view": "*", "read": [MEMBERS, community.patrons]},
         "canSeeOthers": False,
         "parentId": None,
     }
@@ -213,11 +213,11 @@ def test_forms_make_the_same_record_as_json(api: Caller, cast: Cast, witness: Wi
         "name": "Gated",
         "permissions[view]": "*",
         "permissions[read][0]": MEMBERS,
-        "permissions[read][1]": cast.patrons,
+        "permissions[read][1]": community.patrons,
         "canSeeOthers": "0",
         "parentId": "",
     }
-    with witness.news() as news:
+    with database.new_events() as new_events:
         answers = [
             api.post(FORUMS, wanted),
             api.post(FORUMS, data=form),
@@ -230,51 +230,53 @@ def test_forms_make_the_same_record_as_json(api: Caller, cast: Cast, witness: Wi
     own = {"id", "url", "position"}
     records = [{name: value for name, value in answer.json().items() if name not in own} for answer in answers]
     assert records == records[:1] * 6
-    assert len(news()) == 6
+    assert len(new_events()) == 6
 
 
-def test_parameters_of_the_query_stand_under_those_of_the_body(api: Caller, cast: Cast) -> None:
+def test_parameters_of_the_query_stand_under_those_of_the_body(api: ApiClient, community: Community) -> None:
     made = api.post(f"{FORUMS}?name=Query&minContent=3", {"name": "Body"}).json()
     assert (made["name"], made["minContent"]) == ("Body", 3)
     changed = api.post(f"{FORUMS}/{made['id']}?theme=5&minContent=9", data={"minContent": "4"}).json()
     assert (changed["theme"], changed["minContent"]) == (5, 4)
 
 
-def test_a_field_sent_under_two_of_its_names_is_refused(api: Caller, witness: Witness) -> None:
-    with witness.nothing():
-        assert faults(api.post(FORUMS, {"name": "A", "title": "B"})) == {"name": "INVALID_VALUE"}
-        assert faults(api.post(FORUMS, {"name": "A", "minContent": 1, "min_content": 1})) == {"minContent": "INVALID_VALUE"}
+def test_a_field_sent_under_two_of_its_names_is_refused(api: ApiClient, database: DatabaseState) -> None:
+    with database.unchanged():
+        assert read_field_errors(api.post(FORUMS, {"name": "A", "title": "B"})) == {"name": "INVALID_VALUE"}
+        assert read_field_errors(api.post(FORUMS, {"name": "A", "minContent": 1, "min_content": 1})) == {
+            "minContent": "INVALID_VALUE"
+        }
 
 
-def test_each_body_that_cannot_be_read_changes_nothing(api: Caller, cast: Cast, witness: Witness) -> None:
-    for path in (FORUMS, f"{FORUMS}/{cast.news}"):
+def test_each_body_that_cannot_be_read_changes_nothing(api: ApiClient, community: Community, database: DatabaseState) -> None:
+    for path in (FORUMS, f"{FORUMS}/{community.news}"):
         for content_type, bodies in ((JSON, MALFORMED_JSON), (FORM, MALFORMED_FORMS)):
             for body in bodies:
-                with witness.nothing():
+                with database.unchanged():
                     answer = api.post(path, content=body, headers={"Content-Type": content_type.decode()})
-                    refusal(answer, 400, "MALFORMED_REQUEST")
-        with witness.nothing():
-            refusal(
+                    read_refusal(answer, 400, "MALFORMED_REQUEST")
+        with database.unchanged():
+            read_refusal(
                 api.post(path, content=b"<name>News</name>", headers={"Content-Type": "text/xml"}), 415, "UNSUPPORTED_MEDIA_TYPE"
             )
-            refusal(api.post(path, content=b'{"name": "News"}'), 415, "UNSUPPORTED_MEDIA_TYPE")
-    assert api.get(f"{FORUMS}/{cast.news}").json()["name"] == "News"
+            read_refusal(api.post(path, content=b'{"name": "News"}'), 415, "UNSUPPORTED_MEDIA_TYPE")
+    assert api.get(f"{FORUMS}/{community.news}").json()["name"] == "News"
 
 
-def test_a_delete_reads_its_body_like_every_write(api: Caller, cast: Cast, witness: Witness) -> None:
-    with witness.nothing():
-        refusal(
-            api.delete(f"{FORUMS}/{cast.betas}", content=b"{", headers={"Content-Type": "application/json"}),
+def test_a_delete_reads_its_body_like_every_write(api: ApiClient, community: Community, database: DatabaseState) -> None:
+    with database.unchanged():
+        read_refusal(
+            api.delete(f"{FORUMS}/{community.betas}", content=b"{", headers={"Content-Type": "application/json"}),
             400,
             "MALFORMED_REQUEST",
         )
-        refusal(
-            api.delete(f"{FORUMS}/{cast.betas}", content=b"x", headers={"Content-Type": "text/plain"}),
+        read_refusal(
+            api.delete(f"{FORUMS}/{community.betas}", content=b"x", headers={"Content-Type": "text/plain"}),
             415,
             "UNSUPPORTED_MEDIA_TYPE",
         )
 
 
-def test_the_body_of_a_read_is_not_looked_at(api: Caller, cast: Cast) -> None:
-    answer = api.get(f"{FORUMS}/{cast.news}", content=b"\x00", headers={"Content-Type": "image/png"})
+def test_the_body_of_a_read_is_not_looked_at(api: ApiClient, community: Community) -> None:
+    answer = api.get(f"{FORUMS}/{community.news}", content=b"\x00", headers={"Content-Type": "image/png"})
     assert answer.status_code == 200

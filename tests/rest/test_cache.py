@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests.cast import Cast, MakeKey, Run
-from tests.doors import MakeCaller
-from tests.soon import soon
+from tests.api_fixtures import MakeApiClient
+from tests.community import Community
+from tests.fixture_types import MakeKey, Run
+from tests.wait import wait_until
 from trellis.core.gate import Gate, Result
 from trellis.core.operation import Call
 from trellis.rest.cache import Answers, Kept
@@ -55,21 +56,23 @@ def test_an_answer_that_would_fill_the_room_alone_is_not_kept() -> None:
     assert answers.find(1, ("a",)) is None
 
 
-def test_what_is_kept_is_not_given_to_a_key_without_the_grant(caller: MakeCaller, key: MakeKey) -> None:
-    api = caller()
+def test_what_is_kept_is_not_given_to_a_key_without_the_grant(make_api: MakeApiClient, key: MakeKey) -> None:
+    api = make_api()
     assert api.get("/forums/forums").status_code == 200
     assert api.get("/forums/forums", key=key("calendars.list")).status_code == 403
 
 
-def test_an_answer_that_was_overtaken_by_a_write_is_not_kept(caller: MakeCaller, gate: Gate, run: Run, cast: Cast) -> None:
+def test_an_answer_that_was_overtaken_by_a_write_is_not_kept(
+    make_api: MakeApiClient, gate: Gate, run: Run, community: Community
+) -> None:
     """The data are read, then changed, and only then answered: who asks next must not be told the same."""
-    api, honest = caller(), gate.run
-    path = f"/forums/forums/{cast.news}"
+    api, honest = make_api(), gate.run
+    path = f"/forums/forums/{community.news}"
 
     def overtaken(call: Call) -> Result:
         answer = honest(call)
         gate.run = honest  # type: ignore[method-assign]
-        run("forums.update", cast.news, name="Renamed")
+        run("forums.update", community.news, name="Renamed")
         return answer
 
     gate.run = overtaken  # type: ignore[method-assign]
@@ -77,9 +80,9 @@ def test_an_answer_that_was_overtaken_by_a_write_is_not_kept(caller: MakeCaller,
 
 
 def test_a_key_that_was_revoked_while_it_was_proved_is_not_remembered(
-    caller: MakeCaller, gate: Gate, run: Run, key: MakeKey, monkeypatch: pytest.MonkeyPatch
+    make_api: MakeApiClient, gate: Gate, run: Run, key: MakeKey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    api, text, honest = caller(), key("*"), gate.store.read_single
+    api, text, honest = make_api(), key("*"), gate.store.read_single
 
     def overtaken(work: Any) -> Any:
         proof = honest(work)
@@ -91,9 +94,11 @@ def test_a_key_that_was_revoked_while_it_was_proved_is_not_remembered(
     assert [api.get("/nowhere", key=text).status_code for _ in range(3)] == [404, 401, 401]
 
 
-def test_keys_and_answers_in_memory_need_no_thread(caller: MakeCaller, cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    api = caller()
-    path = f"/forums/forums/{cast.news}"
+def test_keys_and_answers_in_memory_need_no_thread(
+    make_api: MakeApiClient, community: Community, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = make_api()
+    path = f"/forums/forums/{community.news}"
 
     def refuse(*_: object) -> None:
         raise AssertionError("the database was asked")
@@ -102,10 +107,10 @@ def test_keys_and_answers_in_memory_need_no_thread(caller: MakeCaller, cast: Cas
         expected = api.get(path).content
         with monkeypatch.context() as patch:
             patch.setattr(asyncio, "to_thread", refuse)
-            patch.setattr(api.roof.gate, "run", refuse)
+            patch.setattr(api.application.gate, "run", refuse)
             return [api.get(path).content for _ in range(3)] == [expected] * 3
 
-    soon(from_memory)  # not at once where the machine is so busy that there is no data version
+    wait_until(from_memory)  # not at once where the machine is so busy that there is no data version
 
 
 def test_the_setting_turns_it_off(settings: Settings) -> None:

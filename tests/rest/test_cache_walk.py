@@ -15,10 +15,11 @@ import httpx
 import psycopg
 import pytest
 
-from tests.caller import Caller
-from tests.cast import Cast, Clock, Run
-from tests.doors import listening
-from tests.soon import soon
+from tests.api_client import ApiClient
+from tests.api_fixtures import listen
+from tests.community import Community
+from tests.fixture_types import Clock, Run
+from tests.wait import wait_until
 from trellis.asgi import Application
 from trellis.compose import compose
 from trellis.core.gate import Gate
@@ -54,7 +55,7 @@ def seen(answer: httpx.Response) -> Seen:
 class Door:
     """The API as one process has it."""
 
-    caller: Caller
+    caller: ApiClient
     gate: Gate
     asked: int = 0  # reads with a good key
     looked_up: int = 0
@@ -82,7 +83,7 @@ class Walk:
     """A walk of so many steps, the same for the same dice."""
 
     doors: tuple[Door, Door]
-    truth: Caller
+    truth: ApiClient
     run: Run
     dice: Random
     keys: dict[int, str]
@@ -138,7 +139,7 @@ class Walk:
     def keep_books(self) -> None:
         """Write what no answer shows: nobody need hear of it."""
         for door in self.doors:
-            door.caller.do(door.caller.roof.rest.books.flush())
+            door.caller.do(door.caller.application.rest.books.flush())
         door.gate.store.write(lambda tx: keys.record_uses(tx, [(1, "2030-01-01T00:00:00.000Z")]), quiet=True).result(10)
 
     def purge(self) -> None:
@@ -155,11 +156,11 @@ class Walk:
         listeners = "FROM pg_stat_activity WHERE application_name = 'trellis listener' AND datname = current_database()"
         self.database.execute(f"SELECT pg_terminate_backend(pid) {listeners}")
         for door in self.doors:
-            soon(lambda door=door: door.version() is None)  # type: ignore[misc]
+            wait_until(lambda door=door: door.version() is None)  # type: ignore[misc]
         self.run("forums.update", self.dice.choice(self.forums), name=f"Unheard {self.dice.random()}")
         for door in self.doors:
             self.compare(door)
-            soon(lambda door=door: door.version() is not None, 10)  # type: ignore[misc]
+            wait_until(lambda door=door: door.version() is not None)  # type: ignore[misc]
 
     def lose_notification(self) -> None:
         """Change a row and count up without a word: a second later at most everybody knows."""
@@ -170,15 +171,15 @@ class Walk:
             self.database.execute("UPDATE nodes SET name = %(name)s WHERE kind = 'forums' AND id = %(id)s", forum)
             self.database.execute("UPDATE counters SET last = last + 1 WHERE name = 'data version'")
         for door, version in zip(self.doors, versions, strict=True):
-            self.told(door, version, 1.5)
+            self.told(door, version)
 
-    def told(self, door: Door, version: int | None, within: float = 1.0) -> None:
+    def told(self, door: Door, version: int | None) -> None:
         """Wait until a door has heard of a change, which on SQLite it has at once."""
-        soon(lambda: door.version() not in {version, None}, within if self.database is not None else 0.0)
+        wait_until(lambda: door.version() not in {version, None}, at_once=self.database is None)
 
 
 @pytest.fixture
-def opened(settings: Settings, clock: Clock, run: Run, cast: Cast) -> Iterator[Callable[[Random], Walk]]:
+def opened(settings: Settings, clock: Clock, run: Run, community: Community) -> Iterator[Callable[[Random], Walk]]:
     """Open two doors and a third one that keeps nothing."""
     texts = [run("keys.create", name=f"Key {number}", grants=["*"], rateLimit=0)["key"] for number in range(3)]
     run("webhooks.create", url="https://hooks.example/a", events=["*"])
@@ -187,13 +188,13 @@ def opened(settings: Settings, clock: Clock, run: Run, cast: Cast) -> Iterator[C
         callers = []
         for number, gate in enumerate(gates):
             open_.callback(gate.store.close)
-            door = Caller(Application(settings.model_copy(update={} if number < 2 else {"answer_cache": 0}), gate), texts[0])
+            door = ApiClient(Application(settings.model_copy(update={} if number < 2 else {"answer_cache": 0}), gate), texts[0])
             open_.callback(door.close)
             callers.append(door)
-        doors = tuple(Door(caller, listening(gate)) for caller, gate in zip(callers[:2], gates, strict=False))
+        doors = tuple(Door(caller, listen(gate)) for caller, gate in zip(callers[:2], gates, strict=False))
         postgresql = not settings.database_url.startswith("sqlite")
         database = open_.enter_context(psycopg.connect(settings.database_url, autocommit=True)) if postgresql else None
-        forums = [cast.news, cast.releases, cast.interviews, cast.help, cast.staff]
+        forums = [community.news, community.releases, community.interviews, community.help, community.staff]
         numbered = dict(enumerate(texts, 1))
         yield lambda dice: Walk((doors[0], doors[1]), callers[2], run, dice, numbered, forums, database)
 

@@ -5,10 +5,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.caller import Caller, faults, refusal
-from tests.cast import Cast, Clock, MakeKey, Run
-from tests.doors import MakeCaller
-from tests.witness import Witness
+from tests.api_client import ApiClient, read_field_errors, read_refusal
+from tests.api_fixtures import MakeApiClient
+from tests.community import Community
+from tests.database_state import DatabaseState
+from tests.fixture_types import Clock, MakeKey, Run
 from trellis.core.gate import Gate
 from trellis.store import snapshots
 from trellis.store.events import log
@@ -16,14 +17,14 @@ from trellis.store.events import log
 FEED = "/core/events"
 
 
-def newest(api: Caller) -> int:
+def newest(api: ApiClient) -> int:
     return int(api.get(f"{FEED}?order=newest&limit=1").json()["results"][0]["seq"])
 
 
 # --- the feed -----------------------------------------------------------------------------------------------------
 
 
-def test_following_the_next_link_leads_through_every_event_once(api: Caller, cast: Cast) -> None:
+def test_following_the_next_link_leads_through_every_event_once(api: ApiClient, community: Community) -> None:
     seen, path = [], f"{FEED}?limit=4"
     while path:
         answer = api.get(path)
@@ -35,7 +36,7 @@ def test_following_the_next_link_leads_through_every_event_once(api: Caller, cas
     assert seen == list(range(1, newest(api) + 1))
 
 
-def test_an_unchanged_feed_is_304(api: Caller, cast: Cast) -> None:
+def test_an_unchanged_feed_is_304(api: ApiClient, community: Community) -> None:
     first = api.get(f"{FEED}?after=5")
     again = api.get(f"{FEED}?after=5", headers={"If-None-Match": first.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
@@ -44,25 +45,25 @@ def test_an_unchanged_feed_is_304(api: Caller, cast: Cast) -> None:
     assert changed.json()["results"][-1]["type"] == "forum.created"
 
 
-def test_an_event_over_rest_has_who_why_and_in_which_request(api: Caller) -> None:
+def test_an_event_over_rest_has_who_why_and_in_which_request(api: ApiClient) -> None:
     api.post("/calendar/calendar", {"name": "Trips"}, headers={"X-Request-Id": "r-1", "X-Audit-Log-Reason": "Summer"})
     (event,) = api.get(f"{FEED}?operation=calendars.create").json()["results"]
     assert (event["requestId"], event["reason"], event["actor"]["type"], event["undoes"]) == ("r-1", "Summer", "key", None)
     assert event["after"] == api.get(f"/calendar/calendar/{event['resourceId']}").json()
 
 
-def test_a_cursor_behind_which_events_are_purged_is_410(api: Caller, gate: Gate, cast: Cast, clock: Clock) -> None:
+def test_a_cursor_behind_which_events_are_purged_is_410(api: ApiClient, gate: Gate, community: Community, clock: Clock) -> None:
     clock.move(days=91)
     gate.store.write(lambda tx: log.purge(tx, gate.ago(timedelta(days=90)))).result(30)
     api.post("/forums/forums", {"name": "Polls"})
-    document = refusal(api.get(f"{FEED}?after=3"), 410, "NO_LONGER_KEPT")
+    document = read_refusal(api.get(f"{FEED}?after=3"), 410, "NO_LONGER_KEPT")
     assert (document["oldest"], document["newest"]) == (newest(api), newest(api))
     assert api.get(FEED).json()["oldest"] == newest(api)
-    assert faults(api.get(f"{FEED}?after=9999")) == {"after": "INVALID_VALUE"}
+    assert read_field_errors(api.get(f"{FEED}?after=9999")) == {"after": "INVALID_VALUE"}
 
 
-def test_the_feed_needs_its_grant(api: Caller, key: MakeKey) -> None:
-    document = refusal(api.get(FEED, key=key("forums.*")), 403, "NO_PERMISSION")
+def test_the_feed_needs_its_grant(api: ApiClient, key: MakeKey) -> None:
+    document = read_refusal(api.get(FEED, key=key("forums.*")), 403, "NO_PERMISSION")
     assert document["missingOperation"] == "events.list"
     assert api.get(FEED, key=key("events.list")).status_code == 200
 
@@ -70,120 +71,124 @@ def test_the_feed_needs_its_grant(api: Caller, key: MakeKey) -> None:
 # --- undo ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_deleted_branch_comes_back_with_what_every_get_had_answered(api: Caller, cast: Cast) -> None:
-    forums = (cast.news, cast.releases, cast.betas, cast.interviews, cast.help)
+def test_a_deleted_branch_comes_back_with_what_every_get_had_answered(api: ApiClient, community: Community) -> None:
+    forums = (community.news, community.releases, community.betas, community.interviews, community.help)
     before = {forum: api.get(f"/forums/forums/{forum}") for forum in forums}
-    assert api.delete(f"/forums/forums/{cast.news}?deleteChildrenOrMove=-1").status_code == 200
+    assert api.delete(f"/forums/forums/{community.news}?deleteChildrenOrMove=-1").status_code == 200
     answer = api.post(f"{FEED}/{newest(api)}/restore")
     assert answer.status_code == 200, answer.text
-    assert answer.json()["record"] == before[cast.news].json()
+    assert answer.json()["record"] == before[community.news].json()
     for forum, was in before.items():
         now = api.get(f"/forums/forums/{forum}")
         assert (now.content, now.headers["etag"]) == (was.content, was.headers["etag"])
 
 
-def test_the_grant_is_that_of_what_the_event_is_about(api: Caller, key: MakeKey, cast: Cast, witness: Witness) -> None:
-    api.delete(f"/calendar/calendar/{cast.meetups}")
+def test_the_grant_is_that_of_what_the_event_is_about(
+    api: ApiClient, key: MakeKey, community: Community, database: DatabaseState
+) -> None:
+    api.delete(f"/calendar/calendar/{community.meetups}")
     path = f"{FEED}/{newest(api)}/restore"
     other, reader = key("forums.*"), key(["events.list", "calendars.delete"])
-    with witness.nothing():
-        document = refusal(api.post(path, key=other), 403, "NO_PERMISSION")
+    with database.unchanged():
+        document = read_refusal(api.post(path, key=other), 403, "NO_PERMISSION")
         assert document["missingOperation"] == "calendars.restore"
         for unknown in (path, f"{FEED}/999/restore", f"{FEED}/x/restore"):
-            document = refusal(api.post(unknown, key=reader), 403, "NO_PERMISSION")
+            document = read_refusal(api.post(unknown, key=reader), 403, "NO_PERMISSION")
             assert document["missingOperation"] == "*.restore", "nothing is told about the event"
     assert api.post(path, key=key("calendars.restore")).status_code == 200
     (event,) = api.get(f"{FEED}?operation=calendars.restore").json()["results"]
     assert event["type"] == "calendar.restored"
 
 
-def test_the_grant_is_judged_before_the_body(api: Caller, key: MakeKey, cast: Cast) -> None:
-    api.delete(f"/calendar/calendar/{cast.meetups}")
+def test_the_grant_is_judged_before_the_body(api: ApiClient, key: MakeKey, community: Community) -> None:
+    api.delete(f"/calendar/calendar/{community.meetups}")
     path = f"{FEED}/{newest(api)}/restore"
     broken = {"content": b"{", "headers": {"Content-Type": "application/json"}}
-    refusal(api("POST", path, key=key("forums.*"), **broken), 403, "NO_PERMISSION")
-    refusal(api("POST", path, **broken), 400, "MALFORMED_REQUEST")
+    read_refusal(api("POST", path, key=key("forums.*"), **broken), 403, "NO_PERMISSION")
+    read_refusal(api("POST", path, **broken), 400, "MALFORMED_REQUEST")
 
 
 @pytest.mark.parametrize("number", ["999", "0", "-1", "x", "1.5", str(2**63)])
-def test_an_event_that_there_is_not_is_404(api: Caller, number: str) -> None:
-    document = refusal(api.post(f"{FEED}/{number}/restore"), 404, "INVALID_ID")
+def test_an_event_that_there_is_not_is_404(api: ApiClient, number: str) -> None:
+    document = read_refusal(api.post(f"{FEED}/{number}/restore"), 404, "INVALID_ID")
     assert document["errorCode"] == "1T106/5"
     assert document["detail"].startswith("There is no event")
 
 
-def test_the_path_answers_post_alone(api: Caller, cast: Cast) -> None:
+def test_the_path_answers_post_alone(api: ApiClient, community: Community) -> None:
     assert api("OPTIONS", f"{FEED}/1/restore", key=None).headers["allow"] == "OPTIONS, POST"
-    refusal(api.get(f"{FEED}/1/restore"), 405, "BAD_METHOD")
-    refusal(api.get(f"{FEED}/1"), 404, "NO_ENDPOINT")
-    refusal(api.post(f"{FEED}/1/undo"), 404, "NO_ENDPOINT")
-    refusal(api.post("/forums/forums/1/restore"), 404, "NO_ENDPOINT")
+    read_refusal(api.get(f"{FEED}/1/restore"), 405, "BAD_METHOD")
+    read_refusal(api.get(f"{FEED}/1"), 404, "NO_ENDPOINT")
+    read_refusal(api.post(f"{FEED}/1/undo"), 404, "NO_ENDPOINT")
+    read_refusal(api.post("/forums/forums/1/restore"), 404, "NO_ENDPOINT")
     assert api("OPTIONS", FEED, key=None).headers["allow"] == "GET, HEAD, OPTIONS"
 
 
-def test_a_dry_run_keeps_nothing(api: Caller, cast: Cast, witness: Witness) -> None:
-    api.delete(f"/forums/forums/{cast.news}?deleteChildrenOrMove={cast.help}")
+def test_a_dry_run_keeps_nothing(api: ApiClient, community: Community, database: DatabaseState) -> None:
+    api.delete(f"/forums/forums/{community.news}?deleteChildrenOrMove={community.help}")
     seq = newest(api)
-    with witness.nothing():
+    with database.unchanged():
         dry = api.post(f"{FEED}/{seq}/restore", {"dryRun": True})
     assert (dry.status_code, dry.headers["dry-run"], dry.json()["dryRun"]) == (200, "true", True)
-    assert dry.json()["moved"]["ids"] == [cast.releases, cast.interviews]
+    assert dry.json()["moved"]["ids"] == [community.releases, community.interviews]
     assert api.post(f"{FEED}/{seq}/restore").json() == {name: value for name, value in dry.json().items() if name != "dryRun"}
 
 
-def test_each_refusal_has_its_status_and_its_facts(api: Caller, cast: Cast, gate: Gate, run: Run, clock: Clock) -> None:
-    api.post(f"/forums/forums/{cast.betas}", {"name": "Alphas"})
+def test_each_refusal_has_its_status_and_its_facts(
+    api: ApiClient, community: Community, gate: Gate, run: Run, clock: Clock
+) -> None:
+    api.post(f"/forums/forums/{community.betas}", {"name": "Alphas"})
     update = newest(api)
-    api.post(f"/forums/forums/{cast.betas}", {"name": "Gammas", "password": "sesame"})
-    document = refusal(api.post(f"{FEED}/{update}/restore"), 409, "CHANGED_SINCE")
+    api.post(f"/forums/forums/{community.betas}", {"name": "Gammas", "password": "sesame"})
+    document = read_refusal(api.post(f"{FEED}/{update}/restore"), 409, "CHANGED_SINCE")
     assert document["differences"] == [{"field": "name", "then": "Alphas", "now": "Gammas"}, {"field": "password"}]
     assert "argon2" not in str(document)
-    refusal(api.post(f"{FEED}/1/restore"), 409, "NOT_RESTORABLE")
-    api.delete(f"/forums/forums/{cast.betas}")
+    read_refusal(api.post(f"{FEED}/1/restore"), 409, "NOT_RESTORABLE")
+    api.delete(f"/forums/forums/{community.betas}")
     deleted = newest(api)
-    api.delete(f"/forums/forums/{cast.releases}")
-    assert refusal(api.post(f"{FEED}/{deleted}/restore"), 409, "PARENT_NEEDED")["parentId"] == cast.releases
-    assert faults(api.post(f"{FEED}/{deleted}/restore", {"parentId": 999})) == {"parentId": "INVALID_PARENT"}
-    assert faults(api.post(f"{FEED}/{deleted}/restore", {"to": 1})) == {"to": "UNKNOWN_PARAMETER"}
+    api.delete(f"/forums/forums/{community.releases}")
+    assert read_refusal(api.post(f"{FEED}/{deleted}/restore"), 409, "PARENT_NEEDED")["parentId"] == community.releases
+    assert read_field_errors(api.post(f"{FEED}/{deleted}/restore", {"parentId": 999})) == {"parentId": "INVALID_PARENT"}
+    assert read_field_errors(api.post(f"{FEED}/{deleted}/restore", {"to": 1})) == {"to": "UNKNOWN_PARAMETER"}
     assert api.post(f"{FEED}/{deleted}/restore?parentId=root").json()["record"]["path"] == "Gammas"
-    assert refusal(api.post(f"{FEED}/{deleted}/restore"), 409, "NOT_RESTORABLE")["undoneBy"] == newest(api)
+    assert read_refusal(api.post(f"{FEED}/{deleted}/restore"), 409, "NOT_RESTORABLE")["undoneBy"] == newest(api)
     clock.move(days=31)
     gate.store.write(lambda tx: snapshots.purge(tx, gate.ago(timedelta(days=30)))).result(30)
-    refusal(api.post(f"{FEED}/{update}/restore"), 410, "NO_LONGER_KEPT")
+    read_refusal(api.post(f"{FEED}/{update}/restore"), 410, "NO_LONGER_KEPT")
 
 
-def test_if_match_is_judged_where_there_is_a_record(api: Caller, cast: Cast) -> None:
-    read = api.get(f"/forums/forums/{cast.help}").headers["etag"]
-    changed = api.post(f"/forums/forums/{cast.help}", {"name": "Questions"}).headers["etag"]
+def test_if_match_is_judged_where_there_is_a_record(api: ApiClient, community: Community) -> None:
+    read = api.get(f"/forums/forums/{community.help}").headers["etag"]
+    changed = api.post(f"/forums/forums/{community.help}", {"name": "Questions"}).headers["etag"]
     path = f"{FEED}/{newest(api)}/restore"
-    refusal(api.post(path, headers={"If-Match": read}), 412, "PRECONDITION_FAILED")
+    read_refusal(api.post(path, headers={"If-Match": read}), 412, "PRECONDITION_FAILED")
     assert api.post(path, headers={"If-Match": changed}).status_code == 200
 
 
-def test_no_answer_ever_shows_what_snapshots_hold(api: Caller, cast: Cast) -> None:
-    api.post(f"/forums/forums/{cast.help}", {"password": "sesame"})
-    api.delete(f"/forums/forums/{cast.help}")
+def test_no_answer_ever_shows_what_snapshots_hold(api: ApiClient, community: Community) -> None:
+    api.post(f"/forums/forums/{community.help}", {"password": "sesame"})
+    api.delete(f"/forums/forums/{community.help}")
     restored = api.post(f"{FEED}/{newest(api)}/restore")
-    for answer in (restored, api.get(f"{FEED}?limit=1000"), api.get(f"/forums/forums/{cast.help}")):
+    for answer in (restored, api.get(f"{FEED}?limit=1000"), api.get(f"/forums/forums/{community.help}")):
         assert "argon2" not in answer.text
         assert "sesame" not in answer.text
     assert restored.json()["record"]["passwordProtected"] is True
 
 
 def test_the_bookkeeper_purges_what_is_older_than_it_is_kept(
-    caller: MakeCaller, gate: Gate, run: Run, cast: Cast, clock: Clock
+    make_api: MakeApiClient, gate: Gate, run: Run, community: Community, clock: Clock
 ) -> None:
-    api = caller(keep_events=20, keep_snapshots=10)
-    run("forums.update", cast.help, name="Questions")
-    api.do(api.roof.rest.books.purge())
+    api = make_api(keep_events=20, keep_snapshots=10)
+    run("forums.update", community.help, name="Questions")
+    api.do(api.application.rest.books.purge())
     assert run("check.list")["kept"]["snapshots"]["count"] == 1
     clock.move(days=11)
-    api.do(api.roof.rest.books.purge())
+    api.do(api.application.rest.books.purge())
     kept = run("check.list")["kept"]
     assert (kept["snapshots"]["count"], kept["events"]["count"], kept["snapshots"]["purged"]) == (0, newest(api), 1)
     clock.move(days=10)
-    run("forums.update", cast.help, name="Help")
-    api.do(api.roof.rest.books.purge())
+    run("forums.update", community.help, name="Help")
+    api.do(api.application.rest.books.purge())
     kept = run("check.list")["kept"]
     assert (kept["snapshots"]["count"], kept["events"]["count"]) == (1, 1)
     assert kept["events"]["purged"] == newest(api) - 1

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from tests.caller import Caller, refusal
-from tests.cast import Cast, Clock, MakeKey
-from tests.doors import MakeCaller
-from tests.service import Service
-from tests.witness import Witness
+from tests.api_client import ApiClient, read_refusal
+from tests.api_fixtures import MakeApiClient
+from tests.community import Community
+from tests.database_state import DatabaseState
+from tests.fixture_types import Clock, MakeKey
+from tests.service_process import Service
 from trellis.asgi import Application
 from trellis.compose import compose
 from trellis.core.gate import Gate
@@ -37,65 +38,67 @@ def same(first: httpx.Response, again: httpx.Response) -> bool:
 
 
 @pytest.fixture
-def other_worker(settings: Settings, clock: Clock, api: Caller) -> Iterator[Caller]:
+def other_worker(settings: Settings, clock: Clock, api: ApiClient) -> Iterator[ApiClient]:
     """Another worker on the same database, or this one after a restart."""
     gate = compose(settings, clock=clock)
-    other = Caller(Application(settings, gate), api.key)
+    other = ApiClient(Application(settings, gate), api.key)
     yield other
     other.close()
     gate.store.close()
 
 
 def test_a_create_sent_again_answers_the_same_bytes_and_makes_nothing(
-    api: Caller, cast: Cast, witness: Witness, clock: Clock
+    api: ApiClient, community: Community, database: DatabaseState, clock: Clock
 ) -> None:
-    with witness.news() as news:
+    with database.new_events() as new_events:
         first = api.post(FORUMS, BODY, headers=token("a-1"))
-    assert len(news()) == 1
+    assert len(new_events()) == 1
     clock.move(hours=23)
-    with witness.nothing():
+    with database.unchanged():
         assert same(first, api.post(FORUMS, BODY, headers=token("a-1")))
         assert same(first, api.post(f"{FORUMS}/", dict(reversed(BODY.items())), headers=token("a-1"))), (
             "the order of members means nothing"
         )
 
 
-def test_the_answer_survives_a_restart_and_is_known_to_every_worker(api: Caller, other_worker: Caller, witness: Witness) -> None:
+def test_the_answer_survives_a_restart_and_is_known_to_every_worker(
+    api: ApiClient, other_worker: ApiClient, database: DatabaseState
+) -> None:
     first = api.post(FORUMS, BODY, headers=token("a-1"))
-    with witness.nothing():
+    with database.unchanged():
         assert same(first, other_worker.post(FORUMS, BODY, headers=token("a-1")))
 
 
-def test_the_first_answer_stands_even_when_the_record_has_changed_or_gone(api: Caller, witness: Witness) -> None:
+def test_the_first_answer_stands_even_when_the_record_has_changed_or_gone(api: ApiClient, database: DatabaseState) -> None:
     first = api.post(FORUMS, BODY, headers=token("a-1"))
     path = f"{FORUMS}/{first.json()['id']}"
     api.post(path, {"name": "Renamed"})
     assert same(first, api.post(FORUMS, BODY, headers=token("a-1")))
     api.delete(path)
-    with witness.nothing():
+    with database.unchanged():
         assert same(first, api.post(FORUMS, BODY, headers=token("a-1")))
 
 
-def test_another_request_under_the_same_key_is_refused(api: Caller, witness: Witness) -> None:
+def test_another_request_under_the_same_key_is_refused(api: ApiClient, database: DatabaseState) -> None:
     api.post("/calendar/calendar", {"name": "Once"}, headers=token("a-1"))
-    with witness.nothing():
+    with database.unchanged():
         for path, body in (
             ("/calendar/calendar", {"name": "Other"}),
             ("/calendar/calendar", {"name": "Once", "color": "#000000"}),
             ("/calendar/calendar?color=%23000000", {"name": "Once"}),
             ("/downloads/category", {"name": "Once"}),
         ):
-            assert refusal(api.post(path, body, headers=token("a-1")), 422, "IDEMPOTENCY_KEY_REUSED")["errorCode"]
+            assert read_refusal(api.post(path, body, headers=token("a-1")), 422, "IDEMPOTENCY_KEY_REUSED")["errorCode"]
 
 
-def test_each_api_key_has_its_own(api: Caller, key: MakeKey) -> None:
+def test_each_api_key_has_its_own(api: ApiClient, key: MakeKey) -> None:
     first = api.post(FORUMS, BODY, headers=token("a-1"))
     second = api.post(FORUMS, BODY, headers=token("a-1"), key=key("forums.*"))
     assert second.status_code == 201
     assert second.json()["id"] == first.json()["id"] + 1
 
 
-def test_after_a_day_the_key_may_be_used_anew(api: Caller, clock: Clock) -> None:
+def test_after_a_day_the_key_may_be_used_anew(api: ApiClient, clock: Clock) -> None:
     first = api.post(FORUMS, BODY, headers=token("a-1"))
     clock.move(hours=24)
     assert same(first, api.post(FORUMS, BODY, headers=token("a-1")))
@@ -105,70 +108,70 @@ def test_after_a_day_the_key_may_be_used_anew(api: Caller, clock: Clock) -> None
     assert same(second, api.post(FORUMS, {"name": "Another"}, headers=token("a-1")))
 
 
-def test_what_was_refused_may_be_put_right_under_the_same_key(api: Caller, witness: Witness) -> None:
-    with witness.nothing():
-        refusal(api.post(FORUMS, {"name": ""}, headers=token("a-1")), 400, "NO_TITLE")
+def test_what_was_refused_may_be_put_right_under_the_same_key(api: ApiClient, database: DatabaseState) -> None:
+    with database.unchanged():
+        read_refusal(api.post(FORUMS, {"name": ""}, headers=token("a-1")), 400, "NO_TITLE")
     assert api.post(FORUMS, BODY, headers=token("a-1")).status_code == 201
 
 
-def test_a_dry_run_is_not_kept(api: Caller, witness: Witness) -> None:
-    with witness.nothing():
+def test_a_dry_run_is_not_kept(api: ApiClient, database: DatabaseState) -> None:
+    with database.unchanged():
         dry = api.post(f"{FORUMS}?dryRun=1", BODY, headers=token("a-1"))
     assert dry.headers["dry-run"] == "true"
     assert api.post(FORUMS, BODY, headers=token("a-1")).status_code == 201
 
 
-def test_it_is_judged_after_the_key_and_the_grant(api: Caller, key: MakeKey, run: object) -> None:
+def test_it_is_judged_after_the_key_and_the_grant(api: ApiClient, key: MakeKey, run: object) -> None:
     first = api.post(FORUMS, BODY, headers=token("a-1"))
-    refusal(api.post(FORUMS, BODY, headers=token("a-1"), key=key("forums.list")), 403, "NO_PERMISSION")
-    refusal(api.post(FORUMS, BODY, headers=token("a-1"), key=None), 401, "NO_API_KEY")
+    read_refusal(api.post(FORUMS, BODY, headers=token("a-1"), key=key("forums.list")), 403, "NO_PERMISSION")
+    read_refusal(api.post(FORUMS, BODY, headers=token("a-1"), key=None), 401, "NO_API_KEY")
     assert same(first, api.post(FORUMS, BODY, headers=token("a-1")))
 
 
-def test_it_means_nothing_where_nothing_is_created(api: Caller, cast: Cast, witness: Witness) -> None:
-    path = f"{FORUMS}/{cast.staff}"
+def test_it_means_nothing_where_nothing_is_created(api: ApiClient, community: Community, database: DatabaseState) -> None:
+    path = f"{FORUMS}/{community.staff}"
     assert api.get(path, headers=token("a-1")).status_code == 200
     for name in ("Team", "Crew"):
         answer = api.post(path, {"name": name}, headers=token("a-1"))
         assert (answer.status_code, answer.json()["name"]) == (200, name)
         assert "idempotent-replayed" not in answer.headers
     assert api.delete(path, headers=token("a-1")).content == b"null"
-    refusal(api.delete(path, headers=token("a-1")), 404, "INVALID_ID")
-    assert witness.rows()["idempotent_responses"] == []
+    read_refusal(api.delete(path, headers=token("a-1")), 404, "INVALID_ID")
+    assert database.rows()["idempotent_responses"] == []
 
 
-def test_a_key_is_one_to_255_visible_characters(api: Caller, witness: Witness) -> None:
-    with witness.nothing():
+def test_a_key_is_one_to_255_visible_characters(api: ApiClient, database: DatabaseState) -> None:
+    with database.unchanged():
         for text in ("", "x" * 256, "two words", "tab\tbed", "é"):
-            document = refusal(api.post(FORUMS, BODY, headers=token(text)), 400, "INVALID_HEADER")
+            document = read_refusal(api.post(FORUMS, BODY, headers=token(text)), 400, "INVALID_HEADER")
             assert "Idempotency-Key" in document["detail"]
     for text in ("x" * 255, '"quoted"', "!~'\\%00", "0"):
         first = api.post(FORUMS, BODY, headers=token(text))
         assert same(first, api.post(FORUMS, BODY, headers=token(text)))
 
 
-def test_while_the_first_is_running_the_second_is_told_to_wait(api: Caller, gate: Gate, witness: Witness) -> None:
+def test_while_the_first_is_running_the_second_is_told_to_wait(api: ApiClient, gate: Gate, database: DatabaseState) -> None:
     """The writer is kept busy, so that the first request is certainly under way when the second one comes."""
     busy = threading.Event()
-    held = gate.store.write(lambda _: busy.wait(30))
+    held = gate.store.write(lambda _: busy.wait(60))
     release = threading.Timer(0.3, busy.set)
     release.start()
-    with witness.news() as news:
+    with database.new_events() as new_events:
         first, second = api.together(*(api.sending("POST", FORUMS, json=BODY, headers=token("a-1")) for _ in range(2)))
-        assert held.result(5) is True
-        refusal(second, 409, "IDEMPOTENCY_KEY_IN_USE")
+        assert held.result(60) is True
+        read_refusal(second, 409, "IDEMPOTENCY_KEY_IN_USE")
         assert same(first, api.post(FORUMS, BODY, headers=token("a-1")))
     release.join()
-    assert len(news()) == 1
+    assert len(new_events()) == 1
 
 
-def test_many_at_once_make_one_record(caller: MakeCaller, settings: Settings, clock: Clock, witness: Witness) -> None:
+def test_many_at_once_make_one_record(make_api: MakeApiClient, settings: Settings, clock: Clock, database: DatabaseState) -> None:
     """Two workers, each asked ten times at once: the first makes the record, the others replay it or are told to wait."""
-    here = caller()
+    here = make_api()
     gate = compose(settings, clock=clock)
-    there = Caller(Application(settings, gate), here.key)
+    there = ApiClient(Application(settings, gate), here.key)
     answers: list[httpx.Response] = []
-    with witness.news() as news:
+    with database.new_events() as new_events:
         asking = [
             threading.Thread(
                 target=lambda w=worker: answers.extend(
@@ -188,11 +191,11 @@ def test_many_at_once_make_one_record(caller: MakeCaller, settings: Settings, cl
         assert len(made) + len(waiting) == len(answers) == 20
         assert {answer.content for answer in made} == {made[0].content}
         assert [answer.headers.get("idempotent-replayed") for answer in made].count(None) == 1
-        assert len(news()) == 1
+        assert len(new_events()) == 1
     assert here.get(FORUMS).json()["totalResults"] == 1
 
 
-def test_over_http_and_across_a_real_restart_the_answer_is_the_same(service: Service, key: MakeKey, api: Caller) -> None:
+def test_over_http_and_across_a_real_restart_the_answer_is_the_same(service: Service, key: MakeKey, api: ApiClient) -> None:
     text = key("calendars.create")
     first = service.call("POST", "/calendar/calendar", text, token("a-1"), json={"name": "Once"})
     assert same(first, service.call("POST", "/calendar/calendar", text, token("a-1"), json={"name": "Once"}))

@@ -4,9 +4,10 @@ import base64
 
 import pytest
 
-from tests.caller import HOME, Caller, refusal
-from tests.cast import Cast, MakeKey
-from tests.doors import MakeCaller
+from tests.api_client import CLIENT_ADDRESS, ApiClient, read_refusal
+from tests.api_fixtures import MakeApiClient
+from tests.community import Community
+from tests.fixture_types import MakeKey
 from trellis.errors import Refused
 from trellis.rest.identify import presented_key
 
@@ -62,7 +63,7 @@ def test_credentials_that_hold_no_key_are_a_bad_key(sent: str) -> None:
     assert presented_key({b"authorization": sent.encode()}, b"", in_url=False) == ""
 
 
-def test_each_form_is_accepted_over_rest(api: Caller, cast: Cast, key: MakeKey) -> None:
+def test_each_form_is_accepted_over_rest(api: ApiClient, community: Community, key: MakeKey) -> None:
     text = key("forums.list")
     for headers in (
         {"Authorization": f"Bearer {text}"},
@@ -71,13 +72,13 @@ def test_each_form_is_accepted_over_rest(api: Caller, cast: Cast, key: MakeKey) 
         {"X-API-Key": text},
     ):
         assert api.get("/forums/forums", key=None, headers=headers).status_code == 200
-        document = refusal(api.get("/forums/forums/1", key=None, headers=headers), 403, "NO_PERMISSION")
+        document = read_refusal(api.get("/forums/forums/1", key=None, headers=headers), 403, "NO_PERMISSION")
         assert document["missingOperation"] == "forums.get"
 
 
-def test_no_key_is_asked_for_by_name(api: Caller) -> None:
+def test_no_key_is_asked_for_by_name(api: ApiClient) -> None:
     answer = api.get("/forums/forums", key=None)
-    assert refusal(answer, 401, "NO_API_KEY")["errorCode"] == "2S290/6"
+    assert read_refusal(answer, 401, "NO_API_KEY")["errorCode"] == "2S290/6"
     assert answer.headers["www-authenticate"] == 'Bearer realm="trellis"'
 
 
@@ -97,57 +98,57 @@ BAD_KEYS = [
 ]
 
 
-def test_every_bad_key_is_answered_alike(caller: MakeCaller, key: MakeKey) -> None:
-    api = caller(bad_key_limit=1000)
+def test_every_bad_key_is_answered_alike(make_api: MakeApiClient, key: MakeKey) -> None:
+    api = make_api(bad_key_limit=1000)
     good = key("*")
     wrong_secret = good[:20] + ("A" if good[20] != "A" else "B") + good[21:]
     swapped = key("*")[:13] + good[13:]
     answers = [api.get("/forums/forums", key=text, headers={"X-Request-Id": "same"}) for text in (*BAD_KEYS, wrong_secret, swapped)]
     for answer in answers:
-        assert refusal(answer, 401, "INVALID_API_KEY")["errorCode"] == "3S290/7"
+        assert read_refusal(answer, 401, "INVALID_API_KEY")["errorCode"] == "3S290/7"
         assert "www-authenticate" in answer.headers
     assert {answer.content for answer in answers} == {answers[0].content}
     twice = [("Authorization", f"Bearer {good}"), ("Authorization", f"Bearer {good}")]
-    refusal(api.get("/forums/forums", key=None, headers=twice), 401, "INVALID_API_KEY")
+    read_refusal(api.get("/forums/forums", key=None, headers=twice), 401, "INVALID_API_KEY")
 
 
-def test_a_key_in_the_url_is_refused_unless_the_operator_allows_it(api: Caller, cast: Cast) -> None:
+def test_a_key_in_the_url_is_refused_unless_the_operator_allows_it(api: ApiClient, community: Community) -> None:
     for path in (f"/forums/forums?key={api.key}", f"/forums/forums?page=1&key={api.key}", "/forums/forums?key=", "/nowhere?key=x"):
         for header in (None, api.key):
-            document = refusal(api.get(path, key=header), 403, "CANNOT_USE_KEY_AS_URL_PARAM")
+            document = read_refusal(api.get(path, key=header), 403, "CANNOT_USE_KEY_AS_URL_PARAM")
             assert document["errorCode"] == "2S290/B"
             assert api.key not in str(document)
-    refusal(api.post(f"/forums/forums?key={api.key}", {"name": "News"}), 403, "CANNOT_USE_KEY_AS_URL_PARAM")
+    read_refusal(api.post(f"/forums/forums?key={api.key}", {"name": "News"}), 403, "CANNOT_USE_KEY_AS_URL_PARAM")
 
 
-def test_a_key_in_the_url_works_where_the_operator_allows_it(caller: MakeCaller, cast: Cast, key: MakeKey) -> None:
-    api = caller(key_in_url=True)
+def test_a_key_in_the_url_works_where_the_operator_allows_it(make_api: MakeApiClient, community: Community, key: MakeKey) -> None:
+    api = make_api(key_in_url=True)
     assert api.get(f"/forums/forums?key={api.key}", key=None).status_code == 200
-    assert api.get(f"/forums/forums/{cast.news}?key={api.key}", key=None).status_code == 200
+    assert api.get(f"/forums/forums/{community.news}?key={api.key}", key=None).status_code == 200
     assert api.post(f"/forums/forums?key={api.key}", {"name": "By URL"}, key=None).status_code == 201
-    assert api.delete(f"/forums/forums/{cast.betas}?key={api.key}", key=None).status_code == 200
-    refusal(api.get("/forums/forums?key=x", key=None), 401, "INVALID_API_KEY")
-    refusal(api.get("/forums/forums", key=None), 401, "NO_API_KEY")
+    assert api.delete(f"/forums/forums/{community.betas}?key={api.key}", key=None).status_code == 200
+    read_refusal(api.get("/forums/forums?key=x", key=None), 401, "INVALID_API_KEY")
+    read_refusal(api.get("/forums/forums", key=None), 401, "NO_API_KEY")
     nobody = key([])
-    refusal(api.get(f"/forums/forums?key={api.key}", key=nobody), 403, "NO_PERMISSION")
+    read_refusal(api.get(f"/forums/forums?key={api.key}", key=nobody), 403, "NO_PERMISSION")
 
 
-def test_a_parameter_that_only_looks_like_a_key_is_none(api: Caller, cast: Cast) -> None:
+def test_a_parameter_that_only_looks_like_a_key_is_none(api: ApiClient, community: Community) -> None:
     for query in ("akey=1", "KEY=1", "api_key=1", "keys=1"):
-        refusal(api.get(f"/forums/forums?{query}"), 400, "UNKNOWN_PARAMETER")
+        read_refusal(api.get(f"/forums/forums?{query}"), 400, "UNKNOWN_PARAMETER")
 
 
-def test_a_key_is_good_only_from_its_addresses(api: Caller, cast: Cast, key: MakeKey) -> None:
-    text = key("forums.*", addresses=["192.0.2.0/24", "2001:db8::/32", HOME])
-    for address in ("192.0.2.1", "192.0.2.255", "2001:db8:ffff::1", "::ffff:192.0.2.7", HOME):
+def test_a_key_is_good_only_from_its_addresses(api: ApiClient, community: Community, key: MakeKey) -> None:
+    text = key("forums.*", addresses=["192.0.2.0/24", "2001:db8::/32", CLIENT_ADDRESS])
+    for address in ("192.0.2.1", "192.0.2.255", "2001:db8:ffff::1", "::ffff:192.0.2.7", CLIENT_ADDRESS):
         assert api.get("/forums/forums", key=text, address=address).status_code == 200
     for address in ("192.0.3.1", "2001:db9::1", "::ffff:192.0.3.7", "testclient", "-", ""):
-        document = refusal(api.get("/forums/forums", key=text, address=address), 403, "IP_ADDRESS_NOT_ALLOWED")
+        document = read_refusal(api.get("/forums/forums", key=text, address=address), 403, "IP_ADDRESS_NOT_ALLOWED")
         assert document["errorCode"] == "2S290/8"
 
 
-def test_a_wrong_address_is_told_only_to_who_has_the_whole_key(api: Caller, key: MakeKey) -> None:
+def test_a_wrong_address_is_told_only_to_who_has_the_whole_key(api: ApiClient, key: MakeKey) -> None:
     text = key("forums.*", addresses=["192.0.2.1"])
     wrong = text[:-1] + ("0" if text[-1] != "0" else "1")
-    refusal(api.get("/forums/forums", key=wrong), 401, "INVALID_API_KEY")
-    refusal(api.get("/forums/forums", key=text), 403, "IP_ADDRESS_NOT_ALLOWED")
+    read_refusal(api.get("/forums/forums", key=wrong), 401, "INVALID_API_KEY")
+    read_refusal(api.get("/forums/forums", key=text), 403, "IP_ADDRESS_NOT_ALLOWED")

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.caller import Caller, refusal
-from tests.cast import Cast, Clock, MakeKey, Run
-from tests.service import Service
-from tests.soon import soon
+from tests.api_client import ApiClient, read_refusal
+from tests.community import Community
+from tests.fixture_types import Clock, MakeKey, Run
+from tests.service_process import Service
+from tests.wait import wait_until
 from trellis.asgi import Application
 from trellis.compose import compose
 from trellis.core.keys.secret import parse_secret
@@ -17,10 +18,10 @@ LIST = "/forums/forums"
 
 
 @pytest.fixture
-def workers(api: Caller, settings: Settings, clock: Clock) -> Iterator[list[Caller]]:
+def workers(api: ApiClient, settings: Settings, clock: Clock) -> Iterator[list[ApiClient]]:
     """Two workers on one database, as they are in two processes: nothing but the database in common."""
     other = compose(settings, clock=clock)
-    second = Caller(Application(settings, other), api.key)
+    second = ApiClient(Application(settings, other), api.key)
     yield [api, second]
     second.close()
     other.store.close()
@@ -33,27 +34,27 @@ def number_of(run: Run, text: str) -> int:
     return int(number)
 
 
-def statuses(workers: list[Caller], text: str, **more: str) -> set[int]:
+def statuses(workers: list[ApiClient], text: str, **more: str) -> set[int]:
     return {worker.get(LIST, key=text, **more).status_code for worker in workers}
 
 
-def test_a_revoked_key_is_no_key_any_more(workers: list[Caller], key: MakeKey, run: Run) -> None:
+def test_a_revoked_key_is_no_key_any_more(workers: list[ApiClient], key: MakeKey, run: Run) -> None:
     text = key("forums.*")
     assert statuses(workers, text) == {200}
     run("keys.revoke", number_of(run, text), reason="Left the team")
     for worker in workers:
-        document = refusal(worker.get(LIST, key=text), 401, "INVALID_API_KEY")
+        document = read_refusal(worker.get(LIST, key=text), 401, "INVALID_API_KEY")
         assert "revoked" not in document["detail"]
         assert "Left" not in document["detail"]
 
 
-def test_a_key_ends_at_its_expiry_to_the_second(workers: list[Caller], key: MakeKey, clock: Clock, run: Run) -> None:
+def test_a_key_ends_at_its_expiry_to_the_second(workers: list[ApiClient], key: MakeKey, clock: Clock, run: Run) -> None:
     text = key("forums.*", expires="1h")
     clock.move(minutes=59, seconds=59)
     assert statuses(workers, text) == {200}
     clock.move(seconds=1)
     for worker in workers:
-        refusal(worker.get(LIST, key=text), 401, "INVALID_API_KEY")
+        read_refusal(worker.get(LIST, key=text), 401, "INVALID_API_KEY")
     run("keys.update", number_of(run, text), expires="1h")
     assert statuses(workers, text) == {200}
     run("keys.update", number_of(run, text), expires=None)
@@ -61,7 +62,7 @@ def test_a_key_ends_at_its_expiry_to_the_second(workers: list[Caller], key: Make
     assert statuses(workers, text) == {200}
 
 
-def test_a_grant_given_or_taken_holds_from_the_next_request_on(workers: list[Caller], key: MakeKey, run: Run) -> None:
+def test_a_grant_given_or_taken_holds_from_the_next_request_on(workers: list[ApiClient], key: MakeKey, run: Run) -> None:
     text = key([])
     number = number_of(run, text)
     for change, status in (
@@ -74,7 +75,7 @@ def test_a_grant_given_or_taken_holds_from_the_next_request_on(workers: list[Cal
         assert statuses(workers, text) == {status}, change
 
 
-def test_addresses_and_limits_hold_from_the_next_request_on(workers: list[Caller], key: MakeKey, run: Run) -> None:
+def test_addresses_and_limits_hold_from_the_next_request_on(workers: list[ApiClient], key: MakeKey, run: Run) -> None:
     text = key("forums.list")
     number = number_of(run, text)
     assert statuses(workers, text) == {200}
@@ -86,7 +87,7 @@ def test_addresses_and_limits_hold_from_the_next_request_on(workers: list[Caller
 
 
 def test_a_rotated_key_lives_on_beside_the_new_one_for_as_long_as_was_said(
-    workers: list[Caller], key: MakeKey, run: Run, clock: Clock
+    workers: list[ApiClient], key: MakeKey, run: Run, clock: Clock
 ) -> None:
     old = key("forums.*")
     new = run("keys.rotate", number_of(run, old), overlapDays=2)["key"]
@@ -99,7 +100,7 @@ def test_a_rotated_key_lives_on_beside_the_new_one_for_as_long_as_was_said(
     assert statuses(workers, new) == {200}
 
 
-def test_a_key_rotated_without_overlap_ends_at_once(workers: list[Caller], key: MakeKey, run: Run) -> None:
+def test_a_key_rotated_without_overlap_ends_at_once(workers: list[ApiClient], key: MakeKey, run: Run) -> None:
     old = key("forums.*")
     assert statuses(workers, old) == {200}
     new = run("keys.rotate", number_of(run, old))["key"]
@@ -107,7 +108,7 @@ def test_a_key_rotated_without_overlap_ends_at_once(workers: list[Caller], key: 
     assert statuses(workers, new) == {200}
 
 
-def test_a_second_rotation_ends_the_first_secret(workers: list[Caller], key: MakeKey, run: Run) -> None:
+def test_a_second_rotation_ends_the_first_secret(workers: list[ApiClient], key: MakeKey, run: Run) -> None:
     first = key("forums.*")
     number = number_of(run, first)
     second = run("keys.rotate", number, overlapDays=7)["key"]
@@ -115,7 +116,7 @@ def test_a_second_rotation_ends_the_first_secret(workers: list[Caller], key: Mak
     assert [statuses(workers, text) for text in (first, second, third)] == [{401}, {200}, {200}]
 
 
-def test_a_revoked_key_takes_its_old_secret_with_it(workers: list[Caller], key: MakeKey, run: Run) -> None:
+def test_a_revoked_key_takes_its_old_secret_with_it(workers: list[ApiClient], key: MakeKey, run: Run) -> None:
     old = key("forums.*")
     number = number_of(run, old)
     new = run("keys.rotate", number, overlapDays=7)["key"]
@@ -124,19 +125,18 @@ def test_a_revoked_key_takes_its_old_secret_with_it(workers: list[Caller], key: 
 
 
 def test_a_running_service_sees_what_another_process_changes(
-    service: Service, cast: Cast, key: MakeKey, run: Run, engine: str
+    service: Service, community: Community, key: MakeKey, run: Run, engine: str
 ) -> None:
     """On the next request on SQLite; on PostgreSQL as soon as the notification has come."""
     text = key([])
     number = number_of(run, text)
-    patience = 0.0 if engine == "sqlite" else 1.0
 
     def sees(status: int, message: str) -> None:
         def holds() -> bool:
             answer = service.call("GET", LIST, text)
             return (answer.status_code, answer.json().get("errorMessage", "")) == (status, message)
 
-        soon(holds, patience)
+        wait_until(holds, at_once=engine == "sqlite")
 
     def renamed() -> bool:
         return bool(service.call("GET", LIST, text).json()["results"][0]["name"] == "Renamed elsewhere")
@@ -148,7 +148,7 @@ def test_a_running_service_sees_what_another_process_changes(
     sees(403, "IP_ADDRESS_NOT_ALLOWED")
     run("keys.update", number, addresses=["127.0.0.0/8"])
     sees(200, "")
-    run("forums.update", cast.news, name="Renamed elsewhere")
-    soon(renamed, patience)
+    run("forums.update", community.news, name="Renamed elsewhere")
+    wait_until(renamed, at_once=engine == "sqlite")
     run("keys.revoke", number)
     sees(401, "INVALID_API_KEY")

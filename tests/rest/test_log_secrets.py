@@ -9,9 +9,10 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from tests.cast import Cast, MakeKey, Run
-from tests.doors import MakeService
-from tests.service import Service
+from tests.api_fixtures import MakeService
+from tests.community import Community
+from tests.fixture_types import MakeKey, Run
+from tests.service_process import Service
 from trellis.core.keys.secret import new_secret, parse_secret
 from trellis.settings import Settings
 
@@ -36,10 +37,10 @@ def everything_kept(settings: Settings) -> Iterator[bytes]:
                 yield row.encode()
 
 
-def plant(service: Service, good: str, planted: str, cast: Cast) -> list[int]:
+def plant(service: Service, good: str, planted: str, community: Community) -> list[int]:
     """Put a key everywhere that a request has room for text; give the statuses."""
     basic = base64.b64encode(f"{good}:{planted}".encode()).decode()
-    forum = f"/forums/forums/{cast.staff}"
+    forum = f"/forums/forums/{community.staff}"
     requests: list[tuple[str, str, dict[str, str], dict[str, Any]]] = [
         ("GET", f"/forums/forums?key={planted}", {}, {}),
         ("GET", f"/forums/forums?search={planted}", {}, {}),
@@ -78,13 +79,13 @@ def plant(service: Service, good: str, planted: str, cast: Cast) -> list[int]:
 
 
 def test_no_key_and_no_password_is_kept_in_the_database_or_the_logs(
-    serve: MakeService, settings: Settings, cast: Cast, key: MakeKey, run: Run, caplog: pytest.LogCaptureFixture
+    serve: MakeService, settings: Settings, community: Community, key: MakeKey, run: Run, caplog: pytest.LogCaptureFixture
 ) -> None:
     good, other = key("*"), key("*", name="Other")
     rotated = run("keys.rotate", 2, overlapDays=7)["key"]
     service = serve(bad_key_limit=1000, key_in_url=True)
     for planted in (good, other, rotated, UNKNOWN):
-        statuses = plant(service, good, planted, cast)
+        statuses = plant(service, good, planted, community)
         assert {status // 100 for status in statuses} == {2, 4}
     assert service.terminate() == 0
     secret = parse_secret(good)
@@ -102,10 +103,10 @@ def test_no_key_and_no_password_is_kept_in_the_database_or_the_logs(
     assert PASSWORD not in service.output
 
 
-def test_a_key_shown_once_is_shown_nowhere_again(settings: Settings, run: Run, witness: Any) -> None:
+def test_a_key_shown_once_is_shown_nowhere_again(settings: Settings, run: Run, database: Any) -> None:
     made = run("keys.create", name="Once", grants=["*"])
     shown = run("keys.rotate", made["id"], overlapDays=1)
-    told = str([run("keys.get", made["id"]), run("keys.list"), run("events.list"), witness.rows()])
+    told = str([run("keys.get", made["id"]), run("keys.list"), run("events.list"), database.rows()])
     for text in (made["key"], shown["key"]):
         assert text[13:45] not in told
         assert text[:12] in told, "its public part is how people tell keys apart"

@@ -1,14 +1,14 @@
 """Webhooks over REST: what is said there, and what is not."""
 
-from tests.caller import Caller, refusal
-from tests.cast import MakeKey, Run
-from tests.witness import Witness
+from tests.api_client import ApiClient, read_refusal
+from tests.database_state import DatabaseState
+from tests.fixture_types import MakeKey, Run
 
 PATH = "/core/webhooks"
 BODY = {"url": "https://hooks.example/trellis", "events": ["forum.*"]}
 
 
-def test_the_life_of_a_webhook(api: Caller) -> None:
+def test_the_life_of_a_webhook(api: ApiClient) -> None:
     made = api.post(PATH, BODY)
     assert made.status_code == 201
     assert made.headers["location"].endswith("/api/core/webhooks/1")
@@ -19,35 +19,35 @@ def test_the_life_of_a_webhook(api: Caller) -> None:
     assert api.get(PATH).json()["results"] == [record]
     changed = api.post(f"{PATH}/1", {"enabled": "0"}, headers={"If-Match": got.headers["etag"]})
     assert (changed.status_code, changed.json()["state"]) == (200, "off")
-    refusal(api.post(f"{PATH}/1", {"enabled": True}, headers={"If-Match": got.headers["etag"]}), 412, "PRECONDITION_FAILED")
+    read_refusal(api.post(f"{PATH}/1", {"enabled": True}, headers={"If-Match": got.headers["etag"]}), 412, "PRECONDITION_FAILED")
     assert api.delete(f"{PATH}/1").content == b"null"
-    refusal(api.get(f"{PATH}/1"), 404, "INVALID_ID")
+    read_refusal(api.get(f"{PATH}/1"), 404, "INVALID_ID")
     assert api.get(f"{PATH}/x").json()["errorCode"] == "1T107/4"
 
 
-def test_what_was_read_can_be_sent_back(api: Caller, witness: Witness) -> None:
+def test_what_was_read_can_be_sent_back(api: ApiClient, database: DatabaseState) -> None:
     api.post(PATH, BODY)
     record = api.get(f"{PATH}/1").json()
-    with witness.nothing():
+    with database.unchanged():
         assert api.post(f"{PATH}/1", record).json() == record
 
 
-def test_a_private_address_and_an_unknown_event_are_refused_by_code(api: Caller, witness: Witness) -> None:
-    with witness.nothing():
-        refused = refusal(api.post(PATH, {"url": "http://10.0.0.5/", "events": "*"}), 400, "ADDRESS_NOT_ALLOWED")
+def test_a_private_address_and_an_unknown_event_are_refused_by_code(api: ApiClient, database: DatabaseState) -> None:
+    with database.unchanged():
+        refused = read_refusal(api.post(PATH, {"url": "http://10.0.0.5/", "events": "*"}), 400, "ADDRESS_NOT_ALLOWED")
         assert refused["errorCode"] == "1T107/1"
-        refused = refusal(api.post(PATH, BODY | {"events": ["forum.changed"]}), 400, "UNKNOWN_EVENT")
+        refused = read_refusal(api.post(PATH, BODY | {"events": ["forum.changed"]}), 400, "UNKNOWN_EVENT")
         assert refused["errorCode"] == "1T107/2"
 
 
-def test_a_replayed_create_shows_the_secret_no_second_time(api: Caller) -> None:
+def test_a_replayed_create_shows_the_secret_no_second_time(api: ApiClient) -> None:
     first, again = (api.post(PATH, BODY, headers={"Idempotency-Key": "one"}) for _ in range(2))
     assert "secret" in first.json()
     assert again.headers["idempotent-replayed"] == "true"
     assert again.json() == {name: value for name, value in first.json().items() if name != "secret"}
 
 
-def test_an_event_tells_the_idempotency_key_of_its_request(api: Caller, run: Run) -> None:
+def test_an_event_tells_the_idempotency_key_of_its_request(api: ApiClient, run: Run) -> None:
     api.post("/forums/forums", {"name": "News"}, headers={"Idempotency-Key": "mine-1", "X-Request-Id": "r-1"})
     api.post("/forums/forums", {"name": "News"}, headers={"Idempotency-Key": api.key})
     first, second = run("events.list", resource="forums")["results"]
@@ -55,7 +55,7 @@ def test_an_event_tells_the_idempotency_key_of_its_request(api: Caller, run: Run
     assert second["idempotencyKey"].endswith("[hidden]")
 
 
-def test_the_upkeep_is_not_served(api: Caller, key: MakeKey) -> None:
+def test_the_upkeep_is_not_served(api: ApiClient, key: MakeKey) -> None:
     api.post(PATH, BODY)
     for path in ("rotate", "test", "redeliver", "deliveries"):
-        refusal(api.post(f"{PATH}/1/{path}", {}), 404, "NO_ENDPOINT")
+        read_refusal(api.post(f"{PATH}/1/{path}", {}), 404, "NO_ENDPOINT")

@@ -29,11 +29,11 @@ def tables(settings: Settings) -> set[str]:
     return found
 
 
-def test_a_new_database_is_brought_to_the_newest_step(empty: Settings) -> None:
+def test_a_new_database_is_brought_to_the_newest_step(empty_database: Settings) -> None:
     ran: list[str] = []
-    assert find_step(empty) is None
-    assert migrate(empty, ran.append) == len(ran) > 0
-    assert find_step(empty) == ran[-1] == find_newest_step()
+    assert find_step(empty_database) is None
+    assert migrate(empty_database, ran.append) == len(ran) > 0
+    assert find_step(empty_database) == ran[-1] == find_newest_step()
 
 
 def test_a_second_time_there_is_nothing_to_do(settings: Settings) -> None:
@@ -81,15 +81,15 @@ def test_every_community_begins_with_three_groups_and_nothing_else(settings: Set
     store.close()
 
 
-def test_a_step_that_fails_leaves_nothing_behind(empty: Settings) -> None:
+def test_a_step_that_fails_leaves_nothing_behind(empty_database: Settings) -> None:
     def fail(step: str) -> None:
         raise LookupError(step)
 
     with pytest.raises(LookupError):
-        migrate(empty, fail)
-    assert tables(empty) == set()
-    assert find_step(empty) is None
-    assert migrate(empty) > 0
+        migrate(empty_database, fail)
+    assert tables(empty_database) == set()
+    assert find_step(empty_database) is None
+    assert migrate(empty_database) > 0
 
 
 def read_tables(settings: Settings, names: dict[str, dict[str, str]]) -> dict[str, list[dict[str, Any]]]:
@@ -144,18 +144,18 @@ COMMUNITY_AT_0007 = (
 
 
 @pytest.mark.filterwarnings("ignore:Skipped unsupported reflection of expression-based index")
-def test_renaming_tables_and_columns_keeps_every_row_and_what_is_found_by_them(engine: str, empty: Settings) -> None:
-    migrate(empty, to="0007")
-    store = Store(empty)
+def test_renaming_tables_and_columns_keeps_every_row_and_what_is_found_by_them(engine: str, empty_database: Settings) -> None:
+    migrate(empty_database, to="0007")
+    store = Store(empty_database)
     statements = [sql for sql in COMMUNITY_AT_0007 if engine == "sqlite" or "search_index" not in sql]
     store.write(lambda tx: [tx.raw.execute(statement) for statement in statements]).result(30)
     store.close()
-    before = read_tables(empty, OLD_NAMES)
-    assert migrate(empty, to="0008") == 1
-    assert read_tables(empty, {}) == before
+    before = read_tables(empty_database, OLD_NAMES)
+    assert migrate(empty_database, to="0008") == 1
+    assert read_tables(empty_database, {}) == before
 
-    migrate(empty)
-    store = Store(empty)
+    migrate(empty_database)
+    store = Store(empty_database)
     with store.reading() as tx:
         assert siblings.find_children(tx, "forums", None) == [id for id in range(1, 101) if id != 90]
         assert (siblings.check(tx, "forums"), deleted_ids.check(tx, "forums"), search.check_search_index(tx)) == ([], 0, 0)
@@ -180,7 +180,7 @@ def test_renaming_tables_and_columns_keeps_every_row_and_what_is_found_by_them(e
     store.close()
 
 
-def test_programs_that_migrate_at_the_same_time_do_it_once(empty: Settings) -> None:
+def test_programs_that_migrate_at_the_same_time_do_it_once(empty_database: Settings) -> None:
     program = """if True:
         import sys
         from trellis.settings import Settings
@@ -192,7 +192,7 @@ def test_programs_that_migrate_at_the_same_time_do_it_once(empty: Settings) -> N
     """
     started: list[subprocess.Popen[Any]] = [
         subprocess.Popen(
-            [sys.executable, "-c", program, empty.database_url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", program, empty_database.database_url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         for _ in range(3)
     ]
@@ -211,7 +211,7 @@ def test_a_step_of_a_newer_version_is_not_known() -> None:
     assert not is_known_step("9999")
 
 
-def test_a_database_that_cannot_be_reached_is_no_success(engine: str, empty: Settings, tmp_path: Any) -> None:
+def test_a_database_that_cannot_be_reached_is_no_success(engine: str, empty_database: Settings, tmp_path: Any) -> None:
     nowhere = f"sqlite:///{tmp_path}" if engine == "sqlite" else f"postgresql://nobody@/nothing?host={tmp_path}"
     with pytest.raises(sa.exc.OperationalError):
-        migrate(empty.model_copy(update={"database_url": nowhere}))
+        migrate(empty_database.model_copy(update={"database_url": nowhere}))

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from trellis.core.fields.values import Boolean, Field, Integer
-from trellis.core.nodes.kind import NodeKind
+from trellis.core.fields import Boolean, Field, Integer
+from trellis.core.kind import NodeKind
 
 GALLERIES: Final = NodeKind(
     name="galleries",

@@ -8,9 +8,10 @@ from typing import Final
 
 import pytest
 
-from tests.cast import ENDPOINTS, Cast, MakeKey, Run
-from tests.doors import MakeService
-from tests.witness import Witness
+from tests.api_fixtures import MakeService
+from tests.community import ENDPOINTS, Community
+from tests.database_state import DatabaseState
+from tests.fixture_types import MakeKey, Run
 
 CONFIGURATION: Final = Path(__file__).with_name("schemathesis.toml")
 EXAMPLES: Final = os.environ.get("TRELLIS_FUZZ_EXAMPLES", "10")  # for each operation; give more for a longer run
@@ -20,7 +21,7 @@ PHASES: Final = {"sqlite": "examples,coverage,fuzzing,stateful", "postgresql": "
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_service_keeps_the_promises_of_its_openapi_document(
-    engine: str, serve: MakeService, cast: Cast, key: MakeKey, run: Run, witness: Witness, tmp_path: Path
+    engine: str, serve: MakeService, community: Community, key: MakeKey, run: Run, database: DatabaseState, tmp_path: Path
 ) -> None:
     service = serve(rate_limit=0, bad_key_limit=1_000_000)
     asked = [
@@ -38,7 +39,7 @@ def test_the_service_keeps_the_promises_of_its_openapi_document(
     assert f"Tested: {ENDPOINTS}" in done.stdout
     assert service.terminate() == 0
     assert "Traceback" not in service.output
-    statuses = {row["status"] for row in witness.requests()}
+    statuses = {row["status"] for row in database.requests()}
     assert statuses >= {200, 201, 400, 401, 404}
     assert max(statuses) < 500
     assert run("check.list")["problems"] == []

@@ -10,26 +10,26 @@ from typing import Any, Final
 import orjson
 import pytest
 
-from tests.caller import Caller, faults, refusal
-from tests.cast import Clock, Run
+from tests.api_client import ApiClient, read_field_errors, read_refusal
 from tests.conftest import runner
-from tests.service import environment
+from tests.database_state import DatabaseState
+from tests.fixture_types import Clock, Run
+from tests.service_process import environment
 from tests.sweeps.galleries import GALLERIES
-from tests.witness import Witness
 from trellis.compose import compose
 from trellis.core.gate import Gate
-from trellis.core.verbs import VERBS
+from trellis.core.verbs import STANDARD
 from trellis.kinds import KINDS
 from trellis.settings import Settings
 
-NAMES: Final = [f"galleries.{verb}" for verb in VERBS]
+NAMES: Final = [f"galleries.{verb.name}" for verb in STANDARD]
 GRANTS: Final = sorted([*NAMES, "galleries.restore"])
 PATH: Final = GALLERIES.path
 
 # Beside its declaration, a new kind needs one line: that in the list of kinds.
 LISTED: Final = """
 import trellis.kinds
-from tests.sweeps.galleries import GALLERIES
+from tests.sweeps.galleries import (GALLERIES)
 trellis.kinds.KINDS = (*trellis.kinds.KINDS, GALLERIES)
 from trellis.cli import main
 main()
@@ -49,8 +49,8 @@ def run(gate: Gate) -> Run:
     return runner(gate)
 
 
-def test_its_five_operations_work_over_rest(api: Caller, witness: Witness) -> None:
-    with witness.news() as news:
+def test_its_five_operations_work_over_rest(api: ApiClient, database: DatabaseState) -> None:
+    with database.new_events() as new_events:
         made = api.post(PATH, {"name": "Summer", "cols": 5, "permissions": {"view": "*"}})
         assert made.status_code == 201
         number = made.json()["id"]
@@ -60,34 +60,38 @@ def test_its_five_operations_work_over_rest(api: Caller, witness: Witness) -> No
         assert api.get(f"{PATH}/{number}").json() == made.json()
         assert [gallery["name"] for gallery in api.get(f"{PATH}?sortBy=position&parentId=root").json()["results"]] == ["Summer"]
         assert api.post(f"{PATH}/{number}", {"comments": False}).json()["comments"] is False
-        assert faults(api.post(f"{PATH}/{number}", {"columns": 7, "colour": "red"})) == {
+        assert read_field_errors(api.post(f"{PATH}/{number}", {"columns": 7, "colour": "red"})) == {
             "columns": "INVALID_VALUE",
             "colour": "UNKNOWN_PARAMETER",
         }
-        refusal(api.delete(f"{PATH}/{number}"), 409, "HAS_CHILDREN")
+        read_refusal(api.delete(f"{PATH}/{number}"), 409, "HAS_CHILDREN")
         assert api.delete(f"{PATH}/{number}?deleteChildrenOrMove=-1").content == b"null"
-        assert refusal(api.get(f"{PATH}/{number}"), 404, "INVALID_ID")["errorCode"] == "1G399/1"
-    assert [event["operation"] for event in news()] == [f"galleries.{verb}" for verb in ("create", "create", "update", "delete")]
+        assert read_refusal(api.get(f"{PATH}/{number}"), 404, "INVALID_ID")["errorCode"] == "1G399/1"
+    assert [event["operation"] for event in new_events()] == [
+        f"galleries.{verb}" for verb in ("create", "create", "update", "delete")
+    ]
 
 
-def test_its_operations_can_be_granted_one_by_one(api: Caller, run: Run) -> None:
+def test_its_operations_can_be_granted_one_by_one(api: ApiClient, run: Run) -> None:
     assert set(NAMES) <= set(api.get("/core/hello").json()["key"]["operations"])
     reader = run("keys.create", name="Reader", grants=["galleries.list"])["key"]
     assert api.get(PATH, key=reader).status_code == 200
-    assert refusal(api.post(PATH, {"name": "Summer"}, key=reader), 403, "NO_PERMISSION")["missingOperation"] == "galleries.create"
+    assert (
+        read_refusal(api.post(PATH, {"name": "Summer"}, key=reader), 403, "NO_PERMISSION")["missingOperation"] == "galleries.create"
+    )
     assert run("keys.create", name="All", grants=["galleries.*"])["grants"] == GRANTS
 
 
-def test_a_group_that_goes_is_taken_out_of_its_permissions(api: Caller, run: Run, witness: Witness) -> None:
+def test_a_group_that_goes_is_taken_out_of_its_permissions(api: ApiClient, run: Run, database: DatabaseState) -> None:
     group = run("groups.create", name="Painters")["id"]
     number = api.post(PATH, {"name": "Summer", "permissions": {"add": [group, 3]}}).json()["id"]
     api.delete(f"/core/groups/{group}")
     assert api.get(f"{PATH}/{number}").json()["permissions"]["add"] == [3]
-    assert witness.events()[-1]["touched"] == [{"resource": "galleries", "id": number, "how": "changed"}]
+    assert database.events()[-1]["touched"] == [{"resource": "galleries", "id": number, "how": "changed"}]
     assert run("check.list")["problems"] == []
 
 
-def test_it_stands_in_the_openapi_document_and_in_the_reference(api: Caller) -> None:
+def test_it_stands_in_the_openapi_document_and_in_the_reference(api: ApiClient) -> None:
     document = api.get("/openapi.json", key=None).json()
     told = {
         operation["operationId"]
@@ -102,7 +106,7 @@ def test_it_stands_in_the_openapi_document_and_in_the_reference(api: Caller) -> 
         assert text in page
 
 
-def test_it_is_in_the_command_line(api: Caller, settings: Settings, tmp_path: Path, witness: Witness) -> None:
+def test_it_is_in_the_command_line(api: ApiClient, settings: Settings, tmp_path: Path, database: DatabaseState) -> None:
     def trellis(*arguments: str) -> Any:
         root = Path(__file__).parents[2]
         there = environment(settings) | {"PYTHONPATH": os.pathsep.join((str(root), str(root / "src")))}
@@ -111,10 +115,10 @@ def test_it_is_in_the_command_line(api: Caller, settings: Settings, tmp_path: Pa
         return orjson.loads(done.stdout)
 
     assert set(NAMES) <= {row["operation"] for row in trellis("routes", "--json")}
-    with witness.news() as news:
+    with database.new_events() as new_events:
         made = trellis("run", "galleries.create", "name=Winter", "cols=2", "permissions[view]=*", "--json")
         key = trellis("keys", "create", "Painter", "--grant", "galleries.*", "--json")
     assert (made["name"], made["columns"], made["permissions"]["view"]) == ("Winter", 2, "*")
     assert key["grants"] == GRANTS
-    assert [event["operation"] for event in news()] == ["galleries.create", "keys.create"]
+    assert [event["operation"] for event in new_events()] == ["galleries.create", "keys.create"]
     assert api.get(PATH, key=key["key"]).json()["results"][0]["name"] == "Winter"

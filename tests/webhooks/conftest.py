@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.cast import Clock, Run
-from tests.conftest import Fresh
-from tests.receiver import Receiver
+from tests.conftest import NewSettings
+from tests.fixture_types import Clock, Run
+from tests.webhook_receiver import Receiver
 from trellis.core.gate import Gate
 from trellis.settings import Settings
 from trellis.webhooks.guard import Guard
@@ -27,9 +27,9 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def settings(fresh: Fresh) -> Settings:
+def settings(new_settings: NewSettings) -> Settings:
     """Settings that let webhooks go to this machine."""
-    return fresh().model_copy(update={"webhook_allow": ("127.0.0.1/32",)})
+    return new_settings().model_copy(update={"webhook_allow": ("127.0.0.1/32",)})
 
 
 @pytest.fixture
@@ -49,7 +49,8 @@ async def until(condition: Callable[[], bool], patience: float = 20.0) -> None:
 async def deliver(worker: Worker) -> None:
     """Let a worker send everything that is due, and let its connections go."""
     try:
-        await worker.work_off()
+        while await worker.look():
+            await worker.settle()
     finally:
         await worker.close()
 
@@ -58,9 +59,9 @@ async def deliver(worker: Worker) -> None:
 def work_off(gate: Gate) -> Off:
     """Send everything that is due by the gate's clock, with a worker of its own."""
 
-    def off(patience: float = 15.0, **given: Any) -> None:
+    def off(timeout: float = 15.0, **given: Any) -> None:
         guard = Guard(gate.environment.outgoing.allowed, given.pop("resolve", None))
-        asyncio.run(deliver(Worker(gate, Sender(guard, patience=patience, **given))))
+        asyncio.run(deliver(Worker(gate, Sender(guard, timeout=timeout, **given))))
 
     return off
 

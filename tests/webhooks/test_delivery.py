@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from standardwebhooks import WebhookVerificationError
 
-from tests.cast import Clock, Events, Run
-from tests.receiver import Received, Receiver, answering
+from tests.fixture_types import Clock, Events, Run
+from tests.webhook_receiver import Received, Receiver, respond_with
 from tests.webhooks.conftest import Off, deliveries
 from trellis.core.actor import Actor
 from trellis.core.gate import Gate
@@ -129,7 +129,7 @@ def test_all_that_failed_since_a_moment_is_sent_again(
 ) -> None:
     run("forums.create", name="Good")
     work_off()
-    receiver.answer = answering(400)
+    receiver.answer = respond_with(400)
     run("forums.create", name="Early")
     work_off()
     clock.move(hours=1)
@@ -137,7 +137,7 @@ def test_all_that_failed_since_a_moment_is_sent_again(
     for name in ("One", "Two", "Three"):
         run("forums.create", name=name)
     work_off()
-    receiver.answer = answering(200)
+    receiver.answer = respond_with(200)
     receiver.received.clear()
     assert run("webhooks.redeliver", 1, failedSince=since)["count"] >= 3
     work_off()
@@ -168,7 +168,7 @@ def test_what_happens_while_it_is_off_is_sent_later_or_passed_over(
 def test_a_deleted_webhook_is_sent_nothing_and_its_log_is_purged(
     run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, gate: Gate
 ) -> None:
-    receiver.answer = answering(500)
+    receiver.answer = respond_with(500)
     run("forums.create", name="News")
     work_off()
     run("webhooks.delete", 1)
@@ -178,14 +178,14 @@ def test_a_deleted_webhook_is_sent_nothing_and_its_log_is_purged(
 
 
 def test_the_clock_set_back_stalls_nothing(run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock) -> None:
-    receiver.answer = answering(503)
+    receiver.answer = respond_with(503)
     run("forums.create", name="One")
     work_off()
     clock.move(days=-30)
     run("forums.create", name="Two")
-    receiver.answer = answering(400)
+    receiver.answer = respond_with(400)
     work_off()
-    receiver.answer = answering(200)
+    receiver.answer = respond_with(200)
     clock.move(minutes=10)
     work_off()
     assert [one.name for one in receiver.received] == ["One", "One", "Two", "One", "Two"]

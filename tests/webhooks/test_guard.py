@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import pytest
 
-from tests.cast import Run
-from tests.receiver import Receiver, answering
+from tests.fixture_types import Run
+from tests.webhook_receiver import Receiver, respond_with
 from tests.webhooks.conftest import Off
 from trellis.core.webhooks.address import NotAllowed, parse_networks
-from trellis.webhooks.guard import Guard, look_up
+from trellis.webhooks.guard import Guard, resolve_name
 
 TLS: Final = Path(__file__).parent / "tls"  # a certificate for hooks.test, signed by itself
 sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
@@ -47,7 +47,7 @@ def test_a_name_is_looked_up_once_and_its_address_is_connected_to(run: Run, rece
 
 @sqlite
 def test_a_private_address_at_the_second_lookup_is_not_connected_to(run: Run, receiver: Receiver, work_off: Off) -> None:
-    receiver.answer = answering(200, Connection="close")
+    receiver.answer = respond_with(200, Connection="close")
     names = Names(["127.0.0.1"], ["127.0.0.2"])
     run("webhooks.create", url=f"http://hooks.test:{receiver.port}/hook", events=["*"])
     run("forums.create", name="One")
@@ -75,8 +75,8 @@ def test_a_name_of_which_one_address_is_closed_is_closed(run: Run, receiver: Rec
 def test_what_was_allowed_when_it_was_made_is_judged_at_each_attempt(settings: Any, run: Run, receiver: Receiver) -> None:
     run("webhooks.create", url=receiver.url, events=["*"])
     with pytest.raises(NotAllowed):
-        Guard(()).judge(receiver.url)
-    Guard(parse_networks(settings.webhook_allow)).judge(receiver.url)
+        Guard(()).check_url(receiver.url)
+    Guard(parse_networks(settings.webhook_allow)).check_url(receiver.url)
 
 
 @sqlite
@@ -130,6 +130,6 @@ def test_tls_goes_by_the_name_though_the_address_is_connected_to(
 
 
 def test_the_systems_resolver_is_asked_in_a_thread() -> None:
-    assert "127.0.0.1" in asyncio.run(look_up("localhost", 80))
+    assert "127.0.0.1" in asyncio.run(resolve_name("localhost", 80))
     with pytest.raises(OSError, match=r".+"):
-        asyncio.run(look_up("a" * 70, 80))
+        asyncio.run(resolve_name("a" * 70, 80))

@@ -14,25 +14,25 @@ from typing import Final
 
 import pytest
 
-from tests.cast import Run
-from tests.receiver import Receiver
+from tests.fixture_types import Run
+from tests.webhook_receiver import Receiver
 from trellis.settings import Settings
 
 KILLS: Final = int(os.environ.get("TRELLIS_TEST_KILLS", "6"))
 RATE: Final = 20  # changes a second
-VICTIM: Final = Path(__file__).with_name("victim.py")
+PROGRAM: Final = Path(__file__).with_name("delivering_process.py")
 
 
 def start(settings: Settings, rate: float, told: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, str(VICTIM), settings.database_url, str(rate)]
+    command = [sys.executable, str(PROGRAM), settings.database_url, str(rate)]
     with told.open("w") as out:
         return subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE, text=True)
 
 
-def wait_for_the_first_change(victim: subprocess.Popen[str], told: Path) -> None:
-    """Wait until a victim is at work, however busy the machine is."""
+def wait_for_the_first_change(process: subprocess.Popen[str], told: Path) -> None:
+    """Wait until the process is at work, however busy the machine is."""
     deadline = time.monotonic() + 30
-    while victim.poll() is None and not told.read_text() and time.monotonic() < deadline:
+    while process.poll() is None and not told.read_text() and time.monotonic() < deadline:
         time.sleep(0.02)
 
 
@@ -43,11 +43,11 @@ def test_nothing_is_lost_and_the_order_is_kept(settings: Settings, receiver: Rec
     acknowledged: set[int] = set()
     told = tmp_path / "told"
     for _ in range(KILLS):
-        victim = start(settings, RATE, told)
-        wait_for_the_first_change(victim, told)
+        process = start(settings, RATE, told)
+        wait_for_the_first_change(process, told)
         time.sleep(random.uniform(0, 3))  # noqa: S311  # when is nobody's secret
-        victim.kill()
-        _, failed = victim.communicate()
+        process.kill()
+        _, failed = process.communicate()
         assert "Traceback" not in failed
         acknowledged |= {int(line) for line in told.read_text().splitlines(keepends=True) if line.endswith("\n")}
     assert len(acknowledged) >= KILLS

@@ -25,6 +25,7 @@ from trellis.admin.view import View
 from trellis.core.gate import Gate
 from trellis.core.keys import redact_keys
 from trellis.errors import Refused
+from trellis.http.problems import problem_headers
 from trellis.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -60,24 +61,6 @@ _HEADERS: Final = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
-# What a refusal that no page has shown at its form is answered with; anything else is 400.
-STATUS: Final = {
-    "NO_PERMISSION": 403,
-    "CANNOT_DELETE": 403,
-    "NO_ENDPOINT": 404,
-    "INVALID_ID": 404,
-    "BAD_METHOD": 405,
-    "PRECONDITION_FAILED": 409,
-    "HAS_CHILDREN": 409,
-    "KEY_REVOKED": 409,
-    "LAST_ADMINISTRATOR": 409,
-    "LINK_SPENT": 409,
-    "LOGIN_TAKEN": 409,
-    "BODY_TOO_LARGE": 413,
-    "UNSUPPORTED_MEDIA_TYPE": 415,
-    "INTERNAL_ERROR": 500,
-    "BUSY": 503,
-}
 
 
 class Panel:
@@ -87,8 +70,8 @@ class Panel:
         self.house = House(gate, settings)
         self.sessions = Sessions(self.house)
         self.static = Static(f"{PREFIX}/static")
-        self.view = View(gate.environment.kinds, gate.environment.community_name, self.static)
-        self.pages = pages_of(gate.environment.kinds) if pages is None else pages
+        self.view = View(gate.catalogue, gate.environment.kinds, gate.environment.community_name, self.static)
+        self.pages = pages_of(gate.catalogue, gate.environment.kinds) if pages is None else pages
         self.app = Starlette(
             routes=[
                 Route(f"{PREFIX}/static/{{digest}}/{{name}}", self.static.serve, methods=["GET"]),
@@ -225,33 +208,31 @@ class Panel:
     # --- refusals -------------------------------------------------------------------------------------------------
 
     def _refusal(self, visit: Visit, refused: Refused) -> Response:
-        status = STATUS.get(refused.message, 400)
         if visit.wants_json:
             faults = [{"field": fault.field, "detail": fault.detail} for fault in refused.faults]
-            return visit.json({"message": refused.message, "detail": refused.detail, "faults": faults}, status)
+            return visit.json({"message": refused.message, "detail": refused.detail, "faults": faults}, refused.status)
         try:
-            response = visit.page("error.html", status=status, title=refused.reason.title, refused=refused, back="")
+            response = visit.page("error.html", status=refused.status, title=refused.refusal.title, refused=refused, back="")
         except Exception:  # whatever broke the layout must not hide the refusal
             log.exception("The error page of request %s failed.", visit.request_id)
-            response = Response(refused.detail, status, media_type="text/plain")
-        if status == 503:
-            response.headers["retry-after"] = "2"
+            response = Response(refused.detail, refused.status, media_type="text/plain")
+        response.headers.update(problem_headers(refused))
         return response
 
     async def _astray(self, request: Request, error: Exception) -> Response:
         """Answer for an address or a method that no page has."""
-        status = error.status_code if isinstance(error, HTTPException) else 500
         visit = self._visit(request)
         try:
             await self._recognise(visit)
         except Refused:
             visit.me = None
-        gone = Refused("NO_ENDPOINT", "There is no such page. It may have been deleted, or the address was cut short.")
-        wrong = Refused("BAD_METHOD", "This address takes no such request. Go back and try again from the page.")
-        response = self._refusal(visit, gone if status == 404 else wrong)
+        if isinstance(error, HTTPException) and error.headers and (methods := error.headers.get("Allow")):
+            detail = "This address takes no such request. Go back and try again from the page."
+            refused = Refused("BAD_METHOD", detail, facts={"allow": methods})
+        else:
+            refused = Refused("NO_ENDPOINT", "There is no such page. It may have been deleted, or the address was cut short.")
+        response = self._refusal(visit, refused)
         response.headers["x-request-id"] = visit.request_id
-        if isinstance(error, HTTPException) and error.headers:
-            response.headers.update(error.headers)
         return visit.dress(response)
 
 

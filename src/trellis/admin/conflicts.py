@@ -63,7 +63,7 @@ async def guarded(visit: Visit, kind: NodeKind, node: int, raw: Mapping[str, Any
         try:
             return await visit.perform(kind.operation("update"), raw, node, expected=(whole(record),))
         except Refused as refused:
-            if refused.message != "PRECONDITION_FAILED":
+            if refused.status != 412:
                 raise
     raise Refused("BUSY", "Others change this record all the time. Nothing was saved: send it again.")
 

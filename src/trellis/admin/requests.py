@@ -11,7 +11,8 @@ from trellis.admin.page import Page, Submitted, Visit
 from trellis.core.fields import Field, Text
 from trellis.core.hello import HELLO
 from trellis.core.requests import CLASSES, FILTERS, METHODS
-from trellis.errors import REASONS, Reason, Refused
+from trellis.errors import Refused
+from trellis.refusals import REFUSALS, Refusal
 
 _HERE: Final = "/requests"
 _SECTION: Final = "requests"
@@ -88,15 +89,15 @@ def _reference(visit: Visit, operation: str | None) -> str:
     return box.reference if box else ""
 
 
-def _meaning(visit: Visit, code: str | None) -> Reason | None:
-    """Find what an error code stands for: those of the closed set, and those that a resource has for itself."""
+def _meaning(visit: Visit, code: str | None) -> Refusal | None:
+    """Find what an error code stands for: those of the table, and those that a resource has for itself."""
     if not code:
         return None
-    codes = {reason.code: reason for reason in REASONS.values()}
+    codes = {refusal.code: refusal for refusal in REFUSALS.values()}
     for operation in visit.house.gate.catalogue.values():
-        own = {message: operation.recode(message) for message in REASONS} | dict(operation.refusals)
+        own = {message: operation.recode(message) for message in REFUSALS} | dict(operation.refusals)
         for message, its in own.items():
-            codes.setdefault(its, REASONS[message])
+            codes.setdefault(its, REFUSALS[message])
     return codes.get(code)
 
 

@@ -4,6 +4,7 @@ from typing import Final
 
 from trellis.admin import admins, events, keys, nodes, overview, requests, undo, webhooks
 from trellis.admin.page import Page
+from trellis.core.catalogue import Catalogue
 from trellis.core.nodes import NodeKind
 
 PAGES: Final[tuple[Page, ...]] = (
@@ -17,6 +18,6 @@ PAGES: Final[tuple[Page, ...]] = (
 )
 
 
-def pages_of(kinds: tuple[NodeKind, ...]) -> tuple[Page, ...]:
+def pages_of(catalogue: Catalogue, kinds: tuple[NodeKind, ...]) -> tuple[Page, ...]:
     """Give every page of a community that holds these kinds of nodes."""
-    return PAGES + tuple(page for kind in kinds for page in nodes.pages(kind))
+    return PAGES + tuple(page for kind in kinds for page in nodes.pages(catalogue, kind))

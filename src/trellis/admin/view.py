@@ -18,9 +18,10 @@ from markupsafe import Markup
 
 from trellis import __version__
 from trellis.admin.events import told
-from trellis.admin.nodes import colour, marks
+from trellis.admin.nodes import actions_of, colour, marks
 from trellis.admin.page import PREFIX, Visit
 from trellis.admin.static import Static
+from trellis.core.catalogue import Catalogue
 from trellis.core.nodes import NodeKind
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
@@ -75,7 +76,7 @@ _DRAWN: Final = frozenset({"forums", "calendars", "categories", "groups", "blogs
 class View:
     """The templates of the panel."""
 
-    def __init__(self, kinds: tuple[NodeKind, ...], community: str, static: Static) -> None:
+    def __init__(self, catalogue: Catalogue, kinds: tuple[NodeKind, ...], community: str, static: Static) -> None:
         self._menu = menu(kinds)
         self.environment = Environment(
             loader=FileSystemLoader(_TEMPLATES),
@@ -92,6 +93,7 @@ class View:
             prefix=PREFIX,
             told=told,
             marks=marks,
+            actions=lambda kind: actions_of(catalogue, kind),
             colour=colour,
             kinds={kind.name: kind for kind in in_order(kinds)},
         )

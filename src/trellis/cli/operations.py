@@ -38,8 +38,8 @@ def run(
     parameters: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="NAME=VALUE…",
-            help="What it takes: name=News, id=5, 'permissions[view]=*', or name:=JSON.",
+            metavar="[ID] NAME=VALUE…",
+            help="The id of the record that it is about, and what it takes: name=News, 'permissions[view]=*', or name:=JSON.",
             show_default=False,
         ),
     ] = None,
@@ -64,7 +64,7 @@ def _found(catalogue: Catalogue, name: str) -> Operation:
 
 def _taken(operation: Operation, parameters: Iterable[str]) -> tuple[int | None, dict[str, Any]]:
     """Read the parameters: the id of the record that the operation is about, and what it is given by name."""
-    pairs = [_pair(parameter) for parameter in parameters]
+    pairs = [_pair(f"id={parameter}" if operation.has_target and parameter.isdigit() else parameter) for parameter in parameters]
     # Brackets are read as in a form; numbers stand for the values meanwhile, which may be any JSON.
     raw = from_query(urlencode([(name, place) for place, (name, _) in enumerate(pairs)]).encode())
     raw = {name: _filled(part, [value for _, value in pairs]) for name, part in raw.items()}

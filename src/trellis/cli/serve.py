@@ -2,10 +2,11 @@
 
 import copy
 import errno
+import logging.config
 import signal
 import socket
 import sys
-from contextlib import suppress
+from functools import partial
 from typing import Annotated, Any, Final
 
 import typer
@@ -15,8 +16,9 @@ from uvicorn.config import LOGGING_CONFIG
 from trellis.admin.admins import demo_administrator, first_run_link
 from trellis.cli.demo import load_sample
 from trellis.cli.keys import every_key
+from trellis.cli.limits import limits_of, raise_descriptors
 from trellis.cli.terminal import Failure, act, community, explaining, progress_of, say, show, unready
-from trellis.cli.wire import TrellisProtocol
+from trellis.cli.workers import GaveUp, Workers, run_server
 from trellis.core.gate import Gate
 from trellis.settings import Settings
 from trellis.store.condition import Condition, describe_database, find_condition, find_file
@@ -25,6 +27,8 @@ from trellis.store.migrate import migrate
 _APPLICATION: Final = "trellis.asgi:create"
 _BACKLOG: Final = 2048  # connections that may wait to be taken
 _DEMO: Final = "Demo"
+
+log = logging.getLogger(__name__)
 
 
 def serve(
@@ -143,33 +147,39 @@ def _announce(address: str, key: str | None, way_in: tuple[str, ...]) -> None:
 
 
 def _run(settings: Settings, listener: socket.socket, workers: int) -> None:
-    how: dict[str, Any] = {
-        "factory": True,
-        "loop": "uvloop",
-        "http": TrellisProtocol,
-        "ws": "none",
-        "interface": "asgi3",
-        "lifespan": "on",
-        "access_log": False,  # the request log has them
-        "server_header": False,
-        "date_header": True,
-        "proxy_headers": bool(settings.trusted_proxies),
-        "forwarded_allow_ips": list(settings.trusted_proxies),
-        "backlog": _BACKLOG,
-        "timeout_keep_alive": 75,  # longer than the minute for which balancers keep a connection
-        "timeout_graceful_shutdown": 30,
-        "log_level": "warning",
-        "log_config": _log_config(),
-    }
-    if workers > 1:
-        uvicorn.run(_APPLICATION, fd=listener.fileno(), workers=workers, **how)
+    logging.config.dictConfig(_log_config())
+    config = partial(_config, settings, raise_descriptors())
+    if workers == 1:
+        signal.signal(signal.SIGHUP, lambda *_: log.warning("SIGHUP replaces workers, where there are several; nothing was done."))
+        run_server(config(), listener)
         return
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # an end that was asked for is no failure
-    server = uvicorn.Server(uvicorn.Config(_APPLICATION, **how))
-    with suppress(KeyboardInterrupt):
-        server.run(sockets=[listener])
-    if not server.started:
-        sys.exit(1)
+    try:
+        Workers(config, listener, workers).run()
+    except GaveUp as error:
+        raise Failure(str(error)) from None
+
+
+def _config(settings: Settings, descriptors: int) -> uvicorn.Config:
+    """Configure the server, in the process that serves."""
+    return uvicorn.Config(
+        _APPLICATION,
+        factory=True,
+        loop="uvloop",
+        http=limits_of(settings, descriptors).protocol(),
+        ws="none",
+        interface="asgi3",
+        lifespan="on",
+        access_log=False,  # the request log has them
+        server_header=False,
+        date_header=True,
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=list(settings.trusted_proxies),
+        backlog=_BACKLOG,
+        timeout_keep_alive=settings.idle_timeout,
+        timeout_graceful_shutdown=30,
+        log_level="warning",
+        log_config=_log_config(),
+    )
 
 
 def _log_config() -> dict[str, Any]:
@@ -177,4 +187,5 @@ def _log_config() -> dict[str, Any]:
     config = copy.deepcopy(LOGGING_CONFIG)
     config["formatters"]["default"]["fmt"] = "%(asctime)s %(levelprefix)s %(name)s: %(message)s"
     config["loggers"]["trellis"] = {"handlers": ["default"], "level": "WARNING", "propagate": False}
+    config["loggers"]["trellis.cli.workers"] = {"level": "INFO"}
     return config

@@ -78,7 +78,7 @@ def refusal(refused: Refused) -> str:
     """Write a refusal: its message and what was wrong, with every faulty field on a line of its own."""
     if not refused.faults:
         return f"{refused.message}: {refused.detail}"
-    return "\n".join((f"{refused.message}: {refused.reason.title}.", *(f"  {_line(fault)}" for fault in refused.faults)))
+    return "\n".join((f"{refused.message}: {refused.refusal.title}.", *(f"  {_line(fault)}" for fault in refused.faults)))
 
 
 def _line(fault: Fault) -> str:
@@ -111,7 +111,7 @@ def explaining(settings: Settings) -> Iterator[None]:
     except (Failure, SettingsError):
         raise
     except Exception as error:
-        known = isinstance(error, Refused) and error.message != "BUSY"
+        known = isinstance(error, Refused) and error.status < 500
         sentence = None if known else explain_error(settings, error)
         if sentence is None:
             raise

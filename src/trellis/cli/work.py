@@ -7,7 +7,7 @@ from contextlib import suppress
 from trellis.cli.terminal import community, say
 from trellis.core.gate import Gate
 from trellis.settings import Settings
-from trellis.webhooks.worker import Worker
+from trellis.webhooks import Worker
 
 
 def work() -> None:

@@ -6,7 +6,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Somebody who runs operations. `grants` is None for those who may run all of them.
+    """The one who runs an operation. `grants` is None for an actor that may run all of them.
 
     `type` and `id` stand in the event log; `name` is what a person reads there.
     """
@@ -17,7 +17,7 @@ class Actor:
     grants: frozenset[str] | None = None
 
     def may(self, operation: str) -> bool:
-        """Say whether this actor was given the operation. A key with an empty set of grants may run none."""
+        """Return whether this actor is granted the operation. A key with an empty set of grants may run none."""
         return self.grants is None or operation in self.grants
 
 

@@ -1,4 +1,4 @@
-"""Administrators: the operations that make, change and disable them. No event ever holds a password or its digest."""
+"""Administrators: the operations that create, change and disable them. No event ever holds a password or its digest."""
 
 import hashlib
 import secrets
@@ -21,16 +21,18 @@ from trellis.store.counters import next_number
 SHORTEST: Final = 12  # characters of a password
 LONGEST: Final = 255
 _LINK_LIVES: Final = timedelta(hours=1)
-# RFC 9106's low-memory profile (64 MiB, 3 passes, about 50 ms): the door waits for it in a thread, the writer never does.
+# RFC 9106's low-memory profile (64 MiB, 3 passes, about 50 ms): interfaces run it in a thread, never in the writer.
 _HASHER: Final = PasswordHasher()
-_NOBODY: Final = _HASHER.hash(secrets.token_hex())  # verified where there is no such login, so that both take as long
+_NOBODY: Final = _HASHER.hash(
+    secrets.token_hex()
+)  # verified for an unknown login, so that the time does not tell which logins exist
 
 
 @dataclass(frozen=True, slots=True)
 class NewPassword:
-    """A password that is being set. What is kept of it, and all that an operation gets to see, is its argon2id digest.
+    """A new password. Parsing turns it into its argon2id digest, which is all that an operation gets to see.
 
-    Judging one takes about 50 ms and 64 MiB: a door with an event loop does it in a thread.
+    That takes about 50 ms and 64 MiB, so an interface with an event loop does it in a thread.
     """
 
     widget: str = "new-password"
@@ -61,11 +63,11 @@ LINK: Final = Field("link", Text(100), "The secret of a one-time link.", require
 
 
 def operations() -> tuple[Operation, ...]:
-    """Give the operations on administrators. All are for the panel and the terminal."""
+    """Return the operations on administrators. All are for the panel and the terminal."""
     return (
         Operation("admins.list", "List administrators", "All administrators, disabled ones too.", _list, PAGING),
         Operation("admins.get", "Get an administrator", "One administrator by their id.", _get, has_target=True),
-        Operation("admins.create", "Add an administrator", "Adds an administrator.", _made, (NAME, LOGIN, PASSWORD), writes=True),
+        Operation("admins.create", "Add an administrator", "Adds an administrator.", _create, (NAME, LOGIN, PASSWORD), writes=True),
         Operation(
             "admins.begin",
             "Make the first administrator",
@@ -74,25 +76,29 @@ def operations() -> tuple[Operation, ...]:
             (NAME, LOGIN, PASSWORD, LINK),
             writes=True,
         ),
-        _changing("admins.update", "Change an administrator", "Changes an administrator's name or login.", _update, NAME, LOGIN),
-        _changing(
+        _updating_operation(
+            "admins.update", "Change an administrator", "Changes an administrator's name or login.", _update, NAME, LOGIN
+        ),
+        _updating_operation(
             "admins.set_password",
             "Set a password",
             "Sets an administrator's password, and ends all their sessions.",
             _set_password,
             PASSWORD,
         ),
-        _changing("admins.disable", "Disable an administrator", "Ends their sessions; they cannot sign in any more.", _disable),
-        _changing("admins.enable", "Enable an administrator", "Lets a disabled administrator sign in again.", _enable),
+        _updating_operation(
+            "admins.disable", "Disable an administrator", "Ends their sessions; they cannot sign in any more.", _disable
+        ),
+        _updating_operation("admins.enable", "Enable an administrator", "Lets a disabled administrator sign in again.", _enable),
     )
 
 
-def _changing(name: str, summary: str, doc: str, run: Callable[[Context], Outcome], *fields: Field) -> Operation:
+def _updating_operation(name: str, summary: str, doc: str, run: Callable[[Context], Outcome], *fields: Field) -> Operation:
     return Operation(name, summary, doc, run, fields, writes=True, has_target=True)
 
 
 def serialize_administrator(admin: Administrator) -> dict[str, Any]:
-    """Write an administrator for a reader: everything but the password's digest."""
+    """Serialize an administrator: everything but the password's digest."""
     return {
         "id": admin.id,
         "name": admin.name,
@@ -116,10 +122,10 @@ def _list(context: Context) -> Outcome:
 
 def _get(context: Context) -> Outcome:
     context.input.demand()
-    return Outcome(serialize_administrator(_found(context)))
+    return Outcome(serialize_administrator(_find_administrator(context)))
 
 
-def _found(context: Context) -> Administrator:
+def _find_administrator(context: Context) -> Administrator:
     admin = administrators.find(context.tx, context.call.target or 0)
     if admin is None:
         raise invalid_id("administrator", context.call.target, "1T106/4")
@@ -136,14 +142,14 @@ def _begin(context: Context) -> Outcome:
             "This link was used, or is older than an hour, or there is an administrator already. "
             "Start `trellis serve` again for a new one, or run: trellis admins create LOGIN",
         )
-    outcome = _made(context)
+    outcome = _create(context)
     administrators.delete_links(context.tx)
     return outcome
 
 
-def _made(context: Context) -> Outcome:
+def _create(context: Context) -> Outcome:
     given = require((NAME, LOGIN, PASSWORD), context.input)
-    faults = given.faults + _taken(context, given.get("login"), 0)
+    faults = given.faults + _check_login(context, given.get("login"), 0)
     if faults:
         raise refuse_faults(faults)
     admin = Administrator(
@@ -161,7 +167,7 @@ def _made(context: Context) -> Outcome:
     return Outcome(after, admin.id, after=after)
 
 
-def _taken(context: Context, login: str | None, own: int) -> tuple[Fault, ...]:
+def _check_login(context: Context, login: str | None, own: int) -> tuple[Fault, ...]:
     other = administrators.find_by_login(context.tx, login) if login else None
     if other is None or other.id == own:
         return ()
@@ -169,24 +175,24 @@ def _taken(context: Context, login: str | None, own: int) -> tuple[Fault, ...]:
 
 
 def _update(context: Context) -> Outcome:
-    old = _found(context)
+    old = _find_administrator(context)
     given = context.input
-    faults = given.faults + _taken(context, given.get("login"), old.id)
+    faults = given.faults + _check_login(context, given.get("login"), old.id)
     if faults:
         raise refuse_faults(faults)
-    return _changed(context, old, replace(old, name=given.get("name", old.name), login=given.get("login", old.login)))
+    return _save(context, old, replace(old, name=given.get("name", old.name), login=given.get("login", old.login)))
 
 
 def _set_password(context: Context) -> Outcome:
-    old = _found(context)
+    old = _find_administrator(context)
     given = require((PASSWORD,), context.input)
     given.demand()
     sessions.end_all(context.tx, old.id)
-    return _changed(context, old, replace(old, digest=given.get("password")), also=("password",))
+    return _save(context, old, replace(old, digest=given.get("password")), also=("password",))
 
 
 def _disable(context: Context) -> Outcome:
-    old = _found(context)
+    old = _find_administrator(context)
     context.input.demand()
     if old.disabled_at is None and not administrators.count_other_enabled(context.tx, old.id):
         raise Refused(
@@ -194,16 +200,16 @@ def _disable(context: Context) -> Outcome:
             f"{old.name} is the only administrator who can sign in. Add or enable another one first.",
         )
     sessions.end_all(context.tx, old.id)
-    return _changed(context, old, replace(old, disabled_at=old.disabled_at or context.now))
+    return _save(context, old, replace(old, disabled_at=old.disabled_at or context.now))
 
 
 def _enable(context: Context) -> Outcome:
-    old = _found(context)
+    old = _find_administrator(context)
     context.input.demand()
-    return _changed(context, old, replace(old, disabled_at=None))
+    return _save(context, old, replace(old, disabled_at=None))
 
 
-def _changed(context: Context, old: Administrator, new: Administrator, also: tuple[str, ...] = ()) -> Outcome:
+def _save(context: Context, old: Administrator, new: Administrator, also: tuple[str, ...] = ()) -> Outcome:
     before, after = serialize_administrator(old), serialize_administrator(new)
     changed = changed_members(before, after) + also
     if not changed:
@@ -217,7 +223,7 @@ def _changed(context: Context, old: Administrator, new: Administrator, also: tup
 
 
 def password_matches(digest: str | None, password: str) -> bool:
-    """Compare a password with a kept digest, or with none in the same time. Takes about 50 ms and 64 MiB."""
+    """Return whether a password fits a digest. Takes as long where there is no digest: about 50 ms, and 64 MiB."""
     try:
         _HASHER.verify(digest or _NOBODY, password.encode("utf-8", "surrogatepass"))
     except (VerificationError, InvalidHashError):
@@ -226,16 +232,16 @@ def password_matches(digest: str | None, password: str) -> bool:
 
 
 def hash_token(token: str) -> str:
-    """Give the SHA-256 of a random token in hex: what is kept of cookies and links."""
+    """Return the SHA-256 of a random token in hex, which is what the database keeps of cookies and links."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def link_expiry(now: str) -> str:
-    """Say until when a one-time link made now is good."""
+    """Return the time at which a one-time link made now expires."""
     return format_timestamp(datetime.fromisoformat(now) + _LINK_LIVES)
 
 
 def generate_password() -> str:
-    """Make up a password: 20 letters and digits that are hard to mistake, in groups of five."""
+    """Generate a password: 20 letters and digits that are hard to confuse, in groups of five."""
     letters = "abcdefghjkmnpqrstuvwxyz23456789"
     return "-".join("".join(secrets.choice(letters) for _ in range(5)) for _ in range(4))

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from trellis.core.operation import Access, Operation
-from trellis.core.verbs import VERBS
 from trellis.errors import Refused
 
 
@@ -23,7 +22,7 @@ class Catalogue(Mapping[str, Operation]):
         return len(self._by_name)
 
     def find(self, name: str) -> Operation:
-        """Give an operation; refuse an unknown name."""
+        """Return an operation; refuse an unknown name."""
         if (operation := self._by_name.get(name)) is None:
             raise Refused("UNKNOWN_OPERATION", f"There is no operation '{name}'. `trellis routes` lists them.")
         return operation
@@ -32,8 +31,3 @@ class Catalogue(Mapping[str, Operation]):
     def grantable(self) -> tuple[Operation, ...]:
         """Those that a key can be granted, in their order."""
         return tuple(operation for operation in self.values() if operation.access is Access.GRANTED)
-
-    @property
-    def contract(self) -> tuple[Operation, ...]:
-        """Those of the 4.2 document: the five verbs on nodes, where a key can be granted them. The others are ours."""
-        return tuple(operation for operation in self.grantable if operation.kind is not None and operation.verb in VERBS)

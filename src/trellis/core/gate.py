@@ -1,8 +1,8 @@
 """The gate: the one place where an operation is authorised, run, recorded and committed.
 
-Every door (REST, panel, command line) comes through here. What does not: bookkeeping, which is written in batches off the
-request's path: the last use of a key, what keys use by day, the request log, the index for searching in names, the purging of
-old requests, idempotent answers, events, snapshots and changes, how far webhook delivery is, with its log of attempts, and the
+Every interface (REST, panel, command line) comes through here. Exceptions are bookkeeping, which is written in batches
+outside of requests: the last use of a key, what keys use by day, the request log, the index for searching in names, the purging of
+old requests, idempotent responses, events, snapshots and changes, the progress of webhook delivery and its log of attempts, and the
 panel's sessions, sign-in attempts and one-time links.
 """
 
@@ -22,11 +22,11 @@ from trellis.errors import Refused
 from trellis.store import events, idempotency
 from trellis.store.engine import Rollback, Store, Transaction
 
-_KEPT: Final = timedelta(hours=24)  # how long the answer of an idempotent create is kept
+_RESPONSE_LIFETIME: Final = timedelta(hours=24)  # for an Idempotency-Key
 
 
 class Result(NamedTuple):
-    """What came of a call. `value` is the record, the page or the plan; `event` the sequence number of what was recorded."""
+    """The result of a call: `value` is the record, the page or the plan; `event` the number of the recorded event."""
 
     value: Any
     event: int | None = None
@@ -49,7 +49,7 @@ class Gate:
         self._guard = threading.Lock()
 
     def now(self) -> str:
-        """Give the moment by the gate's clock."""
+        """Return the time by the gate's clock."""
         if self._clock is not None:
             return format_timestamp(self._clock())
         at = time.time()
@@ -61,21 +61,21 @@ class Gate:
         return f"{text}{int((at - second) * 1000):03d}Z"
 
     def ago(self, span: timedelta) -> str:
-        """Give the moment that lies this far back."""
+        """Return the time that lies this far back."""
         return format_timestamp(datetime.fromisoformat(self.now()) - span)
 
     def authorise(self, name: str, actor: Actor) -> Operation:
-        """Give the operation if the actor may run it; refuse otherwise, naming it."""
+        """Return the operation if the actor may run it. Raises Refused (NO_PERMISSION, UNKNOWN_OPERATION)."""
         operation = self.catalogue.find(name)
         if operation.fork is not None:
             if not any(actor.may(way) for way in operation.fork.to):
-                raise _not_granted(actor, f"*.{operation.verb}", " or ".join(operation.fork.to))
+                raise _refuse_not_granted(actor, f"*.{operation.name.partition('.')[2]}", " or ".join(operation.fork.to))
         elif operation.access is not Access.ANY_KEY and not actor.may(name):
-            raise _not_granted(actor, operation.name)
+            raise _refuse_not_granted(actor, operation.name)
         return operation
 
     def follow(self, call: Call) -> Call:
-        """Give the call that one comes to, where its operation is only an address that forks. Raises Refused."""
+        """Return the call that one comes to, where its operation is only an address that forks. Raises Refused."""
         fork = self.authorise(call.operation, call.actor).fork
         if fork is None:
             return call
@@ -122,10 +122,10 @@ class Gate:
         return future
 
     def _write(self, operation: Operation, call: Call, given: Input, tx: Transaction) -> Result:
-        return self._written(operation, call, given, tx)[0]
+        return self._run_write(operation, call, given, tx)[0]
 
-    def _written(self, operation: Operation, call: Call, given: Input, tx: Transaction) -> tuple[Result, Any]:
-        """Write; give the answer, and what may be kept of it: never a secret that is shown once."""
+    def _run_write(self, operation: Operation, call: Call, given: Input, tx: Transaction) -> tuple[Result, Any]:
+        """Run a write; return its result, and what may be stored of it, which never includes a secret that is shown once."""
         now = self.now()
         outcome = operation.run(Context(call, given, tx, now, self.environment))
         kept = outcome.result if outcome.plan is None else outcome.plan
@@ -139,19 +139,19 @@ class Gate:
     def _write_once(self, operation: Operation, call: Call, given: Input, tx: Transaction, claim: tuple[int, str]) -> Result:
         key, token = claim
         kept = idempotency.find_response(tx, key, token)
-        if kept is not None and kept[2] >= self.ago(_KEPT):
+        if kept is not None and kept[2] >= self.ago(_RESPONSE_LIFETIME):
             if kept[0] != call.fingerprint:
                 raise Refused(
                     "IDEMPOTENCY_KEY_REUSED",
                     "This Idempotency-Key came with another request within the last 24 hours. Use a new key for a new request.",
                 )
             return Result(kept[1], replayed=True)
-        answer, value = self._written(operation, call, given, tx)
-        idempotency.save_response(tx, key, token, call.fingerprint, value, self.now())
-        return answer
+        result, storable = self._run_write(operation, call, given, tx)
+        idempotency.save_response(tx, key, token, call.fingerprint, storable, self.now())
+        return result
 
 
-def _not_granted(actor: Actor, missing: str, named: str = "") -> Refused:
+def _refuse_not_granted(actor: Actor, missing: str, named: str = "") -> Refused:
     named = named or missing
     typed = f"'{missing}'" if "*" in missing else missing
     return Refused(

@@ -5,6 +5,7 @@ from typing import Any
 from trellis import __version__
 from trellis.core.fields import Field, ObjectOf, Text, TextList, Timestamp
 from trellis.core.operation import Access, Context, Operation, Outcome
+from trellis.core.verbs import LOOK
 from trellis.store import keys
 
 _KEY = ObjectOf(
@@ -58,7 +59,7 @@ HELLO = Operation(
     doc="The community's name and address, the version of this service, and what the asking key is called, may do, and until when.",
     run=_hello,
     access=Access.ANY_KEY,
-    verb="look",
+    verb=LOOK,
     path="/core/hello",
     answers=_ANSWERS,
 )

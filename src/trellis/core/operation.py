@@ -4,17 +4,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from ipaddress import IPv4Network, IPv6Network
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from trellis.core.actor import Actor
 from trellis.core.fields import Boolean, Field, Form, Input
+from trellis.core.kind import NodeKind
 from trellis.core.verbs import Verb
+from trellis.refusals import REFUSALS
 from trellis.store.engine import Transaction
-
-if TYPE_CHECKING:  # both packages build their operations with this module
-    from trellis.core.nodes import NodeKind
-    from trellis.core.webhooks import Network
 
 
 class Access(Enum):
@@ -52,7 +51,7 @@ class Call(NamedTuple):  # like Outcome and Answer: a tuple, since a frozen data
 class WebhookPolicy:
     """What the operator has settled about webhooks: where they may go beside the open internet, and what signs them."""
 
-    allowed: "tuple[Network, ...]" = ()
+    allowed: tuple[IPv4Network | IPv6Network, ...] = ()
     key: str | None = field(default=None, repr=False)
 
 
@@ -63,8 +62,9 @@ class Environment:
     community_name: str
     community_url: str
     version: str
-    kinds: "tuple[NodeKind, ...]"
+    kinds: tuple[NodeKind, ...]
     grantable: frozenset[str]
+    event_types: tuple[str, ...] = ()  # of what can happen to nodes
     keep_events: int = 90  # days
     keep_snapshots: int = 30
     outgoing: WebhookPolicy = WebhookPolicy()
@@ -135,7 +135,7 @@ class Operation:
     """One act on the community.
 
     `name` is the key of grants, events, the OpenAPI operationId, the reference and the command line: `forums.create`.
-    `path` and `also` are where it is served over REST, if it is, without the id; `verb` says how. `fields` are what it takes,
+    `path` and `also` are where its resource is served over REST, if the operation is; `verb` says how. `fields` are what it takes,
     `run` does it inside a transaction; `snapshot` is false for a reading operation of a single statement. `refusals` are the
     messages that it may refuse with beside those that every operation shares: pairs of message and code. `kind` is None for
     the few that are not about nodes; these say in `answers` what their answer, or each record in it, holds, if REST serves
@@ -152,10 +152,10 @@ class Operation:
     snapshot: bool = True
     has_target: bool = False
     access: Access = Access.INSIDE
-    verb: Verb | Literal["look", "feed", "restore"] | None = None
+    verb: Verb | None = None
     path: str | None = None
     also: tuple[str, ...] = ()
-    kind: "NodeKind | None" = None
+    kind: NodeKind | None = None
     refusals: tuple[tuple[str, str], ...] = ()
     recode: Callable[[str], str] = lambda _: ""
     answers: tuple[Field, ...] = ()
@@ -175,7 +175,7 @@ class Operation:
     @property
     def missing_code(self) -> str:
         """The code of 'no such record', or "" for one that is about no record."""
-        return dict(self.refusals).get("INVALID_ID", "")
+        return next((code for message, code in self.refusals if REFUSALS[message].status == 404), "")
 
     @property
     def resource(self) -> str:

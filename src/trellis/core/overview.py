@@ -18,7 +18,7 @@ _CLASSES: Final = ("2xx", "3xx", "4xx", "5xx")
 
 
 def operations() -> tuple[Operation, ...]:
-    """Give the one operation of the overview."""
+    """Return the one operation of the overview."""
     return (
         Operation(
             "overview.get",
@@ -36,11 +36,11 @@ def _get(context: Context) -> Outcome:
     counted = overview.count_nodes(context.tx)
     expiring, soon = overview.find_expiring_keys(context.tx, context.now, format_timestamp(now + _SOON), _FEW)
     idle, unused = overview.find_unused_keys(context.tx, context.now, format_timestamp(now - _UNUSED), _FEW)
-    failing = endpoints.failing(context.tx)
+    failing = endpoints.list_failing(context.tx)
     return Outcome(
         {
             "nodes": {kind.name: counted.get(kind.name, 0) for kind in context.environment.kinds},
-            "hours": _hours(context, now),
+            "hours": _requests_by_hour(context, now),
             "keys": overview.count_active_keys(context.tx, context.now),
             "expiring": {"count": expiring, "keys": [serialize_key(key, context.now) for key in soon]},
             "unused": {"count": idle, "keys": [serialize_key(key, context.now) for key in unused]},
@@ -50,7 +50,7 @@ def _get(context: Context) -> Outcome:
     )
 
 
-def _hours(context: Context, now: datetime) -> list[dict[str, Any]]:
+def _requests_by_hour(context: Context, now: datetime) -> list[dict[str, Any]]:
     """Count the requests of each of the last hours, this one included, by class of status."""
     first = now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=HOURS - 1)
     counted = overview.count_requests_by_hour(context.tx, format_timestamp(first))

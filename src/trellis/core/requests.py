@@ -1,4 +1,4 @@
-"""The request log as administrators read it: searched, one request with the event that it made, and what a key has used."""
+"""The request log for administrators: searched; one request with its event; what a key has used."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ _AFTER: Final = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A status of HTTP such as 404, or a class of them such as 4xx."""
+    """An HTTP status such as 404, or a class such as 4xx."""
 
     widget: str = "text"
 
@@ -51,7 +51,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """A place in the log, as a list tells it in `next`."""
+    """A position in the log: the `next` of an earlier list."""
 
     widget: str = "hidden"
 
@@ -88,7 +88,7 @@ _KEY: Final = Field("key", Integer(1), "The key's id.", required=True)
 
 
 def operations() -> tuple[Operation, ...]:
-    """Give the operations of the request log. All are for the panel and the terminal."""
+    """Return the operations of the request log. All are for the panel and the terminal."""
     return (
         Operation(
             "requests.list",
@@ -134,7 +134,7 @@ def _list(context: Context) -> Outcome:
 
 
 def serialize_request(logged: LoggedRequest) -> dict[str, Any]:
-    """Write a request for a reader; the duration in milliseconds."""
+    """Serialize a request; the duration in milliseconds."""
     request = logged.request
     return {
         "id": logged.id,
@@ -181,13 +181,13 @@ def _summary(context: Context) -> Outcome:
                 {"operation": u.operation, "times": u.times, "lastAt": u.last_at, "refused": u.refused, "refusedAt": u.refused_at}
                 for u in used
             ],
-            "unused": _unused(context, key, used),
+            "unused": _find_unused(context, key, used),
         }
     )
 
 
-def _unused(context: Context, key: Key, used: Sequence[requests.OperationUse]) -> list[str] | None:
-    """Name what the key has held for 30 days without using it; None where its requests were not logged all the time."""
+def _find_unused(context: Context, key: Key, used: Sequence[requests.OperationUse]) -> list[str] | None:
+    """Return the grants that a key has held for 30 days without using them; None if its requests were not logged throughout."""
     since = format_timestamp(datetime.fromisoformat(context.now) - timedelta(days=DAYS))
     held, logged = set(key.grants), key.log_requests
     for event in events.search(context.tx, {"resource": "keys", "resource_id": key.id, "since": since}, 500).found:

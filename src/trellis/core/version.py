@@ -17,7 +17,7 @@ def encode_json(record: Any) -> bytes:
 
 
 def compute_version(body: bytes) -> str:
-    """Give the version of a body: 24 hexadecimal digits, made from its bytes alone."""
+    """Return the version of a body: 24 hexadecimal digits, made from its bytes alone."""
     return blake2b(body, digest_size=12).hexdigest()
 
 

@@ -4,6 +4,7 @@ from typing import Final
 
 from trellis.core.fields import Boolean, Field, Groups, Html, Text
 from trellis.core.nodes import NodeKind
+from trellis.core.verbs import DELETE
 
 BLOGS: Final = NodeKind(
     name="blogs",
@@ -14,7 +15,7 @@ BLOGS: Final = NodeKind(
     example="Notes from the greenhouse",
     doc="A member's or a team's own pages. Made and changed in the administration panel only.",
     code="B366",
-    over_rest=("delete",),
+    over_rest=(DELETE,),
     ordered=False,
     fields=(
         Field(

@@ -7,6 +7,7 @@ from typing import Final
 
 from trellis.core.fields import Boolean, Field, Text, sanitize_inline_html
 from trellis.core.nodes import Derived, NodeKind, Values
+from trellis.core.verbs import DELETE, GET, LIST
 from trellis.errors import Fault
 
 _LONGEST: Final = 1000  # characters of an affix
@@ -56,7 +57,7 @@ GROUPS: Final = NodeKind(
     doc="Members are sorted into groups, and permissions are given to groups. Made and changed in the administration panel only.",
     code="C358",
     codes={"delete": "1C358/2", "NO_TITLE": "1C358/4"},
-    over_rest=("list", "get", "delete"),
+    over_rest=(LIST, GET, DELETE),
     ordered=False,
     fields=(
         Field("prefix", Text(_LONGEST), "HTML before the name where it is shown; sanitised.", default="", example="<b>"),

@@ -19,11 +19,10 @@ from trellis.rest.completions import Arrivals
 from trellis.rest.docs import Reference
 from trellis.rest.headers import request_id, request_ids
 from trellis.rest.identify import presented_key
-from trellis.rest.limits import Allowance, Throttle
+from trellis.rest.limits import Throttle
 from trellis.rest.links import links_of
 from trellis.rest.log import Bookkeeper
-from trellis.rest.recall import ASKED, Asked, Caller, Known, Recall
-from trellis.rest.request import Exchange, Receive, Reply, Scope, Send, first_line, lasting, pairs_of, passing
+from trellis.rest.request import Exchange, Receive, Reply, Scope, Send, headers_of
 from trellis.rest.responses import bad_method, conditional, options, refusal, written
 from trellis.rest.routing import Methods, Table
 from trellis.rest.turn import OncePerTurn
@@ -37,7 +36,6 @@ _READ: Final = frozenset(
     b"accept authorization content-length content-type host idempotency-key if-match if-none-match origin transfer-encoding "
     b"x-api-key x-audit-log-reason x-request-id".split()
 )
-_SECRET: Final = (b"authorization", b"x-api-key")
 _ID: Final = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
 _HOST: Final = re.compile(r"[A-Za-z0-9._:\[\]-]{1,255}")
 
@@ -52,14 +50,11 @@ class Rest:
         self.throttle = Throttle(settings.rate_limit_storage, settings.bad_key_limit)
         self.books = Bookkeeper(gate, self.keyring, settings)
         self.reference = Reference(gate.catalogue, settings)
-        self.answers = Answers(settings.answer_cache // 2)
-        self.recall = Recall(settings.answer_cache // 2)
+        self.answers = Answers(settings.answer_cache)
         self.table = Table(build_routes(gate.catalogue))
-        # The data version, None where nobody knows it. To ask once per turn is exact: the bytes of a request that is handled in
-        # this turn came after every commit that its sender knew of. What the tasks of a turn were told is too old for the bytes
-        # that come in during it: an answer may have left since, and its receiver be back.
+        # The data version, None where nobody knows it. To ask once per turn is exact: the bytes of a request whose task runs in
+        # this turn came before the turn began, and so before it was asked.
         self._version = OncePerTurn(gate.store.data_version)
-        self._version_on_arrival = OncePerTurn(gate.store.data_version)
         self._arrivals = Arrivals()
         self._ids = request_ids()
 
@@ -71,85 +66,10 @@ class Rest:
             reply = await self._answer(exchange)
         except Exception as raised:  # noqa: BLE001  # whatever it was, the caller gets an answer
             reply, error = self._failed(exchange, raised)
-        head = self._head(exchange, reply)
-        await send({"type": "http.response.start", "status": reply.status, "headers": pairs_of(head)})
+        headers = headers_of(exchange, reply, self._origin(exchange))
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         await send({"type": "http.response.body", "body": b"" if exchange.method == "HEAD" else reply.body})
         self._note(exchange, reply.status, error, started)
-
-    # --- the short way ----------------------------------------------------------------------------------------------
-
-    def again(self, asked: Asked) -> tuple[bytes, bytes] | None:
-        """Answer a read of a caller that is known, where nothing has to be waited for; None if it has to go the long way.
-
-        What can change under one data version is judged here as there: whether addresses are throttled, the end of the key,
-        how often it is used. Gives the head of the answer without the empty line behind it, and the body.
-        """
-        started = time.perf_counter_ns()
-        caller = self.recall.find(self._version_on_arrival(), asked.mark)
-        if caller is None:
-            return None
-        known = caller.answers.get(asked.target)
-        if known is None:
-            return self._afresh(caller, asked, started) if self.gate.store.reads_inline else None
-        if (passed := self._pass(caller)) is None:
-            return None
-        now, allowance = passed
-        number, bearer = next(self._ids), caller.bearer
-        if bearer.log_requests:
-            spent, key = (time.perf_counter_ns() - started) // 1000, bearer.key.id
-            row = (now, "GET", known.path, known.operation, key, caller.address, known.status, spent, number, None)
-            self.books.note(Request._make(row))
-        return known.head + passing(number, allowance), known.body
-
-    def _afresh(self, caller: Caller, asked: Asked, started: int) -> tuple[bytes, bytes] | None:
-        """Answer a known caller what it has not asked before, in place."""
-        target, _, query = asked.target.partition(b"?")
-        path = _trimmed(target.decode())
-        methods, text = self.table.find(path)
-        if methods is None or (passed := self._pass(caller)) is None:
-            return None
-        now, allowance = passed
-        exchange = Exchange("GET", path, query, caller.headers, caller.base, caller.address, next(self._ids), now, asked=asked)
-        exchange.version, exchange.bearer, exchange.allowance = self._version_on_arrival(), caller.bearer, allowance
-        error: str | None = None
-        try:
-            reply = self._read_in_place(exchange, *self._route(exchange, methods, text))
-        except Exception as raised:  # noqa: BLE001  # as above
-            reply, error = self._failed(exchange, raised)
-        head = first_line(reply.status) + self._head(exchange, reply)
-        self._note(exchange, reply.status, error, started)
-        return head, reply.body
-
-    def _pass(self, caller: Caller) -> tuple[str, Allowance | None] | None:
-        """Judge what can change under one data version; give the moment and what is left to the key. None: the long way."""
-        bearer, now = caller.bearer, self.gate.now()
-        if not self.throttle.quiet or not bearer.good(now):
-            return None
-        try:
-            allowance = self.throttle.admit_key_here(bearer.public, caller.limit) if caller.limit else None
-        except Refused:
-            return None
-        self.keyring.use(bearer.key.id, now)
-        return now, allowance
-
-    def _head(self, exchange: Exchange, reply: Reply) -> bytes:
-        """Write the headers of an answer; remember what can be known again."""
-        head = lasting(reply, self._origin(exchange))
-        self._remember(exchange, reply, head)
-        return head + passing(exchange.request_id, exchange.allowance)
-
-    def _remember(self, exchange: Exchange, reply: Reply, head: bytes) -> None:
-        """Remember a caller, and an answer that it will get again."""
-        asked, bearer, version = exchange.asked, exchange.bearer, exchange.version
-        if asked is None or bearer is None or version is None or b"x-request-id" in exchange.headers:
-            return
-        if (caller := self.recall.find(version, asked.mark)) is None:
-            plain = {name: value for name, value in exchange.headers.items() if name not in _SECRET}
-            caller = Caller(plain, exchange.base, exchange.address, bearer, self._limit(bearer))
-            self.recall.meet(version, asked.mark, caller)
-        if exchange.lasts:
-            known = Known(first_line(reply.status) + head, reply.body, reply.status, _logged(exchange.path), exchange.operation)
-            self.recall.keep(caller, asked, known)
 
     # --- the way in -------------------------------------------------------------------------------------------------
 
@@ -170,7 +90,6 @@ class Rest:
             request_id(headers.get(b"x-request-id")) or next(self._ids),
             self.gate.now(),
             receive,
-            scope.get(ASKED),
         )
 
     def _base(self, scope: Scope, headers: dict[bytes, bytes]) -> str:
@@ -203,7 +122,7 @@ class Rest:
             exchange.operation = operation.name
         call = await call_of(exchange, operation, bearer.actor, target, self.settings)
         answer = await self._arrivals.of(self.gate.submit(call))
-        return written(route, answer, f"{exchange.base}{PREFIX}{route.path}")
+        return written(route, answer, f"{exchange.base}{PREFIX}{route.operation.path}")
 
     def _page(self, exchange: Exchange) -> Reply:
         """Answer with a page that needs no key."""
@@ -224,7 +143,7 @@ class Rest:
             bearer = self._prove(presented, now) if in_place else await asyncio.to_thread(self._prove, presented, now)
             return self.keyring.admit(bearer, presented, address, now, version)
         except Refused as refused:
-            if refused.message == "INVALID_API_KEY":
+            if refused.status == 401:
                 await self.throttle.count_bad_key(exchange.address)
             raise
 
@@ -254,16 +173,11 @@ class Rest:
     # --- reading ----------------------------------------------------------------------------------------------------
 
     async def _read(self, exchange: Exchange, route: Route, target: int | None) -> Reply:
-        if self.gate.store.reads_inline:
-            return self._read_in_place(exchange, route, target)
         if (kept := self._kept(exchange, route)) is None:
-            kept = await asyncio.to_thread(self._look_up, exchange, route, target)
-            self._keep(exchange, route, kept)
-        return conditional(exchange, kept)
-
-    def _read_in_place(self, exchange: Exchange, route: Route, target: int | None) -> Reply:
-        if (kept := self._kept(exchange, route)) is None:
-            kept = self._look_up(exchange, route, target)
+            if self.gate.store.reads_inline:
+                kept = self._look_up(exchange, route, target)
+            else:
+                kept = await asyncio.to_thread(self._look_up, exchange, route, target)
             self._keep(exchange, route, kept)
         return conditional(exchange, kept)
 
@@ -271,9 +185,7 @@ class Rest:
         """Give the answer that is kept from before, where the data are still those that it was made from."""
         if exchange.version is None or not self._shared(exchange, route):
             return None
-        kept = self.answers.find(exchange.version, (exchange.path, exchange.query, exchange.base))
-        exchange.lasts = kept is not None
-        return kept
+        return self.answers.find(exchange.version, (exchange.path, exchange.query, exchange.base))
 
     def _keep(self, exchange: Exchange, route: Route, kept: Kept) -> None:
         if exchange.version is not None and self._shared(exchange, route):
@@ -288,8 +200,8 @@ class Rest:
         raw = query_of(exchange, self.settings) if exchange.query else {}
         answer = self.gate.run(Call(operation.name, _known(exchange).actor, raw, target, request_id=exchange.request_id))
         body = encode_json(answer.value)
-        links = links_of(operation.verb, f"{exchange.base}{PREFIX}{route.path}", exchange.query, answer.value)
-        return Kept(body, compute_version(body).encode(), b"link: %b\r\n" % links if links else b"")
+        links = links_of(route.verb.response, f"{exchange.base}{PREFIX}{route.path}", exchange.query, answer.value)
+        return Kept(body, compute_version(body).encode(), ((b"link", links),) if links else ())
 
     # --- the way out ------------------------------------------------------------------------------------------------
 
@@ -297,10 +209,10 @@ class Rest:
     def _failed(exchange: Exchange, raised: Exception) -> tuple[Reply, str]:
         """Answer where something was raised; give the code of the error too."""
         if isinstance(raised, Refused):
-            return refusal(exchange, raised), raised.reason.code
+            return refusal(exchange, raised), raised.code
         log.error("Request %s failed.", exchange.request_id, exc_info=raised)
         broken = Refused("INTERNAL_ERROR", "The service made a mistake. Nothing of this request was kept as far as we know.")
-        return refusal(exchange, broken), broken.reason.code
+        return refusal(exchange, broken), broken.code
 
     def _origin(self, exchange: Exchange) -> bytes | None:
         """Give the origin of a page whose scripts may read the answer."""

@@ -3,15 +3,17 @@
 from collections import OrderedDict
 from typing import Final, NamedTuple
 
+from trellis.rest.request import Headers
+
 _OVERHEAD: Final = 600  # bytes that an entry takes beside its body: the name, the tuple, the headers
 
 
 class Kept(NamedTuple):
-    """An encoded answer: body, version tag, the lines of headers that go with it, and its type."""
+    """An encoded answer: body, version tag, the headers that go with it, and its type."""
 
     body: bytes
     tag: bytes
-    headers: bytes = b""
+    headers: Headers = ()
     type: bytes = b"application/json"
 
 

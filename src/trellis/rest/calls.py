@@ -25,7 +25,7 @@ async def call_of(exchange: Exchange, operation: Operation, actor: Actor, target
     raw = query_of(exchange, settings)
     headers = exchange.headers
     raw |= await from_body(headers.get(b"content-type", b""), await _body(exchange, settings.body_limit))
-    sent_token = headers.get(b"idempotency-key") if operation.verb == "create" else None
+    sent_token = headers.get(b"idempotency-key") if operation.verb is not None and operation.verb.idempotency_key else None
     return Call(
         operation.name,
         actor,
@@ -35,9 +35,13 @@ async def call_of(exchange: Exchange, operation: Operation, actor: Actor, target
         request_id=exchange.request_id,
         reason=audit_reason(headers.get(b"x-audit-log-reason")),
         token=idempotency_token(sent_token),
-        fingerprint=fingerprint(operation.name, raw) if sent_token else "",
+        fingerprint=fingerprint(_named(operation, target), raw) if sent_token else "",
         idempotency_key=redact_keys(sent_token.decode("ascii")) if sent_token else None,
     )
+
+
+def _named(operation: Operation, target: int | None) -> str:
+    return operation.name if target is None else f"{operation.name} {target}"
 
 
 async def _body(exchange: Exchange, limit: int) -> bytes:

@@ -34,14 +34,9 @@ class Throttle:
         self._bad_seen = False
         self._resets: dict[str, float] = {}
 
-    @property
-    def quiet(self) -> bool:
-        """Say that no address can have been refused yet."""
-        return self._memory is not None and not self._bad_seen
-
     async def admit_address(self, address: str) -> None:
         """Refuse an address that has sent too many bad keys. It passes again once its window is over; it is never banned."""
-        if self.quiet:
+        if self._memory is not None and not self._bad_seen:
             return
         name = f"bad/{_network(address)}"
         count, end = self._memory.seen(name) if self._memory is not None else await self._seen(name)
@@ -65,7 +60,7 @@ class Throttle:
     async def admit_key(self, public: str, limit: int) -> Allowance:
         """Count a request of a key; refuse it when the key has none left in this window."""
         if self._memory is not None:
-            return self.admit_key_here(public, limit)
+            return _judged(limit, *self._memory.count(f"key/{public}", WINDOW))
         name = f"key/{public}"
         count = await self._ask("incr", 0, name, WINDOW)
         if count == 1 or self._resets.get(name, 0) <= time.time():  # the end of a window is asked for once
@@ -73,12 +68,6 @@ class Throttle:
                 self._resets.clear()
             self._resets[name] = await self._ask("get_expiry", int(time.time()) + WINDOW, name)
         return _judged(limit, count, self._resets[name])
-
-    def admit_key_here(self, public: str, limit: int) -> Allowance:
-        """Do the same where the counting is done in this process."""
-        if self._memory is None:
-            raise RuntimeError("counted elsewhere")
-        return _judged(limit, *self._memory.count(f"key/{public}", WINDOW))
 
     async def _seen(self, name: str) -> tuple[int, float]:
         return await self._ask("get", 0, name), await self._ask("get_expiry", int(time.time()) + WINDOW, name)

@@ -1,23 +1,34 @@
 """The Link header (RFC 8288): where the other pages of an answer are."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
+from trellis.core.verbs import Response
 
-def links_of(verb: str | None, here: str, query: bytes, answer: Mapping[str, Any]) -> bytes:
-    """Write the links of a list or of the feed, served at `here` for this query; nothing where there are none."""
-    if verb == "list":
-        return _links(here, query, "page", _pages(answer))
-    if verb == "feed" and answer["more"]:
-        return _links(here, query, "after", {"next": answer["next"]})
-    return b""
+
+def links_of(response: Response, here: str, query: bytes, answer: Mapping[str, Any]) -> bytes:
+    """Write the links of a page or of the feed, served at `here` for this query; nothing where there are none."""
+    if response not in _TARGETS:
+        return b""
+    parameter, targets = _TARGETS[response]
+    return _links(here, query, parameter, targets(answer))
 
 
 def _pages(page: Mapping[str, Any]) -> dict[str, int]:
     at, last = page["page"], page["totalPages"]
     numbers = {"first": 1, "prev": min(at - 1, last), "next": at + 1 if at < last else 0, "last": last}
     return {rel: to for rel, to in numbers.items() if to >= 1}
+
+
+def _next(feed: Mapping[str, Any]) -> dict[str, int]:
+    return {"next": feed["next"]} if feed["more"] else {}
+
+
+_TARGETS: Final[Mapping[Response, tuple[str, Callable[[Mapping[str, Any]], dict[str, int]]]]] = {
+    Response.PAGE: ("page", _pages),
+    Response.FEED: ("after", _next),
+}
 
 
 def _links(here: str, query: bytes, parameter: str, targets: Mapping[str, int]) -> bytes:

@@ -7,23 +7,26 @@ from trellis.core.fields import quote
 from trellis.core.gate import Result
 from trellis.core.version import compute_version, encode_json
 from trellis.errors import Refused
-from trellis.http.problems import format_problem
+from trellis.http.problems import format_problem, problem_headers
 from trellis.http.routes import Route
 from trellis.rest.cache import Kept
 from trellis.rest.headers import none_match
 from trellis.rest.limits import Allowance
-from trellis.rest.request import Exchange, Reply
+from trellis.rest.request import Exchange, Headers, Reply
 
 _PROBLEM: Final = b"application/problem+json"
-_CORS: Final = (
-    b"access-control-allow-headers: Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-API-Key, "
-    b"X-Audit-Log-Reason, X-Request-Id\r\naccess-control-max-age: 600\r\n"
+_CORS: Final[Headers] = (
+    (
+        b"access-control-allow-headers",
+        b"Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-API-Key, X-Audit-Log-Reason, X-Request-Id",
+    ),
+    (b"access-control-max-age", b"600"),
 )
 
 
 def conditional(exchange: Exchange, kept: Kept) -> Reply:
     """Answer with what is kept, unless the caller has it already."""
-    headers = kept.headers + b'etag: "%b"\r\n' % kept.tag
+    headers = (*kept.headers, (b"etag", b'"%b"' % kept.tag))
     wanted = exchange.headers.get(b"if-none-match")
     if wanted is not None and none_match(wanted, kept.tag):
         return Reply(304, b"", headers)
@@ -31,43 +34,35 @@ def conditional(exchange: Exchange, kept: Kept) -> Reply:
 
 
 def written(route: Route, answer: Result, here: str) -> Reply:
-    """Answer a writing operation that is served at `here`."""
+    """Answer a writing operation on the records at `here`."""
     body = encode_json(answer.value)
     if answer.dry:
-        return Reply(200, body, b"dry-run: true\r\n")
-    headers = b""
-    verb = route.operation.verb
-    if verb in {"create", "update"}:
-        headers += b'etag: "%b"\r\n' % compute_version(body).encode()
-    if verb == "create":
-        headers += f"location: {here}/{answer.value['id']}\r\n".encode("latin-1")
+        return Reply(200, body, ((b"dry-run", b"true"),))
+    headers: Headers = ()
+    if route.verb.etag:
+        headers += ((b"etag", b'"%b"' % compute_version(body).encode()),)
+    if route.verb.creates:
+        headers += ((b"location", f"{here}/{answer.value['id']}".encode("latin-1")),)
     if answer.replayed:
-        headers += b"idempotent-replayed: true\r\n"
+        headers += ((b"idempotent-replayed", b"true"),)
     return Reply(route.status, body, headers)
 
 
 def refusal(exchange: Exchange, refused: Refused) -> Reply:
     """Answer with a problem document (RFC 9457)."""
     status, body = format_problem(refused, exchange.base, exchange.request_id)
-    headers = b""
-    facts = refused.facts
-    if status == 401:
-        headers += b'www-authenticate: Bearer realm="trellis"\r\n'
-    if "retryAfter" in facts or status == 503:
-        headers += b"retry-after: %d\r\n" % facts.get("retryAfter", 1)
-    if refused.message == "RATE_LIMITED":
+    headers = tuple((name.lower().encode(), value.encode("latin-1")) for name, value in problem_headers(refused).items())
+    if "limit" in (facts := refused.facts):
         exchange.allowance = Allowance(facts["limit"], 0, facts["reset"])
-    if "allow" in facts:
-        headers += b"allow: %b\r\n" % facts["allow"].encode()
     return Reply(status, body, headers, _PROBLEM)
 
 
 def options(methods: Iterable[str], *, cors: bool) -> Reply:
     """Say what a path allows; with `cors`, also to a browser that asks before it sends."""
     allowed = _allowed(methods).encode()
-    headers = b"allow: %b\r\n" % allowed
+    headers: Headers = ((b"allow", allowed),)
     if cors:
-        headers += b"access-control-allow-methods: %b\r\n" % allowed + _CORS
+        headers += ((b"access-control-allow-methods", allowed), *_CORS)
     return Reply(204, b"", headers)
 
 

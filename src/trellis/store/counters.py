@@ -23,6 +23,20 @@ def next_number(tx: Transaction, sequence: str, count: int = 0) -> int:
     return int(tx.fetch(_NEXT, name=sequence, more=count)[0][0])
 
 
+_NEXT_MANY = Statement(
+    sa.text(
+        "INSERT INTO counters (name, last, total) VALUES (:name, :count, :count) "
+        "ON CONFLICT (name) DO UPDATE SET last = counters.last + :count, total = counters.total + :count RETURNING last"
+    )
+)
+
+
+def next_numbers(tx: Transaction, sequence: str, count: int) -> range:
+    """Take the next `count` numbers of a sequence, and add them to its total. See `next_number`."""
+    last = int(tx.fetch(_NEXT_MANY, name=sequence, count=count)[0][0])
+    return range(last - count + 1, last + 1)
+
+
 def add_to_total(tx: Transaction, sequence: str, count: int) -> None:
     """Add a number of rows, which may be negative, to the total of a sequence."""
     tx.execute(_ADD, name=sequence, more=count)

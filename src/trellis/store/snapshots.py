@@ -127,17 +127,17 @@ _LATEST = Statement(_OF_NODE.order_by(_s.seq.desc()).limit(1))
 
 def find_by_event(tx: Transaction, seq: int) -> list[Snapshot]:
     """Read all rows that an event deleted or changed, by position."""
-    return [_snapshot(row, tx) for row in tx.fetch(_BY_EVENT, seq=seq)]
+    return [_decode(row, tx) for row in tx.fetch(_BY_EVENT, seq=seq)]
 
 
 def find_without_descendants(tx: Transaction, seq: int, root: int) -> list[Snapshot]:
     """Read the rows that an event deleted or changed, by position, without the descendants deleted with the node `root`."""
-    return [_snapshot(row, tx) for row in tx.fetch(_WITHOUT_DESCENDANTS, seq=seq, root=root)]
+    return [_decode(row, tx) for row in tx.fetch(_WITHOUT_DESCENDANTS, seq=seq, root=root)]
 
 
 def find_by_ids(tx: Transaction, seq: int, kind: str, ids: Sequence[int]) -> list[Snapshot]:
     """Read some of the rows that an event deleted or changed."""
-    return [_snapshot(row, tx) for row in tx.fetch(_BY_IDS, seq=seq, kind=kind, ids=tx.id_list(ids))]
+    return [_decode(row, tx) for row in tx.fetch(_BY_IDS, seq=seq, kind=kind, ids=tx.id_list(ids))]
 
 
 def count_by_event(tx: Transaction, seqs: Collection[int]) -> dict[int, int]:
@@ -157,7 +157,7 @@ def find_names(tx: Transaction, seq: int, kind: str, ids: Collection[int]) -> di
 def find_next(tx: Transaction, kind: str, node: int, seq: int) -> Snapshot | None:
     """Read a node as it was before the first event after `seq` that changed it; None if none has changed it since."""
     rows = tx.fetch(_NEXT, kind=kind, node=node, after=seq)
-    return _snapshot(rows[0], tx) if rows else None
+    return _decode(rows[0], tx) if rows else None
 
 
 def find_later_events(tx: Transaction, kind: str, node: int, seq: int, most: int) -> list[int]:
@@ -166,13 +166,28 @@ def find_later_events(tx: Transaction, kind: str, node: int, seq: int, most: int
     return list(tx.connection.execute(later).scalars())
 
 
+def _next_of_each() -> Statement:
+    changed = (_s.kind == bindparam("kind"), IdIn(_s.id, "ids"), _s.seq > bindparam("after"))
+    first = sa.select(_s.id, sa.func.min(_s.seq).label("seq")).where(*changed).group_by(_s.id).subquery()
+    on = sa.and_(_s.kind == bindparam("kind"), _s.id == first.c.id, _s.seq == first.c.seq)
+    return Statement(sa.select(*_COLUMNS).select_from(first.join(snapshots, on)))
+
+
+_NEXT_OF_EACH = _next_of_each()
+
+
+def find_next_of_each(tx: Transaction, kind: str, ids: Sequence[int], seq: int) -> dict[int, Snapshot]:
+    """Read nodes as they were before the first event after `seq` that changed each; those unchanged since are left out."""
+    return {row[4]: _decode(row, tx) for row in tx.fetch(_NEXT_OF_EACH, kind=kind, ids=tx.id_list(ids), after=seq)}
+
+
 def find_latest(tx: Transaction, kind: str, node: int) -> Snapshot | None:
     """Read a node as it was before the last event that changed it; None if there is no snapshot of it."""
     rows = tx.fetch(_LATEST, kind=kind, node=node, after=0)
-    return _snapshot(rows[0], tx) if rows else None
+    return _decode(rows[0], tx) if rows else None
 
 
-def _snapshot(row: Row, tx: Transaction) -> Snapshot:
+def _decode(row: Row, tx: Transaction) -> Snapshot:
     node = Node(row[4], row[5], row[6], row[7], tx.decode(row[8]), tx.decode(row[9]), row[10], row[11])
     return Snapshot(row[0], row[1], row[2], node, tx.decode(row[3]) or {})
 

@@ -283,23 +283,24 @@ webhooks = sa.Table(
     sa.Column("events", JSON, nullable=False),
     sa.Column("description", sa.Text, nullable=False),
     sa.Column("enabled", sa.Boolean, nullable=False),
-    sa.Column("secret", PLAIN, nullable=False),  # see core/webhook_secret.py
+    sa.Column("secret", PLAIN, nullable=False),  # see core/webhooks/secret.py
     sa.Column("old_secret", PLAIN),
     sa.Column("old_until", PLAIN),
     sa.Column("disabled_at", PLAIN),
     sa.Column("disabled_because", sa.Text),
     sa.Column("created_at", PLAIN, nullable=False),
     sa.Column("updated_at", PLAIN, nullable=False),
-    # How far delivery is, which is bookkeeping of the worker that holds the endpoint:
-    sa.Column("cursor", NUMBER, nullable=False),  # the last event that was looked at
+    sa.Column("cursor", NUMBER, nullable=False),  # the last event that was looked at for the outbox
+    # Written by the worker that holds the endpoint, as bookkeeping:
     sa.Column("owner", PLAIN),  # the worker
-    sa.Column("beat", NUMBER, nullable=False),  # grows while the worker lives
+    sa.Column("heartbeat", NUMBER, nullable=False),  # grows while the worker lives
     sa.Column("failures", NUMBER, nullable=False),  # in a row
     sa.Column("failing_since", PLAIN),
     sa.Column("attempted_at", PLAIN),
-    sa.Column("rests_until", PLAIN),
+    sa.Column("paused_until", PLAIN),
 )
 
+# The outbox and its log: one row for each event and endpoint that wants it.
 deliveries = sa.Table(
     "webhook_deliveries",
     METADATA,
@@ -310,10 +311,8 @@ deliveries = sa.Table(
     sa.Column("type", PLAIN, nullable=False),
     sa.Column("state", PLAIN, nullable=False),  # waiting, delivered or failed
     sa.Column("step", NUMBER, nullable=False),  # attempts made of those that the schedule has
-    sa.Column("attempts", NUMBER, nullable=False),
+    sa.Column("early_attempts", NUMBER, nullable=False),  # attempts made before they were due
     sa.Column("due_at", PLAIN),
-    sa.Column("early", NUMBER, nullable=False),  # 1: goes now, before its time, since the endpoint is back
-    sa.Column("extras", NUMBER, nullable=False),  # attempts before their time that failed
     sa.Column("created_at", PLAIN, nullable=False),
     sa.Column("attempted_at", PLAIN),
     sa.Index("webhook_deliveries_waiting", "state", "webhook_id", "seq"),

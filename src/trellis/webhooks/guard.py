@@ -1,4 +1,4 @@
-"""The guard of the outgoing door: a name is looked up once, every address is judged, and that address is connected to."""
+"""The guard: a name is looked up once, all its addresses are checked, and the connection goes to one that was checked."""
 
 import asyncio
 import socket
@@ -15,9 +15,9 @@ from trellis.core.webhooks import Address, Network, NotAllowed, check_address, c
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
-_CONNECTIONS: Final = 256  # each endpoint has one message under way at most, so that nobody waits for a connection
-_KEPT_FOR: Final = 4.0  # seconds; many servers close a connection that was idle for 5
-_TRIED: Final = 3  # addresses of one name
+_MOST_CONNECTIONS: Final = 256  # each endpoint has one message under way at most, so that nobody waits for a connection
+_KEEPALIVE_SECONDS: Final = 4.0  # seconds; many servers close a connection that was idle for 5
+_ADDRESSES_TRIED: Final = 3  # addresses of one name
 _CONNECT_SECONDS: Final = 4.0
 
 
@@ -26,13 +26,13 @@ class Guard:
 
     def __init__(self, allowed: tuple[Network, ...] = (), resolve: Resolve | None = None) -> None:
         self._allowed = allowed
-        self._resolve = resolve or look_up
+        self._resolve = resolve or resolve_name
 
-    def judge(self, url: str) -> None:
-        """Judge a URL before anything is looked up. Raises NotAllowed."""
+    def check_url(self, url: str) -> None:
+        """Check a URL before anything is looked up. Raises NotAllowed."""
         check_url(url, self._allowed)
 
-    async def addresses(self, host: str, port: int) -> list[Address]:
+    async def find_addresses(self, host: str, port: int) -> list[Address]:
         """Give the addresses to connect to. Raises NotAllowed if one of them is closed, OSError if there is none."""
         try:
             literal = ip_address(host)
@@ -46,7 +46,7 @@ class Guard:
 
 
 class _Backend(httpcore.AsyncNetworkBackend):
-    """Opens connections to judged addresses only. TLS and the Host header still go by the name."""
+    """Opens connections to checked addresses only. TLS and the Host header still go by the name."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
@@ -61,9 +61,9 @@ class _Backend(httpcore.AsyncNetworkBackend):
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
         del timeout
-        addresses = await self._guard.addresses(host, port)
+        addresses = await self._guard.find_addresses(host, port)
         failed: Exception = OSError(f"{host} has no address")
-        for address in addresses[:_TRIED]:
+        for address in addresses[:_ADDRESSES_TRIED]:
             try:
                 return await self._inner.connect_tcp(str(address), port, _CONNECT_SECONDS, local_address, socket_options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
@@ -85,15 +85,15 @@ class Transport(httpx.AsyncHTTPTransport):
         super().__init__(verify=tls, trust_env=False)
         self._pool = httpcore.AsyncConnectionPool(
             ssl_context=tls,
-            max_connections=_CONNECTIONS,
-            max_keepalive_connections=_CONNECTIONS,
-            keepalive_expiry=_KEPT_FOR,
+            max_connections=_MOST_CONNECTIONS,
+            max_keepalive_connections=_MOST_CONNECTIONS,
+            keepalive_expiry=_KEEPALIVE_SECONDS,
             network_backend=_Backend(guard),
         )
 
 
-async def look_up(host: str, port: int) -> list[str]:
-    """Ask the system's resolver. In a thread that ends with the process: a lookup cannot be called off."""
+async def resolve_name(host: str, port: int) -> list[str]:
+    """Ask the system's resolver. In a thread that ends with the process: a lookup cannot be cancelled."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[list[str]] = loop.create_future()
 

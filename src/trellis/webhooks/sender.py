@@ -1,4 +1,4 @@
-"""One attempt to send one message: what came of it, in words for people."""
+"""The sender: one attempt to send one message, and what came of it in words for people."""
 
 import asyncio
 import socket
@@ -14,18 +14,19 @@ import httpx
 from trellis import __version__
 from trellis.core.webhooks import NotAllowed, redact_secrets
 from trellis.webhooks.guard import Guard, Transport
-from trellis.webhooks.schedule import LONGEST_RETRY_AFTER
 
-PATIENCE: Final = 15.0  # seconds for everything: the lookup, the connection, the request and the answer
-MOST_READ: Final = 64 * 1024  # bytes of an answer
+TIMEOUT: Final = 15.0  # seconds for everything: the lookup, the connection, the request and the answer
+_MOST_READ: Final = 64 * 1024  # bytes of an answer
 _MOST_KEPT: Final = 4 * 1024  # characters of it that are logged
+_LONGEST_RETRY_AFTER: Final = 24 * 3600  # seconds
 _USER_AGENT: Final = f"Trellis/{__version__}"
 
 
 class Result(NamedTuple):
     """What came of an attempt. `duration` is in milliseconds, `retry_after` in seconds, as the endpoint asked.
 
-    `reached` is false where there was not even a connection: then it cannot have been the message's fault.
+    `reached` is false where there was not even a connection: then it cannot have been the message's fault. `unsendable` says
+    that nothing was sent, and that nothing can be sent later either.
     """
 
     duration: int
@@ -34,6 +35,7 @@ class Result(NamedTuple):
     answer: str | None = None
     retry_after: float = 0.0
     reached: bool = True
+    unsendable: bool = False
 
     @property
     def delivered(self) -> bool:
@@ -42,27 +44,27 @@ class Result(NamedTuple):
 
 
 class Sender:
-    """Sends messages over guarded connections. `patience` is for how many seconds one may take, `tls` whom to trust."""
+    """Sends messages over guarded connections. `timeout` is the seconds that one may take, `tls` whom to trust."""
 
-    def __init__(self, guard: Guard, patience: float = PATIENCE, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, guard: Guard, timeout: float = TIMEOUT, tls: ssl.SSLContext | None = None) -> None:
         self._guard = guard
         self._transport = Transport(guard, tls)
-        self._patience = patience
+        self._timeout = timeout
 
     async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> Result:
-        """Send a message. Never raises but when it is called off."""
+        """Send a message. Raises nothing unless it is cancelled."""
         started = time.monotonic()
-        answer = _Answer()
+        received = _Received()
         error: str | None = None
         reached = True
         try:
-            self._guard.judge(url)
-            async with asyncio.timeout(self._patience):
-                await self._exchange(url, headers, body, answer)
+            self._guard.check_url(url)
+            async with asyncio.timeout(self._timeout):
+                await self._post(url, headers, body, received)
         except NotAllowed as reason:
             error, reached = f"The address {reason}", False
         except TimeoutError:
-            error = f"There was no whole answer within {self._patience:g} seconds."
+            error = f"There was no whole answer within {self._timeout:g} seconds."
         except (httpx.ConnectError, httpx.ConnectTimeout) as failed:
             error, reached = f"There was no connection: {str(failed) or 'it took too long.'}", False
         except socket.gaierror as failed:
@@ -71,33 +73,33 @@ class Sender:
             error = f"The exchange broke off: {str(failed) or type(failed).__name__}"
         return Result(
             duration=round((time.monotonic() - started) * 1000),
-            status=answer.status,
+            status=received.status,
             error=error,
-            answer=answer.text(),
-            retry_after=answer.retry_after,
+            answer=received.text(),
+            retry_after=received.retry_after,
             reached=reached,
         )
 
-    async def _exchange(self, url: str, headers: Mapping[str, str], body: bytes, answer: "_Answer") -> None:
-        sent = {"content-type": "application/json", "user-agent": _USER_AGENT, "accept-encoding": "identity", **headers}
-        response = await self._transport.handle_async_request(httpx.Request("POST", url, headers=sent, content=body))
+    async def _post(self, url: str, headers: Mapping[str, str], body: bytes, received: "_Received") -> None:
+        all_headers = {"content-type": "application/json", "user-agent": _USER_AGENT, "accept-encoding": "identity", **headers}
+        response = await self._transport.handle_async_request(httpx.Request("POST", url, headers=all_headers, content=body))
         try:
-            answer.status = response.status_code
-            answer.retry_after = seconds_of(response.headers.get("retry-after"))
+            received.status = response.status_code
+            received.retry_after = parse_retry_after(response.headers.get("retry-after"))
             async for part in response.aiter_raw():
-                answer.body += part[: MOST_READ - len(answer.body)]
-                if len(answer.body) >= MOST_READ:
+                received.body += part[: _MOST_READ - len(received.body)]
+                if len(received.body) >= _MOST_READ:
                     break
         finally:
             await response.aclose()
 
     async def close(self) -> None:
-        """Let the connections go."""
+        """Close the connections."""
         await self._transport.aclose()
 
 
-class _Answer:
-    """What has come of an answer so far."""
+class _Received:
+    """What has arrived of an answer so far."""
 
     def __init__(self) -> None:
         self.status: int | None = None
@@ -112,14 +114,14 @@ class _Answer:
         return redact_secrets("".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text))
 
 
-def seconds_of(retry_after: str | None) -> float:
-    """Read Retry-After: seconds, or a moment. What makes no sense is nothing, and a day is the most."""
+def parse_retry_after(retry_after: str | None) -> float:
+    """Give the seconds of a Retry-After header, which holds seconds or a date: 0 if it is neither, and a day at most."""
     text = (retry_after or "").strip()
     if text.isascii() and text.isdigit():
-        return float(min(int(text[:9]), LONGEST_RETRY_AFTER))
+        return float(min(int(text[:9]), _LONGEST_RETRY_AFTER))
     try:
-        moment = parsedate_to_datetime(text)
+        date = parsedate_to_datetime(text)
     except ValueError:
         return 0.0
-    ahead = (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
-    return min(max(0.0, ahead), LONGEST_RETRY_AFTER)
+    ahead = (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
+    return min(max(0.0, ahead), _LONGEST_RETRY_AFTER)

@@ -1,12 +1,23 @@
-"""The signature of a message, as Standard Webhooks has it."""
+"""The headers that say what a message is and prove where it is from, as Standard Webhooks has it."""
 
 import base64
 import hashlib
 import hmac
 from collections.abc import Iterable
 
+from trellis.core.webhooks import build_headers, derive_secret, webhook_timestamp
+from trellis.store.webhooks import Webhook
 
-def signature(message_id: str, timestamp: int, body: bytes, secrets: Iterable[bytes]) -> str:
+
+def sign(message_id: str, timestamp: int, body: bytes, secrets: Iterable[bytes]) -> str:
     """Sign `id.timestamp.body` with each secret; several signatures stand with spaces between them."""
     signed = f"{message_id}.{timestamp}.".encode() + body
     return " ".join(f"v1,{base64.b64encode(hmac.digest(secret, signed, hashlib.sha256)).decode()}" for secret in secrets)
+
+
+def build_signed_headers(webhook: Webhook, message_id: str, at: str, body: bytes, key: str | None) -> dict[str, str]:
+    """Write the headers of an attempt, signed with the old secret too while it lives. Raises SecretUnavailable."""
+    secrets = [derive_secret(webhook.secret, key)]
+    if webhook.old_secret is not None and webhook.old_until is not None and webhook.old_until > at:
+        secrets.append(derive_secret(webhook.old_secret, key))
+    return build_headers(message_id, at, sign(message_id, webhook_timestamp(at), body, secrets))

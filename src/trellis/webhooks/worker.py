@@ -1,8 +1,8 @@
-"""The worker: finds the endpoints for which there is something to send, and has a courier deliver to each.
+"""The worker: fills the outbox, finds the endpoints to which something is due, and delivers to each of them.
 
 Several workers, in as many processes, share the work. Each endpoint is held by one of them at a time. The holder lets a
-number in the endpoint's row grow, and whoever sees the same number for so many seconds by a clock of its own that nobody can
-set takes the endpoint over; the holder stops by itself before that. So it does not matter what the clocks on the wall say.
+heartbeat, a number in the endpoint's row, grow, and whoever sees the same number for as long as a lease, by a monotonic clock
+of its own, takes the endpoint over; the holder stops by itself before that. So the time of day does not matter.
 """
 
 import asyncio
@@ -18,20 +18,22 @@ from typing import Any, Final
 
 from trellis.core.gate import Gate
 from trellis.store.engine import Transaction
-from trellis.store.webhooks import Webhook, deliveries, endpoints
-from trellis.webhooks.courier import Courier, ahead, plan, resting
+from trellis.store.webhooks import Webhook, endpoints, outbox
+from trellis.store.webhooks import log as delivery_log
+from trellis.webhooks.delivery import EndpointDelivery
 from trellis.webhooks.guard import Guard
+from trellis.webhooks.outbox import fill_outbox, list_unfilled
+from trellis.webhooks.retries import clock_limit, is_paused
 from trellis.webhooks.sender import Sender
 
 log = logging.getLogger(__name__)
 
-LEASE: Final = 15.0  # seconds after which a worker that gives no sign is taken for dead
+LEASE: Final = 15.0  # seconds after which a worker without a heartbeat is taken for dead
 _LOOK_EVERY: Final = 0.5
 _GRACE: Final = 3.0  # seconds for what is under way when the worker ends
 _PURGE_EVERY: Final = 600.0
 _MOST_KEPT: Final = 100_000  # deliveries of one webhook in the log
-_LAG: Final = 1000
-_SCANS: Final = 50  # batches of events that are looked through for one endpoint before others have their turn
+_FILLS: Final = 20  # transactions that fill the outbox before endpoints have their turn
 
 
 class Worker:
@@ -51,34 +53,30 @@ class Worker:
         self._sender = sender or Sender(Guard(gate.environment.outgoing.allowed))
         self._clock = clock
         self._lease = lease
-        self._beat_every = lease / 4
-        self._me = f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"
-        self._kinds = frozenset(kind.name for kind in gate.environment.kinds)
-        self._couriers: dict[int, asyncio.Task[None]] = {}
-        self._scanned: dict[int, int] = {}
-        self._seen: dict[int, tuple[tuple[str, int], float]] = {}
-        self._beat_at = 0.0
-        self._ending = False
-        self._nudge = asyncio.Event()
-
-    # --- the life of a worker -------------------------------------------------------------------------------------
+        self._heartbeat_every = lease / 4
+        self._heartbeat_at = 0.0
+        self._id = f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"
+        self._resources = frozenset(kind.name for kind in gate.environment.kinds)
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._heartbeats: dict[int, tuple[tuple[str, int], float]] = {}
+        self._stopping = False
+        self._wake = asyncio.Event()
 
     async def run(self) -> None:
         """Deliver until `stop` is called."""
-        beating = asyncio.create_task(self._keep_beating())
-        purging = asyncio.create_task(self._keep_purging())
+        beside = [asyncio.create_task(work) for work in (self._keep_renewing(), self._keep_purging())]
         try:
-            while not self._ending:
-                self._nudge.clear()
+            while not self._stopping:
+                self._wake.clear()
                 try:
                     await self.look()
                 except Exception:
                     log.exception("Webhooks could not be looked at.")
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._nudge.wait(), _LOOK_EVERY)
+                    await asyncio.wait_for(self._wake.wait(), _LOOK_EVERY)
         finally:
             await self._end()
-            for task in (beating, purging):
+            for task in beside:
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
@@ -86,131 +84,119 @@ class Worker:
 
     def stop(self) -> None:
         """End soon: what is under way is finished, or called off after a few seconds. From the worker's own event loop."""
-        self._ending = True
-        self._nudge.set()
+        self._stopping = True
+        self._wake.set()
 
     async def close(self) -> None:
-        """Let the connections go."""
+        """Close the connections to endpoints."""
         await self._sender.close()
 
-    async def work_off(self) -> None:
-        """Send everything that is to be sent by now, and return."""
-        while await self.look():
-            await self.settled()
-
-    async def settled(self) -> None:
-        """Wait until no message is under way."""
-        while self._couriers:
-            await asyncio.wait(self._couriers.values())
-            await asyncio.sleep(0)
-
     async def _end(self) -> None:
-        self._ending = True
-        if self._couriers:
-            await asyncio.wait(self._couriers.values(), timeout=_GRACE)
-        held = list(self._couriers)
+        self._stopping = True
+        if self._tasks:
+            await asyncio.wait(self._tasks.values(), timeout=_GRACE)
+        held = list(self._tasks)
         self._call_off()
-        await self.settled()
+        await self.settle()
         with suppress(Exception):
-            await self._write(lambda tx: endpoints.release(tx, held, self._me))
+            await self._write(lambda tx: endpoints.release(tx, held, self._id))
 
     def _call_off(self) -> None:
-        for task in self._couriers.values():
+        for task in self._tasks.values():
             task.cancel()
+
+    async def settle(self) -> None:
+        """Wait until no message is under way."""
+        while self._tasks:
+            await asyncio.wait(self._tasks.values())
+            await asyncio.sleep(0)
 
     # --- looking for work -----------------------------------------------------------------------------------------
 
     async def look(self) -> int:
-        """Start a courier for each endpoint that has something to send and that nobody else holds; give their number."""
+        """Begin to deliver to each endpoint to which something is due and that nobody else holds; give their number."""
+        await self._fill()
         started = 0
-        for webhook in self._with_work():
-            left = self._left(webhook)
-            if webhook.owner in {None, self._me} or left is not None:
+        for webhook in self._find_ready():
+            left = self._find_left(webhook)
+            if webhook.owner in {None, self._id} or left is not None:
                 self._start(webhook, left)
                 started += 1
             await asyncio.sleep(0)
         return started
 
-    def _with_work(self) -> list[Webhook]:
+    async def _fill(self) -> None:
+        """Fill the outbox from the event log, as far as endpoints have emptied it."""
+        for _ in range(_FILLS):
+            with self._gate.store.reading() as tx:
+                if not list_unfilled(tx, self._gate.now()):
+                    return
+            await self._write(lambda tx: fill_outbox(tx, self._resources, self._gate.now()))
+
+    def _find_ready(self) -> list[Webhook]:
         now = self._gate.now()
         with self._gate.store.reading() as tx:
-            listed = endpoints.enabled(tx)
-            if not listed:
-                self._seen.clear()
-                return []
-            due = deliveries.with_due(tx, now, ahead(now))
-            last = endpoints.last_event(tx)
-            self._observe(listed)
-            free = (one for one in listed if one.id not in self._couriers and not resting(one, now))
-            return [one for one in free if one.owner == self._me or one.id in due or self._behind(tx, one, last, now)]
+            enabled = endpoints.list_enabled(tx)
+            with_due = outbox.find_webhooks_with_due(tx, now, clock_limit(now))
+        self._note_heartbeats(enabled)
+        free = (webhook for webhook in enabled if webhook.id not in self._tasks and not is_paused(webhook, now))
+        return [webhook for webhook in free if webhook.owner == self._id or webhook.id in with_due]
 
-    def _behind(self, tx: Transaction, webhook: Webhook, last: int, now: str) -> bool:
-        """Say whether there are events that an endpoint wants. Those that it does not want are passed over, in memory."""
-        for _ in range(_SCANS):
-            scanned = max(webhook.cursor, self._scanned.get(webhook.id, 0))
-            if scanned >= last:
-                break
-            planned = plan(tx, webhook, scanned, now, self._kinds)
-            if planned.items:
-                return True
-            self._scanned[webhook.id] = planned.scanned
-        return self._scanned.get(webhook.id, 0) - webhook.cursor >= _LAG
-
-    def _observe(self, listed: list[Webhook]) -> None:
-        """Note since when each holder has given no sign, by this worker's own clock."""
-        at, seen = self._clock(), self._seen
-        self._seen = {}
-        for webhook in listed:
+    def _note_heartbeats(self, webhooks: list[Webhook]) -> None:
+        """Note since when each heartbeat has stood still, by this worker's own clock."""
+        at, noted = self._clock(), self._heartbeats
+        self._heartbeats = {}
+        for webhook in webhooks:
             if webhook.owner is not None:
-                sign = (webhook.owner, webhook.beat)
-                known = seen.get(webhook.id)
-                self._seen[webhook.id] = known if known is not None and known[0] == sign else (sign, at)
+                heartbeat = (webhook.owner, webhook.heartbeat)
+                known = noted.get(webhook.id)
+                self._heartbeats[webhook.id] = known if known is not None and known[0] == heartbeat else (heartbeat, at)
 
-    def _left(self, webhook: Webhook) -> tuple[str, int] | None:
-        """Give the holder of an endpoint and its last sign, if that is long ago."""
-        sign, since = self._seen.get(webhook.id, (None, 0.0))
-        return sign if sign is not None and sign[0] != self._me and self._clock() - since >= self._lease else None
+    def _find_left(self, webhook: Webhook) -> tuple[str, int] | None:
+        """Give the holder of an endpoint and its last heartbeat, if that is as long ago as a lease."""
+        heartbeat, since = self._heartbeats.get(webhook.id, (None, 0.0))
+        if heartbeat is None or heartbeat[0] == self._id or self._clock() - since < self._lease:
+            return None
+        return heartbeat
 
-    # --- couriers and their lease ---------------------------------------------------------------------------------
+    # --- endpoints that this worker holds -------------------------------------------------------------------------
 
     def _start(self, webhook: Webhook, left: tuple[str, int] | None) -> None:
-        if not self._couriers:
-            self._beat_at = self._clock()  # taking an endpoint is a sign of life
+        if not self._tasks:
+            self._heartbeat_at = self._clock()  # taking an endpoint is a heartbeat
         task = asyncio.create_task(self._deliver(webhook, left))
-        self._couriers[webhook.id] = task
-        task.add_done_callback(lambda _: self._done(webhook.id))
+        self._tasks[webhook.id] = task
+        task.add_done_callback(lambda _: self._finish(webhook.id))
 
-    def _done(self, webhook: int) -> None:
-        self._couriers.pop(webhook, None)
-        self._nudge.set()
+    def _finish(self, webhook: int) -> None:
+        self._tasks.pop(webhook, None)
+        self._wake.set()
 
     async def _deliver(self, webhook: Webhook, left: tuple[str, int] | None) -> None:
-        courier = Courier(self._gate, self._sender, self._me, lambda: self._ending)
         try:
-            mine = webhook.owner == self._me
-            if mine or await self._write(lambda tx: endpoints.claim(tx, webhook.id, self._me, left)):
-                scanned = max(webhook.cursor, self._scanned.get(webhook.id, 0))
-                self._scanned[webhook.id] = await courier.deliver(webhook.id, scanned)
+            mine = webhook.owner == self._id
+            if mine or await self._write(lambda tx: endpoints.claim(tx, webhook.id, self._id, left)):
+                await EndpointDelivery(self._gate, self._sender, self._id, lambda: self._stopping).run(webhook.id)
         except Exception:
             log.exception("Webhook %d could not be delivered to; it is tried again.", webhook.id)
             await asyncio.sleep(_LOOK_EVERY)
 
-    async def _keep_beating(self) -> None:
+    async def _keep_renewing(self) -> None:
         while True:
-            await asyncio.sleep(self._beat_every / 4)
-            await self.beat()
+            await asyncio.sleep(self._heartbeat_every / 4)
+            await self.renew_lease()
 
-    async def beat(self) -> None:
-        """Give a sign of life if it is time; call everything off if it was too late for that."""
+    async def renew_lease(self) -> None:
+        """Write a heartbeat if it is time; call everything off if it was too late for that."""
         at = self._clock()
-        if self._couriers and at - self._beat_at >= self._beat_every:
+        if self._tasks and at - self._heartbeat_at >= self._heartbeat_every:
             try:
-                await asyncio.wait_for(self._write(lambda tx: endpoints.keep(tx, self._me)), self._beat_every)
-                self._beat_at = at
-            except Exception as error:  # noqa: BLE001  # whatever it was: without a sign of life others take over
-                log.warning("The hold on webhooks could not be renewed: %s", str(error) or type(error).__name__)
-        if self._couriers and self._clock() - self._beat_at >= self._lease - self._beat_every / 4:
-            log.warning("The hold on webhooks was lost; what was under way is called off.")
+                await asyncio.wait_for(self._write(lambda tx: endpoints.renew(tx, self._id)), self._heartbeat_every)
+                self._heartbeat_at = at
+            except Exception as error:  # noqa: BLE001  # whatever it was: without a heartbeat others take over
+                log.warning("The lease on webhooks could not be renewed: %s", str(error) or type(error).__name__)
+        if self._tasks and self._clock() - self._heartbeat_at >= self._lease - self._heartbeat_every / 4:
+            log.warning("The lease on webhooks was lost; what was under way is called off.")
             self._call_off()
 
     async def _write(self, work: Callable[[Transaction], Any]) -> Any:
@@ -227,7 +213,7 @@ class Worker:
         """Delete what the log of deliveries no longer keeps, a batch at a time, so that other writes come between."""
         before = self._gate.ago(timedelta(days=self._gate.store.settings.keep_deliveries))
         try:
-            while await self._write(lambda tx: deliveries.purge(tx, before, _MOST_KEPT)):  # noqa: ASYNC110  # a rest, not a wait
+            while await self._write(lambda tx: delivery_log.purge(tx, before, _MOST_KEPT)):  # noqa: ASYNC110  # a rest, not a wait
                 await asyncio.sleep(0.05)
         except Exception:
             log.exception("Old webhook deliveries could not be deleted.")

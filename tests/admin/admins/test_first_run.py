@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, words
-from tests.cast import Clock, Events
+from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, page_text
+from tests.fixture_types import Clock, Events
 from trellis.admin.admins.first_link import demo_administrator, first_run_link
 from trellis.core.gate import Gate
 
@@ -19,9 +19,9 @@ def link(gate: Gate) -> str:
 
 def test_the_link_makes_the_first_administrator_and_signs_them_in(visitor: MakeVisitor, link: str, events: Events) -> None:
     somebody = visitor()
-    assert "first administrator" in words(somebody.get(link))
+    assert "first administrator" in page_text(somebody.get(link))
     assert somebody.post(link, _TYPED).headers["location"] == "/admin"
-    assert "Welcome, Mira Holm" in words(somebody.get(""))
+    assert "Welcome, Mira Holm" in page_text(somebody.get(""))
     (event,) = events()
     assert (event["operation"], event["actor"]["name"]) == ("admins.begin", "one-time link")
     assert "password" not in event["after"]
@@ -54,7 +54,7 @@ def test_faults_stand_at_their_fields_and_the_link_stays_good(visitor: MakeVisit
     assert f'value="{LOGIN}"' in response.text
     assert "short" not in response.text
     assert 'href="#field-name"' in response.text
-    assert "Password must have 12 to 255 characters" in words(response)
+    assert "Password must have 12 to 255 characters" in page_text(response)
     assert somebody.post(link, _TYPED).status_code == 303
 
 
@@ -63,7 +63,7 @@ def test_a_made_up_link_is_refused(visitor: MakeVisitor) -> None:
 
 
 def test_without_an_administrator_signing_in_says_how_to_begin(visitor: MakeVisitor) -> None:
-    assert "trellis admins create" in words(visitor().get("/sign-in"))
+    assert "trellis admins create" in page_text(visitor().get("/sign-in"))
 
 
 def test_there_is_no_link_once_there_is_somebody(gate: Gate, mira: int) -> None:

@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from tests.admin.conftest import Visitor, words
-from tests.cast import ADMINISTRATORS, MEMBERS, Cast, Clock, Events, Run
+from tests.admin.conftest import Visitor, page_text
+from tests.community import ADMINISTRATORS, MEMBERS, Community
+from tests.fixture_types import Clock, Events, Run
 from trellis.core.actor import Actor
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
@@ -20,7 +21,7 @@ def test_events_are_listed_with_who_what_when_and_why(admin: Visitor, gate: Gate
     key = Actor("key", 1, "Importer", frozenset({"forums.create"}))
     made = gate.run(Call("forums.create", key, {"name": "News"}, reason="Nightly import")).value
     run("forums.update", made["id"], name="Olds")
-    page = words(admin.get("/events"))
+    page = page_text(admin.get("/events"))
     assert re.search(r"2026-01-31 09:30:00 UTC Importer made forum News Nightly import", page)
     assert "The terminal changed forum Olds name" in page
 
@@ -57,7 +58,7 @@ def test_each_filter_stands_in_the_address(
     assert page.status_code == 200
     assert _seqs(page.text) == found
     if not found:
-        assert "No event matches" in words(page)
+        assert "No event matches" in page_text(page)
 
 
 @pytest.mark.parametrize("query", ["actor=nobody", "actor=key:x", "resourceId=x", "from=soon", "before=0", "colour=red"])
@@ -81,29 +82,29 @@ def test_pages_lead_to_older_ones_and_keep_the_filters(admin: Visitor, run: Run)
     assert set(_seqs(first.text)).isdisjoint(_seqs(second.text))
 
 
-def test_an_event_shows_what_was_changed(admin: Visitor, cast: Cast, run: Run, events: Events) -> None:
-    run("forums.update", cast.help, name="Aid", permissions={"view": [MEMBERS, ADMINISTRATORS]}, minContent=3)
-    page = words(admin.get(f"/events/{events()[-1]['seq']}"))
+def test_an_event_shows_what_was_changed(admin: Visitor, community: Community, run: Run, events: Events) -> None:
+    run("forums.update", community.help, name="Aid", permissions={"view": [MEMBERS, ADMINISTRATORS]}, minContent=3)
+    page = page_text(admin.get(f"/events/{events()[-1]['seq']}"))
     assert "The terminal changed forum Aid" in page
     assert "Name removed: Help added: Aid" in page
     assert "View removed: every group added: Members added: Administrators" in page
     assert "Min content removed: 0 added: 3" in page
     assert "Description" not in page
-    assert f'href="/admin/forums/{cast.help}"' in admin.get(f"/events/{events()[-1]['seq']}").text
+    assert f'href="/admin/forums/{community.help}"' in admin.get(f"/events/{events()[-1]['seq']}").text
 
 
-def test_what_went_with_a_delete_is_listed(admin: Visitor, cast: Cast, run: Run, events: Events) -> None:
-    run("forums.delete", cast.news, deleteChildrenOrMove=-1)
-    page = words(admin.get(f"/events/{events()[-1]['seq']}"))
+def test_what_went_with_a_delete_is_listed(admin: Visitor, community: Community, run: Run, events: Events) -> None:
+    run("forums.delete", community.news, deleteChildrenOrMove=-1)
+    page = page_text(admin.get(f"/events/{events()[-1]['seq']}"))
     assert "What it was" in page
     assert "3 records" in page
-    assert f"Deleted: forums {cast.releases}" in page
+    assert f"Deleted: forums {community.releases}" in page
     assert "Go to the record" not in page
 
 
-def test_a_password_is_only_said_to_have_changed(admin: Visitor, run: Run, cast: Cast, events: Events) -> None:
-    run("forums.update", cast.help, password="open sesame")
-    page = words(admin.get(f"/events/{events()[-1]['seq']}"))
+def test_a_password_is_only_said_to_have_changed(admin: Visitor, run: Run, community: Community, events: Events) -> None:
+    run("forums.update", community.help, password="open sesame")
+    page = page_text(admin.get(f"/events/{events()[-1]['seq']}"))
     assert "Password changed; its value is not kept" in page
     assert "sesame" not in page
 
@@ -122,10 +123,10 @@ def test_an_event_that_is_not_there_is_said_to_be_so(admin: Visitor) -> None:
     assert admin.get("/events/99").status_code == 404
 
 
-def test_what_took_something_back_leads_to_it(admin: Visitor, run: Run, cast: Cast, events: Events) -> None:
-    run("forums.update", cast.help, name="Aid")
+def test_what_took_something_back_leads_to_it(admin: Visitor, run: Run, community: Community, events: Events) -> None:
+    run("forums.update", community.help, name="Aid")
     changed = events()[-1]["seq"]
     run("forums.restore", changed)
     page = admin.get(f"/events/{events()[-1]['seq']}")
-    assert f"Takes back event {changed}" in words(page)
+    assert f"Takes back event {changed}" in page_text(page)
     assert f'href="/admin/events/{changed}"' in page.text

@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
-from tests.admin.conftest import PASSWORD, MakeVisitor, Visitor, words
-from tests.cast import CONTRACT, OURS, Clock, Events, MakeKey, Run
-from tests.witness import Witness
+from tests.admin.conftest import PASSWORD, MakeVisitor, Visitor, page_text
+from tests.community import CATALOGUE, GRANTABLE
+from tests.database_state import DatabaseState
+from tests.fixture_types import Clock, Events, MakeKey, Run
 from trellis.admin.keys.grants import Grid
 from trellis.core.gate import Gate
 
+GRID = Grid(CATALOGUE)
 FORM = {"name": "Calendar sync", "expires": "90d", "until": "", "addresses": "", "rateLimit": "", "logRequests": "1"}
 HOSTILE = """<script>alert(1)</script>"'&amp;{{7*7}}"""
 
@@ -30,7 +32,7 @@ def _form(admin: Visitor, path: str = "/keys/new", **values: Any) -> dict[str, A
 def test_without_keys_the_list_says_how_to_begin(admin: Visitor) -> None:
     page = admin.get("/keys")
     assert page.status_code == 200
-    assert "There are no keys yet" in words(page)
+    assert "There are no keys yet" in page_text(page)
     assert 'href="/admin/keys/new"' in page.text
 
 
@@ -42,7 +44,7 @@ def test_the_list_tells_what_each_key_is(admin: Visitor, run: Run, key: MakeKey,
     run("keys.revoke", 4, reason="Leaked")
     clock.move(days=2)
     admin.sign_in()
-    page = words(admin.get("/keys"))
+    page = page_text(admin.get("/keys"))
     for said in ("Everything plugin Active", "Backup Expired", "Read everything", "Nothing yet", "Old Revoked", "Create a forum"):
         assert said in page
     assert "Leaked" in page
@@ -83,7 +85,7 @@ def test_filters_that_make_no_sense_are_said_at_their_fields(admin: Visitor, key
     key("*")
     page = admin.get("/keys?state=lost&page=x&colour=red")
     assert page.status_code == 400
-    assert "This form has no field 'colour'" in words(page)
+    assert "This form has no field 'colour'" in page_text(page)
 
 
 def test_the_grid_tells_every_endpoint_and_links_to_the_reference(admin: Visitor, gate: Gate) -> None:
@@ -91,7 +93,7 @@ def test_the_grid_tells_every_endpoint_and_links_to_the_reference(admin: Visitor
     for box in Grid(gate.catalogue).boxes:
         assert f'name="grants" value="{box.name}"' in page
         assert f'href="{box.reference}"' in page
-    assert page.count('type="checkbox" name="grants"') == len(gate.catalogue.grantable) == CONTRACT + OURS
+    assert page.count('type="checkbox" name="grants"') == len(gate.catalogue.grantable) == GRANTABLE
     assert "POST" in page
 
 
@@ -111,10 +113,10 @@ def test_a_key_is_made_and_shown_once(admin: Visitor, events: Events, run: Run, 
     assert (event["after"]["rateLimit"], event["after"]["expiresAt"]) == (60, "2026-05-01T09:30:00.000Z")
     again = admin.post("/keys/new", sent)  # a reload
     assert again.status_code == 200
-    assert "the key was shown already" in words(again)
+    assert "the key was shown already" in page_text(again)
     assert _key_in(again) is None
     assert len(events()) == len(before) + 1
-    rows = Witness(gate).rows()
+    rows = DatabaseState(gate).rows()
     assert text.rpartition("_")[2][:32] not in repr(rows)
     assert run("keys.list")["totalResults"] == 1
 
@@ -124,7 +126,7 @@ def test_a_form_that_has_made_a_key_makes_no_other_by_itself(admin: Visitor, run
     admin.post("/keys/new", sent)
     other = admin.post("/keys/new", sent | {"name": "Something else"})
     assert other.status_code == 409
-    assert "has made a key already" in words(other)
+    assert "has made a key already" in page_text(other)
     assert 'value="Something else"' in other.text
     once = re.search(r'name="_once" value="([^"]+)"', other.text)
     assert once is not None
@@ -141,11 +143,11 @@ def test_the_curl_line_has_the_public_address(visitor: MakeVisitor, mira: int) -
 @pytest.mark.parametrize(
     ("button", "ticked"),
     [
-        ("all", CONTRACT + OURS),
+        ("all", GRANTABLE),
         ("none", 0),
-        ("read", 11),  # eight of the contract's, the feed, and two of the webhooks'
-        ("row:calendars", 6),
-        ("column:delete", 6),
+        ("read", len(GRID.reading)),
+        ("row:calendars", len(GRID.ticks["row:calendars"]) + 1),
+        ("column:delete", len(GRID.ticks["column:delete"]) + 1),
         ("bad", 1),
     ],
 )
@@ -154,7 +156,7 @@ def test_the_buttons_of_the_grid_work_without_scripts(admin: Visitor, events: Ev
     page = admin.post("/keys/new", _form(admin, _tick=button, name=HOSTILE, addresses="typed\ntext"))
     assert page.status_code == 200
     assert len(re.findall(r'name="grants" value="[^"]+"[^>]* checked', page.text)) == ticked
-    assert f"{ticked} of {CONTRACT + OURS} operations ticked" in words(page)
+    assert f"{ticked} of {GRANTABLE} operations ticked" in page_text(page)
     assert "typed\ntext</textarea>" in page.text
     assert "<script>alert" not in page.text
     assert events() == before
@@ -183,7 +185,7 @@ def test_faults_stand_at_their_fields_and_nothing_is_made(
     before = events()
     page = admin.post("/keys/new", _form(admin, **values))
     assert page.status_code == 400
-    assert said in words(page)
+    assert said in page_text(page)
     assert 'role="alert"' in page.text
     assert "<script>alert" not in page.text
     assert "{{7*7}}" in page.text or "name" not in values or "{{" not in values["name"]
@@ -193,7 +195,7 @@ def test_faults_stand_at_their_fields_and_nothing_is_made(
 
 def test_all_faults_are_said_at_once_and_what_was_typed_stays(admin: Visitor) -> None:
     page = admin.post("/keys/new", _form(admin, name="", rateLimit="lots", addresses="home", grants=["", "blogs.delete"]))
-    assert "3 fields need another look" in words(page)
+    assert "3 fields need another look" in page_text(page)
     assert 'value="lots"' in page.text
     assert "home</textarea>" in page.text
     assert re.search(r'value="blogs.delete"[^>]* checked', page.text)
@@ -229,7 +231,7 @@ def test_a_stale_form_makes_nothing_and_keeps_the_ticks(admin: Visitor, events: 
     before = events()
     page = admin.post("/keys/new", _form(admin), csrf="0" * 64)
     assert page.status_code == 400
-    assert "open for so long" in words(page)
+    assert "open for so long" in page_text(page)
     assert re.search(r'value="forums.create"[^>]* checked', page.text)
     assert events() == before
 

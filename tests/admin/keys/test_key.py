@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests.admin.conftest import Visitor, words
+from tests.admin.conftest import Visitor, page_text
 from tests.admin.keys.test_index import _form, _key_in
-from tests.cast import Clock, Events, MakeKey, Run
-from trellis.core.fields.values import format_timestamp
+from tests.fixture_types import Clock, Events, MakeKey, Run
+from trellis.core.fields import format_timestamp
 from trellis.core.gate import Gate
 from trellis.core.keys.keyring import Keyring
 from trellis.errors import Refused
@@ -30,7 +30,7 @@ def test_a_key_shows_its_requests_grants_and_settings(admin: Visitor, key: MakeK
     key(["forums.list", "forums.get"], addresses=["192.0.2.0/24"], rateLimit=60)
     _asked(gate, clock, "forums.list", times=3)
     _asked(gate, clock, "forums.delete", status=403, times=2)
-    page = words(admin.get("/keys/1"))
+    page = page_text(admin.get("/keys/1"))
     assert "5 requests" in page
     assert "Answered 3 Unchanged 0 Refused 2 Failed 0" in page
     assert "31 Jan 2026 3 0 2 0" in page, "the table says the same"
@@ -52,7 +52,7 @@ def test_what_was_held_for_30_days_without_use_can_be_taken_away(
     admin.sign_in()
     clock.move(minutes=20)  # taking away asks for no password
     page = admin.get("/keys/1")
-    assert "2 operations granted but not used in 30 days" in words(page)
+    assert "2 operations granted but not used in 30 days" in page_text(page)
     unused = re.findall(r'name="operation" value="([^"]+)"', page.text)
     assert unused == ["blogs.delete", "forums.get"]
     before = events()
@@ -63,7 +63,7 @@ def test_what_was_held_for_30_days_without_use_can_be_taken_away(
         ["forums.list"],
         "Not used for 30 days",
     )
-    assert "not used in 30 days" not in words(admin.get("/keys/1"))
+    assert "not used in 30 days" not in page_text(admin.get("/keys/1"))
 
 
 def test_what_was_granted_lately_is_not_called_unused(admin: Visitor, key: MakeKey, run: Run, clock: Clock) -> None:
@@ -72,16 +72,16 @@ def test_what_was_granted_lately_is_not_called_unused(admin: Visitor, key: MakeK
     run("keys.update", 1, grant=["forums.get"])
     clock.move(days=6)
     admin.sign_in()
-    assert "1 operation granted but not used" in words(admin.get("/keys/1"))
+    assert "1 operation granted but not used" in page_text(admin.get("/keys/1"))
 
 
 def test_nothing_is_called_unused_where_requests_are_not_logged(admin: Visitor, key: MakeKey, run: Run, clock: Clock) -> None:
     key(["forums.list"], logRequests=False)
     clock.move(days=40)
     admin.sign_in()
-    assert "nobody can say what it uses" in words(admin.get("/keys/1"))
+    assert "nobody can say what it uses" in page_text(admin.get("/keys/1"))
     run("keys.update", 1, logRequests=True)
-    assert "nobody can say what it uses" in words(admin.get("/keys/1"))
+    assert "nobody can say what it uses" in page_text(admin.get("/keys/1"))
 
 
 def test_taking_away_takes_no_more_than_was_shown(admin: Visitor, key: MakeKey, run: Run, events: Events) -> None:
@@ -109,7 +109,7 @@ def test_taking_away_takes_no_more_than_was_shown(admin: Visitor, key: MakeKey, 
 def test_may_this_key(admin: Visitor, key: MakeKey, events: Events, query: str, said: str) -> None:
     key(["forums.list"], addresses=["192.0.2.0/24"], expires="30d")
     before = events()
-    assert said in words(admin.get(f"/keys/1?{query}"))
+    assert said in page_text(admin.get(f"/keys/1?{query}"))
     assert events() == before
 
 
@@ -130,7 +130,7 @@ def test_saving_without_a_change_records_nothing(admin: Visitor, key: MakeKey, e
     before = events()
     sent = _edit(admin, addresses="192.0.2.0/24", rateLimit="5")
     assert admin.post("/keys/1/edit", sent).status_code == 303
-    assert "Nothing was changed" in words(admin.get("/keys/1"))
+    assert "Nothing was changed" in page_text(admin.get("/keys/1"))
     assert events() == before
 
 
@@ -164,7 +164,7 @@ def test_the_password_is_asked_for_again_only_where_more_is_granted(
     before = events()
     answer = admin.post("/keys/1/edit", sent)
     assert answer.status_code == (403 if asks else 303)
-    assert ("Enter your password" in words(answer)) == asks
+    assert ("Enter your password" in page_text(answer)) == asks
     assert (events() == before) == (asks or values == {"grants": ["", "forums.list", "forums.get"]})
 
 
@@ -175,7 +175,7 @@ def test_two_administrators_do_not_overwrite_each_other(admin: Visitor, key: Mak
     before = events()
     conflict = admin.post("/keys/1/edit", sent)
     assert conflict.status_code == 409
-    said = words(conflict)
+    said = page_text(conflict)
     assert "Somebody else has changed this key meanwhile" in said
     assert "Name Theirs Mine" in said
     assert "blogs.delete, forums.list forums.get, forums.list" in said
@@ -275,7 +275,7 @@ def test_a_key_is_revoked_with_a_reason(admin: Visitor, key: MakeKey, gate: Gate
     assert (event["operation"], event["reason"]) == ("keys.revoke", "Leaked in a <b>post</b>")
     assert not _judged(gate, text)
     page = admin.get("/keys/1")
-    assert "Leaked in a <b>post</b>" in words(page) or "Leaked in a post" not in words(page)
+    assert "Leaked in a <b>post</b>" in page_text(page) or "Leaked in a post" not in page_text(page)
     assert "<b>post</b>" not in page.text
     assert "/keys/1/revoke" not in page.text
     assert admin.get("/keys/1/edit").status_code == 303

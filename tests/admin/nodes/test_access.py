@@ -4,19 +4,20 @@ import re
 
 import pytest
 
-from tests.admin.conftest import Visitor, words
-from tests.cast import GUESTS, Cast, Events, Run
+from tests.admin.conftest import Visitor, page_text
+from tests.community import GUESTS, Community
+from tests.fixture_types import Events, Run
 
 
 def _listed(text: str) -> list[str]:
     return re.findall(r'<th scope="row"><a [^>]*>([^<]*)<', text)
 
 
-def test_it_shows_every_node_in_which_the_group_may_do_something(admin: Visitor, cast: Cast, events: Events) -> None:
+def test_it_shows_every_node_in_which_the_group_may_do_something(admin: Visitor, community: Community, events: Events) -> None:
     before = events()
-    page = admin.get(f"/groups/{cast.patrons}/access?kind=forums")
+    page = admin.get(f"/groups/{community.patrons}/access?kind=forums")
     assert _listed(page.text) == ["News", "Releases", "Betas", "Interviews", "Help"]
-    said = words(page)
+    said = page_text(page)
     assert "It may do something in 5 of 7 forums." in said
     assert "View 5" in said
     assert "Yes, by name" in said
@@ -35,25 +36,25 @@ def test_it_shows_every_node_in_which_the_group_may_do_something(admin: Visitor,
         ("kind=calendars&option=rsvp", []),
     ],
 )
-def test_by_kind_and_option(admin: Visitor, cast: Cast, query: str, names: list[str]) -> None:
-    assert sorted(_listed(admin.get(f"/groups/{cast.patrons}/access?{query}").text)) == sorted(names)
+def test_by_kind_and_option(admin: Visitor, community: Community, query: str, names: list[str]) -> None:
+    assert sorted(_listed(admin.get(f"/groups/{community.patrons}/access?{query}").text)) == sorted(names)
 
 
 @pytest.mark.parametrize("query", ["kind=nonsense", "kind=forums&option=nonsense", "page=-3", "page=zzz", "kind=groups"])
-def test_an_address_without_sense_shows_something_sensible(admin: Visitor, cast: Cast, query: str) -> None:
-    assert admin.get(f"/groups/{cast.patrons}/access?{query}").status_code == 200
+def test_an_address_without_sense_shows_something_sensible(admin: Visitor, community: Community, query: str) -> None:
+    assert admin.get(f"/groups/{community.patrons}/access?{query}").status_code == 200
 
 
 def test_many_come_in_pages(admin: Visitor, run: Run) -> None:
     for number in range(53):
         run("calendars.create", name=f"C{number}", permissions={"view": "*"} if number % 2 else {"view": [GUESTS]})
     first = admin.get(f"/groups/{GUESTS}/access?kind=calendars&option=view")
-    assert "Page 1 of 2" in words(first)
+    assert "Page 1 of 2" in page_text(first)
     assert _listed(admin.get(f"/groups/{GUESTS}/access?kind=calendars&option=view&page=2").text) == ["C50", "C51", "C52"]
 
 
-def test_a_group_that_is_gone(admin: Visitor, cast: Cast, run: Run) -> None:
-    run("groups.delete", cast.patrons)
-    page = admin.get(f"/groups/{cast.patrons}/access")
+def test_a_group_that_is_gone(admin: Visitor, community: Community, run: Run) -> None:
+    run("groups.delete", community.patrons)
+    page = admin.get(f"/groups/{community.patrons}/access")
     assert page.status_code == 404
-    assert "Patrons" in words(page)
+    assert "Patrons" in page_text(page)

@@ -7,14 +7,15 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.admin.browser import THEMES, WIDTHS, opened, overflow, sign_in, violations
 from tests.admin.conftest import LOGIN, PASSWORD
-from tests.cast import Cast, Run
-from tests.service import Service
+from tests.community import Community
+from tests.fixture_types import Run
+from tests.service_process import Service
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def page(chrome: Browser, mira: int, cast: Cast, service: Service) -> Iterator[Page]:
+def page(chrome: Browser, mira: int, community: Community, service: Service) -> Iterator[Page]:
     """Mira in front of the panel; at the end nothing may have been said on the console."""
     context = opened(chrome, service.address)
     page = context.new_page()
@@ -48,7 +49,7 @@ def _order(run: Run, parent: object = "root") -> list[str]:
     return [one["name"] for one in run("forums.list", parentId=parent, sortBy="position")["results"]]
 
 
-def test_a_forum_is_dragged_before_after_and_into_another(page: Page, cast: Cast, run: Run) -> None:
+def test_a_forum_is_dragged_before_after_and_into_another(page: Page, community: Community, run: Run) -> None:
     page.goto("/admin/forums")
     _drag(page, "Staff", "Help", 0.1)
     expect(page.get_by_role("status")).to_contain_text("“Staff” stands under the top level, before “Help” now.")
@@ -59,7 +60,7 @@ def test_a_forum_is_dragged_before_after_and_into_another(page: Page, cast: Cast
     assert _order(run) == ["Staff", "Help", "Wiki", "News"]
     _drag(page, "Help", "News", 0.5)
     expect(page.get_by_role("status")).to_contain_text("“Help” stands under “News”, after “Interviews”")
-    assert _order(run, cast.news) == ["Releases", "Interviews", "Help"]
+    assert _order(run, community.news) == ["Releases", "Interviews", "Help"]
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_role("status")).to_contain_text("is back")
     assert _order(run) == ["Staff", "Help", "Wiki", "News"]
@@ -67,16 +68,16 @@ def test_a_forum_is_dragged_before_after_and_into_another(page: Page, cast: Cast
     assert _tree(page) == ["Staff", "Help", "Wiki", "News", "Releases", "Interviews"]
 
 
-def test_a_drag_that_somebody_else_has_overtaken_goes_back(page: Page, cast: Cast, run: Run) -> None:
+def test_a_drag_that_somebody_else_has_overtaken_goes_back(page: Page, community: Community, run: Run) -> None:
     page.goto("/admin/forums")
-    run("forums.update", cast.staff, name="Crew")
+    run("forums.update", community.staff, name="Crew")
     _drag(page, "Staff", "News", 0.1)
     expect(page.locator("[data-said]")).to_contain_text("Crew was changed by terminal since this page was made")
     assert _tree(page) == ["News", "Help", "Wiki", "Staff"]
     assert _order(run) == ["News", "Help", "Wiki", "Crew"]
 
 
-def test_a_forum_is_moved_by_the_keyboard(page: Page, cast: Cast, run: Run) -> None:
+def test_a_forum_is_moved_by_the_keyboard(page: Page, community: Community, run: Run) -> None:
     page.goto("/admin/forums")
     page.get_by_role("link", name="Help", exact=True).focus()
     page.keyboard.press("m")
@@ -88,7 +89,7 @@ def test_a_forum_is_moved_by_the_keyboard(page: Page, cast: Cast, run: Run) -> N
     assert _order(run) == ["News", "Help", "Wiki", "Staff"]  # not before it is put down
     page.keyboard.press("Enter")
     expect(page.get_by_role("status")).to_contain_text("stands under “News”, before “Interviews” now")
-    assert _order(run, cast.news) == ["Releases", "Help", "Interviews"]
+    assert _order(run, community.news) == ["Releases", "Help", "Interviews"]
     page.get_by_role("button", name="Move Staff:").focus()
     page.keyboard.press("Enter")
     page.keyboard.press("ArrowUp")
@@ -98,7 +99,7 @@ def test_a_forum_is_moved_by_the_keyboard(page: Page, cast: Cast, run: Run) -> N
     assert _order(run) == ["News", "Wiki", "Staff"]
 
 
-def test_the_arrows_go_through_the_tree(page: Page, cast: Cast) -> None:
+def test_the_arrows_go_through_the_tree(page: Page, community: Community) -> None:
     page.goto("/admin/forums")
     page.get_by_role("link", name="News", exact=True).focus()
     page.keyboard.press("ArrowRight")
@@ -109,10 +110,10 @@ def test_the_arrows_go_through_the_tree(page: Page, cast: Cast) -> None:
     expect(page.get_by_role("link", name="News", exact=True)).to_be_focused()
     page.keyboard.press("End")
     expect(page.get_by_role("link", name="Staff", exact=True)).to_be_focused()
-    assert page.url.endswith(f"?open={cast.news}")
+    assert page.url.endswith(f"?open={community.news}")
 
 
-def test_the_dialog_moves_and_deletes(page: Page, cast: Cast, run: Run) -> None:
+def test_the_dialog_moves_and_deletes(page: Page, community: Community, run: Run) -> None:
     page.goto("/admin/forums")
     page.get_by_role("link", name="Move Staff…").click()
     dialog = page.get_by_role("dialog", name="Move Staff")
@@ -122,23 +123,29 @@ def test_the_dialog_moves_and_deletes(page: Page, cast: Cast, run: Run) -> None:
     dialog.get_by_label("Before or after which").select_option("Betas")
     dialog.get_by_role("button", name="Move", exact=True).click()
     expect(page.locator(".flash")).to_contain_text("Staff has moved.")
-    assert _order(run, cast.releases) == ["Staff", "Betas"]
+    assert _order(run, community.releases) == ["Staff", "Betas"]
     page.get_by_role("link", name="Delete Staff…").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete Staff").click()
     expect(page.locator(".flash")).to_contain_text("Staff is deleted.")
-    assert _order(run, cast.releases) == ["Betas"]
+    assert _order(run, community.releases) == ["Betas"]
 
 
-def test_the_grid_ticks_rows_columns_and_everybody(page: Page, cast: Cast, run: Run) -> None:
-    page.goto(f"/admin/forums/{cast.wiki}")
+def test_the_grid_ticks_rows_columns_and_everybody(page: Page, community: Community, run: Run) -> None:
+    page.goto(f"/admin/forums/{community.wiki}")
     page.get_by_role("button", name="All options: Guests").click()
     page.get_by_role("button", name="All groups one by one: Reply").click()
     page.get_by_role("checkbox", name="Every group: view").check()
     expect(page.get_by_role("checkbox", name="Guests: view")).to_be_disabled()
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator(".flash")).to_contain_text("Saved.")
-    kept = run("forums.get", cast.wiki)["permissions"]
-    assert kept == {"view": "*", "read": [2], "add": [2], "reply": [2, 3, 4, cast.moderators, cast.patrons], "attachments": [2]}
+    kept = run("forums.get", community.wiki)["permissions"]
+    assert kept == {
+        "view": "*",
+        "read": [2],
+        "add": [2],
+        "reply": [2, 3, 4, community.moderators, community.patrons],
+        "attachments": [2],
+    }
     page.get_by_text("Copy from another forum…").click()
     page.get_by_label("Copy from another forum: search by name").fill("staff")
     page.get_by_role("radio", name="Staff").check()
@@ -146,12 +153,12 @@ def test_the_grid_ticks_rows_columns_and_everybody(page: Page, cast: Cast, run: 
     expect(page.get_by_role("checkbox", name="Every group: view")).not_to_be_checked()
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator(".flash")).to_contain_text("Saved.")
-    assert run("forums.get", cast.wiki)["permissions"]["view"] == [cast.moderators]
+    assert run("forums.get", community.wiki)["permissions"]["view"] == [community.moderators]
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
 def test_a_forum_is_made_changed_moved_and_deleted(
-    chrome: Browser, mira: int, cast: Cast, service: Service, run: Run, scripts: bool
+    chrome: Browser, mira: int, community: Community, service: Service, run: Run, scripts: bool
 ) -> None:
     context = opened(chrome, service.address, scripts=scripts)
     page = context.new_page()
@@ -186,15 +193,15 @@ def test_a_forum_is_made_changed_moved_and_deleted(
     page.get_by_role("radio", name="First").check()
     page.get_by_role("button", name="Move", exact=True).last.click()
     expect(page.get_by_role("status").first).to_contain_text("Nook has moved.")
-    assert _order(run, cast.news) == ["Nook", "Releases", "Interviews"]
-    page.goto(f"/admin/forums/{cast.news}/delete")
+    assert _order(run, community.news) == ["Nook", "Releases", "Interviews"]
+    page.goto(f"/admin/forums/{community.news}/delete")
     page.get_by_role("radio", name="Delete them too: 5 forums in all").check()
     page.get_by_role("button", name="Delete News").click()
     expect(page.get_by_role("status").first).to_contain_text("News and 4 below it are deleted.")
     assert "News" not in _order(run)
     page.go_back()  # to the form that deleted it
     expect(page.get_by_role("status").first).to_contain_text("deleted already")
-    page.goto(f"/admin/groups/{cast.patrons}/delete")
+    page.goto(f"/admin/groups/{community.patrons}/delete")
     page.get_by_role("button", name="Delete Patrons").click()
     expect(page.get_by_role("status").first).to_contain_text("Patrons is deleted.")
     page.goto("/admin/forums/new")
@@ -205,21 +212,21 @@ def test_a_forum_is_made_changed_moved_and_deleted(
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 @pytest.mark.timeout(300)
-def test_axe_finds_nothing(chrome: Browser, mira: int, cast: Cast, service: Service, run: Run) -> None:
+def test_axe_finds_nothing(chrome: Browser, mira: int, community: Community, service: Service, run: Run) -> None:
     first = opened(chrome, service.address)
     sign_in(first.new_page(), LOGIN, PASSWORD)
     state = first.storage_state()
     paths = [
         *(f"/{kind}{end}" for kind in ("forums", "calendars", "categories", "blogs", "groups") for end in ("", "/new")),
-        f"/forums?open={cast.news},{cast.releases}",
-        f"/forums?under={cast.betas}",
+        f"/forums?open={community.news},{community.releases}",
+        f"/forums?under={community.betas}",
         "/forums?search=e",
         "/forums?search=zebra",
-        *(f"/forums/{cast.news}{end}" for end in ("", "/move", "/delete")),
-        f"/calendars/{cast.meetups}",
-        f"/calendars/{cast.meetups}/move",
-        f"/blogs/{cast.notebook}",
-        *(f"/groups/{cast.patrons}{end}" for end in ("", "/access", "/delete", "/access?kind=calendars&option=add")),
+        *(f"/forums/{community.news}{end}" for end in ("", "/move", "/delete")),
+        f"/calendars/{community.meetups}",
+        f"/calendars/{community.meetups}/move",
+        f"/blogs/{community.notebook}",
+        *(f"/groups/{community.patrons}{end}" for end in ("", "/access", "/delete", "/access?kind=calendars&option=add")),
         "/groups/4",
         "/forums/999",
     ]
@@ -232,8 +239,8 @@ def test_axe_finds_nothing(chrome: Browser, mira: int, cast: Cast, service: Serv
                 page.goto(f"/admin{path}")
                 if (wrong := violations(page)) or overflow(page):
                     found[path, width, theme] = wrong or f"{overflow(page)} px too wide"
-            page.goto(f"/admin/forums/{cast.help}")
-            run("forums.update", cast.help, name=f"Help {width} {theme}")
+            page.goto(f"/admin/forums/{community.help}")
+            run("forums.update", community.help, name=f"Help {width} {theme}")
             page.get_by_label("Name", exact=True).fill("Mine")
             page.get_by_role("button", name="Save").last.click()
             expect(page.get_by_role("alert")).to_contain_text("changed this forum while you were at it")

@@ -1,13 +1,16 @@
 """Deleting: the dry run that comes first, what becomes of children, and everything that may have happened meanwhile."""
 
-from tests.admin.conftest import Visitor, words
-from tests.admin.drawn import form
-from tests.cast import ADMINISTRATORS, Cast, Events, Run
+from tests.admin.conftest import Visitor, page_text
+from tests.admin.html_forms import find_form
+from tests.community import ADMINISTRATORS, Community
+from tests.fixture_types import Events, Run
 
 
-def test_the_dry_run_shows_what_goes_and_what_moves_and_keeps_nothing(admin: Visitor, cast: Cast, run: Run, events: Events) -> None:
+def test_the_dry_run_shows_what_goes_and_what_moves_and_keeps_nothing(
+    admin: Visitor, community: Community, run: Run, events: Events
+) -> None:
     before = events()
-    said = words(admin.get(f"/forums/{cast.news}/delete"))
+    said = page_text(admin.get(f"/forums/{community.news}/delete"))
     assert "What becomes of the 2 directly under it?" in said
     assert "Delete them too: 4 forums in all" in said
     assert "Releases > Betas" in said
@@ -15,106 +18,106 @@ def test_the_dry_run_shows_what_goes_and_what_moves_and_keeps_nothing(admin: Vis
     assert run("forums.list")["totalResults"] == 7
 
 
-def test_children_must_be_decided_on(admin: Visitor, cast: Cast, events: Events) -> None:
-    path, before = f"/forums/{cast.news}/delete", events()
-    drawn = form(admin.get(path), "/delete")
+def test_children_must_be_decided_on(admin: Visitor, community: Community, events: Events) -> None:
+    path, before = f"/forums/{community.news}/delete", events()
+    drawn = find_form(admin.get(path), "/delete")
     undecided = admin.post(path, drawn.filled(_do="delete"))
-    assert (undecided.status_code, "Choose what becomes of its children" in words(undecided)) == (400, True)
+    assert (undecided.status_code, "Choose what becomes of its children" in page_text(undecided)) == (400, True)
     nowhere = admin.post(path, drawn.filled(fate="move", _do="delete"))
-    assert "Choose the forum that the children move to" in words(nowhere)
+    assert "Choose the forum that the children move to" in page_text(nowhere)
     for target, said in (
-        (cast.betas, "below the one being deleted"),
-        (cast.wiki, "is a redirect"),
+        (community.betas, "below the one being deleted"),
+        (community.wiki, "is a redirect"),
         (999, "no forum 999"),
         ("x", "id"),
     ):
         refused = admin.post(path, drawn.filled(fate="move", to=str(target), _do="delete"))
         assert refused.status_code == 400
-        assert said in words(refused)
+        assert said in page_text(refused)
     assert events() == before
 
 
-def test_it_goes_with_all_below_it(admin: Visitor, cast: Cast, run: Run, events: Events) -> None:
-    path, count = f"/forums/{cast.news}/delete", len(events())
-    response = admin.post(path, form(admin.get(path), "/delete").filled(fate="delete", _do="delete"))
+def test_it_goes_with_all_below_it(admin: Visitor, community: Community, run: Run, events: Events) -> None:
+    path, count = f"/forums/{community.news}/delete", len(events())
+    response = admin.post(path, find_form(admin.get(path), "/delete").filled(fate="delete", _do="delete"))
     assert (response.status_code, response.headers["location"]) == (303, "/admin/forums")
-    assert "News and 3 below it are deleted." in words(admin.get("/forums"))
+    assert "News and 3 below it are deleted." in page_text(admin.get("/forums"))
     assert [event["operation"] for event in events()[count:]] == ["forums.delete"]
     assert [one["name"] for one in run("forums.list", sortBy="position")["results"]] == ["Help", "Wiki", "Staff"]
 
 
-def test_its_children_move_to_one_that_a_search_has_found(admin: Visitor, cast: Cast, run: Run) -> None:
-    path = f"/forums/{cast.news}/delete"
-    drawn = form(admin.get(path), "/delete")
+def test_its_children_move_to_one_that_a_search_has_found(admin: Visitor, community: Community, run: Run) -> None:
+    path = f"/forums/{community.news}/delete"
+    drawn = find_form(admin.get(path), "/delete")
     found = admin.post(path, drawn.filled(**{"_search.to": "hel", "_do": "search", "fate": "move"}))
-    assert ("to", str(cast.help)) in form(found, "/delete").offered
-    response = admin.post(path, form(found, "/delete").filled(to=str(cast.help), _do="delete"))
+    assert ("to", str(community.help)) in find_form(found, "/delete").offered
+    response = admin.post(path, find_form(found, "/delete").filled(to=str(community.help), _do="delete"))
     assert response.status_code == 303
-    assert run("forums.get", cast.betas)["path"] == "Help > Releases > Betas"
+    assert run("forums.get", community.betas)["path"] == "Help > Releases > Betas"
 
 
-def test_after_one_below_another_the_tree_is_open_there(admin: Visitor, cast: Cast) -> None:
-    path = f"/forums/{cast.betas}/delete"
-    response = admin.post(path, form(admin.get(path), "/delete").filled(_do="delete"))
-    assert response.headers["location"] == f"/admin/forums?open={cast.news}#node-{cast.releases}"
+def test_after_one_below_another_the_tree_is_open_there(admin: Visitor, community: Community) -> None:
+    path = f"/forums/{community.betas}/delete"
+    response = admin.post(path, find_form(admin.get(path), "/delete").filled(_do="delete"))
+    assert response.headers["location"] == f"/admin/forums?open={community.news}#node-{community.releases}"
 
 
-def test_what_came_meanwhile_is_shown_before_it_goes(admin: Visitor, cast: Cast, run: Run, events: Events) -> None:
-    path = f"/forums/{cast.news}/delete"
-    drawn = form(admin.get(path), "/delete")
-    run("forums.create", name="Brand new", parentId=cast.betas)
+def test_what_came_meanwhile_is_shown_before_it_goes(admin: Visitor, community: Community, run: Run, events: Events) -> None:
+    path = f"/forums/{community.news}/delete"
+    drawn = find_form(admin.get(path), "/delete")
+    run("forums.create", name="Brand new", parentId=community.betas)
     before = events()
     response = admin.post(path, drawn.filled(fate="delete", _do="delete"))
     assert response.status_code == 409
-    assert "Releases > Betas > Brand new" in words(response)
+    assert "Releases > Betas > Brand new" in page_text(response)
     assert events() == before
-    assert admin.post(path, form(response, "/delete").filled(fate="delete", _do="delete")).status_code == 303
+    assert admin.post(path, find_form(response, "/delete").filled(fate="delete", _do="delete")).status_code == 303
 
 
-def test_twice_and_back_break_nothing(admin: Visitor, cast: Cast, events: Events) -> None:
-    path = f"/forums/{cast.help}"
-    drawn = form(admin.get(f"{path}/delete"), "/delete").filled(_do="delete")
+def test_twice_and_back_break_nothing(admin: Visitor, community: Community, events: Events) -> None:
+    path = f"/forums/{community.help}"
+    drawn = find_form(admin.get(f"{path}/delete"), "/delete").filled(_do="delete")
     assert admin.post(f"{path}/delete", drawn).status_code == 303
     count = len(events())
     for method in ("POST", "GET"):
         response = admin.post(f"{path}/delete", drawn) if method == "POST" else admin.get(f"{path}/delete")
         assert (response.status_code, response.headers["location"]) == (303, "/admin/forums")
-        assert "deleted already" in words(admin.get("/forums"))
-    assert "Mira Holm deleted it" in words(admin.get(path))
+        assert "deleted already" in page_text(admin.get("/forums"))
+    assert "Mira Holm deleted it" in page_text(admin.get(path))
     assert admin.get(f"{path}/move").status_code == 404
     assert admin.post(f"{path}/move", {"place": "last"}).status_code == 404
     assert len(events()) == count
 
 
-def test_strange_fields_and_tokens_delete_nothing(admin: Visitor, cast: Cast, events: Events) -> None:
-    path, before = f"/forums/{cast.help}/delete", events()
-    drawn = form(admin.get(path), "/delete")
+def test_strange_fields_and_tokens_delete_nothing(admin: Visitor, community: Community, events: Events) -> None:
+    path, before = f"/forums/{community.help}/delete", events()
+    drawn = find_form(admin.get(path), "/delete")
     assert admin.post(path, drawn.filled(deleteChildrenOrMove="-1")).status_code == 400
     assert admin.post(path, {"_do": "delete"}).status_code == 409  # without having seen what goes
     assert admin.post(path, drawn.filled(_do="delete"), csrf="0" * 64).status_code == 400
     assert events() == before
 
 
-def test_a_group_leaves_every_grid(admin: Visitor, cast: Cast, run: Run, events: Events) -> None:
-    path, count = f"/groups/{cast.patrons}/delete", len(events())
-    said = words(admin.get(path))
+def test_a_group_leaves_every_grid(admin: Visitor, community: Community, run: Run, events: Events) -> None:
+    path, count = f"/groups/{community.patrons}/delete", len(events())
+    said = page_text(admin.get(path))
     assert "taken out of the permissions of 4 nodes" in said
     assert "Forum News > Releases > Betas" in said
-    assert "Patrons" in admin.get(f"/forums/{cast.betas}").text
-    assert admin.post(path, form(admin.get(path), "/delete").filled(_do="delete")).status_code == 303
+    assert "Patrons" in admin.get(f"/forums/{community.betas}").text
+    assert admin.post(path, find_form(admin.get(path), "/delete").filled(_do="delete")).status_code == 303
     assert len(events()) == count + 1
-    assert "It was taken out of 4 nodes." in words(admin.get("/groups"))
-    assert "Patrons" not in admin.get(f"/forums/{cast.betas}").text
-    assert run("forums.get", cast.betas)["permissions"]["read"] == []
-    assert run("blogs.get", cast.notebook)["groups"] == [3]
+    assert "It was taken out of 4 nodes." in page_text(admin.get("/groups"))
+    assert "Patrons" not in admin.get(f"/forums/{community.betas}").text
+    assert run("forums.get", community.betas)["permissions"]["read"] == []
+    assert run("blogs.get", community.notebook)["groups"] == [3]
 
 
-def test_built_in_groups_are_not_offered_to_be_deleted(admin: Visitor, cast: Cast, events: Events) -> None:
+def test_built_in_groups_are_not_offered_to_be_deleted(admin: Visitor, community: Community, events: Events) -> None:
     before = events()
     page = admin.get(f"/groups/{ADMINISTRATORS}")
-    assert "it cannot be deleted" in words(page)
+    assert "it cannot be deleted" in page_text(page)
     assert f"/groups/{ADMINISTRATORS}/delete" not in page.text
     assert f"/groups/{ADMINISTRATORS}/delete" not in admin.get("/groups").text
-    assert "cannot be deleted" in words(admin.get(f"/groups/{ADMINISTRATORS}/delete"))
+    assert "cannot be deleted" in page_text(admin.get(f"/groups/{ADMINISTRATORS}/delete"))
     assert admin.post(f"/groups/{ADMINISTRATORS}/delete", {"_do": "delete"}).status_code == 403
     assert events() == before

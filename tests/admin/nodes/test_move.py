@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.admin.conftest import Visitor, words
-from tests.admin.drawn import form
-from tests.cast import Cast, Events, Run
+from tests.admin.conftest import Visitor, page_text
+from tests.admin.html_forms import find_form
+from tests.community import Community
+from tests.fixture_types import Events, Run
 
 _JSON = {"accept": "application/json"}
 
@@ -16,7 +17,7 @@ def _order(run: Run, kind: str = "forums", **under: Any) -> list[str]:
 
 
 def _move(admin: Visitor, path: str, *more: tuple[str, str], **changes: str) -> Any:
-    return admin.post(f"{path}/move", form(admin.get(f"{path}/move"), "/move").filled(*more, **changes))
+    return admin.post(f"{path}/move", find_form(admin.get(f"{path}/move"), "/move").filled(*more, **changes))
 
 
 @pytest.mark.parametrize(
@@ -31,28 +32,30 @@ def _move(admin: Visitor, path: str, *more: tuple[str, str], **changes: str) -> 
     ids=lambda value: value.get("place") if isinstance(value, dict) else "",
 )
 def test_the_form_puts_it_anywhere_among_its_siblings(
-    admin: Visitor, cast: Cast, run: Run, place: dict[str, str], wanted: list[str]
+    admin: Visitor, community: Community, run: Run, place: dict[str, str], wanted: list[str]
 ) -> None:
-    sibling = {"sibling": str(getattr(cast, place["sibling"]))} if "sibling" in place else {}
-    response = _move(admin, f"/forums/{cast.staff}", **place | sibling)
+    sibling = {"sibling": str(getattr(community, place["sibling"]))} if "sibling" in place else {}
+    response = _move(admin, f"/forums/{community.staff}", **place | sibling)
     assert response.status_code == 303
-    assert response.headers["location"].endswith(f"#node-{cast.staff}")
+    assert response.headers["location"].endswith(f"#node-{community.staff}")
     assert _order(run, parentId="root") == wanted
 
 
-def test_the_form_puts_it_under_another_one_that_a_search_has_found(admin: Visitor, cast: Cast, run: Run, events: Events) -> None:
-    path, before = f"/forums/{cast.staff}", events()
-    drawn = form(admin.get(f"{path}/move"), "/move")
+def test_the_form_puts_it_under_another_one_that_a_search_has_found(
+    admin: Visitor, community: Community, run: Run, events: Events
+) -> None:
+    path, before = f"/forums/{community.staff}", events()
+    drawn = find_form(admin.get(f"{path}/move"), "/move")
     found = admin.post(f"{path}/move", drawn.filled(**{"_search.parentId": "relea", "_do": "search"}))
     assert found.status_code == 200
-    assert ("parentId", str(cast.releases)) in form(found, "/move").offered
-    looked = admin.post(f"{path}/move", form(found, "/move").filled(parentId=str(cast.releases), _do="look"))
-    assert ("sibling", str(cast.betas)) in form(looked, "/move").offered
+    assert ("parentId", str(community.releases)) in find_form(found, "/move").offered
+    looked = admin.post(f"{path}/move", find_form(found, "/move").filled(parentId=str(community.releases), _do="look"))
+    assert ("sibling", str(community.betas)) in find_form(looked, "/move").offered
     assert events() == before
-    last = form(looked, "/move").filled(place="before", sibling=str(cast.betas), _do="save")
+    last = find_form(looked, "/move").filled(place="before", sibling=str(community.betas), _do="save")
     response = admin.post(f"{path}/move", last)
-    assert response.headers["location"] == f"/admin/forums?open={cast.news},{cast.releases}#node-{cast.staff}"
-    assert _order(run, parentId=cast.releases) == ["Staff", "Betas"]
+    assert response.headers["location"] == f"/admin/forums?open={community.news},{community.releases}#node-{community.staff}"
+    assert _order(run, parentId=community.releases) == ["Staff", "Betas"]
     assert [event["operation"] for event in events()[len(before) :]] == ["forums.update"]
 
 
@@ -70,41 +73,43 @@ def test_the_form_puts_it_under_another_one_that_a_search_has_found(admin: Visit
         ("", {"place": "last", "name": "New"}, "no field 'name'"),
     ],
 )
-def test_what_cannot_be_is_said(admin: Visitor, cast: Cast, events: Events, parent: str, place: dict[str, str], said: str) -> None:
+def test_what_cannot_be_is_said(
+    admin: Visitor, community: Community, events: Events, parent: str, place: dict[str, str], said: str
+) -> None:
     before = events()
-    where = str(getattr(cast, parent)) if parent in {"staff", "wiki"} else parent
-    response = _move(admin, f"/forums/{cast.staff}", parentId=where, **place)
+    where = str(getattr(community, parent)) if parent in {"staff", "wiki"} else parent
+    response = _move(admin, f"/forums/{community.staff}", parentId=where, **place)
     assert response.status_code == 400
-    assert said in words(response)
+    assert said in page_text(response)
     assert events() == before
 
 
-def test_below_itself_is_not_offered_and_refused(admin: Visitor, cast: Cast) -> None:
-    path = f"/forums/{cast.news}"
+def test_below_itself_is_not_offered_and_refused(admin: Visitor, community: Community) -> None:
+    path = f"/forums/{community.news}"
     found = admin.post(
-        f"{path}/move", form(admin.get(f"{path}/move"), "/move").filled(**{"_search.parentId": "e", "_do": "search"})
+        f"{path}/move", find_form(admin.get(f"{path}/move"), "/move").filled(**{"_search.parentId": "e", "_do": "search"})
     )
-    offered = {value for name, value in form(found, "/move").offered if name == "parentId"}
-    assert str(cast.help) in offered
-    assert not offered & {str(cast.news), str(cast.releases), str(cast.betas)}
-    assert "below it" in words(_move(admin, path, parentId=str(cast.betas), place="last"))
+    offered = {value for name, value in find_form(found, "/move").offered if name == "parentId"}
+    assert str(community.help) in offered
+    assert not offered & {str(community.news), str(community.releases), str(community.betas)}
+    assert "below it" in page_text(_move(admin, path, parentId=str(community.betas), place="last"))
 
 
-def test_one_that_has_moved_meanwhile_is_noticed(admin: Visitor, cast: Cast, run: Run, events: Events) -> None:
-    path = f"/forums/{cast.staff}"
-    drawn = form(admin.get(f"{path}/move"), "/move")
-    run("forums.update", cast.staff, parentId=cast.news)
+def test_one_that_has_moved_meanwhile_is_noticed(admin: Visitor, community: Community, run: Run, events: Events) -> None:
+    path = f"/forums/{community.staff}"
+    drawn = find_form(admin.get(f"{path}/move"), "/move")
+    run("forums.update", community.staff, parentId=community.news)
     before = events()
     response = admin.post(f"{path}/move", drawn.filled(place="first"))
     assert response.status_code == 409
-    assert "News > Staff" in words(response)
+    assert "News > Staff" in page_text(response)
     assert events() == before
-    assert admin.post(f"{path}/move", form(response, "/move").filled(place="first", parentId="")).status_code == 303
+    assert admin.post(f"{path}/move", find_form(response, "/move").filled(place="first", parentId="")).status_code == 303
 
 
-def test_a_shift_among_the_siblings_is_no_conflict(admin: Visitor, cast: Cast, run: Run) -> None:
-    path = f"/forums/{cast.staff}"
-    drawn = form(admin.get(f"{path}/move"), "/move")
+def test_a_shift_among_the_siblings_is_no_conflict(admin: Visitor, community: Community, run: Run) -> None:
+    path = f"/forums/{community.staff}"
+    drawn = find_form(admin.get(f"{path}/move"), "/move")
     run("forums.create", name="First", position=0)
     assert admin.post(f"{path}/move", drawn.filled(place="first")).status_code == 303
     assert _order(run, parentId="root")[:2] == ["Staff", "First"]
@@ -114,43 +119,43 @@ def test_a_shift_among_the_siblings_is_no_conflict(admin: Visitor, cast: Cast, r
 
 
 def _seen(admin: Visitor, path: str) -> str:
-    return form(admin.get(f"{path}/move"), "/move")["_seen"]
+    return find_form(admin.get(f"{path}/move"), "/move")["_seen"]
 
 
-def test_a_script_moves_and_gets_the_new_version(admin: Visitor, cast: Cast, run: Run, events: Events) -> None:
-    path, before = f"/forums/{cast.staff}", events()
-    sent = {"_seen": _seen(admin, path), "parentId": str(cast.news), "before": str(cast.interviews)}
+def test_a_script_moves_and_gets_the_new_version(admin: Visitor, community: Community, run: Run, events: Events) -> None:
+    path, before = f"/forums/{community.staff}", events()
+    sent = {"_seen": _seen(admin, path), "parentId": str(community.news), "before": str(community.interviews)}
     told = admin.post(f"{path}/move", sent, headers=_JSON).json()
-    assert (told["parentId"], told["position"], told["moved"]) == (cast.news, 1, True)
+    assert (told["parentId"], told["position"], told["moved"]) == (community.news, 1, True)
     assert told["version"] == _seen(admin, path)
-    assert _order(run, parentId=cast.news) == ["Releases", "Staff", "Interviews"]
+    assert _order(run, parentId=community.news) == ["Releases", "Staff", "Interviews"]
     again = admin.post(f"{path}/move", sent | {"_seen": told["version"]}, headers=_JSON).json()
     assert again["moved"] is False
     assert len(events()) == len(before) + 1
 
 
-def test_a_script_is_told_what_is_wrong(admin: Visitor, cast: Cast, run: Run, events: Events) -> None:
-    path = f"/forums/{cast.staff}"
+def test_a_script_is_told_what_is_wrong(admin: Visitor, community: Community, run: Run, events: Events) -> None:
+    path = f"/forums/{community.staff}"
     seen = _seen(admin, path)
-    run("forums.update", cast.staff, name="Crew")
+    run("forums.update", community.staff, name="Crew")
     before = events()
     stale = admin.post(f"{path}/move", {"_seen": seen, "parentId": ""}, headers=_JSON)
-    assert (stale.status_code, stale.json()["message"]) == (409, "PRECONDITION_FAILED")
+    assert (stale.status_code, stale.json()["message"]) == (412, "PRECONDITION_FAILED")
     assert "Crew was changed by terminal" in stale.json()["detail"]
-    wrong = admin.post(f"{path}/move", {"_seen": _seen(admin, path), "parentId": str(cast.wiki)}, headers=_JSON)
+    wrong = admin.post(f"{path}/move", {"_seen": _seen(admin, path), "parentId": str(community.wiki)}, headers=_JSON)
     assert (wrong.status_code, wrong.json()["message"]) == (400, "INVALID_PARENT")
     token = admin.post(f"{path}/move", {"_seen": _seen(admin, path), "parentId": ""}, csrf="", headers=_JSON)
-    assert token.status_code == 409
+    assert token.status_code == 412
     assert events() == before
-    run("forums.delete", cast.staff)
+    run("forums.delete", community.staff)
     gone = admin.post(f"{path}/move", {"_seen": seen}, headers=_JSON)
     assert (gone.status_code, gone.json()["message"]) == (404, "INVALID_ID")
 
 
-def test_flat_kinds_are_reordered(admin: Visitor, cast: Cast, run: Run) -> None:
-    path = f"/calendars/{cast.holidays}"
+def test_flat_kinds_are_reordered(admin: Visitor, community: Community, run: Run) -> None:
+    path = f"/calendars/{community.holidays}"
     assert _move(admin, path, place="first").status_code == 303
     assert _order(run, "calendars") == ["Holidays", "Meetups"]
-    sent = {"_seen": _seen(admin, path), "after": str(cast.meetups)}
+    sent = {"_seen": _seen(admin, path), "after": str(community.meetups)}
     assert admin.post(f"{path}/move", sent, headers=_JSON).json()["position"] == 1
-    assert admin.get(f"/blogs/{cast.notebook}/move").status_code == 404
+    assert admin.get(f"/blogs/{community.notebook}/move").status_code == 404

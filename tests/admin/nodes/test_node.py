@@ -5,19 +5,20 @@ from typing import Any
 
 import pytest
 
-from tests.admin.conftest import LOGIN, MakeVisitor, Visitor, words
-from tests.admin.drawn import form
-from tests.cast import MEMBERS, Cast, Events, Run
-from trellis.core.nodes.kind import NodeKind
+from tests.admin.conftest import LOGIN, MakeVisitor, Visitor, page_text
+from tests.admin.html_forms import find_form
+from tests.community import MEMBERS, Community
+from tests.fixture_types import Events, Run
+from trellis.core.kind import NodeKind
 from trellis.kinds import KINDS
 
 _VISITED: set[str] = set()
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.name))
-def test_each_kinds_form_makes_and_saves(admin: Visitor, cast: Cast, run: Run, events: Events, kind: NodeKind) -> None:
+def test_each_kinds_form_makes_and_saves(admin: Visitor, community: Community, run: Run, events: Events, kind: NodeKind) -> None:
     before = events()
-    new = form(admin.get(f"/{kind.name}/new"), "/new")
+    new = find_form(admin.get(f"/{kind.name}/new"), "/new")
     made = admin.post(f"/{kind.name}/new", new.filled(name="Lantern", _do="save"))
     assert made.status_code == 303
     told = events()[len(before) :]
@@ -30,7 +31,7 @@ def test_each_kinds_form_makes_and_saves(admin: Visitor, cast: Cast, run: Run, e
     assert {n: v for n, v in kept.items() if n not in passing} == {n: v for n, v in plain.items() if n not in passing}
 
     count = len(events())
-    shown = form(admin.get(f"/{kind.name}/{number}"), f"/{number}")
+    shown = find_form(admin.get(f"/{kind.name}/{number}"), f"/{number}")
     again = admin.post(f"/{kind.name}/{number}", shown.filled(_do="save"))
     assert (again.status_code, len(events())) == (303, count)  # nothing was changed, and nothing is recorded
     changed = admin.post(f"/{kind.name}/{number}", shown.filled(name="Lamp", _do="save"))
@@ -45,34 +46,36 @@ def test_all_kinds_were_visited() -> None:
         assert len(_VISITED) == len(KINDS) == 5
 
 
-def test_a_new_one_under_a_parent_begins_with_its_permissions(admin: Visitor, cast: Cast, run: Run, events: Events) -> None:
-    new = form(admin.get(f"/forums/new?parentId={cast.news}"), "/new")
-    assert new["parentId"] == str(cast.news)
+def test_a_new_one_under_a_parent_begins_with_its_permissions(
+    admin: Visitor, community: Community, run: Run, events: Events
+) -> None:
+    new = find_form(admin.get(f"/forums/new?parentId={community.news}"), "/new")
+    assert new["parentId"] == str(community.news)
     assert "*" in new.all("permissions.view")
     response = admin.post("/forums/new", new.filled(name="Sub"))
-    assert response.headers["location"].startswith(f"/admin/forums?open={cast.news}#node-")
+    assert response.headers["location"].startswith(f"/admin/forums?open={community.news}#node-")
     made = events()[-1]["after"]
-    assert made["parentId"] == cast.news
-    assert made["permissions"] == run("forums.get", cast.news)["permissions"]
-    assert "Sub is there now." in words(admin.get("/forums"))
+    assert made["parentId"] == community.news
+    assert made["permissions"] == run("forums.get", community.news)["permissions"]
+    assert "Sub is there now." in page_text(admin.get("/forums"))
 
 
-def test_nobody_sees_a_new_one_without_permissions_and_the_panel_says_so(admin: Visitor, cast: Cast) -> None:
-    admin.post("/forums/new", form(admin.get("/forums/new"), "/new").filled(name="Hidden"))
-    assert "Nobody can see it yet" in words(admin.get("/forums"))
+def test_nobody_sees_a_new_one_without_permissions_and_the_panel_says_so(admin: Visitor, community: Community) -> None:
+    admin.post("/forums/new", find_form(admin.get("/forums/new"), "/new").filled(name="Hidden"))
+    assert "Nobody can see it yet" in page_text(admin.get("/forums"))
 
 
-def test_faults_stand_at_their_fields_and_all_that_was_typed_is_kept(admin: Visitor, cast: Cast, events: Events) -> None:
+def test_faults_stand_at_their_fields_and_all_that_was_typed_is_kept(admin: Visitor, community: Community, events: Events) -> None:
     before = events()
-    new = form(admin.get("/forums/new"), "/new")
+    new = find_form(admin.get("/forums/new"), "/new")
     response = admin.post(
         "/forums/new",
         new.filled(("permissions.view", str(MEMBERS)), name="", type="redirect", minContent="many", description="<p>Kept & so</p>"),
     )
     assert response.status_code == 400
-    said = words(response)
+    said = page_text(response)
     assert "3 fields need another look" in said
-    again = form(response, "/new")
+    again = find_form(response, "/new")
     assert (again["minContent"], again["type"], again["description"]) == ("many", "redirect", "<p>Kept & so</p>")
     assert str(MEMBERS) in again.all("permissions.view")
     assert re.search(r'id="field-redirectUrl-fault"', response.text)
@@ -80,107 +83,109 @@ def test_faults_stand_at_their_fields_and_all_that_was_typed_is_kept(admin: Visi
 
 
 @pytest.mark.parametrize("name", ["id", "builtIn", "parentId", "createdAt", "strange", "permissions.own", "before"])
-def test_what_is_not_on_the_form_is_refused(admin: Visitor, cast: Cast, events: Events, name: str) -> None:
+def test_what_is_not_on_the_form_is_refused(admin: Visitor, community: Community, events: Events, name: str) -> None:
     before = events()
-    path = f"/groups/{cast.patrons}" if name == "builtIn" else f"/forums/{cast.help}"
-    shown = form(admin.get(path), path)
+    path = f"/groups/{community.patrons}" if name == "builtIn" else f"/forums/{community.help}"
+    shown = find_form(admin.get(path), path)
     response = admin.post(path, shown.filled(**{name: "1"}))
     assert response.status_code == 400
-    assert name.rpartition(".")[2] in words(response)
+    assert name.rpartition(".")[2] in page_text(response)
     assert events() == before
 
 
-def test_another_token_saves_nothing_and_keeps_what_was_typed(admin: Visitor, cast: Cast, events: Events) -> None:
+def test_another_token_saves_nothing_and_keeps_what_was_typed(admin: Visitor, community: Community, events: Events) -> None:
     before = events()
-    shown = form(admin.get(f"/forums/{cast.help}"), f"/{cast.help}")
-    response = admin.post(f"/forums/{cast.help}", shown.filled(name="Typed at length"), csrf="0" * 64)
+    shown = find_form(admin.get(f"/forums/{community.help}"), f"/{community.help}")
+    response = admin.post(f"/forums/{community.help}", shown.filled(name="Typed at length"), csrf="0" * 64)
     assert response.status_code == 400
-    assert form(response, f"/{cast.help}")["name"] == "Typed at length"
+    assert find_form(response, f"/{community.help}")["name"] == "Typed at length"
     assert events() == before
-    again = form(response, f"/{cast.help}")
-    assert admin.post(f"/forums/{cast.help}", again.filled()).status_code == 303
+    again = find_form(response, f"/{community.help}")
+    assert admin.post(f"/forums/{community.help}", again.filled()).status_code == 303
 
 
-def test_five_megabytes_are_refused(admin: Visitor, cast: Cast, events: Events) -> None:
+def test_five_megabytes_are_refused(admin: Visitor, community: Community, events: Events) -> None:
     before = events()
-    assert admin.post(f"/forums/{cast.help}", {"name": "Help", "description": "x" * 5_000_000}).status_code == 413
-    path = f"/forums/{cast.help}"
-    long = admin.post(path, form(admin.get(path), path).filled(description="x" * 200_000))
+    assert admin.post(f"/forums/{community.help}", {"name": "Help", "description": "x" * 5_000_000}).status_code == 413
+    path = f"/forums/{community.help}"
+    long = admin.post(path, find_form(admin.get(path), path).filled(description="x" * 200_000))
     assert long.status_code == 400
     assert events() == before
 
 
-def test_guessed_ids_are_said_to_be_unknown(admin: Visitor, cast: Cast) -> None:
+def test_guessed_ids_are_said_to_be_unknown(admin: Visitor, community: Community) -> None:
     for path in ("/forums/999", f"/forums/{10**30}", "/forums/0", "/forums/999/move", "/groups/999/access"):
         assert admin.get(path).status_code == 404
     assert admin.get("/forums/999/delete").status_code == 303
     assert admin.get("/forums/x").status_code == 404
-    assert admin.get(f"/calendars/{cast.help}/access").status_code == 404
+    assert admin.get(f"/calendars/{community.help}/access").status_code == 404
 
 
 # --- the password of a forum --------------------------------------------------------------------------------------
 
 
-def test_a_password_is_set_left_and_taken_away(admin: Visitor, cast: Cast, run: Run, events: Events) -> None:
-    path = f"/forums/{cast.help}"
+def test_a_password_is_set_left_and_taken_away(admin: Visitor, community: Community, run: Run, events: Events) -> None:
+    path = f"/forums/{community.help}"
 
     def send(*more: tuple[str, str], **changes: str) -> Any:
-        response = admin.post(path, form(admin.get(path), path).filled(*more, **changes))
+        response = admin.post(path, find_form(admin.get(path), path).filled(*more, **changes))
         assert response.status_code in {303, 400}
         return response
 
     send(password="open sesame")
-    assert run("forums.get", cast.help)["passwordProtected"] is True
+    assert run("forums.get", community.help)["passwordProtected"] is True
     assert "open sesame" not in admin.get(path).text
     count = len(events())
     send(password="")
-    assert (run("forums.get", cast.help)["passwordProtected"], len(events())) == (True, count)
+    assert (run("forums.get", community.help)["passwordProtected"], len(events())) == (True, count)
     both = send(("_without.password", "1"), password="another")
     assert both.status_code == 400
-    assert "not both" in words(both)
+    assert "not both" in page_text(both)
     send(("_without.password", "1"))
-    assert run("forums.get", cast.help)["passwordProtected"] is False
+    assert run("forums.get", community.help)["passwordProtected"] is False
 
 
 # --- copying permissions ------------------------------------------------------------------------------------------
 
 
-def test_the_grid_is_filled_from_another_node_before_anything_is_saved(admin: Visitor, cast: Cast, events: Events) -> None:
+def test_the_grid_is_filled_from_another_node_before_anything_is_saved(
+    admin: Visitor, community: Community, events: Events
+) -> None:
     before = events()
-    shown = form(admin.get(f"/forums/{cast.staff}"), f"/{cast.staff}")
-    response = admin.post(f"/forums/{cast.staff}", shown.filled(_copy=str(cast.help), _do="copy", name="Half typed"))
+    shown = find_form(admin.get(f"/forums/{community.staff}"), f"/{community.staff}")
+    response = admin.post(f"/forums/{community.staff}", shown.filled(_copy=str(community.help), _do="copy", name="Half typed"))
     assert response.status_code == 200
-    filled = form(response, f"/{cast.staff}")
+    filled = find_form(response, f"/{community.staff}")
     assert filled["name"] == "Half typed"
     assert all("*" in filled.all(f"permissions.{option}") for option in ("view", "read", "add", "reply", "attachments"))
     assert events() == before
-    assert admin.post(f"/forums/{cast.staff}", filled.filled(_do="save", _copy="")).status_code == 303
+    assert admin.post(f"/forums/{community.staff}", filled.filled(_do="save", _copy="")).status_code == 303
     assert events()[-1]["after"]["permissions"]["add"] == "*"
 
 
-def test_a_search_in_a_form_saves_nothing(admin: Visitor, cast: Cast, events: Events) -> None:
+def test_a_search_in_a_form_saves_nothing(admin: Visitor, community: Community, events: Events) -> None:
     before = events()
-    new = form(admin.get("/forums/new"), "/new")
+    new = find_form(admin.get("/forums/new"), "/new")
     pressed = admin.post("/forums/new", new.filled(**{"name": "X", "_search.parentId": "relea", "_do": "search"}))
     entered = admin.post("/forums/new", new.filled(**{"name": "X", "_search.parentId": "relea"}))  # Enter, without scripts
     for response in (pressed, entered):
         assert response.status_code == 200
-        assert ("parentId", str(cast.releases)) in form(response, "/new").offered
-        assert form(response, "/new")["name"] == "X"
+        assert ("parentId", str(community.releases)) in find_form(response, "/new").offered
+        assert find_form(response, "/new")["name"] == "X"
     assert events() == before
 
 
 # --- two at once --------------------------------------------------------------------------------------------------
 
 
-def test_conflicting_edits_are_noticed_and_both_are_shown(admin: Visitor, cast: Cast, run: Run, events: Events) -> None:
-    path = f"/forums/{cast.help}"
-    mine = form(admin.get(path), path)
-    run("forums.update", cast.help, name="Help desk", minContent=5)
+def test_conflicting_edits_are_noticed_and_both_are_shown(admin: Visitor, community: Community, run: Run, events: Events) -> None:
+    path = f"/forums/{community.help}"
+    mine = find_form(admin.get(path), path)
+    run("forums.update", community.help, name="Help desk", minContent=5)
     count = len(events())
     response = admin.post(path, mine.filled(name="Helping hands", description="<p>Mine</p>"))
     assert response.status_code == 409
-    said = words(response)
+    said = page_text(response)
     for part in (
         "terminal changed this forum",
         "Help desk",
@@ -192,42 +197,44 @@ def test_conflicting_edits_are_noticed_and_both_are_shown(admin: Visitor, cast: 
         assert part in said
     assert 'href="/admin/forums/' in response.text
     assert len(events()) == count
-    kept = form(response, path)
+    kept = find_form(response, path)
     assert (kept["name"], kept["description"]) == ("Helping hands", "<p>Mine</p>")
     assert admin.post(path, kept.filled(_do="save")).status_code == 303  # mine anyway
-    record = run("forums.get", cast.help)
+    record = run("forums.get", community.help)
     assert (record["name"], record["description"], record["minContent"]) == ("Helping hands", "<p>Mine</p>", 0)
 
 
-def test_what_the_form_does_not_show_may_change_meanwhile(admin: Visitor, cast: Cast, run: Run) -> None:
-    path = f"/forums/{cast.releases}"
-    mine = form(admin.get(path), path)
-    run("forums.update", cast.releases, parentId=cast.help)
-    run("forums.update", cast.help, name="Elsewhere")
+def test_what_the_form_does_not_show_may_change_meanwhile(admin: Visitor, community: Community, run: Run) -> None:
+    path = f"/forums/{community.releases}"
+    mine = find_form(admin.get(path), path)
+    run("forums.update", community.releases, parentId=community.help)
+    run("forums.update", community.help, name="Elsewhere")
     assert admin.post(path, mine.filled(name="Versions")).status_code == 303
-    assert run("forums.get", cast.releases)["path"] == "Elsewhere > Versions"
+    assert run("forums.get", community.releases)["path"] == "Elsewhere > Versions"
 
 
-def test_equal_edits_are_no_loss(admin: Visitor, cast: Cast, run: Run) -> None:
-    path = f"/blogs/{cast.notebook}"
-    mine = form(admin.get(path), path)
-    run("blogs.update", cast.notebook, name="Diary")
+def test_equal_edits_are_no_loss(admin: Visitor, community: Community, run: Run) -> None:
+    path = f"/blogs/{community.notebook}"
+    mine = find_form(admin.get(path), path)
+    run("blogs.update", community.notebook, name="Diary")
     response = admin.post(path, mine.filled(name="Diary"))
     assert response.status_code == 409
-    assert "Both versions are the same now" in words(response)
+    assert "Both versions are the same now" in page_text(response)
 
 
-def test_one_that_was_deleted_meanwhile_keeps_what_was_typed(admin: Visitor, cast: Cast, run: Run, events: Events) -> None:
-    path = f"/forums/{cast.help}"
-    mine = form(admin.get(path), path)
-    run("forums.delete", cast.help)
+def test_one_that_was_deleted_meanwhile_keeps_what_was_typed(
+    admin: Visitor, community: Community, run: Run, events: Events
+) -> None:
+    path = f"/forums/{community.help}"
+    mine = find_form(admin.get(path), path)
+    run("forums.delete", community.help)
     count = len(events())
     response = admin.post(path, mine.filled(name="Typed", description="<p>At length</p>"))
     assert response.status_code == 404
-    assert "The terminal deleted it" in words(response)
-    anew = admin.post("/forums/new", form(response, "/forums/new").filled(_do="again"))
+    assert "The terminal deleted it" in page_text(response)
+    anew = admin.post("/forums/new", find_form(response, "/forums/new").filled(_do="again"))
     assert anew.status_code == 200
-    again = form(anew, "/forums/new")
+    again = find_form(anew, "/forums/new")
     assert (again["name"], again["description"]) == ("Typed", "<p>At length</p>")
     assert len(events()) == count
     assert admin.post("/forums/new", again.filled(_do="save")).status_code == 303
@@ -235,14 +242,20 @@ def test_one_that_was_deleted_meanwhile_keeps_what_was_typed(admin: Visitor, cas
     assert admin.get(path).status_code == 404
 
 
-def test_a_stranger_reaches_nothing(visitor: MakeVisitor, mira: int, cast: Cast, events: Events) -> None:
+def test_a_stranger_reaches_nothing(visitor: MakeVisitor, mira: int, community: Community, events: Events) -> None:
     before = events()
     somebody = visitor()
     somebody.get("/sign-in")
-    for path in ("/forums", f"/forums/{cast.help}", f"/forums/{cast.help}/delete", "/forums/find?search=e", "/groups/2/access"):
+    for path in (
+        "/forums",
+        f"/forums/{community.help}",
+        f"/forums/{community.help}/delete",
+        "/forums/find?search=e",
+        "/groups/2/access",
+    ):
         assert somebody.get(path).status_code == 303
         assert "Help" not in somebody.get(path).text
-    lost = somebody.post(f"/forums/{cast.help}", {"name": "Typed at length"})
+    lost = somebody.post(f"/forums/{community.help}", {"name": "Typed at length"})
     assert lost.status_code == 401
     assert "Typed at length" in lost.text
     assert events() == before

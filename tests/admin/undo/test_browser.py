@@ -6,18 +6,19 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.admin.browser import THEMES, WIDTHS, Theme, opened, overflow, sign_in, violations
-from tests.admin.conftest import LOGIN, PASSWORD, Doing
-from tests.cast import ADMINISTRATORS, MEMBERS, Cast, Events, MakeKey, Run
-from tests.service import Service
+from tests.admin.conftest import LOGIN, PASSWORD, RunForEvent
+from tests.community import ADMINISTRATORS, MEMBERS, Community
+from tests.fixture_types import Events, MakeKey, Run
+from tests.service_process import Service
 
 pytestmark = pytest.mark.browser
 
 
-def _branch(run: Run, cast: Cast) -> int:
+def _branch(run: Run, community: Community) -> int:
     """Make a branch of 30 forums, four levels deep, no two alike."""
 
     def make(name: str, number: int, **fields: Any) -> int:
-        who = [MEMBERS, cast.patrons] if number % 2 else "*"
+        who = [MEMBERS, community.patrons] if number % 2 else "*"
         raw = {"permissions": {"view": "*", "reply": who}, "description": f"<p>Number {number}</p>", "minContent": number}
         return int(run("forums.create", name=name, **raw | fields)["id"])
 
@@ -34,9 +35,9 @@ def _branch(run: Run, cast: Cast) -> int:
 @pytest.mark.usefixtures("mira")
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
 def test_a_branch_of_30_forums_is_deleted_and_brought_back(
-    chrome: Browser, cast: Cast, service: Service, run: Run, key: MakeKey, events: Events, scripts: bool
+    chrome: Browser, community: Community, service: Service, run: Run, key: MakeKey, events: Events, scripts: bool
 ) -> None:
-    gardens = _branch(run, cast)
+    gardens = _branch(run, community)
     text = key(["forums.list", "forums.get"])
 
     def tree() -> Any:
@@ -77,9 +78,11 @@ def test_a_branch_of_30_forums_is_deleted_and_brought_back(
     assert said == []
 
 
-def test_one_whose_parent_is_gone_finds_another(chrome: Browser, mira: int, cast: Cast, service: Service, run: Run) -> None:
-    run("forums.delete", cast.betas)
-    run("forums.delete", cast.releases)
+def test_one_whose_parent_is_gone_finds_another(
+    chrome: Browser, mira: int, community: Community, service: Service, run: Run
+) -> None:
+    run("forums.delete", community.betas)
+    run("forums.delete", community.releases)
     context = opened(chrome, service.address)
     page = context.new_page()
     sign_in(page, LOGIN, PASSWORD)
@@ -91,36 +94,36 @@ def test_one_whose_parent_is_gone_finds_another(chrome: Browser, mira: int, cast
     page.get_by_role("button", name="Undo").last.click()
     expect(page.locator(".flash")).to_contain_text("Betas is back.")
     expect(page.get_by_role("link", name="Betas", exact=True)).to_be_visible()
-    assert run("forums.get", cast.betas)["path"] == "Help > Betas"
+    assert run("forums.get", community.betas)["path"] == "Help > Betas"
     context.close()
 
 
-def _scenes(run: Run, cast: Cast, do: Doing) -> dict[str, int]:
+def _scenes(run: Run, community: Community, do: RunForEvent) -> dict[str, int]:
     """Make an event for each face of the page."""
-    changed = do("forums.update", cast.help, name="Aid", permissions={"view": [MEMBERS]}, password="sesame")
-    blog = do("blogs.delete", cast.notebook)
-    orphan = do("forums.delete", cast.betas)
-    since = do("forums.update", cast.interviews, name="Talks")
-    run("forums.update", cast.interviews, name="Conversations", description="<p>Monthly.</p>")
-    branch = do("forums.delete", cast.releases)
-    undone = do("calendars.delete", cast.meetups)
+    changed = do("forums.update", community.help, name="Aid", permissions={"view": [MEMBERS]}, password="sesame")
+    blog = do("blogs.delete", community.notebook)
+    orphan = do("forums.delete", community.betas)
+    since = do("forums.update", community.interviews, name="Talks")
+    run("forums.update", community.interviews, name="Conversations", description="<p>Monthly.</p>")
+    branch = do("forums.delete", community.releases)
+    undone = do("calendars.delete", community.meetups)
     run("events.restore", undone)
-    moved = do("forums.delete", cast.news, deleteChildrenOrMove=cast.staff)
-    group = do("groups.delete", cast.patrons)
-    away = do("categories.update", cast.tools, name="Kit")
-    gone = do("categories.delete", cast.tools)
+    moved = do("forums.delete", community.news, deleteChildrenOrMove=community.staff)
+    group = do("groups.delete", community.patrons)
+    away = do("categories.update", community.tools, name="Kit")
+    gone = do("categories.delete", community.tools)
     return {"changed": changed, "blog": blog, "orphan": orphan, "since": since, "branch": branch, "undone": undone,
             "moved": moved, "group": group, "away": away, "gone": gone}  # fmt: skip
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 @pytest.mark.timeout(300)
-def test_axe_finds_nothing(chrome: Browser, mira: int, cast: Cast, service: Service, run: Run, do: Doing) -> None:
-    scenes = _scenes(run, cast, do)
+def test_axe_finds_nothing(chrome: Browser, mira: int, community: Community, service: Service, run: Run, do: RunForEvent) -> None:
+    scenes = _scenes(run, community, do)
     paths = [
         *(f"/events/{seq}/undo" for seq in (1, *scenes.values())),
         *(f"/events/{scenes[name]}" for name in ("moved", "undone")),
-        *("/events", f"/categories/{cast.tools}"),
+        *("/events", f"/categories/{community.tools}"),
     ]
     first = opened(chrome, service.address)
     sign_in(first.new_page(), LOGIN, PASSWORD)

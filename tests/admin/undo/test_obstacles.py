@@ -1,26 +1,27 @@
 """What stands in the way of an undo in the panel is told with what can be done, and all is looked at again when it is pressed."""
 
-from tests.admin.conftest import Doing, Visitor, undo, words
-from tests.admin.drawn import form
-from tests.cast import MEMBERS, Cast, Clock, Events, Run
+from tests.admin.conftest import RunForEvent, Visitor, page_text, undo
+from tests.admin.html_forms import find_form
+from tests.community import MEMBERS, Community
+from tests.fixture_types import Clock, Events, Run
 from trellis.core.gate import Gate
 from trellis.store import snapshots
 from trellis.store.events import log
 
 
 def test_what_was_changed_since_is_shown_with_what_can_be_done(
-    admin: Visitor, run: Run, cast: Cast, do: Doing, events: Events
+    admin: Visitor, run: Run, community: Community, do: RunForEvent, events: Events
 ) -> None:
-    seq = do("forums.update", cast.help, name="Aid")
-    drawn = form(admin.get(f"/events/{seq}/undo"), "/undo")
-    run("forums.update", cast.help, name="Succour", permissions={"view": [MEMBERS]}, password="sesame")
-    later = do("forums.update", cast.help, parentId=cast.news)
+    seq = do("forums.update", community.help, name="Aid")
+    drawn = find_form(admin.get(f"/events/{seq}/undo"), "/undo")
+    run("forums.update", community.help, name="Succour", permissions={"view": [MEMBERS]}, password="sesame")
+    later = do("forums.update", community.help, parentId=community.news)
     before = events()
     for response, status in (
         (admin.get(f"/events/{seq}/undo"), 200),
         (admin.post(f"/events/{seq}/undo", drawn.filled(_do="undo")), 409),
     ):
-        said = words(response)
+        said = page_text(response)
         assert response.status_code == status
         assert "It was changed again since Undoing it now would lose what was done since." in said
         assert "Name removed: Aid added: Succour" in said
@@ -28,88 +29,92 @@ def test_what_was_changed_since_is_shown_with_what_can_be_done(
         assert "Parent id removed: the top level added: News" in said
         assert "Password changed; it is not shown" in said
         assert f'href="/admin/events/{later}/undo"' in response.text
-        assert f'href="/admin/forums/{cast.help}"' in response.text
+        assert f'href="/admin/forums/{community.help}"' in response.text
     assert events() == before
     assert undo(admin, later).status_code == 303
     assert f'href="/admin/events/{later}/undo"' not in admin.get(f"/events/{seq}/undo").text
 
 
-def test_what_was_deleted_since_leads_to_its_delete(admin: Visitor, run: Run, cast: Cast, do: Doing) -> None:
-    seq = do("forums.update", cast.betas, name="Alphas")
-    deleted = do("forums.delete", cast.news, deleteChildrenOrMove=-1)
+def test_what_was_deleted_since_leads_to_its_delete(admin: Visitor, run: Run, community: Community, do: RunForEvent) -> None:
+    seq = do("forums.update", community.betas, name="Alphas")
+    deleted = do("forums.delete", community.news, deleteChildrenOrMove=-1)
     page = admin.get(f"/events/{seq}/undo")
-    assert f"The forum {cast.betas} was deleted since, by event {deleted}" in words(page)
+    assert f"The forum {community.betas} was deleted since, by event {deleted}" in page_text(page)
     assert f'href="/admin/events/{deleted}/undo"' in page.text
     assert undo(admin, deleted).status_code == 303
-    assert "goes back to what it was" in words(admin.get(f"/events/{seq}/undo"))
+    assert "goes back to what it was" in page_text(admin.get(f"/events/{seq}/undo"))
 
 
-def test_what_a_delete_elsewhere_has_moved_leads_to_that_delete(admin: Visitor, run: Run, cast: Cast, do: Doing) -> None:
-    seq = do("forums.update", cast.interviews, name="Talks")
-    moved = do("forums.delete", cast.news, deleteChildrenOrMove=cast.staff)
+def test_what_a_delete_elsewhere_has_moved_leads_to_that_delete(
+    admin: Visitor, run: Run, community: Community, do: RunForEvent
+) -> None:
+    seq = do("forums.update", community.interviews, name="Talks")
+    moved = do("forums.delete", community.news, deleteChildrenOrMove=community.staff)
     page = admin.get(f"/events/{seq}/undo")
-    assert f"Parent id removed: forum {cast.news}, deleted since added: Staff" in words(page)
+    assert f"Parent id removed: forum {community.news}, deleted since added: Staff" in page_text(page)
     assert f'href="/admin/events/{moved}/undo"' in page.text
 
 
-def test_an_old_parent_that_is_a_redirect_now_is_said(admin: Visitor, run: Run, cast: Cast, do: Doing) -> None:
-    seq = do("forums.delete", cast.betas)
-    run("forums.update", cast.releases, type="redirect", redirectUrl="https://releases.example/")
-    said = words(admin.get(f"/events/{seq}/undo"))
-    assert f"forum {cast.releases} is a redirect, and a redirect has no children now. Choose another place." in said
+def test_an_old_parent_that_is_a_redirect_now_is_said(admin: Visitor, run: Run, community: Community, do: RunForEvent) -> None:
+    seq = do("forums.delete", community.betas)
+    run("forums.update", community.releases, type="redirect", redirectUrl="https://releases.example/")
+    said = page_text(admin.get(f"/events/{seq}/undo"))
+    assert f"forum {community.releases} is a redirect, and a redirect has no children now. Choose another place." in said
 
 
-def test_a_redirect_that_has_children_now_stays(admin: Visitor, run: Run, cast: Cast, do: Doing) -> None:
-    seq = do("forums.update", cast.wiki, type="discussions")
-    run("forums.create", name="Page", parentId=cast.wiki)
-    said = words(admin.get(f"/events/{seq}/undo"))
+def test_a_redirect_that_has_children_now_stays(admin: Visitor, run: Run, community: Community, do: RunForEvent) -> None:
+    seq = do("forums.update", community.wiki, type="discussions")
+    run("forums.create", name="Page", parentId=community.wiki)
+    said = page_text(admin.get(f"/events/{seq}/undo"))
     assert "It was a redirect, which has no children, and has 1 now: move or delete them first." in said
     assert "Children removed: 0 added: 1" in said
 
 
-def test_what_is_no_longer_kept_is_said_to_be_so(admin: Visitor, gate: Gate, cast: Cast, do: Doing, clock: Clock) -> None:
-    seq = do("forums.delete", cast.help)
-    drawn = form(admin.get(f"/events/{seq}/undo"), "/undo")
+def test_what_is_no_longer_kept_is_said_to_be_so(
+    admin: Visitor, gate: Gate, community: Community, do: RunForEvent, clock: Clock
+) -> None:
+    seq = do("forums.delete", community.help)
+    drawn = find_form(admin.get(f"/events/{seq}/undo"), "/undo")
     clock.move(days=40)
     admin.sign_in()
     gate.store.write(lambda tx: snapshots.purge(tx, clock.text)).result(30)
     page = admin.get(f"/events/{seq}")
-    assert "It can no longer be undone: what that needs is kept for 30 days." in words(page)
+    assert "It can no longer be undone: what that needs is kept for 30 days." in page_text(page)
     assert f"/events/{seq}/undo" not in page.text
     assert f"/events/{seq}/undo" not in admin.get("/events").text
-    assert "It is too long ago" in words(admin.get(f"/events/{seq}/undo"))
+    assert "It is too long ago" in page_text(admin.get(f"/events/{seq}/undo"))
     late = admin.post(f"/events/{seq}/undo", drawn.filled(_do="undo"))
-    assert (late.status_code, "changes can be undone for 30 days" in words(late)) == (409, True)
+    assert (late.status_code, "changes can be undone for 30 days" in page_text(late)) == (409, True)
     gate.store.write(lambda tx: log.purge(tx, clock.text)).result(30)
     gone = admin.get(f"/events/{seq}/undo")
-    assert f"Event {seq} is no longer kept, so it cannot be undone." in words(gone)
+    assert f"Event {seq} is no longer kept, so it cannot be undone." in page_text(gone)
 
 
-def test_what_is_undone_leads_to_what_undid_it(admin: Visitor, cast: Cast, do: Doing, events: Events) -> None:
-    seq = do("forums.delete", cast.help)
-    drawn = form(admin.get(f"/events/{seq}/undo"), "/undo").filled(_do="undo")
+def test_what_is_undone_leads_to_what_undid_it(admin: Visitor, community: Community, do: RunForEvent, events: Events) -> None:
+    seq = do("forums.delete", community.help)
+    drawn = find_form(admin.get(f"/events/{seq}/undo"), "/undo").filled(_do="undo")
     assert admin.post(f"/events/{seq}/undo", drawn).status_code == 303
     by, count = events()[-1]["seq"], len(events())
     for response, status in ((admin.post(f"/events/{seq}/undo", drawn), 409), (admin.get(f"/events/{seq}/undo"), 200)):
         assert response.status_code == status
-        assert f"It was undone already Event {by} took it back." in words(response)
+        assert f"It was undone already Event {by} took it back." in page_text(response)
         assert f'href="/admin/events/{by}"' in response.text
     page = admin.get(f"/events/{seq}")
-    assert f"Undone by event {by}" in words(page)
+    assert f"Undone by event {by}" in page_text(page)
     assert f"/events/{seq}/undo" not in page.text
     assert f'href="/admin/events/{by}">Undone' in admin.get("/events").text
     assert len(events()) == count
 
 
-def test_what_cannot_be_undone_has_no_button_and_says_why(admin: Visitor, run: Run, cast: Cast, do: Doing) -> None:
+def test_what_cannot_be_undone_has_no_button_and_says_why(admin: Visitor, run: Run, community: Community, do: RunForEvent) -> None:
     key = do("keys.create", name="Importer")
     made = do("forums.create", name="Lounge")
-    brought = do("forums.restore", do("forums.delete", cast.help))
+    brought = do("forums.restore", do("forums.delete", community.help))
     for seq, said in ((key, "only changes of nodes can be undone"), (made, "To undo that, delete it"), (brought, "brought back")):
         assert f"/events/{seq}/undo" not in admin.get(f"/events/{seq}").text
         assert f"/events/{seq}/undo" not in admin.get("/events").text
         page = admin.get(f"/events/{seq}/undo")
-        assert (page.status_code, said in words(page)) == (200, True)
+        assert (page.status_code, said in page_text(page)) == (200, True)
         assert admin.post(f"/events/{seq}/undo", {"_do": "undo"}).status_code == 409
     number = run("forums.list", search="Lounge")["results"][0]["id"]
     assert f'href="/admin/forums/{number}/delete"' in admin.get(f"/events/{made}/undo").text
@@ -120,44 +125,46 @@ def test_what_cannot_be_undone_has_no_button_and_says_why(admin: Visitor, run: R
 # --- between looking and pressing ---------------------------------------------------------------------------------
 
 
-def test_a_plan_that_has_changed_is_shown_again(admin: Visitor, run: Run, cast: Cast, do: Doing, events: Events) -> None:
-    seq = do("forums.delete", cast.news, deleteChildrenOrMove=-1)
-    drawn = form(admin.get(f"/events/{seq}/undo"), "/undo")
-    run("groups.delete", cast.patrons)
+def test_a_plan_that_has_changed_is_shown_again(
+    admin: Visitor, run: Run, community: Community, do: RunForEvent, events: Events
+) -> None:
+    seq = do("forums.delete", community.news, deleteChildrenOrMove=-1)
+    drawn = find_form(admin.get(f"/events/{seq}/undo"), "/undo")
+    run("groups.delete", community.patrons)
     before = events()
     response = admin.post(f"/events/{seq}/undo", drawn.filled(_do="undo"))
     assert response.status_code == 409
-    assert "The group Patrons is gone" in words(response)
+    assert "The group Patrons is gone" in page_text(response)
     assert events() == before
-    assert admin.post(f"/events/{seq}/undo", form(response, "/undo").filled(_do="undo")).status_code == 303
+    assert admin.post(f"/events/{seq}/undo", find_form(response, "/undo").filled(_do="undo")).status_code == 303
 
 
-def test_a_shift_among_siblings_is_no_other_plan(admin: Visitor, run: Run, cast: Cast, do: Doing) -> None:
-    seq = do("forums.delete", cast.help)
-    drawn = form(admin.get(f"/events/{seq}/undo"), "/undo")
+def test_a_shift_among_siblings_is_no_other_plan(admin: Visitor, run: Run, community: Community, do: RunForEvent) -> None:
+    seq = do("forums.delete", community.help)
+    drawn = find_form(admin.get(f"/events/{seq}/undo"), "/undo")
     run("forums.create", name="New", position=0)
     assert admin.post(f"/events/{seq}/undo", drawn.filled(_do="undo")).status_code == 303
     assert [one["name"] for one in run("forums.list", parentId="root", sortBy="position")["results"]][:3] == ["New", "News", "Help"]
 
 
-def test_strange_fields_and_tokens_undo_nothing(admin: Visitor, cast: Cast, do: Doing, events: Events) -> None:
-    seq = do("forums.delete", cast.help)
+def test_strange_fields_and_tokens_undo_nothing(admin: Visitor, community: Community, do: RunForEvent, events: Events) -> None:
+    seq = do("forums.delete", community.help)
     path, before = f"/events/{seq}/undo", events()
-    drawn = form(admin.get(path), "/undo")
+    drawn = find_form(admin.get(path), "/undo")
     assert admin.post(path, drawn.filled(dryRun="0", _do="undo")).status_code == 400
     assert admin.post(path, {"_do": "undo"}).status_code == 409  # without having seen what comes back
     stale = admin.post(path, drawn.filled(_do="undo"), csrf="0" * 64)
-    assert (stale.status_code, "open for so long" in words(stale)) == (409, True)
+    assert (stale.status_code, "open for so long" in page_text(stale)) == (409, True)
     assert events() == before
 
 
-def test_hostile_names_never_run(admin: Visitor, run: Run, cast: Cast, do: Doing) -> None:
+def test_hostile_names_never_run(admin: Visitor, run: Run, community: Community, do: RunForEvent) -> None:
     hostile = "<script>alert(1)</script>\"'"
     group = run("groups.create", name=hostile)["id"]
     parent = run("forums.create", name=hostile, permissions={"view": [group]})["id"]
     run("forums.create", name=hostile, parentId=parent)
-    changed = do("forums.update", cast.help, name=hostile)
-    run("forums.update", cast.help, name=hostile + "2")
+    changed = do("forums.update", community.help, name=hostile)
+    run("forums.update", community.help, name=hostile + "2")
     seq = do("forums.delete", parent, deleteChildrenOrMove=-1)
     run("groups.delete", group)
     for path in (f"/events/{seq}/undo", f"/events/{changed}/undo"):

@@ -2,9 +2,10 @@
 
 import pytest
 
-from tests.admin.conftest import Doing, Visitor, undo, words
-from tests.admin.drawn import form
-from tests.cast import MEMBERS, Cast, Events, Run
+from tests.admin.conftest import RunForEvent, Visitor, page_text, undo
+from tests.admin.html_forms import find_form
+from tests.community import MEMBERS, Community
+from tests.fixture_types import Events, Run
 
 
 def _order(run: Run, parent: object = "root") -> list[str]:
@@ -14,10 +15,12 @@ def _order(run: Run, parent: object = "root") -> list[str]:
 # --- deletes ------------------------------------------------------------------------------------------------------
 
 
-def test_what_would_come_back_is_told_and_nothing_is_kept(admin: Visitor, run: Run, cast: Cast, do: Doing, events: Events) -> None:
-    seq = do("forums.delete", cast.news, deleteChildrenOrMove=-1)
+def test_what_would_come_back_is_told_and_nothing_is_kept(
+    admin: Visitor, run: Run, community: Community, do: RunForEvent, events: Events
+) -> None:
+    seq = do("forums.delete", community.news, deleteChildrenOrMove=-1)
     before = events()
-    page = words(admin.get(f"/events/{seq}/undo"))
+    page = page_text(admin.get(f"/events/{seq}/undo"))
     assert "News comes back at the top level, as the first, and with it 3 forums below it:" in page
     assert "Releases Interviews Releases > Betas" in page
     assert "bring back 4 forums" in page
@@ -25,178 +28,188 @@ def test_what_would_come_back_is_told_and_nothing_is_kept(admin: Visitor, run: R
     assert _order(run) == ["Help", "Wiki", "Staff"]
 
 
-def test_a_branch_comes_back_and_is_shown_in_the_tree(admin: Visitor, run: Run, cast: Cast, do: Doing, events: Events) -> None:
+def test_a_branch_comes_back_and_is_shown_in_the_tree(
+    admin: Visitor, run: Run, community: Community, do: RunForEvent, events: Events
+) -> None:
     known = run("forums.list", sortBy="name")["results"]
-    seq = do("forums.delete", cast.news, deleteChildrenOrMove=-1)
+    seq = do("forums.delete", community.news, deleteChildrenOrMove=-1)
     response = undo(admin, seq)
-    assert (response.status_code, response.headers["location"]) == (303, f"/admin/forums?#node-{cast.news}")
-    assert "News and 3 below it are back." in words(admin.get("/forums"))
+    assert (response.status_code, response.headers["location"]) == (303, f"/admin/forums?#node-{community.news}")
+    assert "News and 3 below it are back." in page_text(admin.get("/forums"))
     assert run("forums.list", sortBy="name")["results"] == known
     last = events()[-1]
     assert (last["operation"], last["undoes"], last["actor"]["name"]) == ("forums.restore", seq, "Mira Holm")
 
 
-def test_where_it_goes_is_told_by_its_neighbour(admin: Visitor, run: Run, cast: Cast, do: Doing) -> None:
-    seq = do("forums.delete", cast.betas)
-    assert "Betas comes back under News > Releases, as the first." in words(admin.get(f"/events/{seq}/undo"))
-    seq = do("forums.delete", cast.wiki)
-    assert "Wiki comes back at the top level, after Help." in words(admin.get(f"/events/{seq}/undo"))
-    seq = do("calendars.delete", cast.holidays)
-    assert "Holidays comes back after Meetups." in words(admin.get(f"/events/{seq}/undo"))
-    seq = do("blogs.delete", cast.notebook)
-    assert "Notebook comes back." in words(admin.get(f"/events/{seq}/undo"))
-    assert undo(admin, seq).headers["location"] == f"/admin/blogs/{cast.notebook}"
+def test_where_it_goes_is_told_by_its_neighbour(admin: Visitor, run: Run, community: Community, do: RunForEvent) -> None:
+    seq = do("forums.delete", community.betas)
+    assert "Betas comes back under News > Releases, as the first." in page_text(admin.get(f"/events/{seq}/undo"))
+    seq = do("forums.delete", community.wiki)
+    assert "Wiki comes back at the top level, after Help." in page_text(admin.get(f"/events/{seq}/undo"))
+    seq = do("calendars.delete", community.holidays)
+    assert "Holidays comes back after Meetups." in page_text(admin.get(f"/events/{seq}/undo"))
+    seq = do("blogs.delete", community.notebook)
+    assert "Notebook comes back." in page_text(admin.get(f"/events/{seq}/undo"))
+    assert undo(admin, seq).headers["location"] == f"/admin/blogs/{community.notebook}"
 
 
-def test_children_that_had_moved_away_come_back_but_those_that_went_on(admin: Visitor, run: Run, cast: Cast, do: Doing) -> None:
-    seq = do("forums.delete", cast.news, deleteChildrenOrMove=cast.help)
-    run("forums.update", cast.interviews, parentId=cast.staff)
-    page = words(admin.get(f"/events/{seq}/undo"))
+def test_children_that_had_moved_away_come_back_but_those_that_went_on(
+    admin: Visitor, run: Run, community: Community, do: RunForEvent
+) -> None:
+    seq = do("forums.delete", community.news, deleteChildrenOrMove=community.help)
+    run("forums.update", community.interviews, parentId=community.staff)
+    page = page_text(admin.get(f"/events/{seq}/undo"))
     assert "1 forum that had moved away when it was deleted comes back under it: Help > Releases" in page
     assert "1 record stays as now Forum Staff > Interviews: It was moved elsewhere since." in page
     undo(admin, seq)
-    said = words(admin.get("/forums"))
+    said = page_text(admin.get("/forums"))
     assert "News is back. 1 that had moved away stands under it again. 1 stays as changed since." in said
-    assert _order(run, cast.news) == ["Releases"]
+    assert _order(run, community.news) == ["Releases"]
 
 
-def test_a_group_stands_in_its_permissions_again(admin: Visitor, run: Run, cast: Cast, do: Doing) -> None:
-    seq = do("groups.delete", cast.patrons)
-    run("forums.update", cast.betas, permissions={"read": [MEMBERS]})
-    page = words(admin.get(f"/events/{seq}/undo"))
+def test_a_group_stands_in_its_permissions_again(admin: Visitor, run: Run, community: Community, do: RunForEvent) -> None:
+    seq = do("groups.delete", community.patrons)
+    run("forums.update", community.betas, permissions={"read": [MEMBERS]})
+    page = page_text(admin.get(f"/events/{seq}/undo"))
     assert "It stands in the permissions of 3 nodes again:" in page
     assert all(name in page for name in ("Download category Skins > Dark skins", "Blog Notebook"))
     assert "Forum News > Releases > Betas: Changed since: read." in page
     undo(admin, seq)
-    assert "Patrons is back. It stands in the permissions of 3 nodes again. 1 stays" in words(admin.get("/groups"))
-    assert run("blogs.get", cast.notebook)["groups"] == [MEMBERS, cast.patrons]
+    assert "Patrons is back. It stands in the permissions of 3 nodes again. 1 stays" in page_text(admin.get("/groups"))
+    assert run("blogs.get", community.notebook)["groups"] == [MEMBERS, community.patrons]
 
 
-def test_what_stays_is_named_though_it_is_gone(admin: Visitor, run: Run, cast: Cast, do: Doing) -> None:
-    seq = do("groups.delete", cast.patrons)
-    run("forums.delete", cast.betas)
-    assert "1 record stays as now Forum Betas: It was deleted since." in words(admin.get(f"/events/{seq}/undo"))
+def test_what_stays_is_named_though_it_is_gone(admin: Visitor, run: Run, community: Community, do: RunForEvent) -> None:
+    seq = do("groups.delete", community.patrons)
+    run("forums.delete", community.betas)
+    assert "1 record stays as now Forum Betas: It was deleted since." in page_text(admin.get(f"/events/{seq}/undo"))
 
 
-def test_ticks_of_groups_that_are_gone_are_told_to_fall_away(admin: Visitor, run: Run, cast: Cast, do: Doing) -> None:
-    branch = do("forums.delete", cast.news, deleteChildrenOrMove=-1)
-    blog = do("blogs.delete", cast.notebook)
-    run("groups.delete", cast.patrons)
-    run("groups.delete", cast.moderators)
-    page = words(admin.get(f"/events/{branch}/undo"))
+def test_ticks_of_groups_that_are_gone_are_told_to_fall_away(
+    admin: Visitor, run: Run, community: Community, do: RunForEvent
+) -> None:
+    branch = do("forums.delete", community.news, deleteChildrenOrMove=-1)
+    blog = do("blogs.delete", community.notebook)
+    run("groups.delete", community.patrons)
+    run("groups.delete", community.moderators)
+    page = page_text(admin.get(f"/events/{branch}/undo"))
     assert "The group Patrons is gone, so its ticks fall away under Read." in page
     assert "The group Moderators is gone, so its ticks fall away under Add, in 4 forums." in page
-    assert "The group Patrons is gone, so its ticks fall away under Groups." in words(admin.get(f"/events/{blog}/undo"))
+    assert "The group Patrons is gone, so its ticks fall away under Groups." in page_text(admin.get(f"/events/{blog}/undo"))
     assert undo(admin, branch).status_code == 303
-    assert run("forums.get", cast.betas)["permissions"]["read"] == []
+    assert run("forums.get", community.betas)["permissions"]["read"] == []
 
 
 # --- a parent that is gone ----------------------------------------------------------------------------------------
 
 
-def test_a_parent_that_is_gone_is_asked_for(admin: Visitor, run: Run, cast: Cast, do: Doing, events: Events) -> None:
-    seq = do("forums.delete", cast.betas)
-    above = do("forums.delete", cast.releases)
+def test_a_parent_that_is_gone_is_asked_for(
+    admin: Visitor, run: Run, community: Community, do: RunForEvent, events: Events
+) -> None:
+    seq = do("forums.delete", community.betas)
+    above = do("forums.delete", community.releases)
     page = admin.get(f"/events/{seq}/undo")
     assert page.status_code == 200
-    assert "Releases, under which it stood, is gone. Choose another place, or first undo what deleted it ." in words(page)
+    assert "Releases, under which it stood, is gone. Choose another place, or first undo what deleted it ." in page_text(page)
     assert f'href="/admin/events/{above}/undo"' in page.text
     before = events()
-    found = admin.post(f"/events/{seq}/undo", form(page, "/undo").filled(**{"_search.parentId": "hel", "_do": "search"}))
+    found = admin.post(f"/events/{seq}/undo", find_form(page, "/undo").filled(**{"_search.parentId": "hel", "_do": "search"}))
     assert found.status_code == 200
-    assert ("parentId", str(cast.help)) in form(found, "/undo").offered
+    assert ("parentId", str(community.help)) in find_form(found, "/undo").offered
     assert events() == before
-    response = admin.post(f"/events/{seq}/undo", form(found, "/undo").filled(parentId=str(cast.help), _do="undo"))
-    assert response.headers["location"] == f"/admin/forums?open={cast.help}#node-{cast.betas}"
-    assert run("forums.get", cast.betas)["path"] == "Help > Betas"
+    response = admin.post(f"/events/{seq}/undo", find_form(found, "/undo").filled(parentId=str(community.help), _do="undo"))
+    assert response.headers["location"] == f"/admin/forums?open={community.help}#node-{community.betas}"
+    assert run("forums.get", community.betas)["path"] == "Help > Betas"
 
 
-def test_without_a_choice_it_goes_to_the_top_level(admin: Visitor, run: Run, cast: Cast, do: Doing) -> None:
-    seq = do("forums.delete", cast.betas)
-    run("forums.delete", cast.releases)
+def test_without_a_choice_it_goes_to_the_top_level(admin: Visitor, run: Run, community: Community, do: RunForEvent) -> None:
+    seq = do("forums.delete", community.betas)
+    run("forums.delete", community.releases)
     assert undo(admin, seq).status_code == 303
-    assert run("forums.get", cast.betas)["parentId"] is None
+    assert run("forums.get", community.betas)["parentId"] is None
 
 
 @pytest.mark.parametrize(
     ("parent", "said"), [("wiki", "a redirect has no children"), ("999", "no forum 999"), ("x", "parent's id")]
 )
 def test_a_parent_that_cannot_be_is_said(
-    admin: Visitor, run: Run, cast: Cast, do: Doing, events: Events, parent: str, said: str
+    admin: Visitor, run: Run, community: Community, do: RunForEvent, events: Events, parent: str, said: str
 ) -> None:
-    seq = do("forums.delete", cast.betas)
-    run("forums.delete", cast.releases)
+    seq = do("forums.delete", community.betas)
+    run("forums.delete", community.releases)
     before = events()
-    response = undo(admin, seq, parentId=str(getattr(cast, parent, parent)))
-    assert (response.status_code, said in words(response)) == (400, True)
+    response = undo(admin, seq, parentId=str(getattr(community, parent, parent)))
+    assert (response.status_code, said in page_text(response)) == (400, True)
     assert events() == before
 
 
-def test_the_old_parent_may_be_back_when_the_button_is_pressed(admin: Visitor, run: Run, cast: Cast, do: Doing) -> None:
-    seq = do("forums.delete", cast.betas)
-    above = do("forums.delete", cast.releases)
-    drawn = form(admin.get(f"/events/{seq}/undo"), "/undo")
+def test_the_old_parent_may_be_back_when_the_button_is_pressed(
+    admin: Visitor, run: Run, community: Community, do: RunForEvent
+) -> None:
+    seq = do("forums.delete", community.betas)
+    above = do("forums.delete", community.releases)
+    drawn = find_form(admin.get(f"/events/{seq}/undo"), "/undo")
     run("events.restore", above)
-    response = admin.post(f"/events/{seq}/undo", drawn.filled(parentId=str(cast.help), _do="undo"))
+    response = admin.post(f"/events/{seq}/undo", drawn.filled(parentId=str(community.help), _do="undo"))
     assert response.status_code == 409
-    assert "Look again" in words(response)
-    assert "Betas comes back under News > Releases" in words(response)
-    assert admin.post(f"/events/{seq}/undo", form(response, "/undo").filled(_do="undo")).status_code == 303
+    assert "Look again" in page_text(response)
+    assert "Betas comes back under News > Releases" in page_text(response)
+    assert admin.post(f"/events/{seq}/undo", find_form(response, "/undo").filled(_do="undo")).status_code == 303
 
 
-def test_a_move_from_under_one_that_is_gone_asks_too(admin: Visitor, run: Run, cast: Cast, do: Doing) -> None:
-    seq = do("forums.update", cast.betas, parentId=cast.help)
-    run("forums.delete", cast.releases)
+def test_a_move_from_under_one_that_is_gone_asks_too(admin: Visitor, run: Run, community: Community, do: RunForEvent) -> None:
+    seq = do("forums.update", community.betas, parentId=community.help)
+    run("forums.delete", community.releases)
     page = admin.get(f"/events/{seq}/undo")
-    assert "Releases, under which it stood, is gone." in words(page)
-    assert str(cast.betas) not in {value for name, value in form(page, "/undo").offered if name == "parentId"}
-    assert undo(admin, seq, parentId=str(cast.news)).status_code == 303
-    assert run("forums.get", cast.betas)["path"] == "News > Betas"
+    assert "Releases, under which it stood, is gone." in page_text(page)
+    assert str(community.betas) not in {value for name, value in find_form(page, "/undo").offered if name == "parentId"}
+    assert undo(admin, seq, parentId=str(community.news)).status_code == 303
+    assert run("forums.get", community.betas)["path"] == "News > Betas"
 
 
 # --- changes ------------------------------------------------------------------------------------------------------
 
 
-def test_a_change_goes_back_field_by_field(admin: Visitor, run: Run, cast: Cast, do: Doing) -> None:
-    seq = do("forums.update", cast.help, name="Aid", permissions={"view": [MEMBERS]}, password="open sesame")
+def test_a_change_goes_back_field_by_field(admin: Visitor, run: Run, community: Community, do: RunForEvent) -> None:
+    seq = do("forums.update", community.help, name="Aid", permissions={"view": [MEMBERS]}, password="open sesame")
     page = admin.get(f"/events/{seq}/undo")
-    said = words(page)
+    said = page_text(page)
     assert "Aid goes back to what it was:" in said
     assert "Name removed: Aid added: Help" in said
     assert "View removed: Members added: every group" in said
     assert "Password goes back to what it was; it is not shown" in said
     assert "sesame" not in page.text
     response = undo(admin, seq)
-    assert response.headers["location"] == f"/admin/forums/{cast.help}"
-    assert f"Help is as it was before event {seq}." in words(admin.get(f"/forums/{cast.help}"))
-    assert run("forums.get", cast.help)["permissions"]["view"] == "*"
+    assert response.headers["location"] == f"/admin/forums/{community.help}"
+    assert f"Help is as it was before event {seq}." in page_text(admin.get(f"/forums/{community.help}"))
+    assert run("forums.get", community.help)["permissions"]["view"] == "*"
 
 
-def test_a_move_goes_back_and_is_shown_in_the_tree(admin: Visitor, run: Run, cast: Cast, do: Doing) -> None:
-    seq = do("forums.update", cast.staff, parentId=cast.news, position=0)
-    assert "Path removed: News > Staff added: Staff" in words(admin.get(f"/events/{seq}/undo"))
-    assert undo(admin, seq).headers["location"] == f"/admin/forums?#node-{cast.staff}"
+def test_a_move_goes_back_and_is_shown_in_the_tree(admin: Visitor, run: Run, community: Community, do: RunForEvent) -> None:
+    seq = do("forums.update", community.staff, parentId=community.news, position=0)
+    assert "Path removed: News > Staff added: Staff" in page_text(admin.get(f"/events/{seq}/undo"))
+    assert undo(admin, seq).headers["location"] == f"/admin/forums?#node-{community.staff}"
     assert _order(run) == ["News", "Help", "Wiki", "Staff"]
 
 
-def test_an_undo_is_undone_like_any_change(admin: Visitor, run: Run, cast: Cast, do: Doing, events: Events) -> None:
-    undo(admin, do("forums.update", cast.help, name="Aid"))
+def test_an_undo_is_undone_like_any_change(admin: Visitor, run: Run, community: Community, do: RunForEvent, events: Events) -> None:
+    undo(admin, do("forums.update", community.help, name="Aid"))
     undoing = events()[-1]["seq"]
-    assert "Name removed: Help added: Aid" in words(admin.get(f"/events/{undoing}/undo"))
+    assert "Name removed: Help added: Aid" in page_text(admin.get(f"/events/{undoing}/undo"))
     assert undo(admin, undoing).status_code == 303
-    assert run("forums.get", cast.help)["name"] == "Aid"
+    assert run("forums.get", community.help)["name"] == "Aid"
 
 
-def test_what_is_as_it_was_needs_noundo(admin: Visitor, run: Run, cast: Cast, do: Doing, events: Events) -> None:
-    patrons = {"permissions": {"read": [cast.patrons]}}
-    seq = do("forums.update", cast.betas, permissions={"read": []})
-    run("forums.update", cast.betas, **patrons)
-    run("forums.update", cast.betas, permissions={"read": []})
-    run("groups.delete", cast.patrons)
+def test_what_is_as_it_was_needs_noundo(admin: Visitor, run: Run, community: Community, do: RunForEvent, events: Events) -> None:
+    patrons = {"permissions": {"read": [community.patrons]}}
+    seq = do("forums.update", community.betas, permissions={"read": []})
+    run("forums.update", community.betas, **patrons)
+    run("forums.update", community.betas, permissions={"read": []})
+    run("groups.delete", community.patrons)
     before = events()
     page = admin.get(f"/events/{seq}/undo")
-    assert "There is nothing to undo: Betas is as it was before this event." in words(page)
-    assert ("_do", "undo") not in form(page, "/undo").buttons
+    assert "There is nothing to undo: Betas is as it was before this event." in page_text(page)
+    assert ("_do", "undo") not in find_form(page, "/undo").buttons
     assert undo(admin, seq).status_code == 303
     assert events() == before
 
@@ -204,16 +217,16 @@ def test_what_is_as_it_was_needs_noundo(admin: Visitor, run: Run, cast: Cast, do
 # --- the ways to it -----------------------------------------------------------------------------------------------
 
 
-def test_an_event_its_row_and_what_is_gone_lead_toundo(admin: Visitor, cast: Cast, do: Doing) -> None:
-    seq = do("forums.delete", cast.news, deleteChildrenOrMove=-1)
+def test_an_event_its_row_and_what_is_gone_lead_toundo(admin: Visitor, community: Community, do: RunForEvent) -> None:
+    seq = do("forums.delete", community.news, deleteChildrenOrMove=-1)
     there = f'href="/admin/events/{seq}/undo"'
-    for path in (f"/events/{seq}", "/events", f"/forums/{cast.news}", f"/forums/{cast.betas}"):
+    for path in (f"/events/{seq}", "/events", f"/forums/{community.news}", f"/forums/{community.betas}"):
         assert there in admin.get(path).text, path
 
 
-def test_the_message_after_a_delete_leads_to_undo_once(admin: Visitor, cast: Cast, events: Events) -> None:
-    path = f"/forums/{cast.help}/delete"
-    assert admin.post(path, form(admin.get(path), "/delete").filled(_do="delete")).status_code == 303
+def test_the_message_after_a_delete_leads_to_undo_once(admin: Visitor, community: Community, events: Events) -> None:
+    path = f"/forums/{community.help}/delete"
+    assert admin.post(path, find_form(admin.get(path), "/delete").filled(_do="delete")).status_code == 303
     there = f'href="/admin/events/{events()[-1]["seq"]}/undo"'
     assert there in admin.get("/forums").text
     assert there not in admin.get("/forums").text

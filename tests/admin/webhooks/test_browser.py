@@ -10,11 +10,11 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.admin.browser import THEMES, WIDTHS, Theme, confirm, opened, overflow, sign_in, violations
 from tests.admin.conftest import LOGIN, PASSWORD
-from tests.admin.hooks import does, sent
-from tests.cast import Clock, Run
-from tests.conftest import Fresh
-from tests.receiver import Receiver, answering
-from tests.service import Service
+from tests.admin.webhooks.rows import insert_delivery, update_webhook
+from tests.conftest import NewSettings
+from tests.fixture_types import Clock, Run
+from tests.service_process import Service
+from tests.webhook_receiver import Receiver, respond_with
 from trellis.core.gate import Gate
 from trellis.settings import Settings
 
@@ -22,15 +22,15 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def settings(fresh: Fresh) -> Settings:
+def settings(new_settings: NewSettings) -> Settings:
     """Settings that let webhooks go to this machine."""
-    return fresh().model_copy(update={"webhook_allow": ("127.0.0.1/32",)})
+    return new_settings().model_copy(update={"webhook_allow": ("127.0.0.1/32",)})
 
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
     """A receiver that answers 200."""
-    with Receiver(answering(200, b"thanks")) as receiver:
+    with Receiver(respond_with(200, b"thanks")) as receiver:
         yield receiver
 
 
@@ -73,14 +73,14 @@ def test_a_webhook_from_the_form_to_its_end(
     page.get_by_role("button", name="Send a test").first.click()
     _until(page, "/deliveries/1", "Delivered")
     assert receiver.received[0].verified(secret)["type"] == "webhook.test"
-    receiver.answer = answering(500, b"out of tea")
+    receiver.answer = respond_with(500, b"out of tea")
     run("forums.create", name="News")
     _until(page, "/webhooks/1", "Every attempt has failed")
     page.goto("/admin")
     page.get_by_role("link", name="Search index").click()
     page.get_by_role("row", name=re.compile("forum.created")).get_by_role("link").click()
     expect(page.locator("main")).to_contain_text("out of tea")
-    receiver.answer = answering(200)
+    receiver.answer = respond_with(200)
     page.get_by_role("link", name="Search index").click()
     page.get_by_role("link", name="Send again what failed").click()
     expect(page.locator("main")).to_contain_text("1 message of Search index failed")
@@ -91,12 +91,12 @@ def test_a_webhook_from_the_form_to_its_end(
     page.get_by_label("The old secret ends").select_option(label="After an hour")
     page.get_by_role("button", name="Rotate and show the new secret").click()
     rotated = page.locator("#new-secret").inner_text()
-    receiver.answer = answering(410)
+    receiver.answer = respond_with(410)
     run("forums.create", name="Olds")
     _until(page, "/webhooks", "was switched off by the service")
     for one in (secret, rotated):
         assert receiver.received[-1].verified(one)["data"]["after"]["name"] == "Olds"
-    receiver.answer = answering(200)
+    receiver.answer = respond_with(200)
     page.get_by_role("link", name="Search index").first.click()
     page.get_by_role("link", name="Switch on", exact=True).click()
     page.get_by_label("Pass over it").check()
@@ -144,13 +144,15 @@ def _scene(gate: Gate, run: Run, clock: Clock, address: Callable[[str], str]) ->
     run("forums.create", name="News")
     seq = int(run("events.list")["next"])
     failed = {"status": None, "error": "There was no connection: " + "x" * 300, "answer": None}
-    sent(gate, {"status": 503, "answer": "<h1>Down</h1>\n" + "y" * 2_000}, failed, state="waiting", seq=seq, type="forum.created")
-    sent(gate, {"answer": ""}, type="webhook.test")
-    sent(gate, {"status": 410}, state="failed", webhook_id=2, seq=9_999, type="forum.updated")
-    sent(gate, state="waiting", webhook_id=3)
+    insert_delivery(
+        gate, {"status": 503, "answer": "<h1>Down</h1>\n" + "y" * 2_000}, failed, state="waiting", seq=seq, type="forum.created"
+    )
+    insert_delivery(gate, {"answer": ""}, type="webhook.test")
+    insert_delivery(gate, {"status": 410}, state="failed", webhook_id=2, seq=9_999, type="forum.updated")
+    insert_delivery(gate, state="waiting", webhook_id=3)
     run("webhooks.disable", 2, because="The endpoint answered 410: it is gone.")
     run("webhooks.rotate", 1)
-    does(gate, 1, failing_since=clock.text, attempted_at=clock.text)
+    update_webhook(gate, 1, failing_since=clock.text, attempted_at=clock.text)
     return seq
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from tests.admin.conftest import Visitor, words
-from tests.admin.hooks import URL, does, kept, secret_in, sent
-from tests.cast import Clock, Events, Run
-from trellis.core.fields.values import format_timestamp
+from tests.admin.conftest import Visitor, page_text
+from tests.admin.webhooks.rows import URL, find_secret, insert_delivery, stored_rows, update_webhook
+from tests.fixture_types import Clock, Events, Run
+from trellis.core.fields import format_timestamp
 from trellis.core.gate import Gate
 from trellis.core.webhooks.secret import format_secret
 from trellis.store.tables import deliveries
@@ -39,12 +39,12 @@ def _listed(page: Any) -> list[int]:
 def test_without_deliveries_the_list_says_so(admin: Visitor) -> None:
     page = admin.get("/deliveries")
     assert page.status_code == 200
-    assert "Nothing was sent yet" in words(page)
+    assert "Nothing was sent yet" in page_text(page)
 
 
 def test_a_row_tells_everything_at_a_glance(admin: Visitor, gate: Gate, clock: Clock) -> None:
     failed = {"status": None, "error": "There was no connection: refused.", "duration": 3, "answer": None}
-    sent(
+    insert_delivery(
         gate,
         {"status": 503},
         failed,
@@ -52,9 +52,9 @@ def test_a_row_tells_everything_at_a_glance(admin: Visitor, gate: Gate, clock: C
         type="forum.created",
         due_at=format_timestamp(clock.at + timedelta(minutes=5)),
     )
-    sent(gate, webhook_id=2, state="waiting", type="forum.moved")
-    sent(gate, {"status": 500, "duration": 15_000}, state="failed", webhook_id=2, message="msg_two")
-    page = words(admin.get("/deliveries"))
+    insert_delivery(gate, webhook_id=2, state="waiting", type="forum.moved")
+    insert_delivery(gate, {"status": 500, "duration": 15_000}, state="failed", webhook_id=2, message="msg_two")
+    page = page_text(admin.get("/deliveries"))
     for said in (
         "Trying again forum.created msg_0123456789abcdef Search index No answer 2 attempts, last just now",
         "There was no connection: refused. Next in 5 minutes 3.0 ms",
@@ -85,26 +85,26 @@ def test_a_row_tells_everything_at_a_glance(admin: Visitor, gate: Gate, clock: C
     ],
 )
 def test_each_filter_stands_in_the_address(admin: Visitor, gate: Gate, ago: Ago, query: str, found: list[int]) -> None:
-    sent(gate, {}, created_at=ago(hours=5))
-    sent(gate, {}, webhook_id=2, created_at=ago(minutes=1))
-    sent(gate, state="waiting")
-    sent(gate, {}, state="failed", type="forum.created", created_at=ago(minutes=5))
-    sent(gate, {}, state="failed", type="blog.deleted")
-    sent(gate, {}, type="forum.created", seq=77)
-    before = kept(gate)
+    insert_delivery(gate, {}, created_at=ago(hours=5))
+    insert_delivery(gate, {}, webhook_id=2, created_at=ago(minutes=1))
+    insert_delivery(gate, state="waiting")
+    insert_delivery(gate, {}, state="failed", type="forum.created", created_at=ago(minutes=5))
+    insert_delivery(gate, {}, state="failed", type="blog.deleted")
+    insert_delivery(gate, {}, type="forum.created", seq=77)
+    before = stored_rows(gate)
     page = admin.get(f"/deliveries?{query}")
     assert page.status_code == 200
     assert _listed(page) == found
     if not found:
-        assert "No delivery matches" in words(page)
-    assert kept(gate) == before
+        assert "No delivery matches" in page_text(page)
+    assert stored_rows(gate) == before
 
 
 @pytest.mark.parametrize(
     "query", ["webhook=x", "state=lost", "from=soon", "before=-1", "event=0", "colour=red", f"webhook={10**20}"]
 )
 def test_filters_that_make_no_sense_are_said_and_nothing_breaks(admin: Visitor, gate: Gate, query: str) -> None:
-    sent(gate, {})
+    insert_delivery(gate, {})
     page = admin.get(f"/deliveries?{query}")
     assert page.status_code == 400
     assert 'role="alert"' in page.text
@@ -112,7 +112,7 @@ def test_filters_that_make_no_sense_are_said_and_nothing_breaks(admin: Visitor, 
 
 def test_pages_lead_to_older_ones_and_keep_the_filters(admin: Visitor, gate: Gate) -> None:
     for number in range(120):
-        sent(gate, {}, webhook_id=1 + number % 2)
+        insert_delivery(gate, {}, webhook_id=1 + number % 2)
     seen, path = list[int](), "/deliveries?webhook=2"
     for _ in range(2):
         page = admin.get(path)
@@ -122,17 +122,17 @@ def test_pages_lead_to_older_ones_and_keep_the_filters(admin: Visitor, gate: Gat
         assert not path or "webhook=2" in path
     assert path == ""
     assert seen == [number for number in range(120, 0, -1) if number % 2 == 0]
-    assert "This is the end of the log" in words(admin.get("/deliveries?before=1"))
+    assert "This is the end of the log" in page_text(admin.get("/deliveries?before=1"))
 
 
 def test_an_impatient_search_says_how_far_it_looked(admin: Visitor, gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trellis.store.webhooks.deliveries._STRETCH", 5)
-    monkeypatch.setattr("trellis.store.webhooks.deliveries.search.__defaults__", (None, 0.0))
+    monkeypatch.setattr("trellis.store.webhooks.log._STRETCH", 5)
+    monkeypatch.setattr("trellis.store.webhooks.log.search.__defaults__", (None, 0.0))
     for number in range(12):
-        sent(gate, {}, type="forum.moved" if number else "forum.created")
+        insert_delivery(gate, {}, type="forum.moved" if number else "forum.created")
     page = admin.get("/deliveries?type=forum.created")
-    assert "Nothing found yet" in words(page)
-    assert "Looked back to delivery 7" in words(page)
+    assert "Nothing found yet" in page_text(page)
+    assert "Looked back to delivery 7" in page_text(page)
     for _ in range(5):
         further = re.search(r'rel="next" href="/admin(/deliveries[^"]+)"', page.text)
         if further is None:
@@ -149,7 +149,7 @@ def test_a_delivery_shows_request_answer_and_attempts(
 ) -> None:
     run("forums.create", name="News <b>")
     seq = events()[-1]["seq"]
-    sent(
+    insert_delivery(
         gate,
         {"at": ago(minutes=5), "status": 503, "duration": 250, "answer": "<h1>Down</h1>"},
         {"status": None, "duration": 15_000, "error": "There was no whole answer within 15 seconds.", "answer": None},
@@ -159,7 +159,7 @@ def test_a_delivery_shows_request_answer_and_attempts(
         type="forum.created",
         due_at=format_timestamp(clock.at + timedelta(minutes=30)),
     )
-    before = kept(gate)
+    before = stored_rows(gate)
     page = admin.get("/deliveries/1")
     assert page.status_code == 200
     for said in (
@@ -174,49 +174,49 @@ def test_a_delivery_shows_request_answer_and_attempts(
         '"type": "forum.created"',
         '"name": "News <b>"',
     ):
-        assert said in re.sub(r"\s+", " ", words(page).replace("<h1> Down", "<h1>Down")), said
+        assert said in re.sub(r"\s+", " ", page_text(page).replace("<h1> Down", "<h1>Down")), said
     assert "<h1>Down" not in page.text
     assert f'href="/admin/events/{seq}"' in page.text
     assert f'href="/admin/deliveries?event={seq}"' in page.text
-    assert kept(gate) == before
+    assert stored_rows(gate) == before
 
 
 def test_no_page_shows_a_secret_or_a_signature(admin: Visitor, gate: Gate) -> None:
-    sent(gate, {})
+    insert_delivery(gate, {})
     with gate.store.reading() as tx:
         hook = endpoints.find(tx, 1)
     assert hook is not None
     secret = format_secret(hook.secret, None)
     for path in ("/webhooks", "/webhooks/1", "/webhooks/1/edit", "/deliveries", "/deliveries/1", "/webhooks/1/redeliver"):
         page = admin.get(path)
-        assert secret_in(page) is None
+        assert find_secret(page) is None
         assert secret.removeprefix("whsec_") not in page.text
         assert not re.search(r"v1,[A-Za-z0-9+/]", page.text)
 
 
 def test_one_whose_event_is_no_longer_kept_says_so(admin: Visitor, gate: Gate) -> None:
-    sent(gate, {"status": 500}, seq=9_999, state="failed", type="forum.created")
-    page = words(admin.get("/deliveries/1"))
+    insert_delivery(gate, {"status": 500}, seq=9_999, state="failed", type="forum.created")
+    page = page_text(admin.get("/deliveries/1"))
     assert "no longer kept" in page
     assert "Send it again" not in page
 
 
 def test_a_very_long_body_is_cut(admin: Visitor, gate: Gate, run: Run, events: Events) -> None:
     run("forums.create", name="Long", description="<p>" + "word " * 19_000 + "</p>")
-    sent(gate, {}, seq=events()[-1]["seq"])
+    insert_delivery(gate, {}, seq=events()[-1]["seq"])
     page = admin.get("/deliveries/1")
-    assert "more characters" in words(page)
+    assert "more characters" in page_text(page)
     assert len(page.text) < 100_000
 
 
 @pytest.mark.parametrize("number", ["7", str(10**17)])
 def test_one_that_is_not_there_is_said_to_be_so(admin: Visitor, gate: Gate, number: str) -> None:
     admin.get("/webhooks/1")
-    before = kept(gate)
+    before = stored_rows(gate)
     assert admin.get(f"/deliveries/{number}").status_code == 404
     assert admin.post(f"/deliveries/{number}/again").status_code == 404
     assert admin.get(f"/deliveries/{number}/again").status_code == 405
-    assert kept(gate) == before
+    assert stored_rows(gate) == before
 
 
 # --- sending again ------------------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ def _states(gate: Gate) -> dict[int, str]:
 
 def test_one_is_sent_again(admin: Visitor, gate: Gate, events: Events) -> None:
     for _ in range(2):
-        sent(gate, {"status": 500}, state="failed")
+        insert_delivery(gate, {"status": 500}, state="failed")
     admin.get("/deliveries/1")
     before = events()
     answer = admin.post("/deliveries/1/again")
@@ -237,34 +237,34 @@ def test_one_is_sent_again(admin: Visitor, gate: Gate, events: Events) -> None:
     (event,) = events()[len(before) :]
     assert (event["operation"], event["resourceId"], event["after"]["delivery"]) == ("webhooks.redeliver", 1, 1)
     assert _states(gate) == {1: "waiting", 2: "failed"}
-    assert "It is sent again" in words(admin.get("/deliveries/1"))
+    assert "It is sent again" in page_text(admin.get("/deliveries/1"))
 
 
 def test_nothing_is_sent_again_to_one_that_is_off(admin: Visitor, gate: Gate, run: Run) -> None:
-    sent(gate, {"status": 500}, state="failed")
+    insert_delivery(gate, {"status": 500}, state="failed")
     run("webhooks.update", 1, enabled=False)
-    page = words(admin.get("/deliveries/1"))
+    page = page_text(admin.get("/deliveries/1"))
     assert "Switch it on first" in page
     assert "Send it again" not in page
-    before = kept(gate)
-    assert admin.post("/deliveries/1/again").status_code == 400
+    before = stored_rows(gate)
+    assert admin.post("/deliveries/1/again").status_code == 409
     assert admin.get("/webhooks/1/redeliver").status_code == 303
     assert admin.post("/webhooks/1/redeliver", {"failedSince": "2026-01-01"}).status_code == 400
-    assert kept(gate) == before
+    assert stored_rows(gate) == before
 
 
 def test_all_that_failed_since_a_moment_is_counted_and_sent_again(admin: Visitor, gate: Gate, events: Events, ago: Ago) -> None:
-    sent(gate, {"status": 500}, state="failed", attempted_at=ago(days=3))
-    sent(gate, {"status": 500}, state="failed", attempted_at=ago(hours=3))
-    sent(gate, {"status": 500}, state="waiting", attempted_at=ago(hours=2))
-    sent(gate, {}, attempted_at=ago(hours=1))
-    sent(gate, {"status": 500}, state="failed", webhook_id=2)
-    before = kept(gate)
+    insert_delivery(gate, {"status": 500}, state="failed", attempted_at=ago(days=3))
+    insert_delivery(gate, {"status": 500}, state="failed", attempted_at=ago(hours=3))
+    insert_delivery(gate, {"status": 500}, state="waiting", attempted_at=ago(hours=2))
+    insert_delivery(gate, {}, attempted_at=ago(hours=1))
+    insert_delivery(gate, {"status": 500}, state="failed", webhook_id=2)
+    before = stored_rows(gate)
     page = admin.get("/webhooks/1/redeliver")
-    assert "2 messages of Search index failed since 2026-01-30 09:30 UTC." in words(page)
-    assert "3 messages" in words(admin.get("/webhooks/1/redeliver?failedSince=2026-01-01T00:00"))
-    assert "Nothing has failed since" in words(admin.get("/webhooks/1/redeliver?failedSince=2026-01-31T09:00"))
-    assert kept(gate) == before
+    assert "2 messages of Search index failed since 2026-01-30 09:30 UTC." in page_text(page)
+    assert "3 messages" in page_text(admin.get("/webhooks/1/redeliver?failedSince=2026-01-01T00:00"))
+    assert "Nothing has failed since" in page_text(admin.get("/webhooks/1/redeliver?failedSince=2026-01-31T09:00"))
+    assert stored_rows(gate) == before
     seen = events()
     admin.get("/webhooks/1/redeliver")
     answer = admin.post("/webhooks/1/redeliver", {"failedSince": "2026-01-30T09:30"})
@@ -272,31 +272,31 @@ def test_all_that_failed_since_a_moment_is_counted_and_sent_again(admin: Visitor
     (event,) = events()[len(seen) :]
     assert (event["operation"], event["after"]["count"]) == ("webhooks.redeliver", 2)
     assert _states(gate) == {1: "failed", 2: "waiting", 3: "waiting", 4: "delivered", 5: "failed"}
-    assert "2 messages are sent again" in words(admin.get("/deliveries?webhook=1"))
+    assert "2 messages are sent again" in page_text(admin.get("/deliveries?webhook=1"))
 
 
 def test_sending_again_begins_with_the_failure(admin: Visitor, gate: Gate, ago: Ago) -> None:
-    does(gate, 1, failing_since=ago(days=2))
+    update_webhook(gate, 1, failing_since=ago(days=2))
     assert 'value="2026-01-29T09:30"' in admin.get("/webhooks/1/redeliver").text
 
 
 @pytest.mark.parametrize("since", ["soon", "", "2026-13-01"])
 def test_a_moment_that_makes_no_sense_sends_nothing(admin: Visitor, gate: Gate, since: str) -> None:
-    sent(gate, {"status": 500}, state="failed")
+    insert_delivery(gate, {"status": 500}, state="failed")
     admin.get("/webhooks/1/redeliver")
-    before = kept(gate)
+    before = stored_rows(gate)
     page = admin.post("/webhooks/1/redeliver", {"failedSince": since})
     assert page.status_code == 400
     assert 'role="alert"' in page.text
     assert admin.get(f"/webhooks/1/redeliver?failedSince={since or '+x'}").status_code == 400
-    assert kept(gate) == before
+    assert stored_rows(gate) == before
 
 
 def test_a_stale_form_sends_nothing(admin: Visitor, gate: Gate) -> None:
-    sent(gate, {"status": 500}, state="failed")
-    before = kept(gate)
+    insert_delivery(gate, {"status": 500}, state="failed")
+    before = stored_rows(gate)
     stale = admin.post("/webhooks/1/redeliver", {"failedSince": "2026-01-01"}, csrf="0" * 64)
     assert stale.status_code == 400
-    assert "look it over and send it again" in words(stale)
+    assert "look it over and send it again" in page_text(stale)
     assert admin.post("/deliveries/1/again", csrf="0" * 64).status_code == 409
-    assert kept(gate) == before
+    assert stored_rows(gate) == before

@@ -4,21 +4,19 @@ from typing import Any
 
 import pytest
 
-from tests.admin.conftest import Visitor, words
-from tests.admin.hooks import HOSTILE, URL, does, form_of, kept, secret_in
-from tests.cast import Clock, Events, Run
-from tests.witness import Witness
+from tests.admin.conftest import Visitor, page_text
+from tests.admin.webhooks.rows import HOSTILE, URL, find_secret, open_form, stored_rows, update_webhook
+from tests.database_state import DatabaseState
+from tests.fixture_types import Clock, Events, Run
 from trellis.admin.webhooks.form import rows_of, words_of
-from trellis.core.events.event import event_types
 from trellis.core.gate import Gate
 from trellis.core.webhooks.crud import MOST, event_patterns
-from trellis.kinds import KINDS
 
 
 def test_without_webhooks_the_list_says_how_to_begin(admin: Visitor) -> None:
     page = admin.get("/webhooks")
     assert page.status_code == 200
-    assert "There are no webhooks yet" in words(page)
+    assert "There are no webhooks yet" in page_text(page)
     assert 'href="/admin/webhooks/new"' in page.text
 
 
@@ -28,11 +26,11 @@ def test_the_list_tells_how_each_does(admin: Visitor, gate: Gate, run: Run, cloc
     run("webhooks.create", url=URL, events=["group.*"], enabled=False, description="Idle")
     run("webhooks.create", url=URL, events=["*"], description="App")
     run("webhooks.disable", 4, because="The endpoint answered 410: it is gone.")
-    does(gate, 1, attempted_at=clock.text)
-    does(gate, 2, attempted_at=clock.text, failing_since=clock.text, failures=3)
+    update_webhook(gate, 1, attempted_at=clock.text)
+    update_webhook(gate, 2, attempted_at=clock.text, failing_since=clock.text, failures=3)
     clock.move(hours=3)
-    before = kept(gate)
-    page = words(admin.get("/webhooks"))
+    before = stored_rows(gate)
+    page = page_text(admin.get("/webhooks"))
     for said in (
         f"Search index {URL} Delivering Every event, future ones included 3 hours ago",
         "hooks.example/trellis/2 Failing since 31 Jan 2026, 09:30 UTC Forums: everything; Download categories: created, deleted",
@@ -42,34 +40,34 @@ def test_the_list_tells_how_each_does(admin: Visitor, gate: Gate, run: Run, cloc
         "App was switched off by the service 3 hours ago . The endpoint answered 410: it is gone.",
     ):
         assert said in page
-    assert secret_in(admin.get("/webhooks")) is None
-    assert kept(gate) == before
+    assert find_secret(admin.get("/webhooks")) is None
+    assert stored_rows(gate) == before
 
 
 def test_the_overview_shows_those_that_do_not_get_through(admin: Visitor, gate: Gate, run: Run, clock: Clock) -> None:
-    assert "Webhooks to look at There are none." in words(admin.get(""))
+    assert "Webhooks to look at There are none." in page_text(admin.get(""))
     run("webhooks.create", url=URL, events=["*"], description="Search index")
-    assert "The webhook gets through." in words(admin.get(""))
+    assert "The webhook gets through." in page_text(admin.get(""))
     run("webhooks.create", url=URL, events=["*"], description="App")
     run("webhooks.create", url=URL, events=["*"], enabled=False, description="Switched off by hand")
-    assert "All 3 webhooks get through." in words(admin.get(""))
+    assert "All 3 webhooks get through." in page_text(admin.get(""))
     run("webhooks.disable", 2, because="Every attempt of a week has failed.")
-    does(gate, 1, failing_since=clock.text)
+    update_webhook(gate, 1, failing_since=clock.text)
     page = admin.get("")
-    assert "2 webhooks do not get through Search index Failing since 31 Jan 2026, 09:30 UTC App Switched off just now" in words(
+    assert "2 webhooks do not get through Search index Failing since 31 Jan 2026, 09:30 UTC App Switched off just now" in page_text(
         page
     )
     assert 'href="/admin/webhooks/1"' in page.text
     assert 'href="/admin/webhooks/2"' in page.text
     run("webhooks.update", 2, enabled=True)
-    assert "1 webhook does not get through Search index" in words(admin.get(""))
+    assert "1 webhook does not get through Search index" in page_text(admin.get(""))
 
 
 def test_the_overview_lists_a_few_and_leads_to_the_rest(admin: Visitor, gate: Gate, run: Run, clock: Clock) -> None:
     for number in range(1, 8):
         run("webhooks.create", url=URL, events=["*"], description=f"No. {number}")
-        does(gate, number, failing_since=clock.text)
-    page = words(admin.get(""))
+        update_webhook(gate, number, failing_since=clock.text)
+    page = page_text(admin.get(""))
     assert "7 webhooks do not get through" in page
     assert "No. 5 Failing" in page
     assert "No. 6 Failing" not in page
@@ -81,44 +79,44 @@ def test_the_overview_lists_a_few_and_leads_to_the_rest(admin: Visitor, gate: Ga
 
 def test_a_webhook_is_made_and_its_secret_shown_once(admin: Visitor, events: Events, run: Run, gate: Gate) -> None:
     before = events()
-    form = form_of(admin, events=["", "forum.created", "category.*", "category.created"])
+    form = open_form(admin, events=["", "forum.created", "category.*", "category.created"])
     made = admin.post("/webhooks/new", form)
     assert made.status_code == 200
     assert made.headers["cache-control"] == "no-store"
-    secret = secret_in(made)
+    secret = find_secret(made)
     assert secret is not None
-    assert "Verify a message" in words(made)
+    assert "Verify a message" in page_text(made)
     (event,) = events()[len(before) :]
     assert (event["operation"], event["actor"]["name"]) == ("webhooks.create", "Mira Holm")
     assert (event["after"]["url"], event["after"]["events"]) == (URL, ["forum.created", "category.*"])
     again = admin.post("/webhooks/new", form)  # a reload
     assert again.status_code == 200
-    assert "the secret was shown already" in words(again)
-    assert secret_in(again) is None
+    assert "the secret was shown already" in page_text(again)
+    assert find_secret(again) is None
     assert len(events()) == len(before) + 1
-    rows = Witness(gate).rows()
+    rows = DatabaseState(gate).rows()
     del rows["webhooks"]
     assert secret.removeprefix("whsec_") not in repr(rows)
     assert run("webhooks.list")["totalResults"] == 1
-    assert secret_in(admin.get("/webhooks/1")) is None
+    assert find_secret(admin.get("/webhooks/1")) is None
 
 
 def test_a_form_that_has_made_a_webhook_makes_no_other_by_itself(admin: Visitor, run: Run) -> None:
-    form = form_of(admin)
+    form = open_form(admin)
     admin.post("/webhooks/new", form)
     other = admin.post("/webhooks/new", form | {"description": "Something else"})
     assert other.status_code == 409
-    assert "has made a webhook already" in words(other)
+    assert "has made a webhook already" in page_text(other)
     assert 'value="Something else"' in other.text
     assert run("webhooks.list")["totalResults"] == 1
 
 
-def test_every_event_can_be_ticked(admin: Visitor, run: Run) -> None:
+def test_every_event_can_be_ticked(admin: Visitor, gate: Gate, run: Run) -> None:
     page = admin.get("/webhooks/new")
-    for pattern in event_patterns(KINDS):
+    for pattern in event_patterns(gate.environment.event_types):
         assert f'name="events" value="{pattern}"' in page.text, pattern
-    assert "later releases" in words(page)
-    assert admin.post("/webhooks/new", form_of(admin, events=["", "*", "forum.created"])).status_code == 200
+    assert "later releases" in page_text(page)
+    assert admin.post("/webhooks/new", open_form(admin, events=["", "*", "forum.created"])).status_code == 200
     assert run("webhooks.get", 1)["events"] == ["*"]
 
 
@@ -138,44 +136,44 @@ def test_every_event_can_be_ticked(admin: Visitor, run: Run) -> None:
     ],
 )
 def test_faults_stand_at_their_fields_and_nothing_is_made(admin: Visitor, gate: Gate, values: dict[str, Any], said: str) -> None:
-    before = kept(gate)
-    page = admin.post("/webhooks/new", form_of(admin, **values))
+    before = stored_rows(gate)
+    page = admin.post("/webhooks/new", open_form(admin, **values))
     assert page.status_code == 400
-    assert said in words(page)
+    assert said in page_text(page)
     assert 'role="alert"' in page.text
     assert "<script>alert" not in page.text
     assert "<img src=x" not in page.text
     assert 'value="forum.*" checked' in page.text or "events" in values
-    assert kept(gate) == before
+    assert stored_rows(gate) == before
 
 
 def test_making_one_asks_for_the_password_and_needs_the_token(admin: Visitor, gate: Gate, clock: Clock) -> None:
-    form = form_of(admin)
-    before = kept(gate)
+    form = open_form(admin)
+    before = stored_rows(gate)
     assert admin.post("/webhooks/new", form, csrf="0" * 64).status_code == 400
     clock.move(minutes=20)
     assert "confirm-password" in admin.get("/webhooks/new").headers["location"]
     assert admin.post("/webhooks/new", form).status_code == 403
-    assert kept(gate) == before
+    assert stored_rows(gate) == before
 
 
 def test_there_is_an_end_to_webhooks(admin: Visitor, run: Run, gate: Gate) -> None:
     for _ in range(MOST):
         run("webhooks.create", url=URL, events=["*"])
     page = admin.get("/webhooks")
-    assert "There are as many webhooks as there may be" in words(page)
+    assert "There are as many webhooks as there may be" in page_text(page)
     assert 'href="/admin/webhooks/new"' not in page.text
-    before = kept(gate)
-    assert admin.post("/webhooks/new", form_of(admin)).status_code == 400
-    assert kept(gate) == before
+    before = stored_rows(gate)
+    assert admin.post("/webhooks/new", open_form(admin)).status_code == 400
+    assert stored_rows(gate) == before
 
 
-def test_what_is_wanted_in_words() -> None:
-    assert words_of(["*", "forum.created"], KINDS) == "Every event, future ones included"
-    assert words_of(["forum.moved", "forum.created"], KINDS) == "Forums: created, moved"
-    assert words_of(["forum.*", "forum.created", "blog.deleted"], KINDS) == "Forums: everything; Blogs: deleted"
-    assert words_of(["gallery.*"], KINDS) == "gallery.*"
-    assert {name for row in rows_of(KINDS) for name, _ in row.types} == set(event_types(KINDS))
+def test_what_is_wanted_in_words(gate: Gate) -> None:
+    assert words_of(["*", "forum.created"], gate.environment) == "Every event, future ones included"
+    assert words_of(["forum.moved", "forum.created"], gate.environment) == "Forums: created, moved"
+    assert words_of(["forum.*", "forum.created", "blog.deleted"], gate.environment) == "Forums: everything; Blogs: deleted"
+    assert words_of(["gallery.*"], gate.environment) == "gallery.*"
+    assert {name for row in rows_of(gate.environment) for name, _ in row.types} == set(gate.environment.event_types)
 
 
 def test_nobody_sees_them_without_signing_in(visitor: Any, run: Run) -> None:

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.admin.conftest import Visitor, words
-from tests.admin.hooks import HOSTILE, URL, does, form_of, kept, secret_in, sent
-from tests.cast import Clock, Events, Run
+from tests.admin.conftest import Visitor, page_text
+from tests.admin.webhooks.rows import HOSTILE, URL, find_secret, insert_delivery, open_form, stored_rows, update_webhook
+from tests.fixture_types import Clock, Events, Run
 from trellis.core.gate import Gate
 from trellis.core.webhooks.secret import format_secret
 from trellis.store.webhooks import endpoints
@@ -23,9 +23,9 @@ def _now(gate: Gate) -> Any:
 
 
 def test_it_shows_settings_deliveries_and_what_was_changed(admin: Visitor, gate: Gate, run: Run) -> None:
-    assert "Nothing was sent yet" in words(admin.get("/webhooks/1"))
+    assert "Nothing was sent yet" in page_text(admin.get("/webhooks/1"))
     run("webhooks.update", 1, description="Index of all")
-    sent(gate, {"status": 503, "duration": 250}, {}, type="forum.created", seq=7)
+    insert_delivery(gate, {"status": 503, "duration": 250}, {}, type="forum.created", seq=7)
     page = admin.get("/webhooks/1")
     for said in (
         "Index of all",
@@ -34,9 +34,9 @@ def test_it_shows_settings_deliveries_and_what_was_changed(admin: Visitor, gate:
         "Delivered forum.created msg_0123456789abcdef 200 2 attempts, last just now 12.0 ms",
         "The terminal changed webhook Index of all description",
     ):
-        assert said in words(page)
+        assert said in page_text(page)
     assert 'href="/admin/deliveries?webhook=1"' in page.text
-    assert secret_in(page) is None
+    assert find_secret(page) is None
 
 
 @pytest.mark.parametrize("because", ["The endpoint answered 410: it is gone.", "Every attempt of a week has failed."])
@@ -45,17 +45,17 @@ def test_one_that_the_service_has_switched_off_says_why_and_what_to_do(
 ) -> None:
     run("webhooks.disable", 1, because=because)
     page = admin.get("/webhooks/1")
-    assert f"The service switched it off just now . {because}" in words(page)
+    assert f"The service switched it off just now . {because}" in page_text(page)
     assert 'href="/admin/webhooks/1/on"' in page.text
-    assert because in words(admin.get("/webhooks/1/on"))
-    assert because in words(admin.get(f"/events/{events()[-1]['seq']}"))
+    assert because in page_text(admin.get("/webhooks/1/on"))
+    assert because in page_text(admin.get(f"/events/{events()[-1]['seq']}"))
 
 
 def test_one_that_fails_says_since_when(admin: Visitor, gate: Gate, clock: Clock) -> None:
-    does(gate, 1, failing_since=clock.text)
+    update_webhook(gate, 1, failing_since=clock.text)
     clock.move(hours=2)
     page = admin.get("/webhooks/1")
-    assert "Every attempt has failed since 31 Jan 2026, 09:30 UTC , 2 hours ago" in words(page)
+    assert "Every attempt has failed since 31 Jan 2026, 09:30 UTC , 2 hours ago" in page_text(page)
     assert "/admin/deliveries?webhook=1&amp;state=waiting" in page.text
 
 
@@ -63,7 +63,7 @@ def test_one_that_fails_says_since_when(admin: Visitor, gate: Gate, clock: Clock
 
 
 def test_it_is_changed(admin: Visitor, events: Events) -> None:
-    form = form_of(admin, "/webhooks/1/edit", description="New", events=["", "forum.created", "forum.deleted"], enabled="0")
+    form = open_form(admin, "/webhooks/1/edit", description="New", events=["", "forum.created", "forum.deleted"], enabled="0")
     assert 'value="forum.*" checked' in admin.get("/webhooks/1/edit").text
     before = events()
     assert admin.post("/webhooks/1/edit", form).headers["location"] == "/admin/webhooks/1"
@@ -74,10 +74,10 @@ def test_it_is_changed(admin: Visitor, events: Events) -> None:
 
 
 def test_saving_without_a_change_records_nothing(admin: Visitor, gate: Gate) -> None:
-    before = kept(gate)
-    assert admin.post("/webhooks/1/edit", form_of(admin, "/webhooks/1/edit")).status_code == 303
-    assert "Nothing was changed" in words(admin.get("/webhooks/1"))
-    assert kept(gate) == before
+    before = stored_rows(gate)
+    assert admin.post("/webhooks/1/edit", open_form(admin, "/webhooks/1/edit")).status_code == 303
+    assert "Nothing was changed" in page_text(admin.get("/webhooks/1"))
+    assert stored_rows(gate) == before
 
 
 @pytest.mark.parametrize(
@@ -95,56 +95,56 @@ def test_the_password_is_asked_for_only_where_records_go_elsewhere(
     admin: Visitor, gate: Gate, clock: Clock, values: dict[str, Any], asks: bool
 ) -> None:
     clock.move(minutes=20)
-    form = form_of(admin, "/webhooks/1/edit", **values)
-    before = kept(gate)
+    form = open_form(admin, "/webhooks/1/edit", **values)
+    before = stored_rows(gate)
     answer = admin.post("/webhooks/1/edit", form)
     assert answer.status_code == (403 if asks else 303)
-    assert (kept(gate) == before) == asks
+    assert (stored_rows(gate) == before) == asks
 
 
 def test_two_administrators_do_not_overwrite_each_other(admin: Visitor, gate: Gate, run: Run) -> None:
-    form = form_of(admin, "/webhooks/1/edit", description="Mine", events=["", "*"])
+    form = open_form(admin, "/webhooks/1/edit", description="Mine", events=["", "*"])
     run("webhooks.update", 1, description="Theirs", enabled=False)
-    before = kept(gate)
+    before = stored_rows(gate)
     conflict = admin.post("/webhooks/1/edit", form)
     assert conflict.status_code == 409
     for said in ("has changed meanwhile", "Description Theirs Mine", "Forums: everything Every event", "Send messages no yes"):
-        assert said in words(conflict)
+        assert said in page_text(conflict)
     assert 'value="Mine"' in conflict.text
-    assert kept(gate) == before
-    assert admin.post("/webhooks/1/edit", form_of(admin, "/webhooks/1/edit", description="Mine")).status_code == 303
+    assert stored_rows(gate) == before
+    assert admin.post("/webhooks/1/edit", open_form(admin, "/webhooks/1/edit", description="Mine")).status_code == 303
     assert run("webhooks.get", 1)["description"] == "Mine"
 
 
 def test_being_delivered_to_is_no_conflict(admin: Visitor, gate: Gate, run: Run, clock: Clock) -> None:
-    form = form_of(admin, "/webhooks/1/edit", description="Mine")
-    does(gate, 1, attempted_at=clock.text, failing_since=clock.text)
+    form = open_form(admin, "/webhooks/1/edit", description="Mine")
+    update_webhook(gate, 1, attempted_at=clock.text, failing_since=clock.text)
     assert admin.post("/webhooks/1/edit", form).status_code == 303
     assert run("webhooks.get", 1)["description"] == "Mine"
 
 
 def test_a_form_without_a_version_and_a_stale_one_change_nothing(admin: Visitor, gate: Gate) -> None:
-    form = form_of(admin, "/webhooks/1/edit", description="Mine")
-    before = kept(gate)
+    form = open_form(admin, "/webhooks/1/edit", description="Mine")
+    before = stored_rows(gate)
     assert admin.post("/webhooks/1/edit", {name: v for name, v in form.items() if name != "_version"}).status_code == 409
     stale = admin.post("/webhooks/1/edit", form, csrf="0" * 64)
     assert stale.status_code == 400
     assert 'value="Mine"' in stale.text
-    assert kept(gate) == before
+    assert stored_rows(gate) == before
 
 
 def test_faults_keep_what_was_typed(admin: Visitor, gate: Gate) -> None:
-    form = form_of(admin, "/webhooks/1/edit", url="http://127.0.0.1/", description=HOSTILE)
-    before = kept(gate)
+    form = open_form(admin, "/webhooks/1/edit", url="http://127.0.0.1/", description=HOSTILE)
+    before = stored_rows(gate)
     page = admin.post("/webhooks/1/edit", form)
     assert page.status_code == 400
     assert "http://127.0.0.1/" in page.text
     assert "<script>alert" not in page.text
-    assert kept(gate) == before
+    assert stored_rows(gate) == before
 
 
 def test_events_of_a_kind_that_is_gone_keep_their_tick(admin: Visitor, gate: Gate) -> None:
-    does(gate, 1, events=["forum.*", "gallery.*"])
+    update_webhook(gate, 1, events=["forum.*", "gallery.*"])
     assert 'value="gallery.*" checked' in admin.get("/webhooks/1/edit").text
 
 
@@ -155,11 +155,11 @@ def test_events_of_a_kind_that_is_gone_keep_their_tick(admin: Visitor, gate: Gat
 def test_it_is_switched_off_and_on_again(admin: Visitor, gate: Gate, run: Run, events: Events, skip: str) -> None:
     before = events()
     assert admin.post("/webhooks/1/off").status_code == 303
-    assert "Off" in words(admin.get("/webhooks/1"))
+    assert "Off" in page_text(admin.get("/webhooks/1"))
     missed = _now(gate).cursor
     run("forums.create", name="Meanwhile")
     asked = admin.get("/webhooks/1/on")
-    assert "Send it now, in its order" in words(asked)
+    assert "Send it now, in its order" in page_text(asked)
     assert admin.post("/webhooks/1/on", {"skipMissed": skip}).status_code == 303
     assert [event["operation"] for event in events()[len(before) :]] == ["webhooks.update", "forums.create", "webhooks.update"]
     assert (_now(gate).enabled, _now(gate).cursor > missed) == (True, skip == "1")
@@ -169,11 +169,11 @@ def test_it_is_switched_off_and_on_again(admin: Visitor, gate: Gate, run: Run, e
 def test_switching_with_nonsense_changes_nothing(admin: Visitor, run: Run, gate: Gate) -> None:
     run("webhooks.update", 1, enabled=False)
     admin.get("/webhooks/1/on")
-    before = kept(gate)
+    before = stored_rows(gate)
     assert admin.post("/webhooks/1/on", {"skipMissed": "perhaps"}).status_code == 400
     assert admin.post("/webhooks/1/on", {"url": "https://elsewhere.example/"}).status_code == 400
     assert admin.post("/webhooks/1/on", {"skipMissed": "0"}, csrf="0" * 64).status_code == 400
-    assert kept(gate) == before
+    assert stored_rows(gate) == before
 
 
 # --- a new secret, a test, the end --------------------------------------------------------------------------------
@@ -184,44 +184,44 @@ def test_a_secret_is_rotated_and_the_new_one_shown_once(
     admin: Visitor, gate: Gate, clock: Clock, events: Events, hours: str
 ) -> None:
     old = format_secret(_now(gate).secret, None)
-    form = {"overlapHours": hours, "_once": form_of(admin, "/webhooks/1/rotate")["_once"]}
+    form = {"overlapHours": hours, "_once": open_form(admin, "/webhooks/1/rotate")["_once"]}
     before = events()
     rotated = admin.post("/webhooks/1/rotate", form)
-    new = secret_in(rotated)
+    new = find_secret(rotated)
     assert new not in {None, old}
     assert new == format_secret(_now(gate).secret, None)
     (event,) = events()[len(before) :]
     assert event["operation"] == "webhooks.rotate"
     assert str(new) not in repr(event)
     again = admin.post("/webhooks/1/rotate", form)
-    assert (again.status_code, secret_in(again), len(events())) == (200, None, len(before) + 1)
+    assert (again.status_code, find_secret(again), len(events())) == (200, None, len(before) + 1)
     assert new == format_secret(_now(gate).secret, None)
     if hours == "0":
         assert _now(gate).old_secret is None
-        assert "Nothing is signed with the old secret any more" in words(rotated)
+        assert "Nothing is signed with the old secret any more" in page_text(rotated)
     else:
         assert format_secret(_now(gate).old_secret, None) == old
-        assert "signed with the old one too until 1 Feb 2026, 09:30 UTC" in words(admin.get("/webhooks/1"))
-        assert "It was rotated lately" in words(admin.get("/webhooks/1/rotate"))
+        assert "signed with the old one too until 1 Feb 2026, 09:30 UTC" in page_text(admin.get("/webhooks/1"))
+        assert "It was rotated lately" in page_text(admin.get("/webhooks/1/rotate"))
         clock.move(hours=24)
         admin.sign_in()
-        assert "signed with the old one too" not in words(admin.get("/webhooks/1"))
+        assert "signed with the old one too" not in page_text(admin.get("/webhooks/1"))
 
 
 def test_rotating_asks_for_the_password(admin: Visitor, gate: Gate, clock: Clock) -> None:
     clock.move(minutes=20)
-    before = kept(gate)
+    before = stored_rows(gate)
     assert "confirm-password" in admin.get("/webhooks/1/rotate").headers["location"]
     assert admin.post("/webhooks/1/rotate", {"overlapHours": "1", "_once": "x"}).status_code == 403
-    assert kept(gate) == before
+    assert stored_rows(gate) == before
 
 
 @pytest.mark.parametrize("hours", ["169", "-1", "x"])
 def test_an_overlap_of_more_than_a_week_is_refused(admin: Visitor, gate: Gate, hours: str) -> None:
     admin.get("/webhooks/1/rotate")
-    before = kept(gate)
+    before = stored_rows(gate)
     assert admin.post("/webhooks/1/rotate", {"overlapHours": hours, "_once": "x"}).status_code == 400
-    assert kept(gate) == before
+    assert stored_rows(gate) == before
 
 
 def test_a_test_is_sent_and_leads_to_its_delivery(admin: Visitor, events: Events) -> None:
@@ -231,51 +231,51 @@ def test_a_test_is_sent_and_leads_to_its_delivery(admin: Visitor, events: Events
     assert answer.headers["location"] == "/admin/deliveries/1"
     (event,) = events()[len(before) :]
     assert event["operation"] == "webhooks.test"
-    page = words(admin.get("/deliveries/1"))
+    page = page_text(admin.get("/deliveries/1"))
     assert "A test is on its way" in page
     assert "Waiting webhook.test" in page
-    assert "Mira Holm sent a test to webhook 1" in words(admin.get("/webhooks/1"))
+    assert "Mira Holm sent a test to webhook 1" in page_text(admin.get("/webhooks/1"))
 
 
 def test_nothing_is_sent_to_one_that_is_off(admin: Visitor, run: Run, gate: Gate) -> None:
     run("webhooks.update", 1, enabled=False)
-    assert "Send a test" not in words(admin.get("/webhooks/1"))
-    before = kept(gate)
+    assert "Send a test" not in page_text(admin.get("/webhooks/1"))
+    before = stored_rows(gate)
     refused = admin.post("/webhooks/1/test")
-    assert refused.status_code == 400
-    assert "Switch it on first" in words(refused)
-    assert kept(gate) == before
+    assert refused.status_code == 409
+    assert "Switch it on first" in page_text(refused)
+    assert stored_rows(gate) == before
 
 
 def test_it_is_deleted_after_asking(admin: Visitor, events: Events, run: Run, gate: Gate) -> None:
-    delivery = sent(gate, {})
+    delivery = insert_delivery(gate, {})
     asked = admin.get("/webhooks/1/delete")
-    assert f"Nothing more is sent to {URL} ." in words(asked)
+    assert f"Nothing more is sent to {URL} ." in page_text(asked)
     before = events()
     assert admin.post("/webhooks/1/delete").headers["location"] == "/admin/webhooks"
     (event,) = events()[len(before) :]
     assert event["operation"] == "webhooks.delete"
-    assert "Search index is deleted" in words(admin.get("/webhooks"))
+    assert "Search index is deleted" in page_text(admin.get("/webhooks"))
     assert run("webhooks.list")["totalResults"] == 0
-    assert "Its webhook was deleted" in words(admin.get(f"/deliveries/{delivery}"))
-    assert "Webhook 1, deleted" in words(admin.get("/deliveries"))
+    assert "Its webhook was deleted" in page_text(admin.get(f"/deliveries/{delivery}"))
+    assert "Webhook 1, deleted" in page_text(admin.get("/deliveries"))
 
 
 def test_one_that_is_not_there_is_said_to_be_so(admin: Visitor, gate: Gate) -> None:
-    before = kept(gate)
+    before = stored_rows(gate)
     for path in ("", "/edit", "/rotate", "/delete", "/on", "/redeliver"):
         assert admin.get(f"/webhooks/9{path}").status_code == 404, path
     for path in ("/edit", "/on", "/off", "/test", "/delete", "/redeliver"):
         assert admin.post(f"/webhooks/9{path}", {"failedSince": "2026-01-01"}).status_code in {400, 404}, path
     for path in ("/off", "/test"):
         assert admin.get(f"/webhooks/1{path}").status_code == 405, path
-    assert kept(gate) == before
+    assert stored_rows(gate) == before
 
 
 def test_hostile_text_never_runs(admin: Visitor, run: Run, gate: Gate) -> None:
     run("webhooks.update", 1, description=HOSTILE[:200])
-    does(gate, 1, events=["forum.*", "<script>alert(1)</script>"])
-    delivery = sent(gate, {"answer": HOSTILE, "error": HOSTILE, "status": 500}, state="waiting", type=HOSTILE)
+    update_webhook(gate, 1, events=["forum.*", "<script>alert(1)</script>"])
+    delivery = insert_delivery(gate, {"answer": HOSTILE, "error": HOSTILE, "status": 500}, state="waiting", type=HOSTILE)
     run("webhooks.disable", 1, because=HOSTILE)
     for path in ("", "/webhooks", "/webhooks/1", "/webhooks/1/edit", "/webhooks/1/on", "/webhooks/1/delete", "/webhooks/1/rotate"):
         text = admin.get(path).text

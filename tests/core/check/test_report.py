@@ -44,8 +44,12 @@ def test_a_node_that_is_sound_is_left_as_it_is() -> None:
     permissions = {"view": "*", "read": [2, 3], "add": [], "reply": [3], "attachments": "*"}
     stored = StoredNode(5, None, 0, "News", "news", fields, permissions, NOW, NOW)
 
-    verdict = examine(FORUMS, stored, {2, 3}, "2026-02-01T00:00:00.000Z")
+    examination = examine(FORUMS, stored, {2, 3}, "2026-02-01T00:00:00.000Z")
 
-    assert verdict.problems == []
-    assert not verdict.repairable
-    assert (verdict.mended.fields, verdict.mended.permissions, verdict.mended.updated_at) == (fields, permissions, NOW)
+    assert examination.problems == []
+    assert not examination.repairable
+    assert (examination.repaired.fields, examination.repaired.permissions, examination.repaired.updated_at) == (
+        fields,
+        permissions,
+        NOW,
+    )

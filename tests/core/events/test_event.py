@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.cast import Cast, Clock, Events, Run
+from tests.community import Community
+from tests.fixture_types import Clock, Events, Run
 from trellis.core.actor import TERMINAL, Actor
 from trellis.core.events.event import changed_members
 from trellis.core.gate import Gate
@@ -32,9 +33,9 @@ WRITES: list[tuple[str, str | None, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("operation", "who", "raw"), WRITES, ids=[operation for operation, *_ in WRITES])
 def test_a_write_leaves_one_event_and_its_dry_run_none(
-    gate: Gate, cast: Cast, events: Events, operation: str, who: str | None, raw: dict[str, Any]
+    gate: Gate, community: Community, events: Events, operation: str, who: str | None, raw: dict[str, Any]
 ) -> None:
-    target, known = getattr(cast, who) if who else None, len(events())
+    target, known = getattr(community, who) if who else None, len(events())
     dry = gate.run(Call(operation, TERMINAL, {**raw, "dryRun": True}, target))
     assert (dry.event, dry.dry) == (None, True)
     assert len(events()) == known

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from tests.cast import Cast, Clock, Events, Run
+from tests.community import CATALOGUE, Community
 from tests.conftest import runner
-from tests.service import environment
+from tests.fixture_types import Clock, Events, Run
+from tests.service_process import environment
 from trellis.compose import compose
 from trellis.core.events.event import event_type, event_types, singular_of
 from trellis.core.gate import Gate
@@ -146,15 +147,15 @@ def test_events_are_purged_in_batches_and_never_out_of_turn(gate: Gate, run: Run
 # --- names --------------------------------------------------------------------------------------------------------
 
 
-def test_an_event_says_in_a_word_what_happened(run: Run, cast: Cast, events: Events) -> None:
+def test_an_event_says_in_a_word_what_happened(run: Run, community: Community, events: Events) -> None:
     known = len(events())
     run("forums.create", name="Polls")
-    run("forums.update", cast.help, name="Questions", position=0)
-    run("forums.update", cast.help, position=1)
-    run("categories.update", cast.dark_skins, parentId=cast.tools)
-    run("forums.delete", cast.help)
+    run("forums.update", community.help, name="Questions", position=0)
+    run("forums.update", community.help, position=1)
+    run("categories.update", community.dark_skins, parentId=community.tools)
+    run("forums.delete", community.help)
     run("events.restore", events()[-1]["seq"])
-    run("blogs.delete", cast.notebook)
+    run("blogs.delete", community.notebook)
     run("keys.create", name="Plugin")
     run("keys.revoke", 1)
     told = [event["type"] for event in events()[known:]]
@@ -162,11 +163,11 @@ def test_an_event_says_in_a_word_what_happened(run: Run, cast: Cast, events: Eve
         *("forum.created", "forum.updated", "forum.moved", "category.moved", "forum.deleted", "forum.restored"),
         *("blog.deleted", "key.created", "key.revoked"),
     ]
-    assert set(told) - {"key.created", "key.revoked"} <= set(event_types(KINDS))
+    assert set(told) - {"key.created", "key.revoked"} <= set(event_types(CATALOGUE.values()))
 
 
 def test_all_types_are_one_for_each_thing_that_can_happen_to_a_node() -> None:
-    types = event_types(KINDS)
+    types = event_types(CATALOGUE.values())
     assert len(types) == len(set(types))
     for kind in KINDS:
         noun = singular_of(kind.name)

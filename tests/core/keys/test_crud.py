@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from tests.cast import Clock, Events, MakeKey, Run
+from tests.fixture_types import Clock, Events, MakeKey, Run
 from trellis.core.gate import Gate
 from trellis.errors import Refused
 from trellis.store import keys
@@ -243,7 +243,7 @@ def test_a_revoked_key_does_not_come_back(run: Run, operation: str, events: Even
 def test_a_key_that_does_not_exist_is_refused(run: Run, operation: str) -> None:
     with pytest.raises(Refused, match=r"^INVALID_ID: There is no key with the id 7") as refused:
         run(operation, 7)
-    assert refused.value.reason.code == "1T105/2"
+    assert refused.value.code == "1T105/2"
 
 
 @pytest.mark.parametrize("operation", ["keys.create", "keys.update", "keys.rotate", "keys.revoke"])

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.cast import Clock, MakeKey, Run
-from tests.conftest import Fresh
+from tests.conftest import NewSettings
+from tests.fixture_types import Clock, MakeKey, Run
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
@@ -98,8 +98,8 @@ def test_a_change_holds_for_the_next_request(porter: Porter, key: MakeKey, run: 
     assert porter.refuses(text)
 
 
-def test_a_change_made_by_another_process_holds_for_the_next_request(fresh: Fresh, clock: Clock) -> None:
-    settings = fresh()
+def test_a_change_made_by_another_process_holds_for_the_next_request(new_settings: NewSettings, clock: Clock) -> None:
+    settings = new_settings()
     here, there = compose(settings, clock=clock), compose(settings, clock=clock)
     text = there.run(Call("keys.create", TERMINAL, {"name": "Plugin", "grants": "forums.list"})).value["key"]
     porter = Porter(here)

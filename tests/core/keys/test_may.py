@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.cast import Clock, MakeKey, Run
+from tests.fixture_types import Clock, MakeKey, Run
 from trellis.core.gate import Gate
 from trellis.core.keys.keyring import Keyring
 from trellis.errors import Refused

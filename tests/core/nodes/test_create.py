@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.cast import COMMUNITY_URL, Cast, Clock, Events, Run
+from tests.community import COMMUNITY_URL, Community
+from tests.fixture_types import Clock, Events, Run
 from trellis.errors import Refused
 
 
@@ -62,8 +63,8 @@ def test_a_creation_leaves_one_event_with_the_record(run: Run, events: Events, c
 def test_a_name_is_needed(run: Run, kind: str, code: str, sent: dict[str, str | None], events: Events) -> None:
     with pytest.raises(Refused) as refused:
         run(f"{kind}.create", **sent)
-    assert (refused.value.message, refused.value.reason.code) == ("NO_TITLE", code)
-    assert [(fault.field, fault.coded()) for fault in refused.value.faults] == [("name", code)]
+    assert (refused.value.message, refused.value.code) == ("NO_TITLE", code)
+    assert [(fault.field, fault.code) for fault in refused.value.faults] == [("name", code)]
     assert events() == []
 
 
@@ -155,14 +156,14 @@ def test_a_dry_run_answers_what_would_be_made_and_makes_nothing(run: Run, events
     assert run("forums.create", name="Olds")["id"] == 1
 
 
-def test_a_dry_run_is_refused_where_the_real_one_would_be(run: Run, cast: Cast) -> None:
+def test_a_dry_run_is_refused_where_the_real_one_would_be(run: Run, community: Community) -> None:
     with pytest.raises(Refused, match=r"^INVALID_PARENT"):
-        run("forums.create", name="Page", parentId=cast.wiki, dryRun=True)
+        run("forums.create", name="Page", parentId=community.wiki, dryRun=True)
 
 
-def test_a_dry_run_moves_no_siblings(run: Run, cast: Cast) -> None:
+def test_a_dry_run_moves_no_siblings(run: Run, community: Community) -> None:
     assert run("forums.create", name="New", position=0, dryRun=True)["position"] == 0
-    assert run("forums.get", cast.news)["position"] == 0
+    assert run("forums.get", community.news)["position"] == 0
 
 
 def test_a_malformed_dry_run_is_refused_and_makes_nothing(run: Run, events: Events) -> None:

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.cast import Cast, Events, Run
+from tests.community import Community
+from tests.fixture_types import Events, Run
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
@@ -36,8 +37,10 @@ def order(run: Run, parent: int | str = "root") -> list[str]:
         ("groups", "patrons"),
     ],
 )
-def test_a_deleted_node_is_gone_and_leaves_one_event(run: Run, cast: Cast, events: Events, which: tuple[str, str]) -> None:
-    kind, target = which[0], getattr(cast, which[1])
+def test_a_deleted_node_is_gone_and_leaves_one_event(
+    run: Run, community: Community, events: Events, which: tuple[str, str]
+) -> None:
+    kind, target = which[0], getattr(community, which[1])
     before, known = run(f"{kind}.get", target), len(events())
     total = run(f"{kind}.list")["totalResults"]
     assert run(f"{kind}.delete", target) is None
@@ -61,28 +64,28 @@ def test_a_deleted_node_is_gone_and_leaves_one_event(run: Run, cast: Cast, event
 def test_an_id_that_names_nothing_is_refused_with_the_kinds_code(run: Run, kind: str, code: str, events: Events) -> None:
     with pytest.raises(Refused, match=r"^INVALID_ID: There is no .* with the id 999") as refused:
         run(f"{kind}.delete", 999)
-    assert refused.value.reason.code == code
+    assert refused.value.code == code
     assert events() == []
 
 
-def test_what_was_deleted_cannot_be_deleted_again(run: Run, cast: Cast) -> None:
-    run("forums.delete", cast.betas)
+def test_what_was_deleted_cannot_be_deleted_again(run: Run, community: Community) -> None:
+    run("forums.delete", community.betas)
     with pytest.raises(Refused, match=r"^INVALID_ID"):
-        run("forums.delete", cast.betas)
+        run("forums.delete", community.betas)
 
 
-def test_the_siblings_close_the_gap(run: Run, cast: Cast) -> None:
-    run("forums.delete", cast.help)
+def test_the_siblings_close_the_gap(run: Run, community: Community) -> None:
+    run("forums.delete", community.help)
     assert order(run) == ["News", "Wiki", "Staff"]
-    run("forums.delete", cast.releases, deleteChildrenOrMove=-1)
-    assert order(run, cast.news) == ["Interviews"]
+    run("forums.delete", community.releases, deleteChildrenOrMove=-1)
+    assert order(run, community.news) == ["Interviews"]
 
 
-def test_a_node_with_children_is_kept_and_the_refusal_counts_them(run: Run, cast: Cast, events: Events) -> None:
+def test_a_node_with_children_is_kept_and_the_refusal_counts_them(run: Run, community: Community, events: Events) -> None:
     known = len(events())
     with pytest.raises(Refused) as refused:
-        run("forums.delete", cast.news)
-    assert (refused.value.message, refused.value.reason.code) == ("HAS_CHILDREN", "1S359/3")
+        run("forums.delete", community.news)
+    assert (refused.value.message, refused.value.code) == ("HAS_CHILDREN", "1S359/3")
     assert refused.value.detail.startswith("'News' has 2 children, 3 below it in all.")
     assert "deleteChildrenOrMove=-1" in refused.value.detail
     assert "deleteChildrenOrMove=ID" in refused.value.detail
@@ -91,57 +94,58 @@ def test_a_node_with_children_is_kept_and_the_refusal_counts_them(run: Run, cast
         "descendants": 3,
         "options": {"delete": -1, "move": "the id of another forum"},
     }
-    assert not gone(run, "forums", cast.news)
+    assert not gone(run, "forums", community.news)
     assert len(events()) == known
 
 
-def test_one_child_is_called_a_child(run: Run, cast: Cast) -> None:
+def test_one_child_is_called_a_child(run: Run, community: Community) -> None:
     with pytest.raises(Refused, match=r"'Skins' has 1 child\. Send deleteChildrenOrMove=-1"):
-        run("categories.delete", cast.skins)
+        run("categories.delete", community.skins)
 
 
-def test_the_whole_subtree_can_be_deleted(run: Run, cast: Cast, events: Events) -> None:
+def test_the_whole_subtree_can_be_deleted(run: Run, community: Community, events: Events) -> None:
     known = len(events())
-    run("forums.delete", cast.news, deleteChildrenOrMove="-1")
-    assert all(gone(run, "forums", forum) for forum in (cast.news, cast.releases, cast.betas, cast.interviews))
+    run("forums.delete", community.news, deleteChildrenOrMove="-1")
+    assert all(gone(run, "forums", forum) for forum in (community.news, community.releases, community.betas, community.interviews))
     assert order(run) == ["Help", "Wiki", "Staff"]
     (event,) = events()[known:]
     assert event["touched"] == [
-        {"resource": "forums", "id": forum, "how": "deleted"} for forum in (cast.releases, cast.interviews, cast.betas)
+        {"resource": "forums", "id": forum, "how": "deleted"}
+        for forum in (community.releases, community.interviews, community.betas)
     ]
 
 
-def test_the_children_can_be_moved_behind_those_of_another(run: Run, cast: Cast, events: Events) -> None:
-    run("forums.create", name="Minutes", parentId=cast.staff)
-    run("forums.delete", cast.news, deleteChildrenOrMove=cast.staff)
-    assert order(run, cast.staff) == ["Minutes", "Releases", "Interviews"]
+def test_the_children_can_be_moved_behind_those_of_another(run: Run, community: Community, events: Events) -> None:
+    run("forums.create", name="Minutes", parentId=community.staff)
+    run("forums.delete", community.news, deleteChildrenOrMove=community.staff)
+    assert order(run, community.staff) == ["Minutes", "Releases", "Interviews"]
     assert order(run) == ["Help", "Wiki", "Staff"]
-    assert run("forums.get", cast.betas)["path"] == "Staff > Releases > Betas"
+    assert run("forums.get", community.betas)["path"] == "Staff > Releases > Betas"
     assert events()[-1]["touched"] == [
-        {"resource": "forums", "id": forum, "how": "moved"} for forum in (cast.releases, cast.interviews)
+        {"resource": "forums", "id": forum, "how": "moved"} for forum in (community.releases, community.interviews)
     ]
 
 
-def test_the_children_can_move_up_to_their_parents_parent(run: Run, cast: Cast) -> None:
-    run("forums.delete", cast.releases, deleteChildrenOrMove=cast.news)
-    assert order(run, cast.news) == ["Interviews", "Betas"]
+def test_the_children_can_move_up_to_their_parents_parent(run: Run, community: Community) -> None:
+    run("forums.delete", community.releases, deleteChildrenOrMove=community.news)
+    assert order(run, community.news) == ["Interviews", "Betas"]
 
 
-def test_the_children_can_move_to_a_sibling(run: Run, cast: Cast) -> None:
-    run("forums.delete", cast.releases, deleteChildrenOrMove=cast.interviews)
-    assert order(run, cast.news) == ["Interviews"]
-    assert order(run, cast.interviews) == ["Betas"]
+def test_the_children_can_move_to_a_sibling(run: Run, community: Community) -> None:
+    run("forums.delete", community.releases, deleteChildrenOrMove=community.interviews)
+    assert order(run, community.news) == ["Interviews"]
+    assert order(run, community.interviews) == ["Betas"]
 
 
-def test_moved_children_keep_their_permissions(run: Run, cast: Cast) -> None:
-    before = run("forums.get", cast.releases)["permissions"]
-    run("forums.delete", cast.news, deleteChildrenOrMove=cast.help)
-    assert run("forums.get", cast.releases)["permissions"] == before
+def test_moved_children_keep_their_permissions(run: Run, community: Community) -> None:
+    before = run("forums.get", community.releases)["permissions"]
+    run("forums.delete", community.news, deleteChildrenOrMove=community.help)
+    assert run("forums.get", community.releases)["permissions"] == before
 
 
-def test_moved_children_count_as_changed(run: Run, cast: Cast, clock: Any) -> None:
+def test_moved_children_count_as_changed(run: Run, community: Community, clock: Any) -> None:
     clock.move(hours=1)
-    run("forums.delete", cast.news, deleteChildrenOrMove=cast.help)
+    run("forums.delete", community.news, deleteChildrenOrMove=community.help)
     changed = {forum["name"] for forum in run("forums.list", updatedSince=clock.text)["results"]}
     assert changed == {"Releases", "Interviews"}
 
@@ -156,42 +160,44 @@ def test_moved_children_count_as_changed(run: Run, cast: Cast, clock: Any) -> No
         ("wiki", "is a redirect and has no children"),
     ],
 )
-def test_a_target_that_cannot_take_the_children_is_refused(run: Run, cast: Cast, target: str, problem: str, events: Events) -> None:
+def test_a_target_that_cannot_take_the_children_is_refused(
+    run: Run, community: Community, target: str, problem: str, events: Events
+) -> None:
     known = len(events())
     with pytest.raises(Refused) as refused:
-        run("forums.delete", cast.news, deleteChildrenOrMove=getattr(cast, target, 999))
-    assert (refused.value.message, refused.value.reason.code) == ("INVALID_TARGET", "1S359/2")
+        run("forums.delete", community.news, deleteChildrenOrMove=getattr(community, target, 999))
+    assert (refused.value.message, refused.value.code) == ("INVALID_TARGET", "1S359/2")
     assert problem in refused.value.detail
     assert [fault.field for fault in refused.value.faults] == ["deleteChildrenOrMove"]
-    assert order(run, cast.news) == ["Releases", "Interviews"]
+    assert order(run, community.news) == ["Releases", "Interviews"]
     assert len(events()) == known
 
 
 @pytest.mark.parametrize("fate", [0, -2, "all", None, 1.5, True])
-def test_a_fate_that_makes_no_sense_is_refused(run: Run, cast: Cast, fate: object) -> None:
+def test_a_fate_that_makes_no_sense_is_refused(run: Run, community: Community, fate: object) -> None:
     with pytest.raises(Refused, match=r"^INVALID_TARGET: deleteChildrenOrMove must be -1 \(delete the children\) or the id"):
-        run("forums.delete", cast.news, deleteChildrenOrMove=fate)
+        run("forums.delete", community.news, deleteChildrenOrMove=fate)
 
 
-def test_a_target_is_judged_even_where_there_are_no_children(run: Run, cast: Cast) -> None:
+def test_a_target_is_judged_even_where_there_are_no_children(run: Run, community: Community) -> None:
     with pytest.raises(Refused, match=r"^INVALID_TARGET"):
-        run("forums.delete", cast.help, deleteChildrenOrMove=999)
-    run("forums.delete", cast.help, deleteChildrenOrMove=cast.news)
-    assert order(run, cast.news) == ["Releases", "Interviews"]
+        run("forums.delete", community.help, deleteChildrenOrMove=999)
+    run("forums.delete", community.help, deleteChildrenOrMove=community.news)
+    assert order(run, community.news) == ["Releases", "Interviews"]
 
 
-def test_a_flat_kind_takes_the_parameter_and_has_no_use_for_it(run: Run, cast: Cast) -> None:
-    run("calendars.delete", cast.meetups, deleteChildrenOrMove=999)
-    assert gone(run, "calendars", cast.meetups)
+def test_a_flat_kind_takes_the_parameter_and_has_no_use_for_it(run: Run, community: Community) -> None:
+    run("calendars.delete", community.meetups, deleteChildrenOrMove=999)
+    assert gone(run, "calendars", community.meetups)
 
 
-def test_an_unknown_parameter_keeps_the_node(run: Run, cast: Cast) -> None:
+def test_an_unknown_parameter_keeps_the_node(run: Run, community: Community) -> None:
     with pytest.raises(
         Refused,
         match=r"^UNKNOWN_PARAMETER: There is no parameter 'deleteChildren'. Did you mean deleteChildrenOrMove\?",
     ):
-        run("forums.delete", cast.betas, deleteChildren=1)
-    assert not gone(run, "forums", cast.betas)
+        run("forums.delete", community.betas, deleteChildren=1)
+    assert not gone(run, "forums", community.betas)
 
 
 @pytest.mark.parametrize(
@@ -199,24 +205,24 @@ def test_an_unknown_parameter_keeps_the_node(run: Run, cast: Cast) -> None:
     [(-1, ["news", "releases", "interviews", "betas"], []), ("help", ["news"], ["releases", "interviews"])],
 )
 def test_a_dry_run_says_what_would_be_deleted_and_moved(
-    run: Run, cast: Cast, events: Events, fate: int | str, deleted: list[str], moved: list[str]
+    run: Run, community: Community, events: Events, fate: int | str, deleted: list[str], moved: list[str]
 ) -> None:
     known, before = len(events()), run("forums.list")
-    target = getattr(cast, fate) if isinstance(fate, str) else None
-    plan = run("forums.delete", cast.news, deleteChildrenOrMove=target or fate, dryRun=True)
+    target = getattr(community, fate) if isinstance(fate, str) else None
+    plan = run("forums.delete", community.news, deleteChildrenOrMove=target or fate, dryRun=True)
     assert plan == {
         "dryRun": True,
-        "deleted": {"count": len(deleted), "ids": [getattr(cast, name) for name in deleted]},
-        "moved": {"count": len(moved), "ids": [getattr(cast, name) for name in moved], "to": target},
+        "deleted": {"count": len(deleted), "ids": [getattr(community, name) for name in deleted]},
+        "moved": {"count": len(moved), "ids": [getattr(community, name) for name in moved], "to": target},
         "changed": {"count": 0, "nodes": []},
     }
     assert run("forums.list") == before
     assert len(events()) == known
 
 
-def test_a_dry_run_is_refused_where_the_real_one_would_be(run: Run, cast: Cast) -> None:
+def test_a_dry_run_is_refused_where_the_real_one_would_be(run: Run, community: Community) -> None:
     with pytest.raises(Refused, match=r"^HAS_CHILDREN"):
-        run("forums.delete", cast.news, dryRun=True)
+        run("forums.delete", community.news, dryRun=True)
 
 
 def test_a_deep_tree_goes_at_once(gate: Gate, run: Run) -> None:
@@ -231,7 +237,7 @@ def test_a_deep_tree_goes_at_once(gate: Gate, run: Run) -> None:
 
 
 def test_a_delete_and_its_undoing_tell_how_far_they_are(
-    gate: Gate, run: Run, cast: Cast, events: Events, monkeypatch: pytest.MonkeyPatch
+    gate: Gate, run: Run, community: Community, events: Events, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rows, "BATCH", 2)
     told: list[tuple[int, int]] = []
@@ -239,9 +245,9 @@ def test_a_delete_and_its_undoing_tell_how_far_they_are(
     def tell(done: int, total: int) -> None:
         told.append((done, total))
 
-    run("forums.create", name="Notes", parentId=cast.interviews)
+    run("forums.create", name="Notes", parentId=community.interviews)
     before = run("forums.list", sortBy="position")["results"]
-    gate.run(Call("forums.delete", TERMINAL, {"deleteChildrenOrMove": -1}, cast.news, progress=tell))
+    gate.run(Call("forums.delete", TERMINAL, {"deleteChildrenOrMove": -1}, community.news, progress=tell))
     assert told == [(2, 5), (4, 5), (5, 5)]
     told.clear()
     gate.run(Call("events.restore", TERMINAL, target=events()[-1]["seq"], progress=tell))
@@ -250,6 +256,6 @@ def test_a_delete_and_its_undoing_tell_how_far_they_are(
     assert run("check.list")["problems"] == []
 
     told.clear()
-    gate.run(Call("groups.delete", TERMINAL, target=cast.patrons, progress=tell))
+    gate.run(Call("groups.delete", TERMINAL, target=community.patrons, progress=tell))
     last = told[-1][1]
     assert told == [(done, last) for done in range(1, last + 1)]

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.cast import Cast, Clock, Run
+from tests.community import Community
+from tests.fixture_types import Clock, Run
 from trellis.errors import Refused
 
 
@@ -43,7 +44,7 @@ def test_past_the_end_is_an_empty_page(run: Run, alphabet: list[str], page: int)
     assert (found["page"], found["totalResults"], found["totalPages"], found["results"]) == (page, 7, 3, [])
 
 
-def test_a_record_is_the_same_in_a_list_and_alone(run: Run, cast: Cast) -> None:
+def test_a_record_is_the_same_in_a_list_and_alone(run: Run, community: Community) -> None:
     for forum in run("forums.list")["results"]:
         assert forum == run("forums.get", forum["id"])
 
@@ -78,7 +79,7 @@ def test_an_unknown_filter_is_refused(run: Run) -> None:
         run("calendars.list", type="questions")
 
 
-def test_the_parameter_of_older_clients_means_nothing(run: Run, cast: Cast) -> None:
+def test_the_parameter_of_older_clients_means_nothing(run: Run, community: Community) -> None:
     assert run("forums.list", clubs=1) == run("forums.list")
 
 
@@ -141,17 +142,17 @@ def test_what_is_equal_is_sorted_by_id_so_that_pages_neither_repeat_nor_miss(run
         ({"type": "discussions", "parentId": "root", "search": "s"}, ["News", "Staff"]),
     ],
 )
-def test_a_list_is_filtered(run: Run, cast: Cast, filters: dict[str, Any], found: list[str]) -> None:
+def test_a_list_is_filtered(run: Run, community: Community, filters: dict[str, Any], found: list[str]) -> None:
     if isinstance(parent := filters.get("parentId"), str) and parent != "root":
-        filters = filters | {"parentId": getattr(cast, parent)}
+        filters = filters | {"parentId": getattr(community, parent)}
     page = run("forums.list", **filters)
     assert names(page) == found
     assert page["totalResults"] == len(found)
 
 
-def test_a_list_can_be_of_chosen_ids(run: Run, cast: Cast) -> None:
-    assert names(run("forums.list", ids=f"{cast.staff},{cast.news},{cast.news},999")) == ["News", "Staff"]
-    page = run("forums.list", ids=[cast.staff, cast.news, cast.help], perPage=2, page=2)
+def test_a_list_can_be_of_chosen_ids(run: Run, community: Community) -> None:
+    assert names(run("forums.list", ids=f"{community.staff},{community.news},{community.news},999")) == ["News", "Staff"]
+    page = run("forums.list", ids=[community.staff, community.news, community.help], perPage=2, page=2)
     assert (names(page), page["totalResults"]) == (["Staff"], 3)
 
 
@@ -171,10 +172,10 @@ def test_changes_since_a_moment_include_that_moment(run: Run, alphabet: list[str
     assert names(run("calendars.list", updatedSince=clock.text.replace("Z", "+00:00"))) == ["delta", "alpha", "Zulu"]
 
 
-def test_counts_stay_right_through_creating_and_deleting(run: Run, cast: Cast) -> None:
+def test_counts_stay_right_through_creating_and_deleting(run: Run, community: Community) -> None:
     assert run("forums.list")["totalResults"] == 7
     run("forums.create", name="Polls")
     run("forums.create", name="Dry", dryRun=True)
-    run("forums.delete", cast.releases, deleteChildrenOrMove=-1)
+    run("forums.delete", community.releases, deleteChildrenOrMove=-1)
     page = run("forums.list")
     assert page["totalResults"] == len(page["results"]) == 6

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.cast import Cast, Events, Run
+from tests.community import Community
+from tests.fixture_types import Events, Run
 from trellis.errors import Refused
 
 
@@ -21,9 +22,9 @@ def calendars(run: Run) -> list[str]:
     return [node["name"] for node in found]
 
 
-def test_a_new_node_stands_last(run: Run, cast: Cast) -> None:
+def test_a_new_node_stands_last(run: Run, community: Community) -> None:
     assert run("forums.create", name="Polls")["position"] == 4
-    assert run("forums.create", name="Polls", parentId=cast.news)["position"] == 2
+    assert run("forums.create", name="Polls", parentId=community.news)["position"] == 2
     assert names(run) == ["News", "Help", "Wiki", "Staff", "Polls"]
 
 
@@ -40,8 +41,8 @@ def test_a_new_node_stands_last(run: Run, cast: Cast) -> None:
         ({"after": "staff"}, ["News", "Help", "Wiki", "Staff", "New"]),
     ],
 )
-def test_a_new_node_stands_where_it_is_wanted(run: Run, cast: Cast, place: dict[str, Any], order: list[str]) -> None:
-    wish = {name: getattr(cast, where) if isinstance(where, str) else where for name, where in place.items()}
+def test_a_new_node_stands_where_it_is_wanted(run: Run, community: Community, place: dict[str, Any], order: list[str]) -> None:
+    wish = {name: getattr(community, where) if isinstance(where, str) else where for name, where in place.items()}
     made = run("forums.create", name="New", **wish)
     assert names(run) == order
     assert made["position"] == order.index("New")
@@ -64,9 +65,9 @@ def test_a_new_node_stands_where_it_is_wanted(run: Run, cast: Cast, place: dict[
         ({"parentId": None, "after": "staff"}, ["News", "Wiki", "Staff", "Help"]),
     ],
 )
-def test_a_node_moves_among_its_siblings(run: Run, cast: Cast, place: dict[str, Any], order: list[str]) -> None:
-    wish = {name: getattr(cast, where) if isinstance(where, str) else where for name, where in place.items()}
-    moved = run("forums.update", cast.help, **wish)
+def test_a_node_moves_among_its_siblings(run: Run, community: Community, place: dict[str, Any], order: list[str]) -> None:
+    wish = {name: getattr(community, where) if isinstance(where, str) else where for name, where in place.items()}
+    moved = run("forums.update", community.help, **wish)
     assert names(run) == order
     assert moved["position"] == order.index("Help")
     assert moved["name"] == "Help"
@@ -83,61 +84,61 @@ def test_a_node_moves_among_its_siblings(run: Run, cast: Cast, place: dict[str, 
         ({"after": "interviews"}, ["Releases", "Interviews", "Help"]),
     ],
 )
-def test_a_node_moves_under_another_parent(run: Run, cast: Cast, place: dict[str, Any], order: list[str]) -> None:
-    wish = {name: getattr(cast, where) if isinstance(where, str) else where for name, where in place.items()}
-    moved = run("forums.update", cast.help, parentId=cast.news, **wish)
-    assert names(run, cast.news) == order
+def test_a_node_moves_under_another_parent(run: Run, community: Community, place: dict[str, Any], order: list[str]) -> None:
+    wish = {name: getattr(community, where) if isinstance(where, str) else where for name, where in place.items()}
+    moved = run("forums.update", community.help, parentId=community.news, **wish)
+    assert names(run, community.news) == order
     assert names(run) == ["News", "Wiki", "Staff"]
-    assert (moved["parentId"], moved["path"]) == (cast.news, "News > Help")
+    assert (moved["parentId"], moved["path"]) == (community.news, "News > Help")
 
 
 @pytest.mark.parametrize("root", [None, "", 0, -1, "0", "-1"])
-def test_a_node_moves_to_the_top_level_however_that_is_written(run: Run, cast: Cast, root: object) -> None:
-    moved = run("forums.update", cast.betas, parentId=root)
+def test_a_node_moves_to_the_top_level_however_that_is_written(run: Run, community: Community, root: object) -> None:
+    moved = run("forums.update", community.betas, parentId=root)
     assert (moved["parentId"], moved["position"], moved["path"]) == (None, 4, "Betas")
-    assert names(run, cast.releases) == []
+    assert names(run, community.releases) == []
 
 
-def test_a_subtree_comes_along(run: Run, cast: Cast) -> None:
-    run("forums.update", cast.releases, parentId=cast.staff)
-    assert run("forums.get", cast.betas)["path"] == "Staff > Releases > Betas"
-    assert names(run, cast.news) == ["Interviews"]
+def test_a_subtree_comes_along(run: Run, community: Community) -> None:
+    run("forums.update", community.releases, parentId=community.staff)
+    assert run("forums.get", community.betas)["path"] == "Staff > Releases > Betas"
+    assert names(run, community.news) == ["Interviews"]
 
 
-def test_a_move_and_other_changes_are_one_event(run: Run, cast: Cast, events: Events) -> None:
+def test_a_move_and_other_changes_are_one_event(run: Run, community: Community, events: Events) -> None:
     before = len(events())
-    run("forums.update", cast.help, parentId=cast.news, name="Questions", position=0)
+    run("forums.update", community.help, parentId=community.news, name="Questions", position=0)
     (event,) = events()[before:]
     assert set(event["changed"]) == {"name", "url", "parentId", "position", "path"}
 
 
-def test_the_parent_it_has_already_keeps_its_place(run: Run, cast: Cast, events: Events) -> None:
+def test_the_parent_it_has_already_keeps_its_place(run: Run, community: Community, events: Events) -> None:
     before = len(events())
-    assert run("forums.update", cast.releases, parentId=cast.news)["position"] == 0
+    assert run("forums.update", community.releases, parentId=community.news)["position"] == 0
     assert len(events()) == before
 
 
-def test_a_shift_among_siblings_is_no_change_of_theirs(run: Run, cast: Cast, events: Events) -> None:
-    old = {id: run("forums.get", id)["updatedAt"] for id in (cast.news, cast.wiki)}
-    run("forums.update", cast.help, position=0)
+def test_a_shift_among_siblings_is_no_change_of_theirs(run: Run, community: Community, events: Events) -> None:
+    old = {id: run("forums.get", id)["updatedAt"] for id in (community.news, community.wiki)}
+    run("forums.update", community.help, position=0)
     assert {id: run("forums.get", id)["updatedAt"] for id in old} == old
     assert events()[-1]["touched"] == []
 
 
 @pytest.mark.parametrize("of", ["releases", "betas"])
-def test_a_node_cannot_stand_below_itself(run: Run, cast: Cast, of: str, events: Events) -> None:
+def test_a_node_cannot_stand_below_itself(run: Run, community: Community, of: str, events: Events) -> None:
     before = len(events())
     with pytest.raises(
         Refused, match=r"^INVALID_PARENT: parentId: a forum cannot stand under [0-9]+, which is below it"
     ) as refused:
-        run("forums.update", cast.news, parentId=getattr(cast, of))
+        run("forums.update", community.news, parentId=getattr(community, of))
     assert [fault.field for fault in refused.value.faults] == ["parentId"]
     assert len(events()) == before
 
 
-def test_a_node_cannot_stand_under_itself(run: Run, cast: Cast) -> None:
+def test_a_node_cannot_stand_under_itself(run: Run, community: Community) -> None:
     with pytest.raises(Refused, match=r"^INVALID_PARENT: parentId: a forum cannot stand under itself"):
-        run("forums.update", cast.news, parentId=cast.news)
+        run("forums.update", community.news, parentId=community.news)
 
 
 @pytest.mark.parametrize("parent", [999, 2**63 - 1])
@@ -152,34 +153,36 @@ def test_a_parent_that_is_no_id_is_refused(run: Run, parent: object) -> None:
         run("forums.create", name="New", parentId=parent)
 
 
-def test_a_parent_of_another_kind_is_no_parent(run: Run, cast: Cast) -> None:
+def test_a_parent_of_another_kind_is_no_parent(run: Run, community: Community) -> None:
     extra = run("calendars.create", name="Meetups of others")["id"]
-    while extra <= cast.staff:
+    while extra <= community.staff:
         extra = run("calendars.create", name="More meetups")["id"]
     with pytest.raises(Refused, match=r"^INVALID_PARENT"):
         run("forums.create", name="New", parentId=extra)
 
 
 @pytest.mark.parametrize("wish", ["before", "after"])
-def test_a_sibling_must_stand_under_the_target_parent(run: Run, cast: Cast, wish: str) -> None:
-    with pytest.raises(Refused, match=f"^INVALID_POSITION: {wish}: there is no other forum {cast.releases} at the top level"):
-        run("forums.create", name="New", **{wish: cast.releases})
-    with pytest.raises(Refused, match=f"^INVALID_POSITION: {wish}: there is no other forum {cast.help} under {cast.news}"):
-        run("forums.update", cast.wiki, parentId=cast.news, **{wish: cast.help})
+def test_a_sibling_must_stand_under_the_target_parent(run: Run, community: Community, wish: str) -> None:
+    with pytest.raises(Refused, match=f"^INVALID_POSITION: {wish}: there is no other forum {community.releases} at the top level"):
+        run("forums.create", name="New", **{wish: community.releases})
+    with pytest.raises(
+        Refused, match=f"^INVALID_POSITION: {wish}: there is no other forum {community.help} under {community.news}"
+    ):
+        run("forums.update", community.wiki, parentId=community.news, **{wish: community.help})
     with pytest.raises(Refused, match=f"^INVALID_POSITION: {wish}: there is no other forum 999 at the top level"):
-        run("forums.update", cast.wiki, **{wish: 999})
+        run("forums.update", community.wiki, **{wish: 999})
 
 
 @pytest.mark.parametrize("wish", ["before", "after"])
-def test_a_node_is_not_its_own_sibling(run: Run, cast: Cast, wish: str) -> None:
+def test_a_node_is_not_its_own_sibling(run: Run, community: Community, wish: str) -> None:
     with pytest.raises(Refused, match=r"^INVALID_POSITION"):
-        run("forums.update", cast.wiki, **{wish: cast.wiki})
+        run("forums.update", community.wiki, **{wish: community.wiki})
 
 
 @pytest.mark.parametrize(
     "wishes", [{"position": 0, "before": 1}, {"before": 1, "after": 1}, {"position": 0, "before": 1, "after": 1}]
 )
-def test_at_most_one_place_can_be_wished_for(run: Run, cast: Cast, wishes: dict[str, int]) -> None:
+def test_at_most_one_place_can_be_wished_for(run: Run, community: Community, wishes: dict[str, int]) -> None:
     with pytest.raises(Refused, match=r"INVALID_POSITION: .*Give at most one of position, before and after") as refused:
         run("forums.create", name="New", **wishes)
     assert {fault.field for fault in refused.value.faults} == set(wishes)
@@ -191,18 +194,18 @@ def test_a_position_that_is_none_is_refused(run: Run, position: object) -> None:
         run("forums.create", name="New", position=position)
 
 
-def test_a_refused_move_leaves_every_place_as_it_was(run: Run, cast: Cast) -> None:
+def test_a_refused_move_leaves_every_place_as_it_was(run: Run, community: Community) -> None:
     with pytest.raises(Refused):
-        run("forums.update", cast.help, position=0, minContent=-1)
+        run("forums.update", community.help, position=0, minContent=-1)
     assert names(run) == ["News", "Help", "Wiki", "Staff"]
 
 
-def test_calendars_are_one_ordered_list(run: Run, cast: Cast) -> None:
-    run("calendars.create", name="Deadlines", before=cast.holidays)
+def test_calendars_are_one_ordered_list(run: Run, community: Community) -> None:
+    run("calendars.create", name="Deadlines", before=community.holidays)
     assert calendars(run) == ["Meetups", "Deadlines", "Holidays"]
-    run("calendars.update", cast.holidays, position=0)
+    run("calendars.update", community.holidays, position=0)
     assert calendars(run) == ["Holidays", "Meetups", "Deadlines"]
-    run("calendars.delete", cast.meetups)
+    run("calendars.delete", community.meetups)
     assert calendars(run) == ["Holidays", "Deadlines"]
 
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.cast import COMMUNITY_URL, Cast, Run
+from tests.community import COMMUNITY_URL, Community
+from tests.fixture_types import Run
 from trellis.core.nodes.record import slug
 
 
@@ -43,11 +44,11 @@ def test_whatever_the_name_its_slug_needs_no_escaping(name: str) -> None:
         ("blogs", "notebook", "blogs/1-notebook/"),
     ],
 )
-def test_an_address_begins_with_the_communitys_own(run: Run, cast: Cast, kind: str, who: str, tail: str) -> None:
-    assert run(f"{kind}.get", getattr(cast, who))["url"] == f"{COMMUNITY_URL}/{tail}"
+def test_an_address_begins_with_the_communitys_own(run: Run, community: Community, kind: str, who: str, tail: str) -> None:
+    assert run(f"{kind}.get", getattr(community, who))["url"] == f"{COMMUNITY_URL}/{tail}"
 
 
-def test_a_path_names_everything_above(run: Run, cast: Cast) -> None:
+def test_a_path_names_everything_above(run: Run, community: Community) -> None:
     paths = {forum["name"]: forum["path"] for forum in run("forums.list")["results"]}
     assert paths["Betas"] == "News > Releases > Betas"
     assert paths["Interviews"] == "News > Interviews"

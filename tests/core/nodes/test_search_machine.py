@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from tests.cast import Run
-from tests.conftest import Fresh, runner
+from tests.conftest import NewSettings, runner
+from tests.fixture_types import Run
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.operation import Call
@@ -25,11 +25,11 @@ picks = st.integers(0, 30)
 class Names(RuleBasedStateMachine):
     """Forums and categories with names that are hard to find, and deletes that can be taken back."""
 
-    fresh: ClassVar[Fresh]
+    new_settings: ClassVar[NewSettings]
 
     def __init__(self) -> None:
         super().__init__()
-        self.gate = compose(type(self).fresh())
+        self.gate = compose(type(self).new_settings())
         self.run: Run = runner(self.gate)
         self.deleted: list[int] = []
 
@@ -93,7 +93,7 @@ class Names(RuleBasedStateMachine):
         self.compare("a")
 
 
-def test_a_search_finds_what_a_look_at_every_name_finds(fresh: Fresh) -> None:
-    here = type("Here", (Names,), {"fresh": staticmethod(fresh)})
+def test_a_search_finds_what_a_look_at_every_name_finds(new_settings: NewSettings) -> None:
+    here = type("Here", (Names,), {"new_settings": staticmethod(new_settings)})
     bounded = settings(max_examples=25, stateful_step_count=30, suppress_health_check=[HealthCheck.too_slow])
     run_state_machine_as_test(here, settings=bounded)

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from tests.cast import Run
-from tests.conftest import Fresh, runner
+from tests.conftest import NewSettings, runner
+from tests.fixture_types import Run
 from trellis.compose import compose
 from trellis.errors import Refused
 from trellis.store.events import log
@@ -71,11 +71,11 @@ class Model:
 class Forums(RuleBasedStateMachine):
     """Forums of a new community, and their model."""
 
-    fresh: ClassVar[Fresh]
+    new_settings: ClassVar[NewSettings]
 
     def __init__(self) -> None:
         super().__init__()
-        self.gate = compose(type(self).fresh())
+        self.gate = compose(type(self).new_settings())
         self.run: Run = runner(self.gate)
         self.model = Model()
         self.events = 0
@@ -192,8 +192,8 @@ class Forums(RuleBasedStateMachine):
         assert [event.seq for event in events] == [self.events]
 
 
-def test_any_sequence_of_steps_leaves_the_tree_that_the_model_says(fresh: Fresh, small_blocks: None) -> None:
+def test_any_sequence_of_steps_leaves_the_tree_that_the_model_says(new_settings: NewSettings, small_blocks: None) -> None:
     """Bounded: enough to meet every rule in many states, and done in a few seconds."""
-    here = type("Here", (Forums,), {"fresh": staticmethod(fresh)})
+    here = type("Here", (Forums,), {"new_settings": staticmethod(new_settings)})
     bounded = settings(max_examples=30, stateful_step_count=30, suppress_health_check=[HealthCheck.too_slow])
     run_state_machine_as_test(here, settings=bounded)

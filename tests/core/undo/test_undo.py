@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.cast import ADMINISTRATORS, MEMBERS, Cast, Clock, Events, Run
+from tests.community import ADMINISTRATORS, MEMBERS, Community
+from tests.fixture_types import Clock, Events, Run
 from trellis.core.gate import Gate
 from trellis.errors import Refused
 from trellis.store import nodes, snapshots
@@ -48,16 +49,18 @@ def refused(run: Run, event: int, message: str, **raw: Any) -> Refused:
 # --- deletes ------------------------------------------------------------------------------------------------------
 
 
-def test_a_deleted_subtree_comes_back_as_it_was_row_for_row(gate: Gate, run: Run, cast: Cast, do: Doing, clock: Clock) -> None:
-    run("forums.update", cast.releases, password="sesame")
+def test_a_deleted_subtree_comes_back_as_it_was_row_for_row(
+    gate: Gate, run: Run, community: Community, do: Doing, clock: Clock
+) -> None:
+    run("forums.update", community.releases, password="sesame")
     before = rows(gate)
-    assert before[cast.releases]["fields"]["password"].startswith("$argon2")
-    event = do("forums.delete", cast.news, deleteChildrenOrMove=-1)
+    assert before[community.releases]["fields"]["password"].startswith("$argon2")
+    event = do("forums.delete", community.news, deleteChildrenOrMove=-1)
     clock.move(days=1)
     answer = run("events.restore", event)
     assert rows(gate) == before
-    assert answer["record"] == run("forums.get", cast.news)
-    assert answer["restored"] == {"count": 4, "ids": [cast.news, cast.releases, cast.interviews, cast.betas]}
+    assert answer["record"] == run("forums.get", community.news)
+    assert answer["restored"] == {"count": 4, "ids": [community.news, community.releases, community.interviews, community.betas]}
     assert (answer["event"], answer["operation"]) == (event, "forums.delete")
     assert (answer["moved"]["count"], answer["changed"]["count"], answer["left"]["count"], answer["lostGroups"]) == (0, 0, 0, [])
     assert run("check.list")["problems"] == []
@@ -67,15 +70,15 @@ def test_a_deleted_subtree_comes_back_as_it_was_row_for_row(gate: Gate, run: Run
 @pytest.mark.parametrize(
     ("kind", "who"), [("calendars", "meetups"), ("categories", "tools"), ("blogs", "notebook"), ("groups", "patrons")]
 )
-def test_every_kind_comes_back(gate: Gate, run: Run, cast: Cast, do: Doing, kind: str, who: str) -> None:
+def test_every_kind_comes_back(gate: Gate, run: Run, community: Community, do: Doing, kind: str, who: str) -> None:
     before = rows(gate, kind)
-    event = do(f"{kind}.delete", getattr(cast, who))
-    assert run("events.restore", event)["restored"]["ids"] == [getattr(cast, who)]
+    event = do(f"{kind}.delete", getattr(community, who))
+    assert run("events.restore", event)["restored"]["ids"] == [getattr(community, who)]
     assert rows(gate, kind) == before
 
 
-def test_a_restore_is_an_event_that_names_the_one_it_takes_back(run: Run, cast: Cast, do: Doing, events: Events) -> None:
-    deleted = do("forums.delete", cast.news, deleteChildrenOrMove=-1)
+def test_a_restore_is_an_event_that_names_the_one_it_takes_back(run: Run, community: Community, do: Doing, events: Events) -> None:
+    deleted = do("forums.delete", community.news, deleteChildrenOrMove=-1)
     restored = do("events.restore", deleted)
     event = events()[-1]
     assert (event["seq"], event["type"], event["operation"], event["undoes"]) == (
@@ -84,22 +87,24 @@ def test_a_restore_is_an_event_that_names_the_one_it_takes_back(run: Run, cast: 
         "forums.restore",
         deleted,
     )
-    assert (event["resource"], event["resourceId"], event["before"]) == ("forums", cast.news, None)
-    assert event["after"] == run("forums.get", cast.news)
+    assert (event["resource"], event["resourceId"], event["before"]) == ("forums", community.news, None)
+    assert event["after"] == run("forums.get", community.news)
     assert [(one["id"], one["how"]) for one in event["touched"]] == [
-        (cast.releases, "restored"), (cast.interviews, "restored"), (cast.betas, "restored")
+        (community.releases, "restored"), (community.interviews, "restored"), (community.betas, "restored")
     ]  # fmt: skip
 
 
-def test_ids_go_on_where_they_were(run: Run, cast: Cast, do: Doing) -> None:
-    event = do("forums.delete", cast.staff)
+def test_ids_go_on_where_they_were(run: Run, community: Community, do: Doing) -> None:
+    event = do("forums.delete", community.staff)
     between = run("forums.create", name="Between")["id"]
     run("events.restore", event)
-    assert run("forums.create", name="Behind")["id"] == between + 1 == cast.staff + 2
+    assert run("forums.create", name="Behind")["id"] == between + 1 == community.staff + 2
 
 
-def test_a_dry_run_says_what_would_come_back_and_keeps_nothing(gate: Gate, run: Run, cast: Cast, do: Doing, events: Events) -> None:
-    event = do("forums.delete", cast.news, deleteChildrenOrMove=-1)
+def test_a_dry_run_says_what_would_come_back_and_keeps_nothing(
+    gate: Gate, run: Run, community: Community, do: Doing, events: Events
+) -> None:
+    event = do("forums.delete", community.news, deleteChildrenOrMove=-1)
     before, known = rows(gate), len(events())
     plan = run("events.restore", event, dryRun=True)
     assert (rows(gate), len(events())) == (before, known)
@@ -118,17 +123,17 @@ def test_a_dry_run_says_what_would_come_back_and_keeps_nothing(gate: Gate, run: 
         ((("forums.update", "news", {"parentId": "staff"}), ("forums.delete", "wiki", {})), ["Help", "Staff"]),
     ],
 )
-def test_it_goes_to_its_old_neighbours_side(run: Run, cast: Cast, do: Doing, meanwhile: Any, expected: list[str]) -> None:
-    event = do("forums.delete", cast.help)
+def test_it_goes_to_its_old_neighbours_side(run: Run, community: Community, do: Doing, meanwhile: Any, expected: list[str]) -> None:
+    event = do("forums.delete", community.help)
     for operation, who, raw in meanwhile:
-        run(operation, getattr(cast, who) if who else None, **{n: getattr(cast, str(v), v) for n, v in raw.items()})
+        run(operation, getattr(community, who) if who else None, **{n: getattr(community, str(v), v) for n, v in raw.items()})
     run("events.restore", event)
     assert order(run) == expected
 
 
-def test_without_any_neighbour_it_goes_to_its_old_place(run: Run, cast: Cast, do: Doing) -> None:
-    event = do("calendars.delete", cast.holidays)
-    run("calendars.delete", cast.meetups)
+def test_without_any_neighbour_it_goes_to_its_old_place(run: Run, community: Community, do: Doing) -> None:
+    event = do("calendars.delete", community.holidays)
+    run("calendars.delete", community.meetups)
     for name in ("A", "B", "C"):
         run("calendars.create", name=name)
     run("events.restore", event)
@@ -136,57 +141,57 @@ def test_without_any_neighbour_it_goes_to_its_old_place(run: Run, cast: Cast, do
     assert [calendar["name"] for calendar in found] == ["A", "Holidays", "B", "C"]
 
 
-def test_a_parent_that_is_gone_asks_for_a_target(run: Run, cast: Cast, do: Doing) -> None:
-    event = do("forums.delete", cast.betas)
-    run("forums.delete", cast.releases)
+def test_a_parent_that_is_gone_asks_for_a_target(run: Run, community: Community, do: Doing) -> None:
+    event = do("forums.delete", community.betas)
+    run("forums.delete", community.releases)
     refusal = refused(run, event, "PARENT_NEEDED")
-    assert f"there is no forum {cast.releases} now" in refusal.detail
-    assert refusal.facts == {"parentId": cast.releases}
-    assert run("events.restore", event, parentId=cast.help)["record"]["path"] == "Help > Betas"
-    assert order(run, cast.help) == ["Betas"]
+    assert f"there is no forum {community.releases} now" in refusal.detail
+    assert refusal.facts == {"parentId": community.releases}
+    assert run("events.restore", event, parentId=community.help)["record"]["path"] == "Help > Betas"
+    assert order(run, community.help) == ["Betas"]
 
 
-def test_a_parent_that_takes_no_children_now_asks_for_a_target(run: Run, cast: Cast, do: Doing) -> None:
-    event = do("forums.delete", cast.betas)
-    run("forums.update", cast.releases, type="redirect", redirectUrl="https://elsewhere.example/")
+def test_a_parent_that_takes_no_children_now_asks_for_a_target(run: Run, community: Community, do: Doing) -> None:
+    event = do("forums.delete", community.betas)
+    run("forums.update", community.releases, type="redirect", redirectUrl="https://elsewhere.example/")
     assert "is a redirect" in refused(run, event, "PARENT_NEEDED").detail
     assert run("events.restore", event, parentId=None)["record"]["parentId"] is None
 
 
-def test_a_target_may_be_chosen_though_the_parent_is_there(run: Run, cast: Cast, do: Doing) -> None:
-    event = do("forums.delete", cast.releases, deleteChildrenOrMove=-1)
+def test_a_target_may_be_chosen_though_the_parent_is_there(run: Run, community: Community, do: Doing) -> None:
+    event = do("forums.delete", community.releases, deleteChildrenOrMove=-1)
     run("events.restore", event, parentId="root")
     assert order(run) == ["News", "Help", "Wiki", "Staff", "Releases"]
-    assert run("forums.get", cast.betas)["path"] == "Releases > Betas"
+    assert run("forums.get", community.betas)["path"] == "Releases > Betas"
 
 
 @pytest.mark.parametrize(
     ("target", "problem"), [(999, "there is no forum 999"), ("wiki", "is a redirect"), ("betas", "there is no forum")]
 )
-def test_a_target_that_cannot_take_it_is_refused(run: Run, cast: Cast, do: Doing, target: Any, problem: str) -> None:
-    event = do("forums.delete", cast.releases, deleteChildrenOrMove=-1)
-    refusal = refused(run, event, "INVALID_PARENT", parentId=getattr(cast, str(target), target))
+def test_a_target_that_cannot_take_it_is_refused(run: Run, community: Community, do: Doing, target: Any, problem: str) -> None:
+    event = do("forums.delete", community.releases, deleteChildrenOrMove=-1)
+    refusal = refused(run, event, "INVALID_PARENT", parentId=getattr(community, str(target), target))
     assert problem in refusal.detail
     assert [fault.field for fault in refusal.faults] == ["parentId"]
 
 
-def test_a_redirect_comes_back_as_one(run: Run, cast: Cast, do: Doing) -> None:
-    event = do("forums.delete", cast.wiki)
+def test_a_redirect_comes_back_as_one(run: Run, community: Community, do: Doing) -> None:
+    event = do("forums.delete", community.wiki)
     assert run("events.restore", event)["record"]["redirectUrl"] == "https://wiki.example/"
 
 
-def test_a_kind_without_trees_takes_no_target(run: Run, cast: Cast, do: Doing) -> None:
-    event = do("calendars.delete", cast.meetups)
+def test_a_kind_without_trees_takes_no_target(run: Run, community: Community, do: Doing) -> None:
+    event = do("calendars.delete", community.meetups)
     refused(run, event, "UNKNOWN_PARAMETER", parentId=1)
 
 
-def test_what_was_restored_already_is_not_restored_again(run: Run, cast: Cast, do: Doing) -> None:
-    event = do("forums.delete", cast.help)
+def test_what_was_restored_already_is_not_restored_again(run: Run, community: Community, do: Doing) -> None:
+    event = do("forums.delete", community.help)
     by = do("events.restore", event)
     refusal = refused(run, event, "NOT_RESTORABLE")
     assert f"undone already, by event {by}" in refusal.detail
     assert refusal.facts == {"undoneBy": by}
-    again = do("forums.delete", cast.help)
+    again = do("forums.delete", community.help)
     refused(run, event, "NOT_RESTORABLE")
     run("events.restore", again)
 
@@ -194,22 +199,22 @@ def test_what_was_restored_already_is_not_restored_again(run: Run, cast: Cast, d
 # --- children that had moved --------------------------------------------------------------------------------------
 
 
-def test_children_come_back_that_still_stand_where_they_were_moved(gate: Gate, run: Run, cast: Cast, do: Doing) -> None:
+def test_children_come_back_that_still_stand_where_they_were_moved(gate: Gate, run: Run, community: Community, do: Doing) -> None:
     before = rows(gate)
-    event = do("forums.delete", cast.news, deleteChildrenOrMove=cast.staff)
+    event = do("forums.delete", community.news, deleteChildrenOrMove=community.staff)
     answer = run("events.restore", event)
-    assert answer["moved"] == {"count": 2, "ids": [cast.releases, cast.interviews]}
+    assert answer["moved"] == {"count": 2, "ids": [community.releases, community.interviews]}
     assert rows(gate) == before
-    assert order(run, cast.staff) == []
+    assert order(run, community.staff) == []
 
 
-def test_a_large_family_comes_back_in_its_ids_in_order(run: Run, cast: Cast, do: Doing) -> None:
+def test_a_large_family_comes_back_in_its_ids_in_order(run: Run, community: Community, do: Doing) -> None:
     """More than a shelf takes: deleted with all below, and moved behind few and behind many."""
     house = run("forums.create", name="House")["id"]
     for _ in range(70):
         run("forums.create", name="Room", parentId=house, position=0)
     there = ids_in_order(run, house)
-    for fate in (-1, cast.help, cast.news):
+    for fate in (-1, community.help, community.news):
         gone = do("forums.delete", house, deleteChildrenOrMove=fate)
         assert fate == -1 or ids_in_order(run, fate)[-70:] == there
         run("events.restore", gone)
@@ -221,26 +226,26 @@ def ids_in_order(run: Run, parent: int) -> list[int]:
     return [child["id"] for child in run("forums.list", parentId=parent, sortBy="position", perPage=1000)["results"]]
 
 
-def test_children_stay_that_have_moved_on_or_are_gone(run: Run, cast: Cast, do: Doing) -> None:
-    third = run("forums.create", name="Third", parentId=cast.news)["id"]
-    event = do("forums.delete", cast.news, deleteChildrenOrMove=cast.staff)
-    run("forums.update", cast.releases, parentId=cast.help)
-    run("forums.delete", cast.interviews)
+def test_children_stay_that_have_moved_on_or_are_gone(run: Run, community: Community, do: Doing) -> None:
+    third = run("forums.create", name="Third", parentId=community.news)["id"]
+    event = do("forums.delete", community.news, deleteChildrenOrMove=community.staff)
+    run("forums.update", community.releases, parentId=community.help)
+    run("forums.delete", community.interviews)
     answer = run("events.restore", event)
     assert answer["moved"] == {"count": 1, "ids": [third]}
     assert answer["left"] == {
         "count": 2,
         "nodes": [
-            {"resource": "forums", "id": cast.releases, "why": "It was moved elsewhere since."},
-            {"resource": "forums", "id": cast.interviews, "why": "It was deleted since."},
+            {"resource": "forums", "id": community.releases, "why": "It was moved elsewhere since."},
+            {"resource": "forums", "id": community.interviews, "why": "It was deleted since."},
         ],
     }
-    assert (order(run, cast.news), order(run, cast.help)) == (["Third"], ["Releases"])
+    assert (order(run, community.news), order(run, community.help)) == (["Third"], ["Releases"])
 
 
-def test_a_child_below_which_its_old_parent_comes_back_stays(run: Run, cast: Cast, do: Doing) -> None:
-    event = do("forums.delete", cast.releases, deleteChildrenOrMove=cast.staff)
-    run("forums.update", cast.news, parentId=cast.betas)
+def test_a_child_below_which_its_old_parent_comes_back_stays(run: Run, community: Community, do: Doing) -> None:
+    event = do("forums.delete", community.releases, deleteChildrenOrMove=community.staff)
+    run("forums.update", community.news, parentId=community.betas)
     answer = run("events.restore", event)
     assert answer["record"]["path"] == "Staff > Betas > News > Releases"
     assert [one["why"] for one in answer["left"]["nodes"]] == ["What came back stands below it now."]
@@ -250,29 +255,34 @@ def test_a_child_below_which_its_old_parent_comes_back_stays(run: Run, cast: Cas
 # --- groups -------------------------------------------------------------------------------------------------------
 
 
-def test_the_ticks_of_a_group_that_is_gone_fall_away_and_it_says_so(run: Run, cast: Cast, do: Doing) -> None:
-    event = do("forums.delete", cast.betas)
-    run("groups.delete", cast.patrons)
+def test_the_ticks_of_a_group_that_is_gone_fall_away_and_it_says_so(run: Run, community: Community, do: Doing) -> None:
+    event = do("forums.delete", community.betas)
+    run("groups.delete", community.patrons)
     answer = run("events.restore", event)
-    assert answer["lostGroups"] == [cast.patrons]
+    assert answer["lostGroups"] == [community.patrons]
     assert answer["record"]["permissions"]["read"] == []
     assert run("check.list")["count"] == 0
 
 
-def test_a_blog_loses_a_group_that_is_gone_too(run: Run, cast: Cast, do: Doing) -> None:
-    event = do("blogs.delete", cast.notebook)
-    run("groups.delete", cast.patrons)
+def test_a_blog_loses_a_group_that_is_gone_too(run: Run, community: Community, do: Doing) -> None:
+    event = do("blogs.delete", community.notebook)
+    run("groups.delete", community.patrons)
     answer = run("events.restore", event)
-    assert (answer["lostGroups"], answer["record"]["groups"]) == ([cast.patrons], [MEMBERS])
+    assert (answer["lostGroups"], answer["record"]["groups"]) == ([community.patrons], [MEMBERS])
 
 
-def test_a_group_comes_back_with_its_ticks(gate: Gate, run: Run, cast: Cast, do: Doing, clock: Clock) -> None:
+def test_a_group_comes_back_with_its_ticks(gate: Gate, run: Run, community: Community, do: Doing, clock: Clock) -> None:
     kinds = ("groups", "forums", "categories", "blogs")
     before = {kind: rows(gate, kind) for kind in kinds}
-    event = do("groups.delete", cast.patrons)
+    event = do("groups.delete", community.patrons)
     clock.move(hours=1)
     answer = run("events.restore", event)
-    named = {("forums", cast.betas), ("categories", cast.skins), ("categories", cast.dark_skins), ("blogs", cast.notebook)}
+    named = {
+        ("forums", community.betas),
+        ("categories", community.skins),
+        ("categories", community.dark_skins),
+        ("blogs", community.notebook),
+    }
     assert {(one["resource"], one["id"]) for one in answer["changed"]["nodes"]} == named
     after = {kind: rows(gate, kind) for kind in kinds}
     for kind, id in named:
@@ -281,36 +291,38 @@ def test_a_group_comes_back_with_its_ticks(gate: Gate, run: Run, cast: Cast, do:
     assert after == before
 
 
-def test_a_tick_that_was_changed_meanwhile_is_left_as_it_is(run: Run, cast: Cast, do: Doing) -> None:
-    event = do("groups.delete", cast.patrons)
-    run("forums.update", cast.betas, permissions={"read": [MEMBERS]})
-    run("blogs.update", cast.notebook, pinned=True)
-    run("categories.delete", cast.skins, deleteChildrenOrMove=-1)
+def test_a_tick_that_was_changed_meanwhile_is_left_as_it_is(run: Run, community: Community, do: Doing) -> None:
+    event = do("groups.delete", community.patrons)
+    run("forums.update", community.betas, permissions={"read": [MEMBERS]})
+    run("blogs.update", community.notebook, pinned=True)
+    run("categories.delete", community.skins, deleteChildrenOrMove=-1)
     answer = run("events.restore", event)
-    assert [(one["resource"], one["id"]) for one in answer["changed"]["nodes"]] == [("blogs", cast.notebook)]
+    assert [(one["resource"], one["id"]) for one in answer["changed"]["nodes"]] == [("blogs", community.notebook)]
     assert {(one["id"], one["why"]) for one in answer["left"]["nodes"] if one["resource"] == "forums"} == {
-        (cast.betas, "Changed since: read.")
+        (community.betas, "Changed since: read.")
     }
     assert {one["why"] for one in answer["left"]["nodes"] if one["resource"] == "categories"} == {"It was deleted since."}
-    assert run("forums.get", cast.betas)["permissions"]["read"] == [MEMBERS]
-    assert run("blogs.get", cast.notebook)["groups"] == [MEMBERS, cast.patrons]
+    assert run("forums.get", community.betas)["permissions"]["read"] == [MEMBERS]
+    assert run("blogs.get", community.notebook)["groups"] == [MEMBERS, community.patrons]
 
 
 # --- updates and moves --------------------------------------------------------------------------------------------
 
 
-def test_an_update_is_reverted(gate: Gate, run: Run, cast: Cast, do: Doing, clock: Clock, events: Events) -> None:
-    run("forums.update", cast.help, password="sesame")
+def test_an_update_is_reverted(gate: Gate, run: Run, community: Community, do: Doing, clock: Clock, events: Events) -> None:
+    run("forums.update", community.help, password="sesame")
     before = rows(gate)
     clock.move(hours=1)
-    event = do("forums.update", cast.help, name="Questions", password="open", permissions={"view": [ADMINISTRATORS]}, position=0)
+    event = do(
+        "forums.update", community.help, name="Questions", password="open", permissions={"view": [ADMINISTRATORS]}, position=0
+    )
     clock.move(hours=1)
     answer = run("events.restore", event)
     after = rows(gate)
-    assert after[cast.help]["updated_at"] == clock.text
-    after[cast.help]["updated_at"] = before[cast.help]["updated_at"]
+    assert after[community.help]["updated_at"] == clock.text
+    after[community.help]["updated_at"] = before[community.help]["updated_at"]
     assert after == before
-    assert (answer["restored"], answer["record"]) == ({"count": 1, "ids": [cast.help]}, run("forums.get", cast.help))
+    assert (answer["restored"], answer["record"]) == ({"count": 1, "ids": [community.help]}, run("forums.get", community.help))
     told = events()[-1]
     assert set(told["changed"]) == {"name", "url", "position", "path", "permissions", "password"}
     assert (told["type"], told["undoes"], told["before"]["name"], told["after"]["name"]) == (
@@ -321,111 +333,115 @@ def test_an_update_is_reverted(gate: Gate, run: Run, cast: Cast, do: Doing, cloc
     )
 
 
-def test_a_move_is_reverted_to_the_old_neighbours_side(run: Run, cast: Cast, do: Doing) -> None:
-    event = do("forums.update", cast.releases, parentId=cast.help)
-    run("forums.create", name="First", parentId=cast.news, position=0)
+def test_a_move_is_reverted_to_the_old_neighbours_side(run: Run, community: Community, do: Doing) -> None:
+    event = do("forums.update", community.releases, parentId=community.help)
+    run("forums.create", name="First", parentId=community.news, position=0)
     run("events.restore", event)
-    assert order(run, cast.news) == ["First", "Releases", "Interviews"]
-    assert run("forums.get", cast.betas)["path"] == "News > Releases > Betas"
+    assert order(run, community.news) == ["First", "Releases", "Interviews"]
+    assert run("forums.get", community.betas)["path"] == "News > Releases > Betas"
 
 
-def test_a_reverted_change_can_be_made_again_by_undoing_the_undo(run: Run, cast: Cast, do: Doing) -> None:
-    update = do("forums.update", cast.help, name="Questions")
+def test_a_reverted_change_can_be_made_again_by_undoing_the_undo(run: Run, community: Community, do: Doing) -> None:
+    update = do("forums.update", community.help, name="Questions")
     undo = do("events.restore", update)
     redo = do("events.restore", undo)
-    assert run("forums.get", cast.help)["name"] == "Questions"
+    assert run("forums.get", community.help)["name"] == "Questions"
     refused(run, undo, "NOT_RESTORABLE")
     run("events.restore", update)
-    assert run("forums.get", cast.help)["name"] == "Help"
+    assert run("forums.get", community.help)["name"] == "Help"
     assert redo == undo + 1
 
 
-def test_what_was_changed_again_since_is_refused_with_the_difference(run: Run, cast: Cast, do: Doing) -> None:
-    event = do("forums.update", cast.help, name="Questions")
-    later = do("forums.update", cast.help, name="Answers", password="sesame", permissions={"view": []}, parentId=cast.news)
+def test_what_was_changed_again_since_is_refused_with_the_difference(run: Run, community: Community, do: Doing) -> None:
+    event = do("forums.update", community.help, name="Questions")
+    later = do(
+        "forums.update", community.help, name="Answers", password="sesame", permissions={"view": []}, parentId=community.news
+    )
     refusal = refused(run, event, "CHANGED_SINCE")
     assert f"(event {later})" in refusal.detail
     assert refusal.facts["differences"] == [
         {"field": "name", "then": "Questions", "now": "Answers"},
-        {"field": "parentId", "then": None, "now": cast.news},
+        {"field": "parentId", "then": None, "now": community.news},
         {"field": "password"},
         {"field": "permissions.view", "then": "*", "now": []},
     ]
     assert "argon2" not in str(refusal.facts)
     run("events.restore", later)
     run("events.restore", event)
-    assert run("forums.get", cast.help)["name"] == "Help"
+    assert run("forums.get", community.help)["name"] == "Help"
 
 
-def test_a_later_move_among_siblings_is_a_difference_and_their_shifting_is_none(run: Run, cast: Cast, do: Doing) -> None:
-    event = do("forums.update", cast.help, name="Questions")
-    run("forums.update", cast.staff, position=0)
+def test_a_later_move_among_siblings_is_a_difference_and_their_shifting_is_none(run: Run, community: Community, do: Doing) -> None:
+    event = do("forums.update", community.help, name="Questions")
+    run("forums.update", community.staff, position=0)
     run("events.restore", event)
-    event = do("forums.update", cast.help, position=0)
-    run("forums.update", cast.help, position=3)
+    event = do("forums.update", community.help, position=0)
+    run("forums.update", community.help, position=3)
     assert [d["field"] for d in refused(run, event, "CHANGED_SINCE").facts["differences"]] == ["position"]
 
 
-def test_what_was_changed_and_changed_back_can_be_undone(run: Run, cast: Cast, do: Doing) -> None:
-    event = do("forums.update", cast.help, name="Questions")
-    run("forums.update", cast.help, name="Answers")
-    run("forums.update", cast.help, name="Questions")
+def test_what_was_changed_and_changed_back_can_be_undone(run: Run, community: Community, do: Doing) -> None:
+    event = do("forums.update", community.help, name="Questions")
+    run("forums.update", community.help, name="Answers")
+    run("forums.update", community.help, name="Questions")
     assert run("events.restore", event)["record"]["name"] == "Help"
 
 
-def test_what_was_deleted_since_says_by_which_event(run: Run, cast: Cast, do: Doing) -> None:
-    event = do("forums.update", cast.betas, name="Alphas")
-    deleted = do("forums.delete", cast.releases, deleteChildrenOrMove=-1)
+def test_what_was_deleted_since_says_by_which_event(run: Run, community: Community, do: Doing) -> None:
+    event = do("forums.update", community.betas, name="Alphas")
+    deleted = do("forums.delete", community.releases, deleteChildrenOrMove=-1)
     refusal = refused(run, event, "CHANGED_SINCE")
     assert refusal.facts == {"differences": [], "deletedBy": deleted}
     run("events.restore", deleted)
     assert run("events.restore", event)["record"]["name"] == "Betas"
 
 
-def test_a_move_back_needs_a_parent_that_can_take_it(run: Run, cast: Cast, do: Doing) -> None:
-    event = do("forums.update", cast.betas, parentId=cast.help)
-    run("forums.update", cast.releases, parentId=cast.betas)
+def test_a_move_back_needs_a_parent_that_can_take_it(run: Run, community: Community, do: Doing) -> None:
+    event = do("forums.update", community.betas, parentId=community.help)
+    run("forums.update", community.releases, parentId=community.betas)
     assert "stands below it" in refused(run, event, "PARENT_NEEDED").detail
-    assert run("events.restore", event, parentId=cast.staff)["record"]["path"] == "Staff > Betas"
+    assert run("events.restore", event, parentId=community.staff)["record"]["path"] == "Staff > Betas"
 
 
-def test_a_target_for_what_did_not_move_is_refused(run: Run, cast: Cast, do: Doing) -> None:
-    event = do("forums.update", cast.betas, name="Alphas")
-    assert "did not move" in refused(run, event, "INVALID_PARENT", parentId=cast.help).detail
+def test_a_target_for_what_did_not_move_is_refused(run: Run, community: Community, do: Doing) -> None:
+    event = do("forums.update", community.betas, name="Alphas")
+    assert "did not move" in refused(run, event, "INVALID_PARENT", parentId=community.help).detail
 
 
-def test_what_has_children_does_not_become_a_redirect_again(run: Run, cast: Cast, do: Doing) -> None:
-    event = do("forums.update", cast.wiki, type="category")
-    run("forums.create", name="Child", parentId=cast.wiki)
+def test_what_has_children_does_not_become_a_redirect_again(run: Run, community: Community, do: Doing) -> None:
+    event = do("forums.update", community.wiki, type="category")
+    run("forums.create", name="Child", parentId=community.wiki)
     refusal = refused(run, event, "CHANGED_SINCE")
     assert refusal.facts["differences"] == [{"field": "children", "then": 0, "now": 1}]
 
 
-def test_a_group_that_is_gone_is_no_change_since(run: Run, cast: Cast, do: Doing) -> None:
-    event = do("forums.update", cast.betas, name="Alphas", permissions={"add": [cast.patrons]})
-    run("groups.delete", cast.patrons)
+def test_a_group_that_is_gone_is_no_change_since(run: Run, community: Community, do: Doing) -> None:
+    event = do("forums.update", community.betas, name="Alphas", permissions={"add": [community.patrons]})
+    run("groups.delete", community.patrons)
     answer = run("events.restore", event)
-    assert (answer["record"]["name"], answer["lostGroups"]) == ("Betas", [cast.patrons])
-    assert answer["record"]["permissions"]["add"] == [ADMINISTRATORS, cast.moderators]
+    assert (answer["record"]["name"], answer["lostGroups"]) == ("Betas", [community.patrons])
+    assert answer["record"]["permissions"]["add"] == [ADMINISTRATORS, community.moderators]
 
 
-def test_a_change_of_which_nothing_is_left_to_undo_leaves_no_event(run: Run, cast: Cast, do: Doing, events: Events) -> None:
-    event = do("forums.update", cast.betas, permissions={"read": []})
-    run("groups.delete", cast.patrons)
+def test_a_change_of_which_nothing_is_left_to_undo_leaves_no_event(
+    run: Run, community: Community, do: Doing, events: Events
+) -> None:
+    event = do("forums.update", community.betas, permissions={"read": []})
+    run("groups.delete", community.patrons)
     known = len(events())
     answer = run("events.restore", event, dryRun=True)
-    assert (answer["restored"]["count"], answer["lostGroups"], answer["dryRun"]) == (0, [cast.patrons], True)
-    assert run("events.restore", event)["record"] == run("forums.get", cast.betas)
+    assert (answer["restored"]["count"], answer["lostGroups"], answer["dryRun"]) == (0, [community.patrons], True)
+    assert run("events.restore", event)["record"] == run("forums.get", community.betas)
     assert len(events()) == known
 
 
 # --- what cannot be undone ----------------------------------------------------------------------------------------
 
 
-def test_what_was_made_or_brought_back_is_deleted_rather_than_undone(run: Run, cast: Cast, do: Doing) -> None:
+def test_what_was_made_or_brought_back_is_deleted_rather_than_undone(run: Run, community: Community, do: Doing) -> None:
     made = do("forums.create", name="Polls")
     assert "To undo that, delete it" in refused(run, made, "NOT_RESTORABLE").detail
-    back = do("events.restore", do("forums.delete", cast.help))
+    back = do("events.restore", do("forums.delete", community.help))
     assert "brought back" in refused(run, back, "NOT_RESTORABLE").detail
 
 
@@ -434,22 +450,24 @@ def test_changes_of_keys_cannot_be_undone(run: Run, do: Doing) -> None:
     assert "only changes of nodes can be undone" in refused(run, event, "NOT_RESTORABLE").detail
 
 
-def test_an_event_that_there_is_not_is_refused(run: Run, cast: Cast) -> None:
+def test_an_event_that_there_is_not_is_refused(run: Run, community: Community) -> None:
     refusal = refused(run, 999, "INVALID_ID")
-    assert (refusal.reason.code, refusal.detail) == ("1T106/5", "There is no event with the id 999.")
+    assert (refusal.code, refusal.detail) == ("1T106/5", "There is no event with the id 999.")
 
 
-def test_an_operation_of_one_kind_does_not_undo_another(run: Run, cast: Cast, do: Doing) -> None:
-    event = do("calendars.delete", cast.meetups)
+def test_an_operation_of_one_kind_does_not_undo_another(run: Run, community: Community, do: Doing) -> None:
+    event = do("calendars.delete", community.meetups)
     with pytest.raises(Refused, match=r"^NOT_RESTORABLE: .* forums\.restore undoes forums"):
         run("forums.restore", event)
     assert run("calendars.restore", event)["record"]["name"] == "Meetups"
 
 
-def test_a_purged_snapshot_is_told_even_where_part_of_it_is_left(gate: Gate, run: Run, cast: Cast, do: Doing, clock: Clock) -> None:
-    event = do("forums.delete", cast.news, deleteChildrenOrMove=-1)
+def test_a_purged_snapshot_is_told_even_where_part_of_it_is_left(
+    gate: Gate, run: Run, community: Community, do: Doing, clock: Clock
+) -> None:
+    event = do("forums.delete", community.news, deleteChildrenOrMove=-1)
     clock.move(days=1)
-    update = do("forums.update", cast.help, name="Questions")
+    update = do("forums.update", community.help, name="Questions")
     assert gate.store.write(lambda tx: snapshots.purge(tx, clock.text, most=2)).result(30) == 2
     assert "changes can be undone for 30 days" in refused(run, event, "NO_LONGER_KEPT").detail
     assert gate.store.write(lambda tx: snapshots.purge(tx, clock.text)).result(30) == 2
@@ -458,18 +476,23 @@ def test_a_purged_snapshot_is_told_even_where_part_of_it_is_left(gate: Gate, run
     run("events.restore", update)
 
 
-def test_a_write_keeps_the_rows_that_it_deleted_or_changed_and_no_others(gate: Gate, run: Run, cast: Cast, do: Doing) -> None:
+def test_a_write_keeps_the_rows_that_it_deleted_or_changed_and_no_others(
+    gate: Gate, run: Run, community: Community, do: Doing
+) -> None:
     def kept(event: int) -> set[tuple[str, int, str]]:
         with gate.store.reading() as tx:
             return {(one.kind, one.node.id, one.change) for one in snapshots.find_by_event(tx, event)}
 
     assert kept(do("forums.create", name="New", position=0)) == set()
-    assert kept(do("forums.update", cast.help, position=0)) == {("forums", cast.help, "changed")}
-    last = do("forums.update", cast.help, position=0)
-    run("forums.update", cast.help, name="Dry", dryRun=True)
-    run("forums.delete", cast.help, dryRun=True)
+    assert kept(do("forums.update", community.help, position=0)) == {("forums", community.help, "changed")}
+    last = do("forums.update", community.help, position=0)
+    run("forums.update", community.help, name="Dry", dryRun=True)
+    run("forums.delete", community.help, dryRun=True)
     assert kept(last + 1) == set()
-    assert kept(do("forums.delete", cast.releases, deleteChildrenOrMove=cast.help)) == {
-        ("forums", cast.releases, "deleted"), ("forums", cast.betas, "moved")
+    assert kept(do("forums.delete", community.releases, deleteChildrenOrMove=community.help)) == {
+        ("forums", community.releases, "deleted"), ("forums", community.betas, "moved")
     }  # fmt: skip
-    assert kept(do("groups.delete", cast.moderators)) >= {("groups", cast.moderators, "deleted"), ("forums", cast.staff, "changed")}
+    assert kept(do("groups.delete", community.moderators)) >= {
+        ("groups", community.moderators, "deleted"),
+        ("forums", community.staff, "changed"),
+    }

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
 
-from tests.cast import Run
-from tests.conftest import Fresh, runner
+from tests.conftest import NewSettings, runner
+from tests.fixture_types import Run
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.operation import Call
@@ -30,11 +30,11 @@ OPTION = "add"  # one that each of these kinds has
 class Community(RuleBasedStateMachine):
     """A community, and the way back through its states: (operation, event, record, rows before) of each change."""
 
-    fresh: ClassVar[Fresh]
+    new_settings: ClassVar[NewSettings]
 
     def __init__(self) -> None:
         super().__init__()
-        self.gate = compose(type(self).fresh())
+        self.gate = compose(type(self).new_settings())
         self.run: Run = runner(self.gate)
         self.back: list[tuple[str, int, int, Rows]] = []
         self.events = 0
@@ -173,8 +173,8 @@ def timeless(rows: Rows) -> Rows:
     return {key: row | {"updated_at": ""} for key, row in rows.items()}
 
 
-def test_undone_changes_leave_every_row_as_it_was(fresh: Fresh, small_blocks: None) -> None:
+def test_undone_changes_leave_every_row_as_it_was(new_settings: NewSettings, small_blocks: None) -> None:
     """Bounded: enough to meet every rule in many states, and done in a few seconds."""
-    here = type("Here", (Community,), {"fresh": staticmethod(fresh)})
+    here = type("Here", (Community,), {"new_settings": staticmethod(new_settings)})
     bounded = settings(max_examples=20, stateful_step_count=25, suppress_health_check=[HealthCheck.too_slow])
     run_state_machine_as_test(here, settings=bounded)

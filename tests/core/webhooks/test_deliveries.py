@@ -4,11 +4,10 @@ from typing import Any, Final
 
 import pytest
 
-from tests.cast import Clock, Run
+from tests.fixture_types import Clock, Run
 from trellis.core.gate import Gate
 from trellis.errors import Refused
-from trellis.store.webhooks import deliveries
-from trellis.store.webhooks.deliveries import Attempt, Delivery
+from trellis.store.webhooks import Attempt, Delivery, outbox
 
 URL: Final = "https://hooks.example/trellis"
 
@@ -28,19 +27,16 @@ def _sent(gate: Gate, seq: int | None, *attempts: Attempt, **values: Any) -> Non
         "type": "forum.created",
         "state": "waiting",
         "step": 1,
-        "attempts": len(attempts),
         "due_at": now,
-        "early": 0,
-        "extras": 0,
         "created_at": now,
         "attempted_at": now,
     }
 
     def write(tx: Any) -> None:
         delivery = Delivery(**(told | values))
-        delivery.id = deliveries.insert(tx, delivery)
+        delivery.id = outbox.insert(tx, delivery)
         for attempt in attempts:
-            deliveries.record(tx, delivery, attempt)
+            outbox.record_attempt(tx, delivery, attempt)
 
     gate.store.write(write).result(30)
 
@@ -81,7 +77,7 @@ def test_what_is_not_sent_yet_has_no_headers_and_what_is_not_kept_no_content(gat
 def test_one_that_is_not_there_is_refused(run: Run) -> None:
     with pytest.raises(Refused) as caught:
         run("deliveries.get", 1)
-    assert (caught.value.message, caught.value.reason.code) == ("INVALID_ID", "1T107/C")
+    assert (caught.value.message, caught.value.code) == ("INVALID_ID", "1T107/C")
 
 
 def test_a_cursor_leads_on(gate: Gate, run: Run) -> None:

@@ -6,16 +6,15 @@ import orjson
 import pytest
 from openapi_spec_validator import validate as validate_document
 
-from tests.caller import BASE, Caller
-from tests.cast import ENDPOINTS
-from tests.doors import MakeCaller
-from tests.rest.paper import GALLERIES, Json, promises, resolved, validate
+from tests.api_client import BASE_URL, ApiClient
+from tests.api_fixtures import MakeApiClient
+from tests.community import ENDPOINTS
+from tests.rest.documented import GALLERIES, Json, documented_operations, resolve_reference, validate
 from trellis.compose import catalogue_of
 from trellis.core.operation import Access
-from trellis.errors import REASONS
-from trellis.http.problems import STATUS
 from trellis.http.routes import build_routes
 from trellis.kinds import KINDS
+from trellis.refusals import REFUSALS
 from trellis.rest.docs.openapi import document
 
 CATALOGUE = catalogue_of(KINDS)
@@ -26,14 +25,14 @@ sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 
 
 @pytest.fixture(scope="module")
-def paper() -> Json:
-    """The document, as a program reads it."""
+def openapi() -> Json:
+    """The OpenAPI document, as a program reads it."""
     read: Json = orjson.loads(orjson.dumps(document(CATALOGUE)))
     return read
 
 
-def test_it_is_valid(paper: Json) -> None:
-    validate_document(paper)
+def test_it_is_valid(openapi: Json) -> None:
+    validate_document(openapi)
 
 
 def test_it_is_the_one_in_the_repository() -> None:
@@ -41,8 +40,8 @@ def test_it_is_the_one_in_the_repository() -> None:
     assert SNAPSHOT.read_bytes() == written, "The API has changed: run `make snapshot`, and look at the difference."
 
 
-def test_it_has_every_operation_that_is_served(paper: Json) -> None:
-    told = {promise.name: promise for promise in promises(paper)}
+def test_it_has_every_operation_that_is_served(openapi: Json) -> None:
+    told = {promise.name: promise for promise in documented_operations(openapi)}
     assert list(told) == [name for name in told if name in CATALOGUE]
     assert len(told) == len(SERVED) == ENDPOINTS
     for route in SERVED:
@@ -53,19 +52,19 @@ def test_it_has_every_operation_that_is_served(paper: Json) -> None:
         assert promise.told.get("x-also-served-at", []) == list(route.also)
 
 
-def test_it_tells_every_field_that_an_operation_takes(paper: Json) -> None:
-    told = {promise.name: promise for promise in promises(paper)}
+def test_it_tells_every_field_that_an_operation_takes(openapi: Json) -> None:
+    told = {promise.name: promise for promise in documented_operations(openapi)}
     for route in SERVED:
         promise = told[route.operation.name]
-        named = {resolved(paper, parameter)["name"] for parameter in promise.told["parameters"]}
+        named = {resolve_reference(openapi, parameter)["name"] for parameter in promise.told["parameters"]}
         if "requestBody" in promise.told:
             schema = promise.told["requestBody"]["content"]["application/json"]["schema"]
-            named |= set(resolved(paper, schema)["properties"])
+            named |= set(resolve_reference(openapi, schema)["properties"])
         assert {field.name for field in route.operation.takes if not field.read_only} <= named
 
 
-def test_read_only_and_write_only_members_are_told_apart(paper: Json) -> None:
-    schemas = paper["components"]["schemas"]
+def test_read_only_and_write_only_members_are_told_apart(openapi: Json) -> None:
+    schemas = openapi["components"]["schemas"]
     for kind in KINDS:
         for name, schema in schemas.items():
             if schema.get("description") == kind.doc:
@@ -76,16 +75,17 @@ def test_read_only_and_write_only_members_are_told_apart(paper: Json) -> None:
     assert "password" not in schemas["Forum"]["properties"]
 
 
-def test_every_refusal_in_it_is_one_of_the_closed_set(paper: Json) -> None:
+def test_every_refusal_in_it_is_one_of_the_closed_set(openapi: Json) -> None:
     count = 0
-    for promise in promises(paper):
+    for promise in documented_operations(openapi):
         for status in promise.told["responses"]:
             told = promise.answer(int(status))
             for name, example in told.get("content", {}).get("application/problem+json", {}).get("examples", {}).items():
-                value = resolved(paper, example)["value"]
-                validate(paper, {"$ref": "#/components/schemas/Problem"}, value)
-                assert (value["errorMessage"], value["status"], value["title"]) == (name, STATUS[name], REASONS[name].title)
-                assert int(status) == STATUS[name]
+                value = resolve_reference(openapi, example)["value"]
+                validate(openapi, {"$ref": "#/components/schemas/Problem"}, value)
+                row = REFUSALS[name]
+                assert (value["errorMessage"], value["status"], value["title"]) == (name, row.status, row.title)
+                assert int(status) == row.status
                 assert {"errorCode": value["errorCode"], "errorMessage": name} in told["x-errors"]
                 count += 1
     assert count > 300
@@ -94,7 +94,7 @@ def test_every_refusal_in_it_is_one_of_the_closed_set(paper: Json) -> None:
 def test_a_kind_declared_here_is_in_it() -> None:
     told = document(catalogue_of((*KINDS, GALLERIES)))
     validate_document(told)
-    names = {promise.name for promise in promises(told)}
+    names = {promise.name for promise in documented_operations(told)}
     assert names >= {f"galleries.{verb}" for verb in ("list", "get", "create", "update", "delete")}
     assert {"PhotoGallery", "PhotoGalleryInput", "PhotoGalleryChanges", "PhotoGalleryPage"} <= set(told["components"]["schemas"])
     assert "Pictures" in {group["name"] for group in told["x-tagGroups"]}
@@ -104,27 +104,27 @@ def test_a_kind_declared_here_is_in_it() -> None:
 
 
 @sqlite
-def test_it_is_served_without_a_key_and_names_this_service(api: Caller) -> None:
+def test_it_is_served_without_a_key_and_names_this_service(api: ApiClient) -> None:
     answer = api.get("/openapi.json", key=None)
     assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
-    assert answer.json() == orjson.loads(orjson.dumps(document(CATALOGUE, BASE)))
-    assert answer.json()["servers"] == [{"url": f"{BASE}/api"}]
+    assert answer.json() == orjson.loads(orjson.dumps(document(CATALOGUE, BASE_URL)))
+    assert answer.json()["servers"] == [{"url": f"{BASE_URL}/api"}]
 
 
 @sqlite
-def test_it_names_the_public_address_where_there_is_one(caller: MakeCaller) -> None:
-    told = caller(public_url="https://api.example/\"here'").get("/openapi.json", key=None).json()
+def test_it_names_the_public_address_where_there_is_one(make_api: MakeApiClient) -> None:
+    told = make_api(public_url="https://api.example/\"here'").get("/openapi.json", key=None).json()
     assert told["servers"] == [{"url": "https://api.example/\"here'/api"}]
 
 
 @sqlite
-def test_an_address_from_elsewhere_stays_inside_its_text(api: Caller) -> None:
+def test_an_address_from_elsewhere_stays_inside_its_text(api: ApiClient) -> None:
     for host in ('a"b', "a b", "x" * 300, "a\\u0022"):
         assert api.get("/openapi.json", key=None, headers={"Host": host}).json()["servers"][0]["url"].startswith("http://")
 
 
 @sqlite
-def test_it_is_not_sent_again_when_it_is_known(api: Caller) -> None:
+def test_it_is_not_sent_again_when_it_is_known(api: ApiClient) -> None:
     tag = api.get("/openapi.json", key=None).headers["etag"]
     again = api.get("/openapi.json", key=None, headers={"If-None-Match": tag})
     assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
@@ -133,7 +133,7 @@ def test_it_is_not_sent_again_when_it_is_known(api: Caller) -> None:
 
 
 @sqlite
-def test_other_methods(api: Caller) -> None:
+def test_other_methods(api: ApiClient) -> None:
     head = api("HEAD", "/openapi.json", key=None)
     assert (head.status_code, head.content) == (200, b"")
     assert int(head.headers["content-length"]) > 100_000
@@ -144,8 +144,8 @@ def test_other_methods(api: Caller) -> None:
 
 
 @sqlite
-def test_pages_of_other_origins_may_read_it_like_the_rest_of_the_api(caller: MakeCaller) -> None:
-    api = caller(cors_origins=("https://tool.example",))
+def test_pages_of_other_origins_may_read_it_like_the_rest_of_the_api(make_api: MakeApiClient) -> None:
+    api = make_api(cors_origins=("https://tool.example",))
     origin = {"Origin": "https://tool.example"}
     assert api.get("/openapi.json", key=None, headers=origin).headers["access-control-allow-origin"] == "https://tool.example"
     other = {"Origin": "https://other.example"}

@@ -6,10 +6,19 @@ import httpx
 import orjson
 import pytest
 
-from tests.caller import Caller
-from tests.cast import ENDPOINTS, Clock, MakeKey, Run
+from tests.api_client import ApiClient
+from tests.community import ENDPOINTS
 from tests.conftest import runner
-from tests.rest.paper import GALLERIES, Json, Promise, promises, resolved, set_the_scene, validate
+from tests.fixture_types import Clock, MakeKey, Run
+from tests.rest.documented import (
+    GALLERIES,
+    DocumentedOperation,
+    Json,
+    create_example_records,
+    documented_operations,
+    resolve_reference,
+    validate,
+)
 from trellis.asgi import Application
 from trellis.compose import catalogue_of, compose
 from trellis.core.gate import Gate
@@ -23,15 +32,15 @@ sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 
 
 @pytest.fixture(scope="module")
-def paper() -> Json:
-    """The document, as a program reads it."""
+def openapi() -> Json:
+    """The OpenAPI document, as a program reads it."""
     read: Json = orjson.loads(orjson.dumps(document(CATALOGUE)))
     return read
 
 
-def _send(api: Caller, promise: Promise, *, dry: bool = False, key: str | None = None) -> Json:
+def _send(api: ApiClient, promise: DocumentedOperation, *, dry: bool = False, key: str | None = None) -> Json:
     """Send the example of an operation, and see that the answer is what was promised; give it."""
-    parameters = [resolved(promise.document, parameter) for parameter in promise.told["parameters"]]
+    parameters = [resolve_reference(promise.document, parameter) for parameter in promise.told["parameters"]]
     path = promise.path
     for parameter in parameters:
         if parameter["in"] == "path":
@@ -44,11 +53,11 @@ def _send(api: Caller, promise: Promise, *, dry: bool = False, key: str | None =
     return {"status": answer.status_code, "body": answer.json()}
 
 
-def test_every_example_is_true(api: Caller, gate: Gate, run: Run, clock: Clock, key: MakeKey, paper: Json) -> None:
+def test_every_example_is_true(api: ApiClient, gate: Gate, run: Run, clock: Clock, key: MakeKey, openapi: Json) -> None:
     assert clock.text == MOMENT
-    set_the_scene(run, gate.catalogue)
+    create_example_records(run, gate.catalogue)
     visited = 0
-    for promise in promises(paper):
+    for promise in documented_operations(openapi):
         if CATALOGUE[promise.name].writes:
             dry = _send(api, promise, dry=True)
             assert dry["status"] == 200
@@ -65,12 +74,12 @@ def test_every_example_is_true(api: Caller, gate: Gate, run: Run, clock: Clock, 
     assert visited == ENDPOINTS
 
 
-def alike(promise: Promise, answer: Any, example: Any) -> bool:
+def alike(promise: DocumentedOperation, answer: Any, example: Any) -> bool:
     """Say whether an answer is the example; of events, whose examples tell of another day, whether it is of the same shape."""
     return bool(answer == example) if not promise.name.startswith("events.") else list(answer) == list(example)
 
 
-def _leave_out_built_in(promise: Promise, body: Json | None) -> None:
+def _leave_out_built_in(promise: DocumentedOperation, body: Json | None) -> None:
     """The examples of lists show a community in which nothing is built in."""
     kind = CATALOGUE[promise.name].kind
     if kind is not None and body is not None and "results" in body:
@@ -78,20 +87,20 @@ def _leave_out_built_in(promise: Promise, body: Json | None) -> None:
         body["totalResults"] -= len(kind.built_in)
 
 
-def _examples(promise: Promise, status: str) -> Json:
+def _examples(promise: DocumentedOperation, status: str) -> Json:
     found: Json = promise.answer(int(status)).get("content", {}).get("application/json", {}).get("examples", {})
     return found
 
 
 @sqlite
-def test_every_example_of_a_parameter_is_taken(api: Caller, paper: Json) -> None:
+def test_every_example_of_a_parameter_is_taken(api: ApiClient, openapi: Json) -> None:
     tried = 0
-    for promise in promises(paper):
+    for promise in documented_operations(openapi):
         if promise.method != "GET" or "{id}" in promise.path:
             continue
-        for parameter in (resolved(paper, parameter) for parameter in promise.told["parameters"]):
+        for parameter in (resolve_reference(openapi, parameter) for parameter in promise.told["parameters"]):
             if parameter["in"] == "query" and (example := parameter.get("example", parameter["schema"].get("default"))) is not None:
-                validate(paper, parameter["schema"], example)
+                validate(openapi, parameter["schema"], example)
                 promise.keeps(answer := api.get(promise.path, params={parameter["name"]: str(example)}))
                 assert answer.status_code == 200, answer.text
                 tried += 1
@@ -99,8 +108,8 @@ def test_every_example_of_a_parameter_is_taken(api: Caller, paper: Json) -> None
 
 
 @sqlite
-def test_forms_are_taken_as_they_are_told(api: Caller, paper: Json) -> None:
-    for promise in promises(paper):
+def test_forms_are_taken_as_they_are_told(api: ApiClient, openapi: Json) -> None:
+    for promise in documented_operations(openapi):
         if promise.name.endswith(".create"):
             value = promise.told["requestBody"]["content"]["application/x-www-form-urlencoded"]["examples"]["example"]["value"]
             joined = {name: orjson.dumps(one).decode() if isinstance(one, list) else one for name, one in value.items()}
@@ -114,7 +123,7 @@ def test_forms_are_taken_as_they_are_told(api: Caller, paper: Json) -> None:
             assert _alike(api.post(promise.path, files=parts), promise)
 
 
-def _alike(answer: httpx.Response, promise: Promise) -> bool:
+def _alike(answer: httpx.Response, promise: DocumentedOperation) -> bool:
     """Say whether a form made the record of the JSON example, ids and what follows from them apart."""
     made: Json = answer.json()
     promise.keeps(answer)
@@ -123,9 +132,9 @@ def _alike(answer: httpx.Response, promise: Promise) -> bool:
 
 
 @sqlite
-def test_refusals_are_as_they_are_told(api: Caller, key: MakeKey, paper: Json) -> None:
+def test_refusals_are_as_they_are_told(api: ApiClient, key: MakeKey, openapi: Json) -> None:
     nothing_granted = key(())
-    for promise in promises(paper):
+    for promise in documented_operations(openapi):
         path = promise.path.replace("{id}", "999999")
         for sent in ({"key": None}, {"key": "trl_nonsense"}, {"key": nothing_granted}, {"params": {"no such parameter": "1"}}, {}):
             promise.keeps(api(promise.method, path, **sent))
@@ -139,20 +148,20 @@ def test_refusals_are_as_they_are_told(api: Caller, key: MakeKey, paper: Json) -
             promise.keeps(api(promise.method, path, json=everything_wrong))
 
 
-def _members(promise: Promise) -> list[str]:
+def _members(promise: DocumentedOperation) -> list[str]:
     """Name the members of an operation's body."""
     schema = promise.told["requestBody"]["content"]["application/json"]["schema"]
-    return list(resolved(promise.document, schema)["properties"])
+    return list(resolve_reference(promise.document, schema)["properties"])
 
 
 @sqlite
 def test_the_examples_of_a_kind_declared_here_are_true(settings: Settings, clock: Clock) -> None:
     gate = compose(settings, (*KINDS, GALLERIES), clock)
     everything = runner(gate)("keys.create", name="Everything", grants=["*"])["key"]
-    api = Caller(Application(settings, gate), everything)
+    api = ApiClient(Application(settings, gate), everything)
     try:
-        told = [promise for promise in promises(document(gate.catalogue)) if promise.name.startswith("galleries.")]
-        assert len(told) == 5
+        told = [promise for promise in documented_operations(document(gate.catalogue)) if promise.name.startswith("galleries.")]
+        assert {promise.name for promise in told} == {o.name for o in gate.catalogue.values() if o.kind is GALLERIES and o.path}
         for promise in told:
             sent = _send(api, promise)
             assert sent["body"] == promise.example(sent["status"])

@@ -8,20 +8,18 @@ from typing import Final
 
 import pytest
 
-from tests.caller import BASE, Caller
-from tests.cast import ENDPOINTS
-from tests.doors import MakeCaller
-from tests.rest.paper import GALLERIES
+from tests.api_client import BASE_URL, ApiClient
+from tests.api_fixtures import MakeApiClient
+from tests.community import ENDPOINTS
+from tests.rest.documented import GALLERIES
 from trellis.compose import catalogue_of
-from trellis.core.nodes.kind import NodeKind
+from trellis.core.kind import NodeKind
 from trellis.core.operation import Access
-from trellis.errors import REASONS
-from trellis.http.problems import STATUS
 from trellis.http.routes import build_routes
 from trellis.kinds import KINDS
+from trellis.refusals import REFUSALS
 from trellis.rest.docs import reference
 from trellis.rest.docs.reference import POLICY, Reference
-from trellis.rest.docs.refusals import WHEN
 from trellis.settings import Settings
 
 SERVED = build_routes(catalogue_of(KINDS))
@@ -74,7 +72,7 @@ class Reading(HTMLParser):
         return " ".join(" ".join(self.words).split())
 
 
-def page_of(*kinds: NodeKind, base: str = BASE, **settings: str) -> str:
+def page_of(*kinds: NodeKind, base: str = BASE_URL, **settings: str) -> str:
     """Give the page for the kinds of the package and these."""
     house = Settings.load({f"TRELLIS_{name.upper()}": value for name, value in settings.items()}, None)
     return Reference(catalogue_of((*KINDS, *kinds)), house).find("/docs", base).body.decode()
@@ -118,10 +116,11 @@ def _closed_up(text: str) -> str:
 
 
 def test_every_refusal_has_its_place(page: Reading) -> None:
-    assert set(WHEN) == set(REASONS) == set(STATUS)
-    for reason in REASONS.values():
-        assert page.ids[reason.message] == 1
-        assert reason.code in page.words
+    closed_up = _closed_up(page.text)
+    for refusal in REFUSALS.values():
+        assert page.ids[refusal.message] == 1
+        assert refusal.code in page.words
+        assert _closed_up(refusal.when.replace("`", "")) in closed_up
 
 
 def test_every_link_inside_the_page_leads_somewhere(page: Reading) -> None:
@@ -192,7 +191,7 @@ def test_a_kind_declared_here_is_in_it() -> None:
 
 
 def test_a_catalogue_without_any_kind_has_a_reference_all_the_same() -> None:
-    text = Reading(Reference(catalogue_of(()), Settings.load({}, None)).find("/docs", BASE).body.decode()).text
+    text = Reading(Reference(catalogue_of(()), Settings.load({}, None)).find("/docs", BASE_URL).body.decode()).text
     assert "Say hello" in text
 
 
@@ -231,7 +230,7 @@ def _luminance(colour: str) -> float:
 
 
 @sqlite
-def test_it_is_served_without_a_key_and_with_a_strict_policy(api: Caller) -> None:
+def test_it_is_served_without_a_key_and_with_a_strict_policy(api: ApiClient) -> None:
     paths = {"/docs": "text/html; charset=utf-8", "/docs/": "text/html; charset=utf-8"}
     types = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
     paths |= {f"/docs/{file.name}": types[file.suffix] for file in STATIC.iterdir()}
@@ -247,21 +246,21 @@ def test_it_is_served_without_a_key_and_with_a_strict_policy(api: Caller) -> Non
 
 
 @sqlite
-def test_what_is_not_there_asks_for_a_key_like_any_path(api: Caller) -> None:
+def test_what_is_not_there_asks_for_a_key_like_any_path(api: ApiClient) -> None:
     for path in ("/docs/nothing.css", "/docs/reference.css/more", "/docs/%2e%2e/app.py"):
         assert api.get(path, key=None).status_code == 401
         assert api.get(path).json()["errorMessage"] == "NO_ENDPOINT"
 
 
 @sqlite
-def test_it_names_the_public_address_where_there_is_one(caller: MakeCaller) -> None:
-    answer = caller(public_url="https://api.example").get("/docs", key=None)
+def test_it_names_the_public_address_where_there_is_one(make_api: MakeApiClient) -> None:
+    answer = make_api(public_url="https://api.example").get("/docs", key=None)
     assert "https://api.example/api/core/hello" in Reading(answer.text).text
 
 
 @sqlite
-def test_the_page_that_a_problem_names_has_the_problem(api: Caller) -> None:
+def test_the_page_that_a_problem_names_has_the_problem(api: ApiClient) -> None:
     kind = api.get("/forums/forums/999").json()["type"]
     address, _, anchor = kind.partition("#")
-    assert address == f"{BASE}/api/docs"
+    assert address == f"{BASE_URL}/api/docs"
     assert Reading(api.get("/docs", key=None).text).ids[anchor] == 1

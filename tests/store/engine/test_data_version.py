@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from tests.soon import soon
+from tests.wait import wait_until
 from trellis.settings import Settings
 from trellis.store.counters import next_number
 from trellis.store.engine import data_version
@@ -47,5 +47,5 @@ def test_a_change_by_hand_is_known_after_a_while(settings: Settings, monkeypatch
     with sqlite3.connect(settings.database_url.removeprefix("sqlite:///")) as connection:
         connection.execute("UPDATE counters SET total = total + 1")
     connection.close()
-    soon(lambda: store.data_version() != before, 5)
+    wait_until(lambda: store.data_version() != before)
     store.close()

@@ -8,13 +8,14 @@ import pytest
 
 from trellis.settings import Settings
 from trellis.store import siblings
-from trellis.store.counters import next_number
+from trellis.store.counters import next_number, next_numbers
 from trellis.store.engine.store import Store
 from trellis.store.engine.transaction import Transaction
 from trellis.store.lists import pages
 from trellis.store.lists.pages import Query
 from trellis.store.nodes import rows
 from trellis.store.nodes.rows import Node
+from trellis.store.siblings.btree import CAPACITY
 
 # id → (parent, place). 1 and 6 stand at the top; 2, 3 under 1; 4, 5 under 2.
 TREE: dict[int, tuple[int | None, int]] = {1: (None, 0), 2: (1, 0), 3: (1, 1), 4: (2, 0), 5: (2, 1), 6: (None, 1)}
@@ -151,6 +152,36 @@ def test_numbers_count_up_in_each_sequence_and_come_back_when_a_write_fails(stor
     with pytest.raises(LookupError):
         write(store, fail)
     assert write(store, lambda tx: next_number(tx, "tickets")) == 3
+
+
+def test_many_numbers_are_taken_at_once_and_counted(store: Store) -> None:
+    assert write(
+        store, lambda tx: [next_numbers(tx, "tickets", 3), next_number(tx, "tickets"), next_numbers(tx, "tickets", 2)]
+    ) == [
+        range(1, 4),
+        4,
+        range(5, 7),
+    ]
+
+
+def test_many_children_are_inserted_below_a_new_node(store: Store) -> None:
+    def insert(tx: Transaction) -> None:
+        numbers = next_numbers(tx, "forums", 1 + CAPACITY + 2)
+        rows.insert(tx, "forums", node(numbers[0], 3, 0))
+        children = [node(number, numbers[0], position) for position, number in enumerate(numbers[1:])]
+        rows.insert_descendants(tx, "forums", (children[:5], children[5:]))
+
+    write(store, insert)
+    below = read(store, lambda tx: rows.find_outline(tx, "forums", 7))
+    assert below == [(8 + position, 7, position) for position in range(CAPACITY + 2)]
+    found = read(store, lambda tx: rows.find_by_ids(tx, "forums", [8, 10, 99]))
+    assert found == {8: node(8, 7, 0), 10: node(10, 7, 2)}
+    assert read(store, lambda tx: siblings.count_children(tx, "forums", 7)) == CAPACITY + 2
+    assert read(store, lambda tx: siblings.check(tx, "forums")) == []
+
+
+def test_an_outline_has_parents_before_children_and_siblings_in_order(store: Store) -> None:
+    assert read(store, lambda tx: rows.find_outline(tx, "forums", 1)) == [(2, 1, 0), (3, 1, 1), (4, 2, 0), (5, 2, 1)]
 
 
 def test_an_update_leaves_the_place_and_the_time_of_making(store: Store) -> None:

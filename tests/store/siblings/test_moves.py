@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from tests.conftest import Fresh
+from tests.conftest import NewSettings
 from trellis.settings import Settings
 from trellis.store import siblings
 from trellis.store.counters import next_number
@@ -42,11 +42,11 @@ def delete(tx: Transaction, node: int) -> None:
 class Siblings(RuleBasedStateMachine):
     """The children of three parents, and a list of ids for each. Each step is a transaction."""
 
-    fresh: ClassVar[Callable[[], Settings]]
+    new_settings: ClassVar[Callable[[], Settings]]
 
     def __init__(self) -> None:
         super().__init__()
-        self.store = Store(type(self).fresh())
+        self.store = Store(type(self).new_settings())
         self.lists: dict[int | None, list[int]] = {None: [], OUTER: [], INNER: []}
 
     def teardown(self) -> None:
@@ -122,8 +122,8 @@ class Siblings(RuleBasedStateMachine):
         assert [(node.position, node.id) for node in by_position] == sorted(positions)
 
 
-def test_any_sequence_of_changes_leaves_the_order_of_the_lists(fresh: Fresh, small_blocks: None) -> None:
-    here = type("Here", (Siblings,), {"fresh": staticmethod(fresh)})
+def test_any_sequence_of_changes_leaves_the_order_of_the_lists(new_settings: NewSettings, small_blocks: None) -> None:
+    here = type("Here", (Siblings,), {"new_settings": staticmethod(new_settings)})
     bounded = settings(max_examples=15, stateful_step_count=25, suppress_health_check=[HealthCheck.too_slow])
     run_state_machine_as_test(here, settings=bounded)
 

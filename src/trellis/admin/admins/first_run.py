@@ -32,7 +32,7 @@ async def begin(visit: Visit) -> Response:
         raw = form.raw() | {"link": visit.request.path_params["link"]}
         made = await visit.perform("admins.begin", raw, actor=_ACTOR)
     except Refused as refused:
-        if refused.message == "LINK_SPENT":
+        if refused.status == 409:
             return visit.page("link_spent.html", status=409, title="This link cannot be used")
         return visit.page("first_run.html", status=400, title=_TITLE, form=form.at_fault(refused))
     token = await visit.sessions.begin(made.value["id"], visit.address, visit.request.headers.get("user-agent", ""))

@@ -27,9 +27,18 @@ class Standing:
 async def standings(visit: Visit, events: Iterable[Mapping[str, Any]]) -> dict[int, Standing]:
     """Say how it stands with each of some events, by number; those that cannot be undone by their nature are left out."""
     kinds = {kind.name for kind in visit.house.gate.environment.kinds}
-    rows = {event["seq"]: 1 + len(event["touched"]) for event in events if event["resource"] in kinds and event["before"]}
+    rows = {
+        event["seq"]: 1 + len(event["touched"]) if event["before"] else 0  # to undo that something was made takes no rows
+        for event in events
+        if event["resource"] in kinds and (event["before"] or _is_undone_by_deleting(visit, event))
+    }
     by, kept = await visit.read(lambda tx: (find_undoing_events(tx, rows), snapshots.count_by_event(tx, rows)))
     return {seq: Standing(kept.get(seq, 0) >= count, by.get(seq)) for seq, count in rows.items()}
+
+
+def _is_undone_by_deleting(visit: Visit, event: Mapping[str, Any]) -> bool:
+    operation = visit.house.gate.catalogue.get(event["operation"])
+    return operation is not None and operation.verb is not None and operation.verb.undone_by_deleting
 
 
 async def deletion(visit: Visit, kind: NodeKind, node: int) -> Snapshot | None:

@@ -4,7 +4,7 @@ Everything in it comes from the catalogue. Ticking a row, a column, or all that 
 does on the server what the script does in the page.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -15,7 +15,6 @@ from trellis.core.operation import Operation
 from trellis.http.routes import build_routes
 
 REFERENCE: Final = "/api/docs"
-COLUMNS: Final[Mapping[str, str]] = {"list": "List", "get": "Get", "create": "Create", "update": "Update", "delete": "Delete"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class Row:
 
 
 class Grid:
-    """The whole grid. `rows` are the resources, `others` the operations that are not about nodes."""
+    """The whole grid. `columns` are the headings by verb, `rows` the resources, `others` the operations without a column."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         served = {
@@ -63,6 +62,7 @@ class Grid:
         by_resource: dict[str, dict[str, Box]] = {}
         kinds: dict[str, NodeKind] = {}
         others: list[Box] = []
+        self.columns = _columns(catalogue)
         for operation in catalogue.grantable:
             box = _box(operation, *served.get(operation.name, ("", "", operation.name)))
             if box.column and operation.kind is not None:
@@ -71,7 +71,7 @@ class Grid:
             else:
                 others.append(box)
         self.rows = tuple(
-            Row(name, kinds[name].application, kinds[name].title, tuple(found.get(column) for column in COLUMNS))
+            Row(name, kinds[name].application, kinds[name].title, tuple(found.get(column) for column in self.columns))
             for name, found in by_resource.items()
         )
         self.others = tuple(others)
@@ -96,7 +96,7 @@ class Grid:
         """What each button ticks: `all`, `none`, `read`, `row:forums`, `column:list`."""
         found = {"all": self.names, "none": frozenset[str](), "read": self.reading}
         found |= {f"row:{row.resource}": frozenset(box.name for box in row.there) for row in self.rows}
-        return found | {f"column:{name}": frozenset(box.name for box in self.boxes if box.column == name) for name in COLUMNS}
+        return found | {f"column:{name}": frozenset(box.name for box in self.boxes if box.column == name) for name in self.columns}
 
     def ticked(self, button: str, chosen: Iterable[str]) -> tuple[str, ...]:
         """Give what is ticked after a button was pressed. Rows and columns are cleared again if they were full."""
@@ -130,7 +130,12 @@ class Grid:
         return next((box for box in self.boxes if box.name == name), None)
 
 
+def _columns(catalogue: Catalogue) -> dict[str, str]:
+    """Give the headings of the verbs that nodes have, in the order in which a kind has them."""
+    verbs = (operation.verb for operation in catalogue.values() if operation.kind is not None)
+    return {one.name: one.column for one in verbs if one is not None and one.column}
+
+
 def _box(operation: Operation, method: str, path: str, served_as: str) -> Box:
-    verb = operation.name.partition(".")[2]
-    column = verb if operation.kind is not None and verb in COLUMNS else ""
+    column = operation.verb.name if operation.kind is not None and operation.verb is not None and operation.verb.column else ""
     return Box(operation.name, operation.summary, column, not operation.writes, method, path, served_as)

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from trellis.admin.forms import Form
 from trellis.admin.keys.form import KeyForm, tick
-from trellis.admin.keys.grants import COLUMNS, Grid
+from trellis.admin.keys.grants import Grid
 from trellis.admin.page import Page, Submitted, Visit
 from trellis.core.keys import FILTERS
 from trellis.errors import Refused
@@ -60,7 +60,7 @@ async def create(visit: Visit) -> Response:
     try:
         made = await visit.perform_once("keys.create", form.settings())
     except Refused as refused:
-        if refused.message == "IDEMPOTENCY_KEY_REUSED":
+        if refused.status == 422:
             form.title = _MADE
             return _form(visit, 409, form, again=True)
         return _form(visit, 400, form.at_fault(refused))
@@ -74,7 +74,6 @@ def _form(visit: Visit, status: int, form: KeyForm, *, again: bool = False) -> R
         title="Make an API key",
         form=form,
         grid=form.grid,
-        columns=COLUMNS,
         once=visit.once(again=again),
     )
 

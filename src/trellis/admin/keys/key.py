@@ -9,7 +9,7 @@ from starlette.responses import Response
 from trellis.admin.chart import chart
 from trellis.admin.forms import Form
 from trellis.admin.keys.form import VERSION, KeyForm, tick
-from trellis.admin.keys.grants import COLUMNS, Grid
+from trellis.admin.keys.grants import Grid
 from trellis.admin.keys.index import shown_once
 from trellis.admin.page import Page, Submitted, Visit
 from trellis.core.fields import Field, IpAddress, Text
@@ -103,7 +103,7 @@ async def update(visit: Visit) -> Response:
             visit.require_recent_password()
         answer = await visit.perform("keys.update", raw, number, expected=seen)
     except Refused as refused:
-        if refused.message == "PRECONDITION_FAILED" and not visit.stale:
+        if refused.status == 412 and not visit.stale:
             return _form(visit, 409, key, form, theirs=_theirs(form, key))
         return _form(visit, 400, key, form.at_fault(refused), seen=visit.form.get(VERSION, ""))
     return visit.redirect(
@@ -127,7 +127,6 @@ def _form(  # what can differ between showing it first, again, and after a confl
         key=key,
         form=form,
         grid=form.grid,
-        columns=COLUMNS,
         theirs=theirs,
         version=seen or key_version(key),
     )

@@ -47,7 +47,7 @@ async def show(kind: NodeKind, visit: Visit) -> Response:
     try:
         group = (await visit.perform(kind.operation("get"), target=number)).value
     except Refused as refused:
-        if refused.message != "INVALID_ID":
+        if refused.status != 404:
             raise
         return await gone(kind, visit)
     query = visit.query

@@ -42,7 +42,7 @@ async def ask(kind: NodeKind, visit: Visit) -> Response:
     try:
         record = (await visit.perform(kind.operation("get"), target=number)).value
     except Refused as refused:
-        if refused.message != "INVALID_ID":
+        if refused.status != 404:
             raise
         return _over(kind, visit)
     return await _asked(kind, visit, record, 200)
@@ -109,7 +109,7 @@ async def delete(kind: NodeKind, visit: Visit) -> Response:
             return await _asked(kind, visit, record, 409 if problem == _CHANGED else 400, problem)
         return await _deleted(kind, visit, record, plan)
     except Refused as refused:
-        if refused.message != "INVALID_ID":
+        if refused.status != 404:
             raise
         return _over(kind, visit)
 
@@ -120,9 +120,9 @@ async def _deleted(kind: NodeKind, visit: Visit, record: Mapping[str, Any], plan
     try:
         answer = await visit.perform(kind.operation("delete"), raw, record["id"], expected=(whole(record),))
     except Refused as refused:
-        if refused.message == "INVALID_ID":
+        if refused.status == 404:
             raise
-        if refused.message == "PRECONDITION_FAILED" and not visit.stale:
+        if refused.status == 412 and not visit.stale:
             return await _asked(kind, visit, record, 409, _CHANGED)
         fault = next((fault.detail for fault in refused.faults if fault.field == _FATE), "")
         return await _asked(kind, visit, record, 400, refused.detail, fault)

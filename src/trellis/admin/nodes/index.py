@@ -9,11 +9,12 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.nodes import access, delete, move, node
+from trellis.admin.nodes import access, action, delete, move, node
 from trellis.admin.nodes.form import groups_of, in_words
 from trellis.admin.nodes.outline import Wish, level
 from trellis.admin.page import Page, Visit
 from trellis.admin.picker import offers, searchable
+from trellis.core.catalogue import Catalogue
 from trellis.core.fields import Boolean, Choice, Color, Field, Groups, Text, parse_whole_number
 from trellis.core.nodes import NodeKind
 
@@ -21,7 +22,7 @@ _PER_PAGE: Final = 50
 _COLUMNS: Final = 3
 
 
-def pages(kind: NodeKind) -> tuple[Page, ...]:
+def pages(catalogue: Catalogue, kind: NodeKind) -> tuple[Page, ...]:
     """Give the pages of one kind."""
     here, one = f"/{kind.name}", f"/{kind.name}/{{id:int}}"
     rows: list[tuple[str, str, Any]] = [
@@ -40,6 +41,9 @@ def pages(kind: NodeKind) -> tuple[Page, ...]:
             ("GET", f"{one}/move", move.ask),
             ("POST", f"{one}/move", move.move),
         ]
+    for what in action.actions_of(catalogue, kind):
+        path = f"{one}/{what.verb.name}"
+        rows += [("GET", path, partial(action.ask, what)), ("POST", path, partial(action.act, what))]
     if kind.is_group:
         rows.append(("GET", f"{one}/access", access.show))
     return tuple(Page(method, path, partial(run, kind), kind.name) for method, path, run in rows)

@@ -69,7 +69,7 @@ async def _found(kind: NodeKind, visit: Visit) -> Mapping[str, Any] | None:
     try:
         record: Mapping[str, Any] = (await visit.perform(kind.operation("get"), target=visit.number("id"))).value
     except Refused as refused:
-        if refused.message != "INVALID_ID":
+        if refused.status != 404:
             raise
         return None
     return record

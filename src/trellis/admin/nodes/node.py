@@ -47,7 +47,7 @@ async def show(kind: NodeKind, visit: Visit) -> Response:
     try:
         record = (await visit.perform(kind.operation("get"), target=visit.number("id"))).value
     except Refused as refused:
-        if visit.wants_json or refused.message != "INVALID_ID":
+        if visit.wants_json or refused.status != 404:
             raise
         return await gone(kind, visit)
     if visit.wants_json:
@@ -79,7 +79,7 @@ async def update(kind: NodeKind, visit: Visit) -> Response:
     try:
         record = (await visit.perform(kind.operation("get"), target=number)).value
     except Refused as refused:
-        if refused.message != "INVALID_ID":
+        if refused.status != 404:
             raise
         return await gone(kind, visit)
     made = await filled(visit, kind, record, visit.form)
@@ -90,7 +90,7 @@ async def update(kind: NodeKind, visit: Visit) -> Response:
     except Conflict as conflict:
         return await _side_by_side(kind, visit, conflict.theirs, made)
     except Refused as refused:
-        if refused.message == "INVALID_ID":
+        if refused.status == 404:
             return await gone(kind, visit)
         made.at_fault(refused)
         return await _shown(kind, visit, record, made, 400)
@@ -116,7 +116,7 @@ async def gone(kind: NodeKind, visit: Visit) -> Response:
         title=f"This {kind.singular} is not there",
         kind=kind,
         number=number,
-        event=events[0] if events and events[0]["operation"] == kind.operation("delete") else None,
+        event=events[0] if events and events[0]["after"] is None else None,
         deletion=await deletion(visit, kind, number),
         kept=kept,
         again=_AGAIN,

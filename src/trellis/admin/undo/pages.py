@@ -54,7 +54,7 @@ async def undo(visit: Visit) -> Response:
     try:
         answer = await visit.perform(RESTORE, raw, outlook.event["seq"], expected=expected)
     except Refused as refused:  # a stale form, or somebody was quicker by a moment
-        said = _CHANGED if refused.message == "PRECONDITION_FAILED" and not visit.stale else refused.detail
+        said = _CHANGED if refused.status == 412 and not visit.stale else refused.detail
         return await _asked(visit, await _look(visit), 409, said)
     return visit.redirect(await _where_to(visit, outlook, answer.value), _done(outlook, answer.value))
 
@@ -81,7 +81,7 @@ async def _look(visit: Visit) -> Outlook:
     try:
         event = (await visit.perform("events.get", target=number)).value
     except Refused as refused:
-        if refused.message != "INVALID_ID":
+        if refused.status != 404:
             raise
         return await _purged(visit, number)
     kind = next((kind for kind in visit.house.gate.environment.kinds if kind.name == event["resource"]), None)
@@ -99,7 +99,7 @@ async def _purged(visit: Visit, number: int) -> Outlook:
     try:
         await visit.rehearse(RESTORE, target=number)
     except Refused as refused:
-        if refused.message != "NO_LONGER_KEPT":
+        if refused.status != 410:
             raise
         return Outlook(None, None, obstacle=await obstacle(visit, None, None, refused))
     raise LookupError(f"event {number} is not there, and could be undone")
@@ -109,7 +109,7 @@ async def _planned(visit: Visit, kind: NodeKind, event: Mapping[str, Any]) -> Ou
     try:
         plan, now = await rehearsed(visit, kind, event, {})
     except Refused as refused:
-        if refused.message != "PARENT_NEEDED":
+        if "parentId" not in refused.facts:
             raise
         return await _placed(visit, kind, event, refused)
     return Outlook(event, kind, plan, now)
@@ -163,11 +163,17 @@ async def _where_to(visit: Visit, outlook: Outlook, answer: Mapping[str, Any]) -
     kind, event, record = outlook.kind, outlook.event, answer["record"]
     if kind is None or event is None:
         raise LookupError("what was undone had no plan")
+    if record is None:
+        return f"/{kind.name}"
     placed = outlook.now is None or not _PLACE.isdisjoint(event["changed"])
     return await shown_at(visit, kind, record) if placed else f"/{kind.name}/{record['id']}"
 
 
 def _done(outlook: Outlook, answer: Mapping[str, Any]) -> str:
+    gone = answer["deleted"]["count"]
+    if outlook.now is not None and gone:
+        name = outlook.now["name"]
+        return f"{name} is gone again." if gone == 1 else f"{name} and {gone - 1:,} below it are gone again."
     name, count = answer["record"]["name"], answer["restored"]["count"]
     if outlook.now is not None:
         return f"{name} is as it was before event {answer['event']:,}." if count else f"{name} was like that already."

@@ -50,7 +50,8 @@ class Left:
 class Plan:
     """What undoing an event would do. `changes` tell what becomes of a record that is there, the rest of one that comes back.
 
-    Each tuple names the first few of what the count beside it is of. `version` changes with anything that the page tells.
+    `gone` is what the event has made. Each tuple names the first few of what the count beside it is of. `version` changes with
+    anything that the page tells.
     """
 
     record: Mapping[str, Any]
@@ -58,6 +59,8 @@ class Plan:
     where: str
     count: int
     below: tuple[str, ...]
+    gone: tuple[str, ...]
+    gone_count: int
     changes: tuple[Change, ...]
     moved: tuple[str, ...]
     moved_count: int
@@ -77,17 +80,19 @@ async def rehearsed(
     `placed` says that the page asks for the parent: its choice makes no other plan.
     """
     answer = await visit.rehearse(RESTORE, raw, event["seq"])
-    back = event["operation"] == kind.operation("delete")
+    back = event["after"] is None
     now = None if back else (await visit.perform(kind.operation("get"), target=event["resourceId"])).value
     ids = answer["restored"]["ids"]
     left = answer["left"]["nodes"][:_NAMED]
     again = [(one["resource"], one["id"]) for one in answer["changed"]["nodes"][:_NAMED]]
     plan = Plan(
-        record=answer["record"],
+        record=answer["record"] or now or {},
         back=back,
         where=await _where(visit, kind, answer["record"]) if back and kind.ordered else "",
         count=answer["restored"]["count"],
         below=await _below(visit, kind, event["seq"], ids[: _NAMED + 1]) if back else (),
+        gone=tuple([name for _, name in await named(visit, kind, answer["deleted"]["ids"][1 : _NAMED + 1])]),
+        gone_count=answer["deleted"]["count"],
         changes=() if now is None else await _changes(visit, kind, event, now, answer, placed=placed),
         moved=tuple([name for _, name in await named(visit, kind, answer["moved"]["ids"][:_NAMED])]),
         moved_count=answer["moved"]["count"],
@@ -104,7 +109,7 @@ async def rehearsed(
 def _version(answer: Mapping[str, Any], now: Mapping[str, Any] | None, *, placed: bool) -> str:
     passing = _SHIFTING | ({"parentId"} if placed else set())
     states = [{name: value for name, value in (state or {}).items() if name not in passing} for state in (answer["record"], now)]
-    rest = [answer[name] for name in ("restored", "moved", "changed", "left", "lostGroups")]
+    rest = [answer[name] for name in ("restored", "deleted", "moved", "changed", "left", "lostGroups")]
     return compute_version(orjson.dumps([placed, states, rest], option=orjson.OPT_SORT_KEYS))
 
 
@@ -184,11 +189,12 @@ def _lost_one(kind: NodeKind, kept: Iterable[Node], group: int, last: Snapshot |
 class Obstacle:
     """Why an event cannot be undone, and what can be done instead.
 
-    `differences` tell what has become of the record since; `later` are the events of it that can be undone first.
+    `purged` is true where what it needs is no longer kept. `differences` tell what has become of the record since; `later` are
+    the events of it that can be undone first.
     """
 
-    message: str
     detail: str
+    purged: bool = False
     undone_by: int | None = None
     deleted_by: int | None = None
     differences: tuple[Change, ...] = ()
@@ -198,12 +204,11 @@ class Obstacle:
 async def obstacle(visit: Visit, kind: NodeKind | None, event: Mapping[str, Any] | None, refused: Refused) -> Obstacle:
     """Say what stands in the way of an undo that was refused."""
     facts = refused.facts
-    if kind is None or event is None or refused.message != "CHANGED_SINCE":
-        return Obstacle(refused.message, refused.detail, undone_by=facts.get("undoneBy"))
+    if kind is None or event is None or "differences" not in facts:
+        return Obstacle(refused.detail, purged=refused.status == 410, undone_by=facts.get("undoneBy"))
     differences = facts.get("differences", ())
     by_fields = differences and differences[0]["field"] != "children"
     return Obstacle(
-        refused.message,
         "Undoing it now would lose what was done since." if by_fields else refused.detail,
         deleted_by=facts.get("deletedBy"),
         differences=await _since(visit, kind, differences),

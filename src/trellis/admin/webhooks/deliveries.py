@@ -12,7 +12,6 @@ from trellis.admin.page import Page, Submitted, Visit
 from trellis.admin.view import plural
 from trellis.admin.webhooks.form import name_of
 from trellis.admin.webhooks.webhook import found
-from trellis.core.events import event_types
 from trellis.core.fields import Field, Text, format_timestamp
 from trellis.core.webhooks import FAILED_SINCE, FILTERS, MOST, TEST
 from trellis.errors import Refused
@@ -58,7 +57,7 @@ async def _names(visit: Visit) -> dict[int, str]:
 
 
 def _form(visit: Visit, query: Submitted, names: dict[int, str]) -> Form:
-    types = (*event_types(visit.house.gate.environment.kinds), TEST)
+    types = (*visit.house.gate.environment.event_types, TEST)
     return Form(
         (*FILTERS, _BEFORE),
         query,

@@ -1,14 +1,14 @@
 """The form of a webhook, and the events that one wants: as boxes by kind of node, and in words."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from trellis.admin.forms import Form
 from trellis.admin.page import Submitted
-from trellis.core.events import event_types, singular_of
+from trellis.core.events import singular_of
 from trellis.core.fields import EVERYONE
-from trellis.core.nodes import NodeKind
+from trellis.core.operation import Environment
 from trellis.core.webhooks import EVERYTHING, SETTINGS
 from trellis.errors import Fault
 
@@ -30,21 +30,22 @@ class Row:
     types: tuple[tuple[str, str], ...]
 
 
-def rows_of(kinds: Iterable[NodeKind]) -> tuple[Row, ...]:
+def rows_of(environment: Environment) -> tuple[Row, ...]:
     """Give the events that there are, by kind."""
-    return tuple(
-        Row(kind.title, f"{singular_of(kind.name)}.*", tuple((name, name.partition(".")[2]) for name in event_types((kind,))))
-        for kind in kinds
-    )
+    words: dict[str, list[tuple[str, str]]] = {}
+    for name in environment.event_types:
+        words.setdefault(name.partition(".")[0], []).append((name, name.partition(".")[2]))
+    singulars = {kind.title: singular_of(kind.name) for kind in environment.kinds}
+    return tuple(Row(title, f"{singular}.*", tuple(words[singular])) for title, singular in singulars.items())
 
 
 class WebhookForm(Form):
-    """The settings of a webhook: `WebhookForm(kinds, typed=visit.form)`, `WebhookForm(kinds, webhook=record)`."""
+    """The settings of a webhook: `WebhookForm(environment, typed=visit.form)`, `WebhookForm(environment, webhook=record)`."""
 
     def __init__(
-        self, kinds: Sequence[NodeKind], *, webhook: Mapping[str, Any] | None = None, typed: Submitted | None = None
+        self, environment: Environment, *, webhook: Mapping[str, Any] | None = None, typed: Submitted | None = None
     ) -> None:
-        self.rows = rows_of(kinds)
+        self.rows = rows_of(environment)
         super().__init__(SETTINGS, webhook if typed is None else typed, widgets={"events": "groups"}, labels=_LABELS, help=_HELP)
 
     @property
@@ -71,13 +72,13 @@ class WebhookForm(Form):
         return raw
 
 
-def words_of(patterns: Sequence[str], kinds: Iterable[NodeKind]) -> str:
+def words_of(patterns: Sequence[str], environment: Environment) -> str:
     """Say in words what a webhook wants."""
     if EVERYTHING in patterns:
         return "Every event, future ones included"
     left = list(patterns)
     said: list[str] = []
-    for row in rows_of(kinds):
+    for row in rows_of(environment):
         some = [word for name, word in row.types if name in left]
         if row.every in left:
             said.append(f"{row.title}: everything")

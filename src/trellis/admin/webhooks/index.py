@@ -20,11 +20,11 @@ _MADE: Final = (
 async def index(visit: Visit) -> Response:
     """List the webhooks."""
     listed = (await visit.perform("webhooks.list", {"perPage": MOST})).value["results"]
-    kinds = visit.house.gate.environment.kinds
+    environment = visit.house.gate.environment
     return visit.page(
         "webhooks/index.html",
         title="Webhooks",
-        webhooks=[webhook | {"name": name_of(webhook), "words": words_of(webhook["events"], kinds)} for webhook in listed],
+        webhooks=[webhook | {"name": name_of(webhook), "words": words_of(webhook["events"], environment)} for webhook in listed],
         failing=[webhook["id"] for webhook in listed if webhook["state"] == "failing" or webhook["disabledBecause"]],
         full=len(listed) >= MOST,
     )
@@ -33,17 +33,17 @@ async def index(visit: Visit) -> Response:
 async def new(visit: Visit) -> Response:
     """Show the form for a new webhook."""
     visit.require_recent_password()
-    return _form(visit, 200, WebhookForm(visit.house.gate.environment.kinds))
+    return _form(visit, 200, WebhookForm(visit.house.gate.environment))
 
 
 async def create(visit: Visit) -> Response:
     """Make a webhook and show its secret, once."""
     visit.require_recent_password()
-    form = WebhookForm(visit.house.gate.environment.kinds, typed=visit.form)
+    form = WebhookForm(visit.house.gate.environment, typed=visit.form)
     try:
         made = await visit.perform_once("webhooks.create", form.settings())
     except Refused as refused:
-        if refused.message == "IDEMPOTENCY_KEY_REUSED":
+        if refused.status == 422:
             form.title = _MADE
             return _form(visit, 409, form, again=True)
         return _form(visit, 400, form.at_fault(refused))
@@ -58,7 +58,7 @@ def shown_once(visit: Visit, webhook: Mapping[str, Any], how: str) -> Response:
     """Show a secret, or, to a form that is sent again, that it was shown. `how` it came to be: made, rotated."""
     name = name_of(webhook)
     title = f"{name}: the secret" if "secret" in webhook else f"{name}: the secret was shown already"
-    words = words_of(webhook["events"], visit.house.gate.environment.kinds)
+    words = words_of(webhook["events"], visit.house.gate.environment)
     return visit.page("webhooks/once.html", title=title, webhook=webhook, name=name, words=words, how=how)
 
 

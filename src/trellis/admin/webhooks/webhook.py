@@ -32,7 +32,7 @@ _MISSED: Final = (("0", "Send it now, in its order"), ("1", "Pass over it"))
 async def found(visit: Visit) -> dict[str, Any]:
     """Give the webhook that a path names, with a name and what it wants in words. Raises Refused."""
     webhook = (await visit.perform("webhooks.get", target=visit.number("id"))).value
-    words = words_of(webhook["events"], visit.house.gate.environment.kinds)
+    words = words_of(webhook["events"], visit.house.gate.environment)
     return {**webhook, "name": name_of(webhook), "words": words}
 
 
@@ -56,13 +56,13 @@ async def show(visit: Visit) -> Response:
 async def edit(visit: Visit) -> Response:
     """Show the form with what the webhook is."""
     webhook = await found(visit)
-    return _form(visit, 200, webhook, WebhookForm(visit.house.gate.environment.kinds, webhook=webhook))
+    return _form(visit, 200, webhook, WebhookForm(visit.house.gate.environment, webhook=webhook))
 
 
 async def update(visit: Visit) -> Response:
     """Change the webhook; whatever sends records elsewhere, or more of them, asks for the password first."""
     webhook = await found(visit)
-    form = WebhookForm(visit.house.gate.environment.kinds, typed=visit.form)
+    form = WebhookForm(visit.house.gate.environment, typed=visit.form)
     seen = visit.form.get(_VERSION, "")
     try:
         raw = form.settings()
@@ -87,7 +87,7 @@ async def _saved(visit: Visit, raw: Mapping[str, Any], seen: str) -> Result:
         try:
             return await visit.perform("webhooks.update", raw, number, expected=(whole(record),))
         except Refused as refused:
-            if refused.message != "PRECONDITION_FAILED" or visit.stale:
+            if refused.status != 412 or visit.stale:
                 raise
     raise Refused("BUSY", "This webhook changes all the time. Nothing was saved: send it again.")
 
@@ -114,11 +114,11 @@ def _form(
 
 def _theirs(visit: Visit, form: WebhookForm, saved: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
     """Set what was saved meanwhile beside what was typed, where the two differ."""
-    typed, kinds = form.settings(), visit.house.gate.environment.kinds
+    typed, environment = form.settings(), visit.house.gate.environment
 
     def said(name: str, value: Any) -> str:
         if name == "events":
-            return words_of([value] if isinstance(value, str) else value, kinds) or "nothing"
+            return words_of([value] if isinstance(value, str) else value, environment) or "nothing"
         if name == "enabled":
             return "yes" if value in (True, "1") else "no"
         return str(value) or "none"

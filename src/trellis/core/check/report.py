@@ -1,39 +1,38 @@
-"""The check of the whole community: what is not as it should be, and the repair of what can be repaired safely."""
+"""The check of the whole community: finds what is inconsistent, and repairs what can be repaired safely."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from trellis.core.check.soundness import Problem, Verdict, examine
+from trellis.core.check.soundness import Examination, Problem, examine
 from trellis.core.fields import Field, Integer
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Context, Operation, Outcome
-from trellis.core.verbs import Verb
+from trellis.core.verbs import STANDARD
 from trellis.store import check, events, keys, lists, nodes, siblings, snapshots
 from trellis.store.nodes import deleted_ids
 
 _KEYS: Final = "keys"
 _EVENTS: Final = "events"
 _SEARCH: Final = "search"
-_SOME: Final = 10  # gaps in the event log, or kinds of damage, that are told one by one
+_MAX_TOLD: Final = 10  # gaps in the event log, or kinds of damage, that are told one by one
 _PAGE: Final = 1000
-_UNDOABLE: Final[tuple[Verb, ...]] = ("update", "delete")  # the verbs of changes that undo keeps rows for
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Problems that one mend repairs, or that none does."""
+    """Problems that belong together, and the function that repairs them; None where nothing can."""
 
     problems: tuple[Problem, ...]
-    mend: Callable[[], None] | None = None
+    repair: Callable[[], None] | None = None
 
 
 _LIMIT: Final = Field("limit", Integer(1, 1_000_000), "How many problems are listed at most; all are counted.", default=10_000)
 
 
 def operations() -> tuple[Operation, ...]:
-    """Give the two operations of the check."""
+    """Return the two operations of the check."""
     return (
         Operation(
             name="check.list",
@@ -62,17 +61,17 @@ def _list(context: Context) -> Outcome:
         count += 1
         repairable += problem.repairable
         if len(listed) < most:
-            listed.append(problem.written())
+            listed.append(problem.to_dict())
     checked = {kind: size for kind, (size, _) in check.count_rows(context.tx).items()}
-    kept = _kept(context)
+    kept = _retention(context)
     return Outcome({"checked": checked, "kept": kept, "count": count, "repairable": repairable, "problems": listed})
 
 
-def _kept(context: Context) -> dict[str, Any]:
-    """Tell how far the log and undo reach back, and how much was purged of each."""
+def _retention(context: Context) -> dict[str, Any]:
+    """Report how far the log and undo reach back, and how much was purged of each."""
     oldest, newest = events.find_bounds(context.tx)
     first = snapshots.find_oldest_event(context.tx)
-    undoable = [kind.operation(verb) for kind in context.environment.kinds for verb in _UNDOABLE]
+    undoable = [kind.operation(one.name) for kind in context.environment.kinds for one in STANDARD if one.keeps_rows]
     lost = events.count(context.tx, newest + 1 if first is None else first, undoable)
     return {
         "events": {
@@ -94,10 +93,10 @@ def _repair(context: Context) -> Outcome:
     context.input.demand()
     repaired: list[Problem] = []
     for finding in _findings(context):
-        if finding.mend is not None:
-            finding.mend()
+        if finding.repair is not None:
+            finding.repair()
             repaired.extend(problem for problem in finding.problems if problem.repairable)
-    listed = [problem.written() for problem in repaired]
+    listed = [problem.to_dict() for problem in repaired]
     result = {"repaired": len(repaired), "problems": listed}
     if not repaired:
         return Outcome(result, happened=False)
@@ -112,37 +111,40 @@ def _repair(context: Context) -> Outcome:
 
 def _findings(context: Context) -> Iterator[Finding]:
     """Find everything, one thing after the other: each part sees what was mended before it."""
-    yield from _damage(context)
+    yield from _check_file(context)
     sizes = check.count_rows(context.tx)
-    is_group = next((kind for kind in context.environment.kinds if kind.is_group), None)
-    groups = check.find_ids(context.tx, is_group.name) if is_group else set()
+    group_kind = next((kind for kind in context.environment.kinds if kind.is_group), None)
+    groups = check.find_ids(context.tx, group_kind.name) if group_kind else set()
     done, total = 0, sum(size for size, _ in sizes.values())
     for kind in context.environment.kinds:
-        yield from _rows(context, kind, groups, done, total)
+        yield from _check_rows(context, kind, groups, done, total)
         done += sizes.get(kind.name, (0, 0))[0]
-        yield from _shape(context, kind)
-        yield from _order(context, kind)
-    yield from _counters(context, sizes)
-    yield from _lists(context)
-    yield from _log(context)
-    yield from _grants(context)
+        yield from _check_tree(context, kind)
+        yield from _check_order(context, kind)
+    yield from _check_counters(context, sizes)
+    yield from _check_lists(context)
+    yield from _check_log(context)
+    yield from _check_grants(context)
 
 
-def _damage(context: Context) -> Iterator[Finding]:
-    for what in check.check_file(context.tx, _SOME):
+def _check_file(context: Context) -> Iterator[Finding]:
+    for what in check.check_file(context.tx, _MAX_TOLD):
         yield Finding((Problem("database", None, "damage", f"the file is damaged: {what}", repairable=False),))
 
 
 # --- nodes --------------------------------------------------------------------------------------------------------
 
 
-def _rows(context: Context, kind: NodeKind, groups: set[int], done: int, total: int) -> Iterator[Finding]:
+def _check_rows(context: Context, kind: NodeKind, groups: set[int], done: int, total: int) -> Iterator[Finding]:
     for batch in check.read_batches(context.tx, kind.name):
-        verdicts = [examine(kind, stored, groups, context.now) for stored in batch]
-        for verdict in verdicts:
-            if verdict.problems:
-                yield Finding(tuple(verdict.problems), partial(_keep, context, kind, verdict) if verdict.repairable else None)
-        leaf_only = [verdict.mended.id for verdict in verdicts if kind.leaf_only(verdict.mended.fields)]
+        examinations = [examine(kind, stored, groups, context.now) for stored in batch]
+        for examination in examinations:
+            if examination.problems:
+                yield Finding(
+                    tuple(examination.problems),
+                    partial(_save_repaired, context, kind, examination) if examination.repairable else None,
+                )
+        leaf_only = [examination.repaired.id for examination in examinations if kind.leaf_only(examination.repaired.fields)]
         for child, parent in check.find_children(context.tx, kind.name, leaf_only):
             yield _misplaced(context, kind, child, "barren", f"it stands under {parent}, which is a redirect and has no children")
         done += len(batch)
@@ -151,22 +153,24 @@ def _rows(context: Context, kind: NodeKind, groups: set[int], done: int, total: 
         yield Finding((Problem(kind.name, gone, "built in", f"this {kind.singular} is built in and not there", repairable=False),))
 
 
-def _keep(context: Context, kind: NodeKind, verdict: Verdict) -> None:
-    snapshots.save(context.tx, kind.name, verdict.mended, "changed")  # not to be undone, but undo must see that it was changed
-    nodes.update(context.tx, kind.name, verdict.mended)
+def _save_repaired(context: Context, kind: NodeKind, examination: Examination) -> None:
+    snapshots.save(
+        context.tx, kind.name, examination.repaired, "changed"
+    )  # not to be undone, but undo must see that it was changed
+    nodes.update(context.tx, kind.name, examination.repaired)
 
 
 def _misplaced(context: Context, kind: NodeKind, node: int, problem: str, detail: str) -> Finding:
-    return Finding((Problem(kind.name, node, problem, detail),), partial(_to_top, context, kind, node))
+    return Finding((Problem(kind.name, node, problem, detail),), partial(_move_to_top, context, kind, node))
 
 
-def _to_top(context: Context, kind: NodeKind, node: int) -> None:
+def _move_to_top(context: Context, kind: NodeKind, node: int) -> None:
     if (found := nodes.find(context.tx, kind.name, node)) is not None:
         snapshots.save(context.tx, kind.name, found, "changed")
     siblings.append_to_top_level(context.tx, kind.name, node)
 
 
-def _shape(context: Context, kind: NodeKind) -> Iterator[Finding]:
+def _check_tree(context: Context, kind: NodeKind) -> Iterator[Finding]:
     if not kind.tree:
         for node, parent in check.find_nested(context.tx, kind.name):
             yield _misplaced(context, kind, node, "nested", f"it stands under {parent}, and {kind.title.lower()} have no parents")
@@ -196,7 +200,7 @@ def find_cycles(parents: Mapping[int, int]) -> list[tuple[int, ...]]:
     return found
 
 
-def _order(context: Context, kind: NodeKind) -> Iterator[Finding]:
+def _check_order(context: Context, kind: NodeKind) -> Iterator[Finding]:
     for parent, count in siblings.check(context.tx, kind.name):
         where = "at the top level" if parent is None else f"under {parent}"
         detail = f"the {count} {kind.title.lower()} {where} are not numbered from 0 to {count - 1}"
@@ -208,7 +212,7 @@ def _order(context: Context, kind: NodeKind) -> Iterator[Finding]:
 # --- beside the nodes ---------------------------------------------------------------------------------------------
 
 
-def _counters(context: Context, sizes: Mapping[str, tuple[int, int]]) -> Iterator[Finding]:
+def _check_counters(context: Context, sizes: Mapping[str, tuple[int, int]]) -> Iterator[Finding]:
     counters = check.read_counters(context.tx)
     known = {kind.name for kind in context.environment.kinds}
     for kind in sorted(sizes.keys() - known):
@@ -225,7 +229,7 @@ def _counters(context: Context, sizes: Mapping[str, tuple[int, int]]) -> Iterato
             yield Finding((problem,), partial(check.set_counter, context.tx, name, max(last, most), count))
 
 
-def _lists(context: Context) -> Iterator[Finding]:
+def _check_lists(context: Context) -> Iterator[Finding]:
     """Check what lists are found by: the counts of deleted ids, and the search index."""
     for kind in context.environment.kinds:
         if wrong := deleted_ids.check(context.tx, kind.name):
@@ -236,13 +240,13 @@ def _lists(context: Context) -> Iterator[Finding]:
         yield Finding((Problem(_SEARCH, None, "index", detail),), partial(lists.rebuild_search_index, context.tx))
 
 
-def _log(context: Context) -> Iterator[Finding]:
-    for first, last in check.find_missing_events(context.tx, _SOME):
+def _check_log(context: Context) -> Iterator[Finding]:
+    for first, last in check.find_missing_events(context.tx, _MAX_TOLD):
         which = f"event {first} is" if first == last else f"events {first} to {last} are"
         yield Finding((Problem(_EVENTS, None, "gap", f"{which} missing from the log", repairable=False),))
 
 
-def _grants(context: Context) -> Iterator[Finding]:
+def _check_grants(context: Context) -> Iterator[Finding]:
     offset = 0
     while True:
         total, page = keys.read_page(context.tx, _PAGE, offset)

@@ -1,4 +1,4 @@
-"""Whether a node as it is kept is what its kind allows today, and what it becomes when it is mended."""
+"""Examines a stored node: whether it is what its kind allows today, and what it becomes when it is repaired."""
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
@@ -16,7 +16,7 @@ _GROUPS: Final = Groups()
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that is not as it should be: with which record (None is no single one), in a word and in a sentence."""
+    """A defect: of which record (None for no single one), in a word and in a sentence."""
 
     resource: str
     id: int | None
@@ -24,8 +24,8 @@ class Problem:
     detail: str
     repairable: bool = True
 
-    def written(self) -> dict[str, Any]:
-        """Write it for a reader."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as a JSON object."""
         return {
             "resource": self.resource,
             "id": self.id,
@@ -36,10 +36,10 @@ class Problem:
 
 
 @dataclass(slots=True)
-class Verdict:
-    """What is wrong with a node, and the node as it should be: with the problems that can be repaired repaired."""
+class Examination:
+    """The problems of a node, and the node with those repaired that can be."""
 
-    mended: Node
+    repaired: Node
     problems: list[Problem] = field(default_factory=list)
 
     @property
@@ -48,13 +48,13 @@ class Verdict:
         return any(problem.repairable for problem in self.problems)
 
 
-def examine(kind: NodeKind, stored: StoredNode, groups: AbstractSet[int], now: str) -> Verdict:
-    """Judge a node as it is kept. `groups` are the ids of the groups there are."""
-    judging = _Judging(kind, stored.id, groups)
-    name = judging.name(stored)
-    fields = judging.fields(stored.fields)
-    permissions = judging.permissions(stored.permissions)
-    judging.moments(stored)
+def examine(kind: NodeKind, stored: StoredNode, groups: AbstractSet[int], now: str) -> Examination:
+    """Examine a stored node. `groups` are the ids of all groups that exist."""
+    examiner = _Examiner(kind, stored.id, groups)
+    name = examiner.name(stored)
+    fields = examiner.fields(stored.fields)
+    permissions = examiner.permissions(stored.permissions)
+    examiner.moments(stored)
     same = (name, fields, permissions) == (stored.name, stored.fields, stored.permissions)
     node = Node(
         id=stored.id,
@@ -66,11 +66,11 @@ def examine(kind: NodeKind, stored: StoredNode, groups: AbstractSet[int], now: s
         created_at=stored.created_at,
         updated_at=stored.updated_at if same else now,
     )
-    return Verdict(node, judging.problems)
+    return Examination(node, examiner.problems)
 
 
-class _Judging:
-    """Judges the parts of one node and collects what is wrong with them."""
+class _Examiner:
+    """Examines the parts of one node and collects their problems."""
 
     def __init__(self, kind: NodeKind, node: int, groups: AbstractSet[int]) -> None:
         self._kind = kind
@@ -114,7 +114,7 @@ class _Judging:
             self._add("field", f"it holds a field {quote(name)}, which a {self._kind.singular} does not have")
         prepared = dict(self._kind.prepare(fields))
         for name, value in prepared.items():
-            if not _same(value, fields[name]):
+            if not _are_equal(value, fields[name]):
                 self._add("field", f"{name} is kept as {quote(fields[name])}; today it would be {quote(value)}")
                 fields[name] = value
         for rule in self._kind.rules:
@@ -123,7 +123,7 @@ class _Judging:
         return fields
 
     def _field(self, f: Field, stored: Mapping[str, Any]) -> Any:
-        default = _listed(f.default)
+        default = _as_list(f.default)
         if f.name not in stored:
             if default is not None:
                 self._add("field", f"{f.name} is missing; its default is {quote(default)}")
@@ -134,11 +134,11 @@ class _Judging:
                 self._add("field", f"{f.name} is not kept as a digest: set it anew", repairable=False)
             return value
         try:
-            parsed = _listed(f.type.parse(value))
+            parsed = _as_list(f.type.parse(value))
         except Invalid as invalid:
             self._add("field", f"{f.name} {invalid.detail}")
             return default
-        if not _same(parsed, value):
+        if not _are_equal(parsed, value):
             self._add("field", f"{f.name} is kept as {quote(value)}; today it would be {quote(parsed)}")
             value = parsed
         return self._without_gone(f.name, value) if isinstance(f.type, Groups) else value
@@ -156,11 +156,11 @@ class _Judging:
             self._add("permission", f"the option {option} is missing; nobody has it")
             return []
         try:
-            who = _listed(_GROUPS.parse(stored[option]))
+            who = _as_list(_GROUPS.parse(stored[option]))
         except Invalid as invalid:
             self._add("permission", f"the option {option} {invalid.detail}")
             return []
-        if not _same(who, stored[option]):
+        if not _are_equal(who, stored[option]):
             self._add("permission", f"the option {option} is kept as {quote(stored[option])}; today it would be {quote(who)}")
         return self._without_gone(option, who)
 
@@ -171,12 +171,12 @@ class _Judging:
         return [group for group in who if group in self._groups]
 
 
-def _listed(value: Any) -> Any:
+def _as_list(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Compare what is kept with what it would be today; sanitising may leave blanks at the ends, which mean nothing."""
+def _are_equal(one: Any, other: Any) -> bool:
+    """Compare a stored value with what it would be today, blanks at the ends apart, which sanitising may leave."""
     if isinstance(one, str) and isinstance(other, str):
         return one.strip() == other.strip()
     return type(one) is type(other) and bool(one == other)

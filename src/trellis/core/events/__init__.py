@@ -9,5 +9,5 @@ __all__ = ["FILTERS", "build_event", "changed_members", "event_type", "event_typ
 
 
 def operations() -> tuple[Operation, ...]:
-    """Give the operations of the event log."""
+    """Return the operations of the event log."""
     return (*feed.operations(), *audit.operations())

@@ -1,4 +1,4 @@
-"""The event log as administrators read it: searched by who, what and when, and one event with the request that made it."""
+"""The event log for administrators: searched by actor, operation, record and time; one event with the request behind it."""
 
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -42,7 +42,7 @@ _COLUMNS: Final = {
 
 
 def operations() -> tuple[Operation, ...]:
-    """Give the operations by which the panel reads the event log."""
+    """Return the operations by which the panel reads the event log."""
     return (
         Operation(
             "events.search",

@@ -1,17 +1,15 @@
-"""An event: what a successful write leaves in the log, what that is called, and how it is told."""
+"""An event: built from a successful write, named by its type, serialized for readers."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from trellis.core.operation import Call, Operation, Outcome
+from trellis.core.verbs import SHARED, past_tense
 from trellis.store.events import Event
-
-if TYPE_CHECKING:  # nodes tell with this module what an update changed
-    from trellis.core.nodes import NodeKind
 
 
 def build_event(operation: Operation, call: Call, outcome: Outcome, now: str) -> Event:
-    """Make the event of a successful write; its sequence number comes from the store."""
+    """Build the event of a successful write. Its sequence number comes from the store."""
     actor = call.actor
     return Event(
         seq=0,
@@ -32,43 +30,41 @@ def build_event(operation: Operation, call: Call, outcome: Outcome, now: str) ->
 
 
 def changed_members(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
-    """Name the members in which two records differ, the time of change apart."""
+    """Return the names of the members in which two records differ, `updatedAt` apart."""
     return tuple(name for name in after if name != "updatedAt" and before.get(name) != after[name])
 
 
-# --- what happened, in a word -------------------------------------------------------------------------------------
+# --- event types -------------------------------------------------------------------------------------
 
 _PLACE: Final = frozenset({"parentId", "position", "path"})
 
 
 def event_type(event: Event) -> str:
-    """Name what happened: `forum.created`, `category.moved`. An update that changed nothing but the place is a move."""
-    resource, _, verb = event.operation.partition(".")
-    moved = verb == "update" and bool(event.changed) and _PLACE.issuperset(event.changed)
-    return f"{singular_of(resource)}.{'moved' if moved else _past(verb)}"
+    """Return the type of an event, such as `forum.created`. An update that changed nothing but the position is `forum.moved`."""
+    resource, _, name = event.operation.partition(".")
+    verb = SHARED.get(name)
+    moved = verb.moved if verb is not None and event.changed and _PLACE.issuperset(event.changed) else ""
+    return f"{singular_of(resource)}.{moved or past_tense(name)}"
 
 
-def event_types(kinds: "Iterable[NodeKind]") -> tuple[str, ...]:
-    """Give the names of everything that can happen to nodes of these kinds."""
+def event_types(operations: Iterable[Operation]) -> tuple[str, ...]:
+    """Return the names of everything that these operations can do to nodes."""
     return tuple(
-        f"{singular_of(kind.name)}.{past}"
-        for kind in kinds
-        for past in ("created", "updated", "moved", "deleted", "restored")
-        if past != "moved" or kind.placement
+        f"{singular_of(operation.resource)}.{name}"
+        for operation in operations
+        if operation.kind is not None and operation.verb is not None and operation.writes
+        for name in (operation.verb.event, operation.verb.moved if operation.kind.placement else "")
+        if name
     )
 
 
 def singular_of(resource: str) -> str:
-    """Give the singular of a resource: `forums` → `forum`, `categories` → `category`."""
+    """Return the singular of a resource: `forums` → `forum`, `categories` → `category`."""
     return resource[:-3] + "y" if resource.endswith("ies") else resource.removesuffix("s")
 
 
-def _past(verb: str) -> str:
-    return verb + ("d" if verb.endswith("e") else "ed")
-
-
 def serialize_event(event: Event) -> dict[str, Any]:
-    """Write an event for a reader."""
+    """Serialize an event."""
     return {
         "seq": event.seq,
         "type": event_type(event),

@@ -18,7 +18,9 @@ from trellis.core.fields import (
     Timestamp,
 )
 from trellis.core.operation import Access, Context, Operation, Outcome
-from trellis.errors import REASONS, Fault, Refused, refuse_faults
+from trellis.core.verbs import FEED
+from trellis.errors import Fault, Refused, refuse_faults
+from trellis.refusals import with_codes
 from trellis.store import events
 
 _LIMIT: Final = 100
@@ -51,7 +53,7 @@ def _list(context: Context) -> Outcome:
     after, limit = given.get("after"), given.get("limit", _LIMIT)
     oldest, newest = events.find_bounds(context.tx)
     if after is not None and not newest_first:
-        _judge_cursor(after, oldest, newest)
+        _check_cursor(after, oldest, newest)
     filters = {column: given.get(name) for name, column in _COLUMNS.items() if name in given}
     found = events.read_page(context.tx, filters, limit + 1, after, newest_first=newest_first)
     page, more = found[:limit], len(found) > limit
@@ -66,8 +68,8 @@ def _list(context: Context) -> Outcome:
     )
 
 
-def _judge_cursor(after: int, oldest: int, newest: int) -> None:
-    """Refuse a cursor that would pass events over unseen: those that are purged, or those that a restored backup has lost."""
+def _check_cursor(after: int, oldest: int, newest: int) -> None:
+    """Refuse a cursor that would skip events: those that were purged, or those that a restored backup does not have."""
     if after < oldest - 1:
         missed = f"event {oldest - 1} is" if after == oldest - 2 else f"events {after + 1} to {oldest - 1} are"
         raise Refused(
@@ -92,7 +94,7 @@ _TOUCHED: Final = ListOf(
     (
         Field("resource", Text(), "The resource."),
         Field("id", NodeId(), "The record's id."),
-        Field("how", Text(), "What became of it: deleted, moved, changed, restored or repaired."),
+        Field("how", Text(), "What became of it: made, deleted, moved, changed, restored or repaired."),
     )
 )
 _EVENT: Final = ListOf(
@@ -110,7 +112,7 @@ _EVENT: Final = ListOf(
         Field("before", Nullable(Record()), "The record before; null for a new one."),
         Field("after", Nullable(Record()), "The record after; null for one that was deleted."),
         Field("changed", TextList(), "The names of the members in which an update made a difference. A password is only named."),
-        Field("touched", _TOUCHED, "What else the operation deleted, moved or changed."),
+        Field("touched", _TOUCHED, "What else the operation made, deleted, moved or changed."),
         Field("undoes", NodeId(nullable=True), "The event that this one took back."),
     )
 )
@@ -145,7 +147,7 @@ _ANSWERS: Final = (
 
 
 def operations() -> tuple[Operation, ...]:
-    """Give the operations of the event log."""
+    """Return the operations of the event log."""
     return (
         Operation(
             name="events.list",
@@ -156,9 +158,9 @@ def operations() -> tuple[Operation, ...]:
             run=_list,
             fields=_FIELDS,
             access=Access.GRANTED,
-            verb="feed",
+            verb=FEED,
             path="/core/events",
-            refusals=(("NO_LONGER_KEPT", REASONS["NO_LONGER_KEPT"].code),),
+            refusals=with_codes("NO_LONGER_KEPT"),
             answers=_ANSWERS,
         ),
     )

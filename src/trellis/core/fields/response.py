@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from trellis.core.fields.values import Field, Invalid, Type
+from trellis.core.fields.field import Field
+from trellis.core.fields.type import Invalid, Type
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,5 +25,5 @@ __all__ = [
 
 
 def operations() -> tuple[Operation, ...]:
-    """Give the operations on keys."""
+    """Return the operations on keys."""
     return (*crud.operations(), *may.operations())

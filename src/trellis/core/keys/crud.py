@@ -1,4 +1,4 @@
-"""API keys: the operations that make, change, rotate and revoke them, and the judgement of one that is presented."""
+"""API keys: the operations that create, list, change, rotate and revoke them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -23,7 +23,7 @@ _NAME_OF_SEQUENCE: Final = "keys"
 
 
 def operations() -> tuple[Operation, ...]:
-    """Give the operations on keys. All are for the panel and the terminal."""
+    """Return the operations on keys. All are for the panel and the terminal."""
     return (
         Operation("keys.list", "List keys", "All keys, revoked ones too; never a secret.", _list, FILTERS),
         Operation("keys.get", "Get a key", "One key by its id; never its secret.", _get, has_target=True),
@@ -59,7 +59,7 @@ def operations() -> tuple[Operation, ...]:
 
 
 def serialize_key(key: Key, now: str) -> dict[str, Any]:
-    """Write a key for a reader: everything but its secret."""
+    """Serialize a key: everything but its secret."""
     return {
         "id": key.id,
         "name": key.name,
@@ -80,19 +80,19 @@ def serialize_key(key: Key, now: str) -> dict[str, Any]:
 
 
 def key_state(key: Key, now: str) -> str:
-    """Say whether a key is active, expired or revoked."""
+    """Return whether a key is active, expired or revoked."""
     if key.revoked_at:
         return "revoked"
     return "expired" if key.expires_at and key.expires_at <= now else "active"
 
 
 def key_version(key: Mapping[str, Any]) -> str:
-    """Give the version of a written key: the same until one of its settings is changed. Being used makes no difference."""
+    """Return the version of a serialized key. It changes with the key's settings, not when the key is used."""
     return compute_version(encode_json([key[field.name if field.name != "expires" else "expiresAt"] for field in SETTINGS]))
 
 
 def is_key_widened(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Say whether a change of a written key lets it do more, for longer, from elsewhere, or without a trace."""
+    """Return whether a change lets a key do more, for longer, from more addresses, or without being logged."""
     more = not set(after["grants"]) <= set(before["grants"])
     longer = before["expiresAt"] is not None and (after["expiresAt"] is None or after["expiresAt"] > before["expiresAt"])
     elsewhere = bool(before["addresses"]) and not are_within(after["addresses"], before["addresses"])
@@ -117,7 +117,7 @@ def _get(context: Context) -> Outcome:
 
 
 def find_key(context: Context, number: int | None = None) -> Key:
-    """Give the key that a call is about, or another one. Raises Refused (INVALID_ID)."""
+    """Return the key that a call is about, or another one. Raises Refused (INVALID_ID)."""
     number = context.call.target if number is None else number
     key = keys.find(context.tx, number or 0)
     if key is None:
@@ -125,7 +125,7 @@ def find_key(context: Context, number: int | None = None) -> Key:
     return key
 
 
-def _living(context: Context) -> Key:
+def _find_unrevoked(context: Context) -> Key:
     key = find_key(context)
     if key.revoked_at:
         raise Refused("KEY_REVOKED", f"The key '{key.name}' was revoked at {key.revoked_at}. Make a new one.")
@@ -154,7 +154,7 @@ _BLANK: Final = Key(
 
 def _create(context: Context) -> Outcome:
     given = require((replace(SETTINGS[0], required=True),), context.input)
-    settings, faults = _settled(context, given, _BLANK)
+    settings, faults = _apply_settings(context, given, _BLANK)
     if given.faults or faults:
         raise refuse_faults(given.faults + faults)
     secret = new_secret()
@@ -162,38 +162,38 @@ def _create(context: Context) -> Outcome:
     key = replace(settings, id=number, public=secret.public, digest=secret.digest, created_at=context.now, updated_at=context.now)
     keys.insert(context.tx, key)
     after = serialize_key(key, context.now)
-    return Outcome(_shown_once(after, secret), key.id, after=after, plan=after)
+    return Outcome(_with_secret(after, secret), key.id, after=after, plan=after)
 
 
 def _update(context: Context) -> Outcome:
-    old = _living(context)
+    old = _find_unrevoked(context)
     if context.call.expected and key_version(serialize_key(old, context.now)) not in context.call.expected:
         raise Refused("PRECONDITION_FAILED", "Somebody has changed this key since you read it. Look at it again, and decide anew.")
-    new, faults = _settled(context, context.input, old)
+    new, faults = _apply_settings(context, context.input, old)
     if context.input.faults or faults:
         raise refuse_faults(context.input.faults + faults)
-    return _changed(context, old, new)
+    return _save(context, old, new)
 
 
 def _rotate(context: Context) -> Outcome:
-    old = _living(context)
+    old = _find_unrevoked(context)
     context.input.demand()
     days = context.input.get("overlapDays", 0)
     secret = new_secret(old.public)
     until = format_timestamp(datetime.fromisoformat(context.now) + timedelta(days=days)) if days else None
     new = replace(old, digest=secret.digest, old_digest=old.digest if days else None, old_until=until)
-    outcome = _changed(context, old, new, also=("secret",))
-    return outcome._replace(result=_shown_once(outcome.result, secret), plan=outcome.result)
+    outcome = _save(context, old, new, also=("secret",))
+    return outcome._replace(result=_with_secret(outcome.result, secret), plan=outcome.result)
 
 
 def _revoke(context: Context) -> Outcome:
-    old = _living(context)
+    old = _find_unrevoked(context)
     context.input.demand()
     new = replace(old, revoked_at=context.now, revoked_because=context.input.get("reason") or None, old_digest=None, old_until=None)
-    return _changed(context, old, new)
+    return _save(context, old, new)
 
 
-def _changed(context: Context, old: Key, new: Key, also: tuple[str, ...] = ()) -> Outcome:
+def _save(context: Context, old: Key, new: Key, also: tuple[str, ...] = ()) -> Outcome:
     before, after = serialize_key(old, context.now), serialize_key(new, context.now)
     changed = changed_members(before, after) + also
     if not changed:
@@ -204,17 +204,17 @@ def _changed(context: Context, old: Key, new: Key, also: tuple[str, ...] = ()) -
     return Outcome(after, old.id, before, after, changed)
 
 
-def _shown_once(after: Mapping[str, Any], secret: Secret) -> dict[str, Any]:
+def _with_secret(after: Mapping[str, Any], secret: Secret) -> dict[str, Any]:
     return {"id": after["id"], "key": str(secret), **after}
 
 
-def _settled(context: Context, given: Input, key: Key) -> tuple[Key, tuple[Fault, ...]]:
-    """Put what was given over a key."""
+def _apply_settings(context: Context, given: Input, key: Key) -> tuple[Key, tuple[Fault, ...]]:
+    """Apply the settings that were sent to a key; return it with the faults found."""
     grantable = context.environment.grantable
     faults: list[Fault] = []
-    grants = set(_matching(given, "grants", grantable, faults) if "grants" in given else key.grants)
-    grants |= set(_matching(given, "grant", grantable, faults))
-    grants -= set(_matching(given, "ungrant", grantable | frozenset(key.grants), faults))
+    grants = set(_match_operations(given, "grants", grantable, faults) if "grants" in given else key.grants)
+    grants |= set(_match_operations(given, "grant", grantable, faults))
+    grants -= set(_match_operations(given, "ungrant", grantable | frozenset(key.grants), faults))
     expires = given.get("expires", key.expires_at)
     if isinstance(expires, timedelta):
         expires = format_timestamp(datetime.fromisoformat(context.now) + expires)
@@ -232,8 +232,8 @@ def _settled(context: Context, given: Input, key: Key) -> tuple[Key, tuple[Fault
     return settled, tuple(faults)
 
 
-def _matching(given: Input, field: str, operations: Iterable[str], faults: list[Fault]) -> list[str]:
-    """Give the operations that the patterns sent under a field stand for; add a fault for each that stands for none."""
+def _match_operations(given: Input, field: str, operations: Iterable[str], faults: list[Fault]) -> list[str]:
+    """Return the operations that match the patterns in a field; add a fault for each pattern that matches none."""
     operations = sorted(operations)
     found: list[str] = []
     for pattern in given.get(field, ()):

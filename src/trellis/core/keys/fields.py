@@ -1,4 +1,4 @@
-"""What can be settled about an API key: the fields of the operations on keys, and the types that only they have."""
+"""The fields of the operations on API keys, and the field types that only they use."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _MOST_OVERLAP: Final = 7
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """When a key ends: a moment, a span from now such as 90d or 12h, or null for never."""
+    """When a key expires: a timestamp, a duration from now such as 90d or 12h, or null for never."""
 
     widget: str = "text"
 
@@ -65,7 +65,7 @@ class Networks:
 
 
 def are_within(networks: Iterable[str], others: Iterable[str]) -> bool:
-    """Say whether each of some networks, and at least one, lies in one of the others."""
+    """Return whether each of some networks, and at least one, lies in one of the others."""
     inner, outer = [ip_network(one) for one in networks], [ip_network(one) for one in others]
     return bool(inner) and all(any(_lies_in(one, other) for other in outer) for one in inner)
 

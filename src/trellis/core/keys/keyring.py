@@ -1,4 +1,4 @@
-"""The judgement of a key that is presented with a request."""
+"""Authentication: checks the key that is presented with a request."""
 
 import os
 from collections.abc import Iterable
@@ -21,9 +21,9 @@ _MEMORY: Final = 10_000  # keys that a process remembers
 
 @dataclass(frozen=True, slots=True)
 class Bearer:
-    """Whoever presented a good key. `public` is the key's public part; `rate_limit` None is the service's own.
+    """The holder of a valid key. `public` is the key's public part; `rate_limit` None is the service's own limit.
 
-    `until` is when what was presented runs out: the key, or the old secret of a rotated one; None is never.
+    `until` is when the presented secret expires: with the key, or earlier for the old secret of a rotated one; None is never.
     """
 
     actor: Actor
@@ -33,8 +33,8 @@ class Bearer:
     key: Key
     until: str | None
 
-    def good(self, now: str) -> bool:
-        """Say whether what was presented has not run out."""
+    def is_valid(self, now: str) -> bool:
+        """Return whether the key, or the old secret of a rotated one, has not expired."""
         return self.until is None or self.until > now
 
 
@@ -54,7 +54,7 @@ class Keyring:
         self._pending: dict[int, str] = {}
 
     def judge(self, tx: Transaction, presented: str, address: str, now: str, version: int | None = None) -> Bearer:
-        """Give the bearer of a key. `version` is the data version that holds now, None where nobody knows one.
+        """Return the bearer of a key. `version` is the data version that holds now, None where nobody knows one.
 
         Raises Refused: INVALID_API_KEY for one that is unknown, malformed, expired or revoked (not saying which), and
         IP_ADDRESS_NOT_ALLOWED for a good one that may not be used from this address.
@@ -63,7 +63,7 @@ class Keyring:
         return bearer or self.admit(authenticate(tx, presented, now), presented, address, now, version)
 
     def recall(self, presented: str, address: str, now: str, version: int | None) -> Bearer | None:
-        """Judge a key from memory, like `judge`; None if it has to be proved."""
+        """Validate a key from memory, like `judge`; None if it has to be proved."""
         if version is None or version != self._version:
             self._proved.clear()
             self._version = version
@@ -72,7 +72,7 @@ class Keyring:
         return None if bearer is None else self._admit(bearer, address, now)
 
     def admit(self, bearer: Bearer, presented: str, address: str, now: str, version: int | None) -> Bearer:
-        """Judge a key that was proved, like `judge`. `version` is the one that held before the proof was begun."""
+        """Validate a key that was proved, like `judge`. `version` is the one that held before the proof was begun."""
         self._admit(bearer, address, now)
         if version is not None and version == self._version and len(self._proved) < _MEMORY:
             self._proved[self._mark(presented)] = bearer
@@ -83,8 +83,8 @@ class Keyring:
 
     def _admit(self, bearer: Bearer, address: str, now: str) -> Bearer:
         key = bearer.key
-        if key.revoked_at or not bearer.good(now):
-            raise _invalid()
+        if key.revoked_at or not bearer.is_valid(now):
+            raise _refuse_invalid()
         if key.addresses and not is_address_allowed(address, key.addresses):
             raise Refused(
                 "IP_ADDRESS_NOT_ALLOWED",
@@ -94,7 +94,7 @@ class Keyring:
         return bearer
 
     def use(self, key: int, now: str) -> None:
-        """Take down that a key is used, unless that was done less than a minute ago."""
+        """Record that a key is used, unless that was done less than a minute ago."""
         last = self._used.get(key)
         if last is not None and last[:16] == now[:16]:
             return
@@ -102,7 +102,7 @@ class Keyring:
             self._used[key] = self._pending[key] = now
 
     def take_uses(self) -> list[tuple[int, str]]:
-        """Give the last uses that are not yet recorded, as pairs of key id and moment, and forget them."""
+        """Return the last uses that are not yet recorded, as pairs of key id and moment, and forget them."""
         pending, self._pending = self._pending, {}
         return list(pending.items())
 
@@ -112,17 +112,17 @@ def authenticate(tx: Transaction, presented: str, now: str) -> Bearer:
     secret = parse_secret(presented)
     key = keys.find_by_public_part(tx, secret.public) if secret else None
     if secret is None or key is None:
-        raise _invalid()
+        raise _refuse_invalid()
     until = key.expires_at
     if not secret.matches(key.digest):
         if not (key.old_digest and key.old_until and key.old_until > now and secret.matches(key.old_digest)):
-            raise _invalid()
+            raise _refuse_invalid()
         until = min(key.old_until, until or key.old_until)
     actor = Actor("key", key.id, key.name, frozenset(key.grants))
     return Bearer(actor, key.public, key.rate_limit, key.log_requests, key, until)
 
 
-def _invalid() -> Refused:
+def _refuse_invalid() -> Refused:
     return Refused(
         "INVALID_API_KEY",
         "The key is not known, or no longer good. Check that it was copied whole (trl_…, 51 characters) and ask an administrator.",
@@ -130,7 +130,7 @@ def _invalid() -> Refused:
 
 
 def is_address_allowed(address: str, networks: Iterable[str]) -> bool:
-    """Say whether an address is in one of some networks."""
+    """Return whether an address is in one of some networks."""
     try:
         caller = ip_address(address)
     except ValueError:

@@ -1,4 +1,4 @@
-"""May this key …? The judgement of a key as an administrator asks for it: with the reason, which callers are not told."""
+"""Whether a key may run an operation, with the reason, which callers of the API are not told."""
 
 from datetime import datetime
 from typing import Any, Final
@@ -19,7 +19,7 @@ _FIELDS: Final = (
 
 
 def operations() -> tuple[Operation, ...]:
-    """Give the one operation."""
+    """Return the one operation."""
     return (
         Operation(
             "keys.may",
@@ -44,15 +44,15 @@ def _may(context: Context) -> Outcome:
 
 
 def _judge(key: Key, operation: str, address: str | None, at: str) -> tuple[str, str]:
-    """Give the message of the refusal, or "", and a sentence. In the order in which the API judges."""
+    """Return the message of the refusal, or "", and a sentence. Checks run in the order in which the API runs them."""
     if key.revoked_at and key.revoked_at <= at:
         because = f": {key.revoked_because.rstrip('.')}." if key.revoked_because else "."
         return (
             "INVALID_API_KEY",
-            f"No: the key was revoked on {_day(key.revoked_at)}{because} A revoked key stays so; make a new one.",
+            f"No: the key was revoked on {_format_day(key.revoked_at)}{because} A revoked key stays so; make a new one.",
         )
     if key.expires_at and key.expires_at <= at:
-        return "INVALID_API_KEY", f"No: the key ends on {_day(key.expires_at)}. Give it a later end, or make a new one."
+        return "INVALID_API_KEY", f"No: the key ends on {_format_day(key.expires_at)}. Give it a later end, or make a new one."
     if address and key.addresses and not is_address_allowed(address, key.addresses):
         listed = ", ".join(key.addresses)
         return "IP_ADDRESS_NOT_ALLOWED", f"No: {address} is not among the addresses of the key, which are {listed}."
@@ -60,17 +60,17 @@ def _judge(key: Key, operation: str, address: str | None, at: str) -> tuple[str,
         return "", "Yes: every valid key may."
     if operation not in key.grants:
         return "NO_PERMISSION", f"No: {operation} was not granted. Tick it to let the key do this."
-    return "", "Yes: " + _terms(key, address)
+    return "", "Yes: " + _describe_terms(key, address)
 
 
-def _terms(key: Key, address: str | None) -> str:
-    ends = f"until {_day(key.expires_at)}" if key.expires_at else "without an end"
+def _describe_terms(key: Key, address: str | None) -> str:
+    ends = f"until {_format_day(key.expires_at)}" if key.expires_at else "without an end"
     where = ""
     if key.addresses:
         where = f", from {address}" if address else f", from {', '.join(key.addresses)} only"
     return f"it was granted, {ends}{where}."
 
 
-def _day(moment: str) -> str:
+def _format_day(moment: str) -> str:
     at: Any = datetime.fromisoformat(moment)
     return f"{at.day} {at:%B %Y, %H:%M} UTC"

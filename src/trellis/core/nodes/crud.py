@@ -10,17 +10,18 @@ from argon2.exceptions import VerificationError
 
 from trellis.core.events import changed_members
 from trellis.core.fields import EVERYONE, Field, Input, Password, require
+from trellis.core.kind import NodeKind, Values
 from trellis.core.nodes.deletion import delete_doc, delete_fields, delete_node, delete_refusals
-from trellis.core.nodes.kind import NodeKind, Values
 from trellis.core.nodes.listing import build_query, list_fields
 from trellis.core.nodes.placement import apply_placement, resolve_placement
 from trellis.core.nodes.record import serialize_node, serialize_nodes
 from trellis.core.nodes.target import get_with_path
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.paging import serialize_page
-from trellis.core.verbs import Verb
+from trellis.core.verbs import CREATE, DELETE, GET, LIST, UPDATE, Verb
 from trellis.core.version import check_precondition
-from trellis.errors import REASONS, Fault, refuse_faults
+from trellis.errors import Fault, refuse_faults
+from trellis.refusals import REFUSALS
 from trellis.store import lists, nodes, siblings, snapshots
 from trellis.store.counters import next_number
 from trellis.store.nodes import Node
@@ -32,40 +33,43 @@ _HASHER: Final = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=
 def operations(kind: NodeKind) -> tuple[Operation, ...]:
     """Give the five operations of a kind."""
     one, many = kind.singular, kind.title.lower()
-    rows: tuple[tuple[Verb, str, str, Callable[[NodeKind, Context], Outcome], tuple[Field, ...], tuple[str, ...]], ...] = (
-        ("list", f"List {many}", f"One page of the {many}. {kind.doc}", _list, list_fields(kind), ()),
-        ("get", f"Get a {one}", f"One {one} by its id.", _get, (), ()),
-        ("create", f"Create a {one}", f"Makes a {one}.", _create, kind.accepted, _faults_of(kind)),
-        (
-            "update",
-            f"Change a {one}",
-            f"Changes a {one}: what is not sent stays as it is. Where nothing changes, nothing is recorded."
-            + (" `parentId` with at most one of `position`, `before` and `after` moves it." if kind.tree else ""),
-            _update,
-            kind.accepted,
-            _faults_of(kind),
-        ),
-        ("delete", f"Delete a {one}", delete_doc(kind), delete_node, delete_fields(kind), delete_refusals(kind)),
+    moves = " `parentId` with at most one of `position`, `before` and `after` moves it." if kind.tree else ""
+    changes = f"Changes a {one}: what is not sent stays as it is. Where nothing changes, nothing is recorded.{moves}"
+    return (
+        build_operation(kind, LIST, f"List {many}", f"One page of the {many}. {kind.doc}", _list, list_fields(kind)),
+        replace(build_operation(kind, GET, f"Get a {one}", f"One {one} by its id.", _get), snapshot=False),
+        build_operation(kind, CREATE, f"Create a {one}", f"Makes a {one}.", _create, kind.accepted, _faults_of(kind)),
+        build_operation(kind, UPDATE, f"Change a {one}", changes, _update, kind.accepted, _faults_of(kind)),
+        build_operation(kind, DELETE, f"Delete a {one}", delete_doc(kind), delete_node, delete_fields(kind), delete_refusals(kind)),
     )
-    return tuple(
-        Operation(
-            name=kind.operation(verb),
-            summary=summary,
-            doc=doc,
-            run=partial(run, kind),
-            fields=fields,
-            writes=verb in {"create", "update", "delete"},
-            snapshot=verb != "get",
-            has_target=verb in {"get", "update", "delete"},
-            access=Access.GRANTED if verb in kind.over_rest else Access.INSIDE,
-            verb=verb,
-            path=kind.path if verb in kind.over_rest else None,
-            also=kind.also,
-            kind=kind,
-            refusals=_coded(kind, verb, messages),
-            recode=kind.code_of,
-        )
-        for verb, summary, doc, run, fields, messages in rows
+
+
+def build_operation(
+    kind: NodeKind,
+    verb: Verb,
+    summary: str,
+    doc: str,
+    run: Callable[[NodeKind, Context], Outcome],
+    fields: tuple[Field, ...] = (),
+    refusals: Iterable[str] = (),
+) -> Operation:
+    """Build one operation of a kind: over REST if the kind serves the verb there. `refusals` are messages of its own."""
+    missing = (("INVALID_ID", kind.missing_code(verb)),) if verb.has_target else ()
+    return Operation(
+        name=kind.operation(verb.name),
+        summary=summary,
+        doc=doc,
+        run=partial(run, kind),
+        fields=fields,
+        writes=verb.writes,
+        has_target=verb.has_target,
+        access=Access.GRANTED if kind.serves(verb) else Access.INSIDE,
+        verb=verb,
+        path=kind.path if kind.serves(verb) else None,
+        also=kind.also,
+        kind=kind,
+        refusals=missing + tuple((message, kind.code_of(message) or REFUSALS[message].code) for message in refusals),
+        recode=kind.code_of,
     )
 
 
@@ -74,11 +78,6 @@ def _faults_of(kind: NodeKind) -> tuple[str, ...]:
     order = ("INVALID_POSITION",) if kind.ordered else ()
     groups = ("INVALID_GROUP",) if kind.options or kind.group_fields else ()
     return ("NO_TITLE", *kind.refuses, *place, *order, *groups)
-
-
-def _coded(kind: NodeKind, verb: Verb, messages: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    missing = (("INVALID_ID", kind.missing_code(verb)),) if verb in {"get", "update", "delete"} else ()
-    return missing + tuple((message, kind.code_of(message) or REASONS[message].code) for message in messages)
 
 
 # --- reading ------------------------------------------------------------------------------------------------------
@@ -95,7 +94,7 @@ def _list(kind: NodeKind, context: Context) -> Outcome:
 
 def _get(kind: NodeKind, context: Context) -> Outcome:
     context.input.demand()
-    return Outcome(serialize_node(kind, *get_with_path(kind, context, "get"), context.environment.community_url))
+    return Outcome(serialize_node(kind, *get_with_path(kind, context, GET), context.environment.community_url))
 
 
 # --- creating and changing ----------------------------------------------------------------------------------------
@@ -126,7 +125,7 @@ def _create(kind: NodeKind, context: Context) -> Outcome:
 
 
 def _update(kind: NodeKind, context: Context) -> Outcome:
-    old, above = get_with_path(kind, context, "update")
+    old, above = get_with_path(kind, context, UPDATE)
     before = serialize_node(kind, old, above, context.environment.community_url)
     check_precondition(context.call.expected, before)
     given = context.input

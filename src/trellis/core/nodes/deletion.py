@@ -5,10 +5,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 from trellis.core.fields import ChildrenFate, Field
-from trellis.core.nodes.kind import NodeKind
+from trellis.core.kind import NodeKind
 from trellis.core.nodes.record import serialize_node
 from trellis.core.nodes.target import get_with_path
 from trellis.core.operation import Context, Outcome, Progress
+from trellis.core.verbs import DELETE
 from trellis.core.version import check_precondition
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.store import nodes, siblings, snapshots
@@ -50,7 +51,7 @@ def delete_refusals(kind: NodeKind) -> tuple[str, ...]:
 
 def delete_node(kind: NodeKind, context: Context) -> Outcome:
     """Delete a node, and keep what it takes to undo that."""
-    node, above = get_with_path(kind, context, "delete")
+    node, above = get_with_path(kind, context, DELETE)
     before = serialize_node(kind, node, above, context.environment.community_url)
     check_precondition(context.call.expected, before)
     context.input.demand()
@@ -63,7 +64,7 @@ def delete_node(kind: NodeKind, context: Context) -> Outcome:
         raise _has_children(kind, node, len(direct), len(below))
     target = None if fate in {None, -1} else _target(kind, context, node, fate, below)
     gone, moved = ([], direct) if target is not None else (below, [])
-    snapshots.save(context.tx, kind.name, node, "deleted", snapshots.find_neighbours(context.tx, kind.name, node))
+    _keep(kind, context, node)
     if target is not None and direct:
         snapshots.save_moved_children(context.tx, kind.name, node.id, target.id)
         siblings.move_children(context.tx, kind.name, node.id, target.id, context.now)
@@ -84,15 +85,25 @@ def delete_node(kind: NodeKind, context: Context) -> Outcome:
     )
 
 
-def _delete(kind: NodeKind, context: Context, node: Node, below: list[int]) -> None:
+def delete_rows(kind: NodeKind, context: Context, node: Node, below: Sequence[int]) -> None:
+    """Delete a node with all those below it, and keep what it takes to undo that."""
+    _keep(kind, context, node)
+    _delete(kind, context, node, below)
+
+
+def _keep(kind: NodeKind, context: Context, node: Node) -> None:
+    snapshots.save(context.tx, kind.name, node, "deleted", snapshots.find_neighbours(context.tx, kind.name, node))
+
+
+def _delete(kind: NodeKind, context: Context, node: Node, below: Sequence[int]) -> None:
     """Delete a node with those below it, and keep their rows; tell how many are gone."""
-    tally = Progress(context.call, 1 + len(below))
+    progress = Progress(context.call, 1 + len(below))
 
     def going(ids: Sequence[int]) -> None:
         if others := [i for i in ids if i != node.id]:  # which is kept already, with its neighbours
             snapshots.save_deleted(context.tx, kind.name, others)
         if below:  # one row alone is no news, and of a group the permissions are counted
-            tally.done(len(ids))
+            progress.done(len(ids))
 
     nodes.delete_subtree(context.tx, kind.name, node, below, going)
 
@@ -140,9 +151,9 @@ def _scrub(context: Context, group: int) -> list[tuple[str, int]]:
     kinds = {kind.name: kind for kind in context.environment.kinds}
     scrubbed: list[tuple[str, int]] = []
     mentioning = nodes.find_mentioning_group(context.tx, group)
-    tally = Progress(context.call, len(mentioning))
+    progress = Progress(context.call, len(mentioning))
     for name, node in mentioning:
-        tally.done()
+        progress.done()
         own = {f.name for f in kinds[name].group_fields} if name in kinds else set()
         permissions = {option: without_group(who, group) for option, who in node.permissions.items()}
         fields = {f: without_group(value, group) if f in own else value for f, value in node.fields.items()}

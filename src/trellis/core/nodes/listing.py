@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from trellis.core.fields import Anything, Choice, Field, Ids, Input, ParentId, Text, Timestamp
-from trellis.core.nodes.kind import NodeKind
+from trellis.core.kind import NodeKind
 from trellis.core.paging import PAGING, PER_PAGE
 from trellis.store.lists import Query, SortBy
 from trellis.store.nodes import fold_name

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 from trellis.core.fields import Input
+from trellis.core.kind import NodeKind
 from trellis.core.nodes import tree
-from trellis.core.nodes.kind import NodeKind
 from trellis.errors import Fault
 from trellis.store import nodes, siblings
 from trellis.store.engine import Transaction

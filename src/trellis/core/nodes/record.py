@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from trellis.core.nodes.kind import NodeKind
+from trellis.core.kind import NodeKind
 from trellis.core.nodes.tree import format_path
 from trellis.store import nodes
 from trellis.store.engine import Transaction

@@ -3,7 +3,7 @@
 from typing import Any
 
 from trellis.core.fields import invalid_id
-from trellis.core.nodes.kind import NodeKind
+from trellis.core.kind import NodeKind
 from trellis.core.nodes.record import record
 from trellis.core.operation import Context
 from trellis.core.verbs import Verb

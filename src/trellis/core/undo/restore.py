@@ -1,6 +1,6 @@
 """Undo: the operations that take back an event, and the judgement whether it can be taken back."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -9,13 +9,15 @@ from trellis.core.nodes import NodeKind
 from trellis.core.operation import Access, Context, Fork, Operation, Outcome
 from trellis.core.undo.revert import revert
 from trellis.core.undo.undelete import restore_deleted
-from trellis.errors import REASONS, Refused
+from trellis.core.undo.unmake import delete_made
+from trellis.core.verbs import RESTORE
+from trellis.errors import Refused
+from trellis.refusals import with_codes
 from trellis.store import events, snapshots
 from trellis.store.engine import Transaction
 from trellis.store.events import Event
 from trellis.store.snapshots import Snapshot
 
-VERB: Final = "restore"
 _NO_EVENT: Final = "1T106/5"
 
 _TO: Final = Field(
@@ -27,30 +29,31 @@ _TO: Final = Field(
 _MESSAGES: Final = ("NOT_RESTORABLE", "CHANGED_SINCE", "NO_LONGER_KEPT", "PARENT_NEEDED")
 
 
-def operation(kind: NodeKind) -> Operation:
-    """Give the operation that takes back an event of a kind: its target is the event."""
+def operation(kind: NodeKind, others: Iterable[Operation]) -> Operation:
+    """Return the operation that takes back an event of a kind, left by one of its others: its target is the event."""
+    unmade = frozenset(other.name for other in others if other.verb is not None and other.verb.undone_by_deleting)
     messages = (*_MESSAGES, *(("INVALID_PARENT",) if kind.tree else ()))
     return Operation(
-        name=f"{kind.name}.{VERB}",
+        name=f"{kind.name}.{RESTORE.name}",
         summary=f"Undo a change of {kind.title.lower()}",
         doc=f"Takes back an event of a {kind.singular}: {_DOC}",
-        run=partial(_restore, kind),
+        run=partial(_restore, kind, unmade),
         fields=(_TO,) if kind.tree else (),
         writes=True,
         has_target=True,
         access=Access.GRANTED,
-        verb=VERB,
+        verb=RESTORE,
         kind=kind,
         refusals=_coded(messages),
     )
 
 
 def fork(kinds: Sequence[NodeKind]) -> Operation:
-    """Give the one address of them all, `POST /core/events/{id}/restore`: the event says which operation it leads to."""
-    to = tuple(f"{kind.name}.{VERB}" for kind in kinds)
+    """Return the one address of them all, `POST /core/events/{id}/restore`: the event says which operation it leads to."""
+    to = tuple(f"{kind.name}.{RESTORE.name}" for kind in kinds)
     grants = ", ".join(f"`{name}`" for name in to)
     return Operation(
-        name=f"events.{VERB}",
+        name=f"events.{RESTORE.name}",
         summary="Undo an event",
         doc=f"Takes back an event: {_DOC}\n\nThe grant that it needs is that of what the event is about, one of {grants}.",
         run=_led_astray,
@@ -58,7 +61,7 @@ def fork(kinds: Sequence[NodeKind]) -> Operation:
         writes=True,
         has_target=True,
         access=Access.FORKED,
-        verb=VERB,
+        verb=RESTORE,
         path="/core/events",
         refusals=_coded((*_MESSAGES, "INVALID_PARENT")),
         answers=_ANSWERS,
@@ -67,13 +70,14 @@ def fork(kinds: Sequence[NodeKind]) -> Operation:
 
 
 def _coded(messages: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    return (("INVALID_ID", _NO_EVENT), *((message, REASONS[message].code) for message in messages))
+    return (("INVALID_ID", _NO_EVENT), *with_codes(*messages))
 
 
 _DOC: Final = (
     "what was deleted comes back with its ids, order, fields and permissions, at the side of its old neighbours; what was "
-    "changed or moved becomes as it was. Refused where something would be lost: the record was changed again since, or its "
-    "old parent is gone and `parentId` names no other. The answer tells what came back, and what could not."
+    "changed or moved becomes as it was; what a copy made is deleted again. Refused where something would be lost: the record "
+    "was changed again since, or its old parent is gone and `parentId` names no other. The answer tells what came back, and "
+    "what could not."
 )
 
 
@@ -86,7 +90,7 @@ def _led_astray(_: Context) -> Outcome:
 
 def _way(ways: frozenset[str], tx: Transaction, seq: int) -> str:
     event = _event(tx, seq)
-    way = f"{event.resource}.{VERB}"
+    way = f"{event.resource}.{RESTORE.name}"
     if way not in ways:
         raise Refused("NOT_RESTORABLE", f"Event {seq} is {event.operation}, and only changes of nodes can be undone.")
     return way
@@ -101,19 +105,23 @@ def _event(tx: Transaction, seq: int) -> Event:
     raise invalid_id("event", seq, _NO_EVENT)
 
 
-def _restore(kind: NodeKind, context: Context) -> Outcome:
+def _restore(kind: NodeKind, unmade: frozenset[str], context: Context) -> Outcome:
     context.input.demand()
     event = _event(context.tx, context.call.target or 0)
     if event.resource != kind.name:
-        raise Refused("NOT_RESTORABLE", f"Event {event.seq} is {event.operation}; {kind.name}.{VERB} undoes {kind.title.lower()}.")
-    deleted = event.operation == kind.operation("delete")
-    if event.before is None and not deleted:
+        raise Refused(
+            "NOT_RESTORABLE", f"Event {event.seq} is {event.operation}; {kind.name}.{RESTORE.name} undoes {kind.title.lower()}."
+        )
+    if event.operation in unmade:
+        _not_undone_yet(context, event)
+        return delete_made(kind, context, event)
+    if event.before is None:
         how = "made" if event.undoes is None else "brought back"
         detail = f"Event {event.seq} {how} the {kind.singular} {event.resource_id}. To undo that, delete it."
         raise Refused("NOT_RESTORABLE", detail)
     _not_undone_yet(context, event)
     kept = _whole(context, event)
-    if deleted:
+    if event.after is None:
         return restore_deleted(kind, context, event, kept)
     return revert(kind, context, event, kept[0])
 
@@ -166,8 +174,14 @@ _NONE: Final[dict[str, Any]] = {"count": 0, "ids": []}
 _ANSWERS: Final = (
     Field("event", NodeId(), "The event that was taken back.", example=12),
     Field("operation", Text(), "Its operation.", example="forums.delete"),
-    Field("record", Nullable(Record()), "The record as it is now.", example={"id": 7, "name": "Garden diaries"}),
+    Field(
+        "record",
+        Nullable(Record()),
+        "The record as it is now; null if it is gone again.",
+        example={"id": 7, "name": "Garden diaries"},
+    ),
     Field("restored", _counted(Ids(), "ids"), "What came back, the record first.", example={"count": 1, "ids": [7]}),
+    Field("deleted", _counted(Ids(), "ids"), "What the event had made and is gone again, the record first.", example=_NONE),
     Field("moved", _counted(Ids(), "ids"), "The children that its delete had moved and that came back under it.", example=_NONE),
     Field(
         "changed",

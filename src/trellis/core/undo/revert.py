@@ -24,14 +24,14 @@ def revert(kind: NodeKind, context: Context, event: Event, then: Snapshot) -> Ou
     """Make a record what it was before an event. Refuses if it was changed or deleted since, telling what differs."""
     now = nodes.find(context.tx, kind.name, then.node.id)
     if now is None:
-        raise _deleted(kind, context, then.node.id)
+        raise deleted_since(kind, context, then.node.id)
     before = seen(kind, context, now)
     check_precondition(context.call.expected, before)
     groups = existing_groups(context)
-    _unchanged_since(kind, context, event, now, groups)
-    place = _place(kind, context, event, then, now)
+    refuse_changed(kind, context, event, now, groups)
+    place = _find_placement(kind, context, event, then, now)
     wanted, lost = drop_lost_groups(kind, then.node, groups)
-    _fits(kind, context, now, wanted)
+    _check_leaf_only(kind, context, now, wanted)
     beside = None if place.stays else snapshots.find_neighbours(context.tx, kind.name, now)
     placed = apply_placement(context.tx, kind, now, place)
     new = replace(placed, name=wanted.name, fields=wanted.fields, permissions=wanted.permissions)
@@ -57,7 +57,7 @@ def revert(kind: NodeKind, context: Context, event: Event, then: Snapshot) -> Ou
     )
 
 
-def _place(kind: NodeKind, context: Context, event: Event, then: Snapshot, now: Node) -> Placement:
+def _find_placement(kind: NodeKind, context: Context, event: Event, then: Snapshot, now: Node) -> Placement:
     if not _MOVED.isdisjoint(event.changed):
         return find_placement(kind, context, then, now)
     if "parentId" in context.input:
@@ -66,7 +66,7 @@ def _place(kind: NodeKind, context: Context, event: Event, then: Snapshot, now: 
     return Placement(now.parent_id, stays=True)
 
 
-def _fits(kind: NodeKind, context: Context, now: Node, wanted: Node) -> None:
+def _check_leaf_only(kind: NodeKind, context: Context, now: Node, wanted: Node) -> None:
     """Refuse to make a node one that takes no children while it has some."""
     if (
         not kind.leaf_only(wanted.fields)
@@ -84,14 +84,15 @@ def _fits(kind: NodeKind, context: Context, now: Node, wanted: Node) -> None:
 # --- changed since ------------------------------------------------------------------------------------------------
 
 
-def _deleted(kind: NodeKind, context: Context, node: int) -> Refused:
+def deleted_since(kind: NodeKind, context: Context, node: int) -> Refused:
+    """Return the refusal to take back an event of a record that is gone, naming the event that deleted it."""
     last = snapshots.find_latest(context.tx, kind.name, node)
     by = f", by event {last.seq}: undo that first" if last is not None and last.change == "deleted" else ""
     facts: dict[str, Any] = {"differences": []} | ({"deletedBy": last.seq} if by and last is not None else {})
     return Refused("CHANGED_SINCE", f"The {kind.singular} {node} was deleted since{by}.", facts=facts)
 
 
-def _unchanged_since(kind: NodeKind, context: Context, event: Event, now: Node, groups: AbstractSet[int]) -> None:
+def refuse_changed(kind: NodeKind, context: Context, event: Event, now: Node, groups: AbstractSet[int]) -> None:
     """Refuse if a record is not as an event left it. That siblings have shifted it, or a group is gone, does not count."""
     later = snapshots.find_next(context.tx, kind.name, now.id, event.seq)
     if later is None:

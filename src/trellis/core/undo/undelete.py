@@ -15,8 +15,8 @@ from trellis.store.events import Event
 from trellis.store.nodes import Node
 from trellis.store.snapshots import Snapshot
 
-_SHOWN: Final = 1000  # ids that an answer lists; the counts are of all
-Left = dict[str, Any]
+SHOWN: Final = 1000  # ids that an answer lists; the counts are of all
+LeftRecord = dict[str, Any]
 
 
 def restore_deleted(kind: NodeKind, context: Context, event: Event, kept: Sequence[Snapshot]) -> Outcome:
@@ -27,13 +27,13 @@ def restore_deleted(kind: NodeKind, context: Context, event: Event, kept: Sequen
     check_precondition(context.call.expected, {})  # there is no record yet that could be the one that was read
     root = next(snapshot for snapshot in kept if snapshot.change == "deleted")
     below = [one["id"] for one in event.touched if one["how"] == "deleted"]
-    tally = Progress(context.call, len(kept) + len(below))
+    progress = Progress(context.call, len(kept) + len(below))
     place = find_placement(kind, context, root, None)
     node = replace(root.node, parent_id=place.parent_id)
-    lost = _rows_back(kind, context, event.seq, node, place, below, tally)
-    moved, left = _children_back(kind, context, node, [snapshot for snapshot in kept if snapshot.change == "moved"], tally)
-    changed, unchanged = _group_back(context, node.id, [snapshot for snapshot in kept if snapshot.change == "changed"], tally)
-    after = seen(kind, context, _now(kind, context, node.id))
+    lost = _restore_rows(kind, context, event.seq, node, place, below, progress)
+    moved, left = _restore_children(kind, context, node, [snapshot for snapshot in kept if snapshot.change == "moved"], progress)
+    changed, unchanged = _restore_group(context, node.id, [snapshot for snapshot in kept if snapshot.change == "changed"], progress)
+    after = seen(kind, context, _current_node(kind, context, node.id))
     result = serialize_outcome(
         event,
         after,
@@ -58,12 +58,12 @@ def restore_deleted(kind: NodeKind, context: Context, event: Event, kept: Sequen
 
 def serialize_outcome(
     event: Event,
-    after: Mapping[str, Any],
+    after: Mapping[str, Any] | None,
     *,
-    restored: Sequence[int],
+    restored: Sequence[int] = (),
     moved: Sequence[int] = (),
     changed: Sequence[tuple[str, int]] = (),
-    left: Sequence[Left] = (),
+    left: Sequence[LeftRecord] = (),
     lost: Iterable[int] = (),
 ) -> dict[str, Any]:
     """Write what was undone and what could not be."""
@@ -71,31 +71,32 @@ def serialize_outcome(
         "event": event.seq,
         "operation": event.operation,
         "record": after,
-        "restored": {"count": len(restored), "ids": list(restored[:_SHOWN])},
-        "moved": {"count": len(moved), "ids": list(moved[:_SHOWN])},
-        "changed": {"count": len(changed), "nodes": [{"resource": name, "id": i} for name, i in changed[:_SHOWN]]},
-        "left": {"count": len(left), "nodes": list(left[:_SHOWN])},
+        "restored": {"count": len(restored), "ids": list(restored[:SHOWN])},
+        "deleted": {"count": 0, "ids": []},
+        "moved": {"count": len(moved), "ids": list(moved[:SHOWN])},
+        "changed": {"count": len(changed), "nodes": [{"resource": name, "id": i} for name, i in changed[:SHOWN]]},
+        "left": {"count": len(left), "nodes": list(left[:SHOWN])},
         "lostGroups": sorted(lost),
     }
 
 
-def _rows_back(
-    kind: NodeKind, context: Context, seq: int, node: Node, place: Placement, below: Sequence[int], tally: Progress
+def _restore_rows(
+    kind: NodeKind, context: Context, seq: int, node: Node, place: Placement, below: Sequence[int], progress: Progress
 ) -> AbstractSet[int]:
-    """Bring a node and those below it back; give the groups that are gone, and so fell out of their permissions."""
+    """Bring a node and those below it back; return the groups that are gone, and so fell out of their permissions."""
     groups = existing_groups(context)
     lost: set[int] = set()
 
     def back(ids: Sequence[int]) -> None:  # read by the slice: all at once, they would hold up readers in this process
         for snapshot in snapshots.find_by_ids(context.tx, seq, kind.name, ids):
-            lost.update(_without_lost_groups(kind, context, snapshot.node, groups))
-        tally.done(len(ids))
+            lost.update(_remove_lost_groups(kind, context, snapshot.node, groups))
+        progress.done(len(ids))
 
     snapshots.restore(context.tx, seq, kind.name, node, place.place, below, back)
     return lost
 
 
-def _now(kind: NodeKind, context: Context, node: int) -> Node:
+def _current_node(kind: NodeKind, context: Context, node: int) -> Node:
     found = nodes.find(context.tx, kind.name, node)
     if found is None:
         raise LookupError(f"{kind.name} {node} was there a moment ago")
@@ -109,7 +110,7 @@ def find_placement(kind: NodeKind, context: Context, snapshot: Snapshot, now: No
     """Find the place to which a node goes back: the wanted parent's end, or its old neighbours' side; `now` is where it stands."""
     wanted = "parentId" in context.input
     parent_id = context.input.get("parentId") if wanted else snapshot.node.parent_id
-    parent = _parent(kind, context, parent_id, now, wanted=wanted) if parent_id is not None else None
+    parent = _resolve_parent(kind, context, parent_id, now, wanted=wanted) if parent_id is not None else None
     if wanted and parent_id != snapshot.node.parent_id:
         return Placement(parent_id, parent)
     own = now.position if now is not None and now.parent_id == parent_id else None
@@ -120,7 +121,7 @@ def find_placement(kind: NodeKind, context: Context, snapshot: Snapshot, now: No
     return Placement(parent_id, parent, position_on_return(snapshot.node.position, before, behind, own))
 
 
-def _parent(kind: NodeKind, context: Context, parent_id: int, now: Node | None, *, wanted: bool) -> Node:
+def _resolve_parent(kind: NodeKind, context: Context, parent_id: int, now: Node | None, *, wanted: bool) -> Node:
     parent = nodes.find(context.tx, kind.name, parent_id)
     if parent is None:
         problem = f"there is no {kind.singular} {parent_id}"
@@ -144,13 +145,13 @@ def _parent(kind: NodeKind, context: Context, parent_id: int, now: Node | None, 
 
 
 def existing_groups(context: Context) -> AbstractSet[int]:
-    """Give the ids of the groups that there are."""
-    is_group = next((kind for kind in context.environment.kinds if kind.is_group), None)
-    return set() if is_group is None else {group.id for group in nodes.find_all(context.tx, is_group.name)}
+    """Return the ids of the groups that there are."""
+    group_kind = next((kind for kind in context.environment.kinds if kind.is_group), None)
+    return set() if group_kind is None else {group.id for group in nodes.find_all(context.tx, group_kind.name)}
 
 
 def drop_lost_groups(kind: NodeKind, node: Node, groups: AbstractSet[int]) -> tuple[Node, set[int]]:
-    """Take out of a node's permissions the groups that are gone; give it with their ids."""
+    """Take out of a node's permissions the groups that are gone; return it with their ids."""
     lists = [*node.permissions.values(), *(node.fields.get(f.name) for f in kind.group_fields)]
     lost = {group for who in lists if isinstance(who, list) for group in who if group not in groups}
     for group in lost:
@@ -166,7 +167,7 @@ def lists_naming(kind: NodeKind, node: Node, group: int) -> list[str]:
     return [name for name, who in lists.items() if isinstance(who, list) and group in who]
 
 
-def _without_lost_groups(kind: NodeKind, context: Context, node: Node, groups: AbstractSet[int]) -> set[int]:
+def _remove_lost_groups(kind: NodeKind, context: Context, node: Node, groups: AbstractSet[int]) -> set[int]:
     mended, lost = drop_lost_groups(kind, node, groups)
     if lost:
         nodes.update(context.tx, kind.name, replace(mended, updated_at=context.now))
@@ -176,15 +177,15 @@ def _without_lost_groups(kind: NodeKind, context: Context, node: Node, groups: A
 # --- what the delete had done elsewhere ---------------------------------------------------------------------------
 
 
-def _children_back(
-    kind: NodeKind, context: Context, root: Node, children: Sequence[Snapshot], tally: Progress
-) -> tuple[list[int], list[Left]]:
+def _restore_children(
+    kind: NodeKind, context: Context, root: Node, children: Sequence[Snapshot], progress: Progress
+) -> tuple[list[int], list[LeftRecord]]:
     """Move the children back that still stand where the delete had moved them, in their old order."""
     back: list[int] = []
-    left: list[Left] = []
+    left: list[LeftRecord] = []
     above = nodes.find_ancestors(context.tx, kind.name, (root.id,)) if children else {}
     for snapshot in children:
-        tally.done()
+        progress.done()
         child = nodes.find(context.tx, kind.name, snapshot.node.id)
         if child is None:
             why = "It was deleted since."
@@ -202,22 +203,22 @@ def _children_back(
     return back, left
 
 
-def _group_back(
-    context: Context, group: int, changed: Sequence[Snapshot], tally: Progress
-) -> tuple[list[tuple[str, int]], list[Left]]:
-    """Give a group its permissions again: each that is still as its delete had left it."""
+def _restore_group(
+    context: Context, group: int, changed: Sequence[Snapshot], progress: Progress
+) -> tuple[list[tuple[str, int]], list[LeftRecord]]:
+    """Return a group its permissions again: each that is still as its delete had left it."""
     kinds = {kind.name: kind for kind in context.environment.kinds}
     back: list[tuple[str, int]] = []
-    left: list[Left] = []
+    left: list[LeftRecord] = []
     for then in changed:
-        tally.done()
+        progress.done()
         now = nodes.find(context.tx, then.kind, then.node.id)
         if now is None:
             left.append({"resource": then.kind, "id": then.node.id, "why": "It was deleted since."})
             continue
         own = {f.name for f in kinds[then.kind].group_fields} if then.kind in kinds else set()
-        permissions, missed = _again(group, then.node.permissions, now.permissions, set(then.node.permissions))
-        fields, missed_fields = _again(group, then.node.fields, now.fields, own)
+        permissions, missed = _add_group_again(group, then.node.permissions, now.permissions, set(then.node.permissions))
+        fields, missed_fields = _add_group_again(group, then.node.fields, now.fields, own)
         if missed or missed_fields:
             why = f"Changed since: {', '.join(missed + missed_fields)}."
             left.append({"resource": then.kind, "id": now.id, "why": why})
@@ -228,7 +229,7 @@ def _group_back(
     return back, left
 
 
-def _again(
+def _add_group_again(
     group: int, then: Mapping[str, Any], now: Mapping[str, Any], names: AbstractSet[str]
 ) -> tuple[dict[str, Any], list[str]]:
     """Put a group back into the lists that held it; name those that were changed meanwhile, and are left alone."""

@@ -14,7 +14,7 @@ from trellis.core.webhooks.crud import (
 )
 from trellis.core.webhooks.deliveries import FAILED_SINCE, FILTERS, delivery_message
 from trellis.core.webhooks.fields import SETTINGS, SKIP
-from trellis.core.webhooks.message import TEST, build_headers, encode_message, message_id, webhook_timestamp
+from trellis.core.webhooks.message import TEST, build_headers, message_id, webhook_timestamp
 from trellis.core.webhooks.secret import SecretUnavailable, derive_secret, redact_secrets
 
 __all__ = [
@@ -35,7 +35,6 @@ __all__ = [
     "check_url",
     "delivery_message",
     "derive_secret",
-    "encode_message",
     "is_subscribed",
     "is_webhook_widened",
     "message_id",

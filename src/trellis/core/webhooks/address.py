@@ -1,9 +1,8 @@
-"""Where webhooks may go: the rule about URLs and addresses, without looking anything up."""
+"""Which URLs and addresses webhooks may be sent to, judged without looking anything up."""
 
 import re
 import socket
 from collections.abc import Iterable
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 from urllib.parse import urlsplit
@@ -46,22 +45,13 @@ class NotAllowed(Exception):
     """A webhook may not go there; the text is a sentence that says where and why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What a URL leads to: the host as it stands in the URL, lower-case, and the port. `address` is set for a literal one."""
-
-    host: str
-    port: int
-    address: Address | None
-
-
 def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:
     """Read addresses and CIDR networks."""
     return tuple(ip_network(text, strict=False) for text in texts)
 
 
-def check_url(url: str, allowed: tuple[Network, ...]) -> Target:
-    """Give what a URL leads to. Raises NotAllowed; a host that is a name has its addresses judged when they are known."""
+def check_url(url: str, allowed: tuple[Network, ...]) -> None:
+    """Check a URL. Raises NotAllowed; the addresses of a name are checked when they are known."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
@@ -76,28 +66,27 @@ def check_url(url: str, allowed: tuple[Network, ...]) -> Target:
     port = port if port is not None else {"http": 80, "https": 443}[parts.scheme]
     if port not in _PLAIN_PORTS and port < _FIRST_FREE_PORT:
         raise NotAllowed(f"leads to port {port}; 80, 443 and those from {_FIRST_FREE_PORT} are allowed.")
-    address = _literal(host)
+    address = _parse_literal(host)
     if address is not None:
         check_address(address, allowed)
     elif not _NAME.fullmatch(host.rstrip(".")):
         raise NotAllowed("has no host that could be one. Write names outside ASCII as xn--….")
     elif _LOCAL_NAMES.search(host.rstrip(".")) and not allowed:
         raise NotAllowed(f"leads to {host}, which is a name for this machine or this network.")
-    return Target(host, port, address)
 
 
 def check_address(address: Address, allowed: tuple[Network, ...]) -> Address:
     """Give the address that is really meant, out of one that is wrapped in another. Raises NotAllowed."""
-    meant = _meant(address)
-    if any(one in network for network in allowed for one in {address, meant} if one.version == network.version):
-        return meant
-    closed = any(meant in network for network in _CLOSED if network.version == meant.version)
-    if closed or not meant.is_global or meant.is_multicast or meant.is_reserved or meant.is_link_local:
+    unwrapped = _unwrap(address)
+    if any(one in network for network in allowed for one in {address, unwrapped} if one.version == network.version):
+        return unwrapped
+    closed = any(unwrapped in network for network in _CLOSED if network.version == unwrapped.version)
+    if closed or not unwrapped.is_global or unwrapped.is_multicast or unwrapped.is_reserved or unwrapped.is_link_local:
         raise NotAllowed(f"leads to {address}, which is not on the open internet. The operator can allow it.")
-    return meant
+    return unwrapped
 
 
-def _meant(address: Address) -> Address:
+def _unwrap(address: Address) -> Address:
     """Unwrap an IPv4 address from the forms in which IPv6 carries one: mapped, 6to4, NAT64."""
     if isinstance(address, IPv6Address):
         if inner := address.ipv4_mapped or address.sixtofour:
@@ -107,7 +96,7 @@ def _meant(address: Address) -> Address:
     return address
 
 
-def _literal(host: str) -> Address | None:
+def _parse_literal(host: str) -> Address | None:
     """Read a host that is an address, in the old spellings too: 2130706433, 0x7f.1, 0177.0.0.1."""
     try:
         return ip_address(host.partition("%")[0])

@@ -1,4 +1,4 @@
-"""Webhooks: the operations that make, change, list, try and delete the endpoints which are told of events."""
+"""The operations on webhooks themselves: list, get, create, update, delete, rotate, disable."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -6,18 +6,20 @@ from datetime import datetime, timedelta
 from difflib import get_close_matches
 from typing import Any, Final
 
-from trellis.core.events import changed_members, event_types
+from trellis.core.events import changed_members
 from trellis.core.fields import Field, Input, Integer, Text, format_timestamp, invalid_id, require
-from trellis.core.nodes import NodeKind
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.paging import PAGING, PER_PAGE, serialize_page
+from trellis.core.verbs import CREATE, DELETE, GET, LIST, UPDATE, Response, Verb
 from trellis.core.version import check_precondition, compute_version, encode_json
 from trellis.core.webhooks.address import NotAllowed, check_url
 from trellis.core.webhooks.fields import RECORD, SECRET, SETTINGS, SKIP
 from trellis.core.webhooks.secret import format_secret, generate_secret
 from trellis.errors import Fault, Refused, refuse_faults
+from trellis.refusals import with_codes
+from trellis.store import events
 from trellis.store.counters import next_number
-from trellis.store.webhooks import Webhook, deliveries, endpoints
+from trellis.store.webhooks import Webhook, endpoints, outbox
 
 MOST: Final = 100
 EVERYTHING: Final = "*"
@@ -35,30 +37,30 @@ _BECAUSE: Final = Field("because", Text(500, 1), "Why.", required=True)
 
 
 def operations() -> tuple[Operation, ...]:
-    """Give the operations on the endpoints themselves; those on what was sent are in core/deliveries.py."""
-    taken = tuple(replace(field, read_only=True) for field in RECORD if field.read_only)
-    reads = ("ADDRESS_NOT_ALLOWED", "1T107/1"), ("UNKNOWN_EVENT", "1T107/2")
+    """Give the operations on the endpoints themselves; those on what was sent to them are in deliveries.py."""
+    read_only = tuple(replace(field, read_only=True) for field in RECORD if field.read_only)
+    setting_refusals = with_codes("ADDRESS_NOT_ALLOWED", "UNKNOWN_EVENT")
     return (
-        _served("list", "List webhooks", "All webhooks, those that are off too; never a secret.", _list, PAGING),
-        _served("get", "Get a webhook", "One webhook by its id; never its secret.", _get),
+        _served(LIST, "List webhooks", "All webhooks, those that are off too; never a secret.", _list, PAGING),
+        _served(GET, "Get a webhook", "One webhook by its id; never its secret.", _get),
         _served(
-            "create",
+            CREATE,
             "Make a webhook",
             "Makes a webhook, which is told of every event that it wants from now on, whoever caused it. Messages hold whole "
             "records: grant this to nobody who may not read them. Its secret is in the answer, this once.",
             _create,
-            SETTINGS + taken,
-            (*reads, ("TOO_MANY_WEBHOOKS", "1T107/3")),
+            SETTINGS + read_only,
+            (*setting_refusals, *with_codes("TOO_MANY_WEBHOOKS")),
         ),
         _served(
-            "update",
+            UPDATE,
             "Change a webhook",
             "Changes a webhook: what is not sent stays as it is. Switched on again, it is sent what happened meanwhile.",
             _update,
-            (*SETTINGS, SKIP, *taken),
-            reads,
+            (*SETTINGS, SKIP, *read_only),
+            setting_refusals,
         ),
-        _served("delete", "Delete a webhook", "Deletes a webhook, and what waited to be sent to it.", _delete),
+        _served(DELETE, "Delete a webhook", "Deletes a webhook, and what waited to be sent to it.", _delete),
         Operation(
             name="webhooks.rotate",
             summary="Rotate a webhook's secret",
@@ -81,33 +83,33 @@ def operations() -> tuple[Operation, ...]:
 
 
 def _served(
-    verb: Any,
+    verb: Verb,
     summary: str,
     doc: str,
     run: Callable[[Context], Outcome],
     fields: tuple[Field, ...] = (),
     refusals: tuple[tuple[str, str], ...] = (),
 ) -> Operation:
-    missing = (("INVALID_ID", MISSING[verb]),) if verb in MISSING else ()
+    missing = (("INVALID_ID", MISSING[verb.name]),) if verb.has_target else ()
     return Operation(
-        name=f"webhooks.{verb}",
+        name=f"webhooks.{verb.name}",
         summary=summary,
         doc=doc,
         run=run,
         fields=fields,
-        writes=verb in {"create", "update", "delete"},
-        has_target=verb in MISSING,
+        writes=verb.writes,
+        has_target=verb.has_target,
         access=Access.GRANTED,
         verb=verb,
         path=PATH,
         refusals=missing + refusals,
-        answers=() if verb == "delete" else RECORD,
-        once=(SECRET,) if verb == "create" else (),
+        answers=() if verb.response is Response.NULL else RECORD,
+        once=(SECRET,) if verb.creates else (),
     )
 
 
 def serialize_webhook(webhook: Webhook, now: str) -> dict[str, Any]:
-    """Write a webhook for a reader: everything but its secret."""
+    """Make the record of a webhook: everything but its secret."""
     failing = "failing" if webhook.failing_since else "on"
     return {
         "id": webhook.id,
@@ -127,18 +129,18 @@ def serialize_webhook(webhook: Webhook, now: str) -> dict[str, Any]:
 
 
 def is_subscribed(patterns: Iterable[str], event_type: str) -> bool:
-    """Say whether an endpoint that wants these events wants this one."""
+    """Say whether one of these patterns covers an event."""
     every = f"{event_type.partition('.')[0]}.*"
     return any(pattern in {EVERYTHING, every, event_type} for pattern in patterns)
 
 
 def webhook_version(webhook: Mapping[str, Any]) -> str:
-    """Give the version of a written webhook: the same until one of its settings is changed. Delivery makes no difference."""
+    """Give the version of a webhook's record: it changes with the settings, and not with what delivery notes."""
     return compute_version(encode_json([webhook[field.name] for field in SETTINGS]))
 
 
 def is_webhook_widened(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Say whether a change of a written webhook sends records elsewhere, or more of them."""
+    """Say whether a change between two records of a webhook sends events elsewhere, or more of them."""
     return after["url"] != before["url"] or not all(is_subscribed(before["events"], pattern) for pattern in after["events"])
 
 
@@ -156,7 +158,7 @@ def find_webhook(context: Context, code: str) -> Webhook:
 def _list(context: Context) -> Outcome:
     context.input.demand()
     page, per_page = context.input.get("page", 1), context.input.get("perPage", PER_PAGE)
-    total, listed = endpoints.page(context.tx, per_page, (page - 1) * per_page)
+    total, listed = endpoints.list_page(context.tx, per_page, (page - 1) * per_page)
     return Outcome(serialize_page([serialize_webhook(webhook, context.now) for webhook in listed], total, page, per_page))
 
 
@@ -167,7 +169,7 @@ def _get(context: Context) -> Outcome:
 
 def _create(context: Context) -> Outcome:
     given = require(SETTINGS, context.input)
-    _refuse((*given.faults, *_faults(context, given)))
+    _refuse((*given.faults, *_find_faults(context, given)))
     if endpoints.count(context.tx) >= MOST:
         raise Refused("TOO_MANY_WEBHOOKS", f"There are {MOST} webhooks already. Delete one that is not needed.")
     kept = generate_secret(context.environment.outgoing.key)
@@ -185,7 +187,7 @@ def _create(context: Context) -> Outcome:
         disabled_because=None,
         created_at=context.now,
         updated_at=context.now,
-        cursor=endpoints.last_event(context.tx),
+        cursor=events.find_bounds(context.tx)[1],
     )
     endpoints.insert(context.tx, webhook)
     after = serialize_webhook(webhook, context.now)
@@ -197,7 +199,7 @@ def _update(context: Context) -> Outcome:
     old = find_webhook(context, MISSING["update"])
     check_precondition(context.call.expected, serialize_webhook(old, context.now))
     given = context.input
-    _refuse((*given.faults, *_faults(context, given)))
+    _refuse((*given.faults, *_find_faults(context, given)))
     new = replace(
         old,
         url=given.get("url", old.url),
@@ -208,11 +210,22 @@ def _update(context: Context) -> Outcome:
     if new.enabled != old.enabled:
         new.disabled_at, new.disabled_because = (None if new.enabled else context.now), None
     skip = bool(given.get(SKIP.name))
+    if skip or new.events != list(old.events):
+        _empty_outbox(context, old, skip=skip)
     if skip or (new.url, new.enabled) != (old.url, old.enabled):
         new.failures, new.failing_since = 0, None
-        endpoints.start_anew(context.tx, old.id, endpoints.last_event(context.tx) if skip else None)
-        deliveries.bring_forward(context.tx, old.id, "", MOST)  # what failed before has another chance now
-    return _changed(context, old, new, also=(SKIP.name,) if skip else ())
+        endpoints.reset_failures(context.tx, old.id)
+        outbox.restart(context.tx, old.id, context.now)  # what failed before has another chance now
+    return _save(context, old, new, also=(SKIP.name,) if skip else ())
+
+
+def _empty_outbox(context: Context, webhook: Webhook, *, skip: bool) -> None:
+    """Take back what has not been tried: to pass it over, or to look at its events anew."""
+    first = outbox.withdraw_untried(context.tx, webhook.id)
+    if skip:
+        endpoints.move_cursors(context.tx, [webhook.id], events.find_bounds(context.tx)[1])
+    elif first is not None:
+        endpoints.move_cursors(context.tx, [webhook.id], first - 1)
 
 
 def _delete(context: Context) -> Outcome:
@@ -237,7 +250,7 @@ def _rotate(context: Context) -> Outcome:
     kept = generate_secret(context.environment.outgoing.key)
     until = format_timestamp(datetime.fromisoformat(context.now) + timedelta(hours=hours)) if hours else None
     new = replace(old, secret=kept, old_secret=old.secret if hours else None, old_until=until)
-    outcome = _changed(context, old, new, also=("secret",))
+    outcome = _save(context, old, new, also=("secret",))
     once = {**outcome.result, "secret": format_secret(kept, context.environment.outgoing.key)}
     return outcome._replace(result=once, plan=outcome.result)
 
@@ -248,10 +261,10 @@ def _disable(context: Context) -> Outcome:
     _refuse(given.faults)
     if not old.enabled:
         return Outcome(serialize_webhook(old, context.now), happened=False)
-    return _changed(context, old, replace(old, enabled=False, disabled_at=context.now, disabled_because=given.get("because")))
+    return _save(context, old, replace(old, enabled=False, disabled_at=context.now, disabled_because=given.get("because")))
 
 
-def _changed(context: Context, old: Webhook, new: Webhook, also: tuple[str, ...] = ()) -> Outcome:
+def _save(context: Context, old: Webhook, new: Webhook, also: tuple[str, ...] = ()) -> Outcome:
     before, after = serialize_webhook(old, context.now), serialize_webhook(new, context.now)
     changed = changed_members(before, after) + also
     if not changed:
@@ -261,7 +274,7 @@ def _changed(context: Context, old: Webhook, new: Webhook, also: tuple[str, ...]
     return Outcome(after, old.id, before, after, changed)
 
 
-def _faults(context: Context, given: Input) -> Iterable[Fault]:
+def _find_faults(context: Context, given: Input) -> Iterable[Fault]:
     """Judge what the declarations of the fields cannot: where it leads, and whether there are such events."""
     if (url := given.get("url")) is not None:
         try:
@@ -269,7 +282,7 @@ def _faults(context: Context, given: Input) -> Iterable[Fault]:
         except NotAllowed as reason:
             yield Fault("url", "ADDRESS_NOT_ALLOWED", f"url {reason}")
     if (patterns := given.get("events")) is not None:
-        known = event_patterns(context.environment.kinds)
+        known = event_patterns(context.environment.event_types)
         if not patterns:
             yield Fault("events", "INVALID_VALUE", "events is empty: name at least one, or * for all of them.")
         for pattern in patterns:
@@ -279,9 +292,9 @@ def _faults(context: Context, given: Input) -> Iterable[Fault]:
                 yield Fault("events", "UNKNOWN_EVENT", f"events: there is no event '{pattern}'. {hint}")
 
 
-def event_patterns(kinds: Iterable[NodeKind]) -> tuple[str, ...]:
+def event_patterns(types: Iterable[str]) -> tuple[str, ...]:
     """Give everything that an endpoint can want: every event, every kind's, and all of them."""
-    types = event_types(kinds)
+    types = tuple(types)
     return (EVERYTHING, *dict.fromkeys(f"{name.partition('.')[0]}.*" for name in types), *types)
 
 

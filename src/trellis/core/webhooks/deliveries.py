@@ -9,7 +9,7 @@ from trellis.core.webhooks.crud import find_webhook
 from trellis.core.webhooks.message import TEST, build_headers, build_message, build_test_message
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.store.events import Event
-from trellis.store.webhooks import Attempt, Delivery, Webhook, deliveries
+from trellis.store.webhooks import Attempt, Delivery, Webhook, log, outbox
 
 _MISSING: Final = {"test": "1T107/A", "redeliver": "1T107/B", "get": "1T107/C", "delivery": "1T107/D"}
 _HIDDEN: Final = "v1,[hidden]"  # a signature, for readers: it was made with the secret
@@ -83,36 +83,39 @@ def operations() -> tuple[Operation, ...]:
 
 
 def _list(context: Context) -> Outcome:
-    given = context.input
-    given.demand()
-    filters: dict[str, Any] = {ours: given.get(name) for name, ours in _COLUMNS.items() if given.get(name)}
-    result = deliveries.search(context.tx, filters, given.get("limit", 50), given.get("before"))
-    attempts = deliveries.attempts_of(context.tx, (one.id for one in result.found), answers=False)
-    results = [serialize_delivery(one) | {"attempts": [_told(a) for a in attempts.get(one.id, [])]} for one in result.found]
-    return Outcome({"results": results, "next": result.next, "complete": result.patient})
+    query = context.input
+    query.demand()
+    filters: dict[str, Any] = {column: query.get(name) for name, column in _COLUMNS.items() if query.get(name)}
+    result = log.search(context.tx, filters, query.get("limit", 50), query.get("before"))
+    attempts = log.list_attempts(context.tx, (one.id for one in result.found), answers=False)
+    results = [
+        serialize_delivery(one) | {"attempts": [_without_answer(attempt) for attempt in attempts.get(one.id, [])]}
+        for one in result.found
+    ]
+    return Outcome({"results": results, "next": result.next, "complete": result.complete})
 
 
-def _told(attempt: Attempt) -> dict[str, Any]:
+def _without_answer(attempt: Attempt) -> dict[str, Any]:
     return {name: value for name, value in attempt._asdict().items() if name != "answer"}
 
 
 def _get(context: Context) -> Outcome:
     context.input.demand()
-    delivery = deliveries.find(context.tx, context.call.target or 0)
+    delivery = log.find(context.tx, context.call.target or 0)
     if delivery is None:
         raise invalid_id("delivery", context.call.target, _MISSING["get"])
-    attempts = deliveries.attempts_of(context.tx, (delivery.id,)).get(delivery.id, [])
-    events = deliveries.events_of(context.tx, () if delivery.seq is None else (delivery.seq,))
-    more = {
+    attempts = log.list_attempts(context.tx, (delivery.id,)).get(delivery.id, [])
+    events = outbox.find_events(context.tx, (delivery.seq,))
+    details = {
         "headers": build_headers(delivery.message, attempts[-1].at, _HIDDEN) if attempts else None,
         "request": delivery_message(delivery, events.get(delivery.seq or 0)),
         "attempts": [attempt._asdict() for attempt in attempts],
     }
-    return Outcome(serialize_delivery(delivery) | more)
+    return Outcome(serialize_delivery(delivery) | details)
 
 
 def serialize_delivery(delivery: Delivery) -> dict[str, Any]:
-    """Write a delivery for a reader, without what was sent and what was answered."""
+    """Make the record of a delivery, without what was sent and what was answered."""
     return {
         "id": delivery.id,
         "webhookId": delivery.webhook_id,
@@ -132,7 +135,7 @@ def delivery_message(delivery: Delivery, event: Event | None) -> dict[str, Any] 
     return None if event is None else build_message(event)
 
 
-def _switched_on(context: Context, code: str) -> Webhook:
+def _find_enabled(context: Context, code: str) -> Webhook:
     webhook = find_webhook(context, code)
     if not webhook.enabled:
         raise Refused("WEBHOOK_OFF", "The webhook is switched off: nothing is sent to it. Switch it on first.")
@@ -140,40 +143,24 @@ def _switched_on(context: Context, code: str) -> Webhook:
 
 
 def _test(context: Context) -> Outcome:
-    webhook = _switched_on(context, _MISSING["test"])
+    webhook = _find_enabled(context, _MISSING["test"])
     context.input.demand()
-    delivery = Delivery(
-        id=0,
-        webhook_id=webhook.id,
-        seq=None,
-        message=f"msg_{secrets.token_hex(16)}",
-        type=TEST,
-        state="waiting",
-        step=0,
-        attempts=0,
-        due_at=context.now,
-        early=0,
-        extras=0,
-        created_at=context.now,
-        attempted_at=None,
-    )
-    delivery.id = deliveries.insert(context.tx, delivery)
+    message = f"msg_{secrets.token_hex(16)}"
+    delivery = Delivery(0, webhook.id, None, message, TEST, "waiting", due_at=context.now, created_at=context.now)
+    delivery.id = outbox.insert(context.tx, delivery)
     after = serialize_delivery(delivery)
     return Outcome(after, webhook.id, after=after)
 
 
 def _redeliver(context: Context) -> Outcome:
-    webhook = _switched_on(context, _MISSING["redeliver"])
+    webhook = _find_enabled(context, _MISSING["redeliver"])
     context.input.demand()
     one, since = context.input.get("delivery"), context.input.get("failedSince")
     if (one is None) == (since is None):
         detail = "delivery or failedSince is needed, one of the two."
         raise refuse_faults((Fault("delivery", "MISSING_VALUE", detail),))
-    if one is not None:
-        count = deliveries.redeliver(context.tx, deliveries.the_one(webhook.id, one), context.now)
-        if not count:
-            raise Refused("INVALID_ID", f"This webhook has no delivery with the id {one}.", code=_MISSING["delivery"])
-    else:
-        count = deliveries.redeliver(context.tx, deliveries.failed_since(webhook.id, since), context.now)
+    count = outbox.restart(context.tx, webhook.id, context.now, delivery=one, failed_since=since)
+    if one is not None and not count:
+        raise Refused("INVALID_ID", f"This webhook has no delivery with the id {one}.", code=_MISSING["delivery"])
     result = {"count": count, "delivery": one, "failedSince": since}
     return Outcome(result, webhook.id, after=result, happened=count > 0)

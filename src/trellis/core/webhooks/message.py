@@ -1,11 +1,10 @@
-"""What a webhook carries: the message about an event, the same bytes under the same id however often it is sent."""
+"""The message about an event: the same bytes under the same id, however often it is sent."""
 
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Final
 
 from trellis.core.events import serialize_event
-from trellis.core.version import encode_json
 from trellis.store.events import Event
 
 TEST: Final = "webhook.test"
@@ -13,8 +12,8 @@ TEST: Final = "webhook.test"
 
 def message_id(event: Event) -> str:
     """Give an event's webhook-id: of this event alone, also after a backup was put back and numbers come again."""
-    told = f"{event.seq} {event.at} {event.operation} {event.resource_id} {event.request_id}"
-    return "msg_" + blake2b(told.encode(), digest_size=16).hexdigest()
+    identity = f"{event.seq} {event.at} {event.operation} {event.resource_id} {event.request_id}"
+    return "msg_" + blake2b(identity.encode(), digest_size=16).hexdigest()
 
 
 def build_message(event: Event) -> dict[str, Any]:
@@ -28,13 +27,8 @@ def build_test_message(webhook: int, at: str) -> dict[str, Any]:
     return {"type": TEST, "timestamp": at, "data": {"webhookId": webhook, "note": "A test: nothing has happened."}}
 
 
-def encode_message(message: dict[str, Any]) -> bytes:
-    """Write a message as it is sent."""
-    return encode_json(message)
-
-
 def webhook_timestamp(at: str) -> int:
-    """Give the moment of an attempt as its webhook-timestamp: seconds since 1970."""
+    """Give the time of an attempt as its webhook-timestamp: seconds since 1970."""
     return int(datetime.fromisoformat(at).timestamp())
 
 

@@ -25,18 +25,18 @@ class SecretUnavailable(Exception):
 def generate_secret(key: str | None) -> str:
     """Make a secret, in the form in which it is kept: `plain:SECRET` or `derived:MARK:SALT`."""
     random = base64.b64encode(secrets.token_bytes(_SIZE)).decode()
-    return f"{_PLAIN}:{random}" if key is None else f"{_DERIVED}:{_mark(key)}:{random}"
+    return f"{_PLAIN}:{random}" if key is None else f"{_DERIVED}:{_fingerprint(key)}:{random}"
 
 
 def derive_secret(kept: str, key: str | None) -> bytes:
-    """Give the secret of what is kept. Raises SecretLost."""
+    """Give the secret of what is kept. Raises SecretUnavailable."""
     form, _, rest = kept.partition(":")
     if form == _PLAIN:
         return base64.b64decode(rest)
     mark, _, salt = rest.partition(":")
-    if key is None or not hmac.compare_digest(mark, _mark(key)):
+    if key is None or not hmac.compare_digest(mark, _fingerprint(key)):
         raise SecretUnavailable("The secret was made with another TRELLIS_WEBHOOK_KEY. Set that one again, or rotate the secret.")
-    return _under(key, b"secret:" + base64.b64decode(salt))
+    return _digest(key, b"secret:" + base64.b64decode(salt))
 
 
 def format_secret(kept: str, key: str | None) -> str:
@@ -49,10 +49,10 @@ def redact_secrets(text: str) -> str:
     return _LOOKS_LIKE_ONE.sub(f"{_PREFIX}[hidden]", text)
 
 
-def _mark(key: str) -> str:
-    """Give a short mark by which a key is recognised, and which tells nothing of it."""
-    return _under(key, b"mark").hex()[:12]
+def _fingerprint(key: str) -> str:
+    """Give a short text by which a key is recognised, and which reveals nothing of it."""
+    return _digest(key, b"mark").hex()[:12]
 
 
-def _under(key: str, text: bytes) -> bytes:
+def _digest(key: str, text: bytes) -> bytes:
     return hmac.digest(key.encode(), b"trellis webhook " + text, hashlib.sha256)

@@ -1,18 +1,20 @@
 """Examples of requests and answers, made from the declarations. The tests send each request and compare the answer."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from trellis.core.fields import Field, Timestamp
 from trellis.core.nodes import NodeKind, serialize_node
 from trellis.core.operation import Operation
 from trellis.core.paging import PER_PAGE, serialize_page
+from trellis.core.verbs import Body, Response
 from trellis.rest.docs.schemas import Schema, writable
 from trellis.store.nodes import Node
 
 COMMUNITY: Final = "https://community.example"
 MOMENT: Final = "2026-01-31T09:30:00.000Z"
 EVENT: Final = 12  # the event in the examples
+_TARGETS: Final[Mapping[str, int]] = {"events": EVENT}
 
 Values = dict[str, Any]
 
@@ -24,22 +26,13 @@ def id_of(kind: NodeKind) -> int:
 
 def target_of(operation: Operation) -> int:
     """Give the id in the path of an operation's example."""
-    if operation.kind is not None:
-        return id_of(operation.kind)
-    return EVENT if operation.verb == "restore" else 1
+    return _TARGETS.get(operation.resource, 1) if operation.kind is None else id_of(operation.kind)
 
 
 def given_of(operation: Operation) -> Values:
     """Give what the example of an operation sends: its body, or the query string of one that only reads or deletes."""
-    if operation.kind is not None and operation.verb == "create":
-        return _new(operation.kind)
-    if operation.kind is not None and operation.verb == "update":
-        return _changes(operation.kind)
-    if operation.verb == "create":
-        return {field.name: _value(field) for field in writable(operation.fields) if field.required or field.example is not None}
-    if operation.verb == "update":
-        text = next(field for field in reversed(writable(operation.fields)) if isinstance(field.example, str))
-        return {text.name: f"Another {operation.singular}"}
+    if operation.verb is not None and operation.verb.body is not None:
+        return _SENT[operation.verb.body](operation)
     if operation.writes:
         return {}
     shown = (field for field in operation.fields if field.required or _is_short(field.example))
@@ -50,15 +43,30 @@ def _is_short(example: Any) -> bool:
     return isinstance(example, str | int)
 
 
-def _new(kind: NodeKind) -> Values:
+def _new(operation: Operation) -> Values:
     """Show every field that has an example or must be sent."""
-    return {field.name: _value(field) for field in writable(kind.accepted) if field.required or field.example is not None}
+    return _whole(operation.fields)
 
 
-def _changes(kind: NodeKind) -> Values:
-    """Change the name, and the first field of the kind's own that has an example."""
-    own = (field for field in writable(kind.fields) if field.example is not None)
-    return {kind.name_field.name: f"Another {kind.singular}"} | {field.name: _value(field) for field in list(own)[:1]}
+def _whole(fields: Iterable[Field]) -> Values:
+    return {field.name: _value(field) for field in writable(fields) if field.required or field.example is not None}
+
+
+def _changes(operation: Operation) -> Values:
+    """Change the name, and the first field of the kind's own that has an example; of another record its last text."""
+    if operation.kind is None:
+        text = next(field for field in reversed(writable(operation.fields)) if isinstance(field.example, str))
+        return {text.name: f"Another {operation.singular}"}
+    own = (field for field in writable(operation.kind.fields) if field.example is not None)
+    return {operation.kind.name_field.name: f"Another {operation.singular}"} | {f.name: _value(f) for f in list(own)[:1]}
+
+
+def _options(operation: Operation) -> Values:
+    """Show the options that have an example."""
+    return {field.name: field.example for field in writable(operation.fields) if field.example is not None}
+
+
+_SENT: Final[Mapping[Body, Callable[[Operation], Values]]] = {Body.NEW: _new, Body.CHANGES: _changes, Body.OPTIONS: _options}
 
 
 def _value(field: Field) -> Any:
@@ -91,29 +99,37 @@ def _some(schema: Schema) -> Any:
 
 def answer_of(operation: Operation) -> Any:
     """Give the answer to the example of an operation, in a community that holds nothing else."""
-    kind = operation.kind
-    if kind is None:
-        return _own_answer(operation)
-    match operation.verb:
-        case "delete":
-            return None
-        case "list":
-            return serialize_page([_record(kind, _new(kind))], 1, 1, PER_PAGE)
-        case "update":
-            return _record(kind, _new(kind) | _changes(kind))
-        case _:
-            return _record(kind, _new(kind))
+    response = Response.ANSWER if operation.verb is None else operation.verb.response
+    return _ANSWERED[response](operation)
 
 
-def _own_answer(operation: Operation) -> Any:
-    match operation.verb:
-        case "look" | "feed" | "restore":
-            return {field.name: _value(field) for field in operation.answers}
-        case "delete":
-            return None
-    record = {field.name: _kept(field) for field in (*operation.answers, *operation.once)}
-    record |= given_of(operation) if operation.writes else {}
-    return serialize_page([record], 1, 1, PER_PAGE) if operation.verb == "list" else record
+def _nothing(_: Operation) -> None:
+    return None
+
+
+def _own_answer(operation: Operation) -> Values:
+    return {field.name: _value(field) for field in operation.answers}
+
+
+def _page(operation: Operation) -> Values:
+    return serialize_page([_answered_record(operation)], 1, 1, PER_PAGE)
+
+
+def _answered_record(operation: Operation) -> Values:
+    given = given_of(operation) if operation.writes else {}
+    if operation.kind is None:
+        return {field.name: _kept(field) for field in (*operation.answers, *operation.once)} | given
+    another = operation.has_target and operation.verb is not None and operation.verb.creates  # behind the one in the path
+    return _record(operation.kind, _whole(operation.kind.accepted) | given, place=int(another))
+
+
+_ANSWERED: Final[Mapping[Response, Callable[[Operation], Any]]] = {
+    Response.RECORD: _answered_record,
+    Response.PAGE: _page,
+    Response.FEED: _own_answer,
+    Response.ANSWER: _own_answer,
+    Response.NULL: _nothing,
+}
 
 
 def _kept(field: Field) -> Any:
@@ -125,27 +141,28 @@ def _kept(field: Field) -> Any:
 
 def plan_of(operation: Operation) -> Any:
     """Give the answer to the example of a writing operation when it is run dry."""
-    if operation.verb == "restore":
-        return answer_of(operation) | {"dryRun": True}
-    if operation.verb != "delete":
-        once = {field.name for field in operation.once}
-        return {name: value for name, value in answer_of(operation).items() if name not in once}
-    return {
-        "dryRun": True,
-        "deleted": {"count": 1, "ids": [target_of(operation)]},
-        "moved": {"count": 0, "ids": [], "to": None},
-        "changed": {"count": 0, "nodes": []},
-    }
+    answer = answer_of(operation)
+    if answer is None:
+        return {
+            "dryRun": True,
+            "deleted": {"count": 1, "ids": [target_of(operation)]},
+            "moved": {"count": 0, "ids": [], "to": None},
+            "changed": {"count": 0, "nodes": []},
+        }
+    if operation.verb is not None and operation.verb.response is Response.ANSWER:
+        return answer | {"dryRun": True}
+    once = {field.name for field in operation.once}
+    return {name: value for name, value in answer.items() if name not in once}
 
 
-def _record(kind: NodeKind, sent: Values) -> Values:
+def _record(kind: NodeKind, sent: Values, place: int = 0) -> Values:
     """Give the record that was made from these values, as the service answers it."""
     given = {field.name: field.type.parse(sent[field.name]) for field in writable(kind.accepted) if field.name in sent}
     permissions = given.get("permissions") or {}
     node = Node(
-        id=id_of(kind),
+        id=id_of(kind) + place,
         parent_id=None,
-        position=0,
+        position=place,
         name=given[kind.name_field.name],
         fields=dict(kind.prepare(_lists({field.name: given.get(field.name, field.default) for field in kind.fields}))),
         permissions=_lists({option: permissions.get(option, ()) for option in kind.options}),

@@ -8,19 +8,18 @@ from trellis.core.catalogue import Catalogue
 from trellis.core.fields import MAX_ID
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Access, Operation
+from trellis.core.verbs import Body
 from trellis.http.routes import Route, build_routes
 from trellis.rest.docs.examples import given_of, target_of
 from trellis.rest.docs.responses import HEADERS, responses, shared_examples, shared_responses
 from trellis.rest.docs.schemas import (
     DELETION_PLAN,
     FAULT,
-    component,
-    of_kind,
-    of_own,
-    own_component,
+    input_component,
     parameter,
     problem_schema,
     ref,
+    schemas_of,
     writable,
 )
 
@@ -66,7 +65,7 @@ def document(catalogue: Catalogue, base_url: str = "http://localhost:8000") -> J
         "x-tagGroups": _tag_groups(kinds, own),
         "paths": paths,
         "components": {
-            "schemas": _schemas(kinds, own, base_url),
+            "schemas": _schemas(operations, base_url),
             "responses": shared_responses(operations, base_url),
             "examples": shared_examples(operations, base_url),
             "parameters": _PARAMETERS,
@@ -96,10 +95,10 @@ def _tag_groups(kinds: list[NodeKind], own: list[Operation]) -> list[Json]:
     return groups + ([{"name": "Ours", "tags": list(_own_tags(own))}] if own else [])
 
 
-def _schemas(kinds: list[NodeKind], own: list[Operation], base_url: str) -> Json:
-    schemas: Json = {name: schema for kind in kinds for name, schema in of_kind(kind).items()}
-    for operation in own:
-        schemas |= of_own(operation)
+def _schemas(operations: list[Operation], base_url: str) -> Json:
+    schemas: Json = {}
+    for operation in sorted(operations, key=lambda operation: operation.kind is None):
+        schemas |= schemas_of(operation)
     return schemas | {"DeletionPlan": DELETION_PLAN, "Problem": problem_schema(base_url), "Fault": FAULT}
 
 
@@ -141,7 +140,7 @@ def _described(route: Route) -> str:
 
 def takes_body(operation: Operation) -> bool:
     """Say whether what an operation takes is sent in a body."""
-    return operation.verb in {"create", "update", "restore"}
+    return operation.verb is not None and operation.verb.body is not None
 
 
 def _parameters(operation: Operation) -> list[Json]:
@@ -168,21 +167,22 @@ def _id(operation: Operation) -> list[Json]:
 
 def headers_taken(operation: Operation) -> tuple[str, ...]:
     """Name the headers that an operation looks at, beside those that carry the key and describe the body."""
-    if not operation.writes:
+    verb = operation.verb
+    if verb is None or not verb.writes:
         return ("If-None-Match", "X-Request-Id")
-    return ("Idempotency-Key" if operation.verb == "create" else "If-Match", "X-Audit-Log-Reason", "X-Request-Id")
+    asked = {"Idempotency-Key": verb.idempotency_key, "If-Match": verb.if_match}
+    return (*(name for name, is_asked in asked.items() if is_asked), "X-Audit-Log-Reason", "X-Request-Id")
 
 
 def _body(operation: Operation) -> Json:
-    name = component(operation.kind) if operation.kind else own_component(operation)
-    name += "Changes" if operation.verb == "update" else "Input"
+    name = input_component(operation)
     examples = {"example": {"summary": operation.summary, "value": given_of(operation)}}
     nested = [field.name for field in writable(operation.fields) if field.type.schema().get("type") in ("array", "object")]
     form: Json = {"schema": {"allOf": [ref(name), {"type": "object", "description": _FORM}]}, "examples": examples}
     if nested:
         form["encoding"] = {field: {"contentType": "application/json"} for field in nested}
     content = {"application/json": {"schema": ref(name), "examples": examples}, **dict.fromkeys(_FORMS, form)}
-    return {"required": operation.verb != "restore", "content": content}
+    return {"required": operation.verb is not None and operation.verb.body is not Body.OPTIONS, "content": content}
 
 
 _FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")

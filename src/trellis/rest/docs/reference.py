@@ -19,16 +19,19 @@ from trellis.rest.docs.openapi import document
 from trellis.rest.docs.responses import HEADERS, STATUS_TEXT
 from trellis.rest.docs.samples import KEY, coloured
 from trellis.rest.docs.view import aliases, all_errors, prose, sections, showcase
+from trellis.rest.request import Headers
 from trellis.settings import Settings
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-_NO_REFERRER: Final = b"referrer-policy: no-referrer\r\n"
-_PAGE_HEADERS: Final = (
-    f"content-security-policy: {POLICY}\r\nx-frame-options: DENY\r\ncross-origin-opener-policy: same-origin\r\n".encode()
-    + _NO_REFERRER
+_NO_REFERRER: Final[Headers] = ((b"referrer-policy", b"no-referrer"),)
+_PAGE_HEADERS: Final[Headers] = (
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    *_NO_REFERRER,
 )
 _TYPES: Final = {"css": b"text/css; charset=utf-8", "js": b"text/javascript; charset=utf-8", "svg": b"image/svg+xml"}
 
@@ -91,7 +94,7 @@ class Reference:
         }
 
 
-def _page(body: bytes, kind: bytes, headers: bytes) -> Kept:
+def _page(body: bytes, kind: bytes, headers: Headers) -> Kept:
     return Kept(body, blake2b(body, digest_size=12).hexdigest().encode(), headers, kind)
 
 

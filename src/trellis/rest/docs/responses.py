@@ -7,12 +7,13 @@ from typing import Any, Final
 import orjson
 
 from trellis.core.operation import Operation
+from trellis.core.verbs import Response, Verb
 from trellis.errors import Refused
-from trellis.http.problems import STATUS, format_problem
+from trellis.http.problems import format_problem
 from trellis.http.routes import Route
 from trellis.rest.docs.examples import answer_of, plan_of
-from trellis.rest.docs.refusals import SHARED, WHEN, refusals_of
-from trellis.rest.docs.schemas import Schema, component, own_component, ref
+from trellis.rest.docs.refusals import is_shared, refusals_of
+from trellis.rest.docs.schemas import Schema, component_of, ref
 
 Json = dict[str, Any]
 
@@ -86,7 +87,7 @@ def responses(route: Route, base_url: str) -> Json:
     operation = route.operation
     found = _successes(route)
     for status, refusals in _by_status(refusals_of(operation)):
-        hoisted = all(refused.message in SHARED for refused in refusals)
+        hoisted = all(is_shared(refused.refusal) for refused in refusals)
         name = STATUS_TEXT[status].replace(" ", "")
         found[str(status)] = {"$ref": f"#/components/responses/{name}"} if hoisted else _refusal(status, refusals, base_url)
     return found
@@ -97,43 +98,44 @@ def shared_responses(operations: Iterable[Operation], base_url: str) -> Json:
     found: Json = {}
     for operation in operations:
         for status, refusals in _by_status(refusals_of(operation)):
-            if all(refused.message in SHARED for refused in refusals):
+            if all(is_shared(refused.refusal) for refused in refusals):
                 found[STATUS_TEXT[status].replace(" ", "")] = _refusal(status, refusals, base_url)
     return found
 
 
 def _by_status(refusals: Iterable[Refused]) -> list[tuple[int, list[Refused]]]:
-    return [(status, list(group)) for status, group in groupby(refusals, key=lambda refused: STATUS[refused.message])]
+    return [(status, list(group)) for status, group in groupby(refusals, key=lambda refused: refused.status)]
 
 
 def _refusal(status: int, refusals: list[Refused], base_url: str) -> Json:
-    lines = [f"- `{r.reason.code}` `{r.message}`: {WHEN[r.message]}" for r in refusals]
-    extra = {401: ("WWW-Authenticate",), 429: ("Retry-After", *_LIMITS), 503: ("Retry-After", *_LIMITS)}
+    lines = [f"- `{r.code}` `{r.message}`: {r.refusal.when}" for r in refusals]
+    brought = dict.fromkeys(name for refused in refusals for name in refused.refusal.headers)
+    limits = () if "WWW-Authenticate" in brought else _LIMITS  # nothing is counted before a key is known
     return {
         "description": "\n".join((f"{STATUS_TEXT[status]}.", "", *lines)),
-        "headers": headers_of(*extra.get(status, _LIMITS)),
+        "headers": headers_of(*brought, *limits),
         "content": {
             "application/problem+json": {
                 "schema": ref("Problem"),
                 "examples": {r.message: _example(r, base_url) for r in refusals},
             }
         },
-        "x-errors": [{"errorCode": r.reason.code, "errorMessage": r.message} for r in refusals],
+        "x-errors": [{"errorCode": r.code, "errorMessage": r.message} for r in refusals],
     }
 
 
 def _example(refused: Refused, base_url: str) -> Json:
-    if refused.message in SHARED:
+    if is_shared(refused.refusal):
         return {"$ref": f"#/components/examples/{refused.message}"}
-    return {"summary": refused.reason.title, "value": problem_of(refused, base_url)}
+    return {"summary": refused.refusal.title, "value": problem_of(refused, base_url)}
 
 
 def shared_examples(operations: Iterable[Operation], base_url: str) -> Json:
     """Give the problem documents that are the same for all operations, by message."""
     refusals = {
-        refused.message: refused for operation in operations for refused in refusals_of(operation) if refused.message in SHARED
+        refused.message: refused for operation in operations for refused in refusals_of(operation) if is_shared(refused.refusal)
     }
-    return {name: {"summary": r.reason.title, "value": problem_of(r, base_url)} for name, r in sorted(refusals.items())}
+    return {name: {"summary": r.refusal.title, "value": problem_of(r, base_url)} for name, r in sorted(refusals.items())}
 
 
 def problem_of(refused: Refused, base_url: str) -> Json:
@@ -147,34 +149,34 @@ def problem_of(refused: Refused, base_url: str) -> Json:
 
 def answer_schema(operation: Operation) -> Schema:
     """Point to what an operation answers."""
-    if operation.verb == "delete":
+    response = Response.ANSWER if operation.verb is None else operation.verb.response
+    if response is Response.NULL:
         return {"oneOf": [{"type": "null"}, ref("DeletionPlan")]}
-    name = component(operation.kind) if operation.kind else own_component(operation)
-    return ref(f"{name}Page" if operation.verb == "list" else f"New{name}" if operation.once else name)
+    name = component_of(operation)
+    return ref(f"{name}Page" if response is Response.PAGE else f"New{name}" if operation.once else name)
 
 
-_SUCCESS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
-    "look": ("The answer.", ("ETag",)),
-    "feed": ("The events, and the cursor to go on with.", ("ETag", "Link")),
-    "restore": ("What came back, and what could not; of a dry run, what would.", ("Dry-Run",)),
-    "list": ("One page.", ("ETag", "Link")),
-    "get": ("The record.", ("ETag",)),
-    "create": ("The new record.", ("ETag", "Location", "Idempotent-Replayed")),
-    "update": ("The record as it is now; of a dry run, as it would be, without an `ETag`.", ("ETag", "Dry-Run")),
-    "delete": ("`null`; of a dry run, what would be deleted, moved and changed.", ("Dry-Run",)),
-}
+def _headers(verb: Verb, status: int) -> tuple[str, ...]:
+    """Name the headers of a success, beside those of every answer."""
+    carried = {
+        "ETag": verb.etag,
+        "Link": verb.response in {Response.PAGE, Response.FEED},
+        "Location": verb.creates,
+        "Idempotent-Replayed": verb.idempotency_key,
+        "Dry-Run": verb.writes and status == 200,
+    }
+    return tuple(name for name, is_carried in carried.items() if is_carried)
 
 
 def _successes(route: Route) -> Json:
     operation = route.operation
-    verb = operation.verb or "look"
-    description, headers = _SUCCESS[verb]
     examples = {"answer": {"summary": "The answer", "value": answer_of(operation)}}
     dry = {"dryRun": {"summary": "The answer of a dry run", "value": plan_of(operation)}}
     if operation.writes and route.status == 200:
         examples |= dry
-    found = {str(route.status): _success(operation, description, (*headers, *_LIMITS), examples)}
-    if verb == "create":
+    headers = (*_headers(route.verb, route.status), *_LIMITS)
+    found = {str(route.status): _success(operation, route.verb.answer, headers, examples)}
+    if operation.writes and route.status != 200:
         description = "The answer of a dry run: the record that would have been made."
         found["200"] = _success(operation, description, ("Dry-Run", *_LIMITS), dry)
     if not operation.writes:

@@ -2,15 +2,15 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
 from typing import Any, Final
 
-from trellis.core.fields import MAX_ID, Anything, Field, ParentId, Permissions
+from trellis.core.fields import MAX_ID, Anything, Field, Permissions
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Operation
-from trellis.errors import REASONS
-from trellis.http.problems import STATUS
+from trellis.core.verbs import Body, Response
+from trellis.refusals import REFUSALS, Member
 
 Schema = dict[str, Any]
 
@@ -20,58 +20,70 @@ def ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def component(kind: NodeKind) -> str:
-    """Name a kind's record in the document: `download category` → `DownloadCategory`."""
-    return "".join(word[:1].upper() + word[1:] for word in re.split(r"[^A-Za-z0-9]+", kind.singular))
+def schemas_of(operation: Operation) -> dict[str, Schema]:
+    """Give every component schema that an operation over REST needs: of what it answers, and of what it takes."""
+    verb = operation.verb
+    if verb is None:
+        return {}
+    taken = {} if verb.body is None else {input_component(operation): _input(operation, verb.body)}
+    return _ANSWERED[verb.response](operation) | taken
 
 
-def of_kind(kind: NodeKind) -> dict[str, Schema]:
-    """Give every component schema of a kind that its routes over REST need."""
-    name, verbs = component(kind), set(kind.over_rest)
-    schemas: dict[str, Schema] = {}
-    if verbs - {"delete"}:
-        schemas[name] = record(kind)
-        schemas |= {f"{name}Permissions": field.schema() for field in kind.permissions_field if _is_permissions(field)}
-    if "list" in verbs:
-        schemas[f"{name}Page"] = _page(kind.title.lower(), name)
-    places = [field.name for field in kind.placement if not isinstance(field.type, ParentId)]
-    if "create" in verbs:
-        schemas[f"{name}Input"] = _input(kind.singular, name, kind.accepted, places, new=True)
-    if "update" in verbs:
-        schemas[f"{name}Changes"] = _input(kind.singular, name, kind.accepted, places, new=False)
+def _records(operation: Operation) -> dict[str, Schema]:
+    name, kind = component_of(operation), operation.kind
+    if kind is not None:
+        permissions = {f"{name}Permissions": field.schema() for field in kind.permissions_field if _is_permissions(field)}
+        return {name: record(kind)} | permissions
+    schemas = {name: _object(operation.answers, name)}
+    if operation.once:
+        once = {"type": "object", "properties": _properties(operation.once, name)}
+        schemas[f"New{name}"] = {"allOf": [ref(name), once]}
     return schemas
 
 
-def of_own(operation: Operation) -> dict[str, Schema]:
-    """Give the component schemas of an operation that is not about nodes."""
-    name = own_component(operation)
-    match operation.verb:
-        case "look" | "get" | "feed":
-            return {name: _object(operation.answers, name)}
-        case "restore":
-            taken = {"type": "object", "properties": _properties(operation.fields, name), "additionalProperties": False}
-            return {name: _object(operation.answers, name), f"{name}Input": taken}
-        case "list":
-            return {f"{name}Page": _page(operation.resource, name)}
-        case "create":
-            once = {"type": "object", "properties": _properties(operation.once, name)}
-            made = {f"New{name}": {"allOf": [ref(name), once]}}
-            return made | {f"{name}Input": _input(operation.singular, name, operation.fields, [], new=True)}
-        case "update":
-            return {f"{name}Changes": _input(operation.singular, name, operation.fields, [], new=False)}
-    return {}
+def _pages(operation: Operation) -> dict[str, Schema]:
+    name = component_of(operation)
+    title = operation.kind.title.lower() if operation.kind else operation.resource
+    return _records(operation) | {f"{name}Page": _page(title, name)}
 
 
-def own_component(operation: Operation) -> str:
-    """Name the record of an operation that is not about nodes, or its whole answer: `Webhook`, `CoreHello`."""
-    if operation.verb in {"look", "feed", "restore"}:
-        return "".join(word.capitalize() for word in operation.name.split("."))
-    return operation.singular.capitalize()
+def _own_answers(operation: Operation) -> dict[str, Schema]:
+    name = component_of(operation)
+    return {name: _object(operation.answers, name)}
+
+
+_ANSWERED: Final[Mapping[Response, Callable[[Operation], dict[str, Schema]]]] = {
+    Response.RECORD: _records,
+    Response.PAGE: _pages,
+    Response.FEED: _own_answers,
+    Response.ANSWER: _own_answers,
+    Response.NULL: lambda _: {},
+}
+_OWN: Final = frozenset((Response.FEED, Response.ANSWER))  # what stands under the operation's name, not under its record's
+
+
+def component_of(operation: Operation) -> str:
+    """Name what an operation answers: the record (`Forum`, `Webhook`), or an answer of its own (`CoreHello`)."""
+    if operation.verb is not None and operation.verb.response in _OWN:
+        return _capitals(operation.name)
+    return _capitals(operation.singular)
+
+
+def input_component(operation: Operation) -> str:
+    """Name what the body of an operation holds: `ForumInput`, `ForumChanges`, `EventsRestoreInput`."""
+    verb, name = operation.verb, component_of(operation)
+    if verb is None or verb.body is not Body.OPTIONS:
+        return name + ("Changes" if verb is not None and verb.body is Body.CHANGES else "Input")
+    return name + ("" if verb.response in _OWN else verb.name.capitalize()) + "Input"
+
+
+def _capitals(words: str) -> str:
+    return "".join(word[:1].upper() + word[1:] for word in re.split(r"[^A-Za-z0-9]+", words))
 
 
 def record(kind: NodeKind) -> Schema:
     """Give the schema of a kind's record as it is answered."""
-    return {"description": kind.doc} | _object(kind.answered, component(kind))
+    return {"description": kind.doc} | _object(kind.answered, _capitals(kind.singular))
 
 
 def _object(fields: Iterable[Field], name: str) -> Schema:
@@ -87,18 +99,25 @@ def _properties(fields: Iterable[Field], name: str) -> dict[str, Schema]:
     return {field.name: _property(field, name) for field in fields}
 
 
-def _input(singular: str, name: str, accepted: Iterable[Field], places: list[str], *, new: bool) -> Schema:
-    fields = writable(accepted)
-    schema: Schema = {
-        "type": "object",
-        "description": f"A new {singular}." if new else f"What is to change of a {singular}; what is not sent stays as it is.",
-        "properties": {field.name: _property(field, name, default=new) for field in fields},
-        "additionalProperties": False,
-    }
+_BODIES: Final[Mapping[Body, str]] = {
+    Body.NEW: "A new {one}.",
+    Body.CHANGES: "What is to change of a {one}; what is not sent stays as it is.",
+}
+
+
+def _input(operation: Operation, body: Body) -> Schema:
+    fields, name = writable(operation.fields), component_of(operation)
+    schema: Schema = {"type": "object"}
+    if body in _BODIES:
+        schema["description"] = _BODIES[body].format(one=operation.singular)
+    schema["properties"] = {field.name: _property(field, name, default=body is Body.NEW) for field in fields}
+    schema["additionalProperties"] = False
+    places = [field.name for field in operation.kind.placement if field in fields] if operation.kind else []
+    places = [name for name in places if name != "parentId"]
     if places:
         schema["not"] = {"anyOf": [{"required": list(pair)} for pair in combinations(places, 2)]}
     needed = [field.name for field in fields if field.required]
-    return schema | ({"required": needed} if new and needed else {})
+    return schema | ({"required": needed} if body is Body.NEW and needed else {})
 
 
 def writable(fields: Iterable[Field]) -> list[Field]:
@@ -226,10 +245,14 @@ def problem_schema(base_url: str) -> Schema:
                 "examples": [f"{base_url}/api/docs#NO_TITLE"],
             },
             "title": {"type": "string", "description": "The refusal in a few words, always the same ones."},
-            "status": {"type": "integer", "enum": sorted(set(STATUS.values())), "description": "The HTTP status."},
+            "status": {
+                "type": "integer",
+                "enum": sorted({refusal.status for refusal in REFUSALS.values()}),
+                "description": "The HTTP status.",
+            },
             "detail": {"type": "string", "description": "What was wrong here, where, and what to do."},
             "errorCode": {"type": "string", "description": "The refusal's code.", "examples": ["1F363/2"]},
-            "errorMessage": {"type": "string", "enum": list(REASONS), "description": "The refusal's name."},
+            "errorMessage": {"type": "string", "enum": list(REFUSALS), "description": "The refusal's name."},
             "requestId": {
                 "type": "string",
                 "description": "The request's id, as in `X-Request-Id`, the log and the events.",
@@ -239,8 +262,20 @@ def problem_schema(base_url: str) -> Schema:
                 "items": ref("Fault"),
                 "description": "Every field at fault, not only the first.",
             },
-            **_FACTS,
+            **_members(),
         },
+    }
+
+
+def _members() -> dict[str, Schema]:
+    """Give the schemas of the members that single refusals add, each with the refusals that do."""
+    found: dict[str, tuple[Member, list[str]]] = {}
+    for refusal in REFUSALS.values():
+        for member in refusal.members:
+            found.setdefault(member.name, (member, []))[1].append(refusal.message)
+    return {
+        name: {**member.schema, "description": f"With {' and '.join(messages)}: {member.doc}"}
+        for name, (member, messages) in found.items()
     }
 
 
@@ -253,49 +288,8 @@ FAULT: Final[Schema] = {
             "type": "string",
             "description": "The field's name; `permissions.view` is a member of `permissions`.",
         },
-        "code": {"type": "string", "enum": list(REASONS), "description": "What is wrong, as in `errorMessage`."},
+        "code": {"type": "string", "enum": list(REFUSALS), "description": "What is wrong, as in `errorMessage`."},
         "errorCode": {"type": "string", "description": "The code of it, as in `errorCode`."},
         "message": {"type": "string", "description": "What is wrong, in a sentence."},
     },
-}
-
-_FACTS: Final[Mapping[str, Schema]] = {
-    "missingOperation": {
-        "type": "string",
-        "description": "With NO_PERMISSION: the operation that the key was not granted.",
-    },
-    "allow": {"type": "string", "description": "With BAD_METHOD: the methods that the path answers."},
-    "retryAfter": {"type": "integer", "minimum": 0, "description": "With 429: how many seconds to wait."},
-    "limit": {
-        "type": "integer",
-        "minimum": 0,
-        "description": "With RATE_LIMITED: how many requests a minute the key may send.",
-    },
-    "reset": {"type": "integer", "description": "With RATE_LIMITED: when the next minute begins, in Unix seconds."},
-    "children": {"type": "integer", "minimum": 1, "description": "With HAS_CHILDREN: how many children there are."},
-    "descendants": {
-        "type": "integer",
-        "minimum": 1,
-        "description": "With HAS_CHILDREN: how many nodes there are below it in all.",
-    },
-    "options": {
-        "type": "object",
-        "description": "With HAS_CHILDREN: what `deleteChildrenOrMove` may be.",
-        "required": ["delete", "move"],
-        "properties": {"delete": {"type": "integer", "maximum": -1}, "move": {"type": "string"}},
-    },
-    "undoneBy": {"type": "integer", "minimum": 1, "description": "With NOT_RESTORABLE: the event that undid it already."},
-    "deletedBy": {"type": "integer", "minimum": 1, "description": "With CHANGED_SINCE: the event that deleted the record."},
-    "differences": {
-        "type": "array",
-        "description": "With CHANGED_SINCE: how the record differs from what the event left; a password is only named.",
-        "items": {
-            "type": "object",
-            "required": ["field"],
-            "properties": {"field": {"type": "string"}, "then": {}, "now": {}},
-        },
-    },
-    "parentId": {"type": "integer", "minimum": 1, "description": "With PARENT_NEEDED: the parent that cannot take it back."},
-    "oldest": {"type": "integer", "minimum": 1, "description": "With NO_LONGER_KEPT: the oldest event that is kept."},
-    "newest": {"type": "integer", "minimum": 1, "description": "With NO_LONGER_KEPT: the newest event."},
 }

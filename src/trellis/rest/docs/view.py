@@ -2,8 +2,10 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -12,12 +14,12 @@ from trellis.core.catalogue import Catalogue
 from trellis.core.fields import Choice, Field, Permissions
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Access, Operation
-from trellis.errors import REASONS
-from trellis.http.problems import STATUS
+from trellis.core.verbs import Body, Response
 from trellis.http.routes import Route, build_routes
+from trellis.refusals import REFUSALS, Refusal
 from trellis.rest.docs.examples import answer_of, given_of, plan_of, target_of
 from trellis.rest.docs.openapi import headers_taken, own_tag, takes_body
-from trellis.rest.docs.refusals import SHARED, WHEN, refusals_of
+from trellis.rest.docs.refusals import is_shared, refusals_of
 from trellis.rest.docs.responses import STATUS_TEXT
 from trellis.rest.docs.samples import LANGUAGES, coloured, pretty, samples_of
 from trellis.rest.docs.types import type_in_words
@@ -110,7 +112,7 @@ def _section(group: list[Route], base_url: str) -> Section:
         fields, record = tuple(_row(field) for field in told.values()), _record(group)
         singular = group[0].operation.singular if record else "answer"
         return Section(title.lower(), title, "Ours", singular, doc, fields, record or entries[0].answer, entries)
-    answered = any(route.operation.verb != "delete" for route in group)
+    answered = any(route.verb.response is not Response.NULL for route in group)
     fields = tuple(_row(field) for field in kind.answered) if answered else ()
     return Section(kind.name, kind.title, kind.application, kind.singular, kind.doc, fields, _record(group), entries)
 
@@ -118,7 +120,7 @@ def _section(group: list[Route], base_url: str) -> Section:
 def _record(group: Iterable[Route]) -> Markup:
     """Show the record as the first operation that answers with one does."""
     for route in group:
-        if route.operation.verb in {"get", "create", "update"}:
+        if route.verb.response is Response.RECORD:
             return coloured(pretty(answer_of(route.operation)), "json")
     return Markup()
 
@@ -127,7 +129,7 @@ def _entry(route: Route, base_url: str) -> Entry:
     operation = route.operation
     in_body = operation.fields if takes_body(operation) else ()
     query = tuple(_row(field) for field in operation.takes if field not in in_body and not field.read_only)
-    errors = [Error(STATUS[r.message], r.reason.code, r.message, WHEN[r.message]) for r in refusals_of(operation)]
+    refusals = refusals_of(operation)
     return Entry(
         name=operation.name,
         summary=operation.summary,
@@ -140,16 +142,20 @@ def _entry(route: Route, base_url: str) -> Entry:
         status_text=STATUS_TEXT[route.status],
         id=_id(operation),
         query=query,
-        body=tuple(_row(field, new=operation.verb == "create") for field in in_body if not field.read_only),
+        body=tuple(_row(field, new=route.verb.body is Body.NEW) for field in in_body if not field.read_only),
         headers=headers_taken(operation),
-        errors=tuple(error for error in errors if error.message not in SHARED),
-        shared_errors=tuple(error for error in errors if error.message in SHARED),
+        errors=tuple(_error(refused.refusal, refused.code) for refused in refusals if not is_shared(refused.refusal)),
+        shared_errors=tuple(_error(refused.refusal, refused.code) for refused in refusals if is_shared(refused.refusal)),
         samples=tuple((word, LANGUAGES[word], coloured(code, word)) for word, code in samples_of(route, base_url).items()),
         answer=coloured(pretty(answer_of(operation)), "json"),
-        plan=coloured(pretty(plan_of(operation)), "json") if operation.verb == "delete" else Markup(),
+        plan=coloured(pretty(plan_of(operation)), "json") if route.verb.response is Response.NULL else Markup(),
         given=json.dumps(given_of(operation)),
         writes=operation.writes,
     )
+
+
+def _error(refusal: Refusal, code: str, codes: Mapping[str, str] = MappingProxyType({})) -> Error:
+    return Error(refusal.status, code, refusal.message, refusal.when, tuple(codes.items()))
 
 
 def _id(operation: Operation) -> int | None:
@@ -195,14 +201,9 @@ def all_errors(catalogue: Catalogue) -> tuple[Error, ...]:
     codes: dict[str, dict[str, str]] = {}
     for route in build_routes(catalogue):
         for refused in refusals_of(route.operation):
-            if refused.reason.code != REASONS[refused.message].code:
-                codes.setdefault(refused.message, {})[route.operation.name] = refused.reason.code
-    rows = [
-        Error(
-            STATUS[reason.message], reason.code, reason.message, WHEN[reason.message], tuple(codes.get(reason.message, {}).items())
-        )
-        for reason in REASONS.values()
-    ]
+            if refused.code != refused.refusal.code:
+                codes.setdefault(refused.message, {})[route.operation.name] = refused.code
+    rows = [_error(refusal, refusal.code, codes.get(message, {})) for message, refusal in REFUSALS.items()]
     return tuple(sorted(rows, key=lambda row: row.status))
 
 
@@ -222,7 +223,8 @@ def aliases(catalogue: Catalogue) -> tuple[tuple[NodeKind, tuple[tuple[str, str]
 def showcase(catalogue: Catalogue) -> NodeKind | None:
     """Give the kind that the chapters take their examples from: the one that can do the most."""
     kinds = [route.operation.kind for route in build_routes(catalogue) if route.operation.kind]
-    return max(kinds, key=lambda kind: (len(kind.over_rest), kind.tree, bool(kind.options)), default=None)
+    served = Counter(kind.name for kind in kinds)
+    return max(kinds, key=lambda kind: (served[kind.name], kind.tree, bool(kind.options)), default=None)
 
 
 def prose(text: str) -> Markup:

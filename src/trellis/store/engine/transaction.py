@@ -52,6 +52,11 @@ class Transaction:
         """Run a statement that returns no rows; return the number of rows that it affected."""
         return int(self._run(statement, params).rowcount)
 
+    def execute_many(self, statement: Statement, rows: Sequence[dict[str, Any]]) -> None:
+        """Run a statement that returns no rows once for each of these parameters."""
+        sql, own = statement.compile(self)
+        self.raw.cursor().executemany(sql, [own | params for params in rows] if own else rows)
+
     def _run(self, statement: Statement, params: dict[str, Any]) -> Any:
         sql, own = statement.compile(self)
         return self.raw.execute(sql, own | params if own else params)

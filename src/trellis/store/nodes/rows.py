@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
@@ -11,10 +11,11 @@ from trellis.store import siblings
 from trellis.store.counters import add_to_total
 from trellis.store.engine import IdIn, MentionsNumber, NodeIdIn, Row, Statement, Transaction
 from trellis.store.nodes import deleted_ids
-from trellis.store.siblings import POSITION
+from trellis.store.siblings import POSITION, Slot
 from trellis.store.tables import nodes
 
 _c = nodes.c
+T = TypeVar("T")
 COLUMNS = (_c.id, _c.parent_id, POSITION, _c.name, _c.fields, _c.permissions, _c.created_at, _c.updated_at)
 _KIND = _c.kind == bindparam("kind")
 
@@ -93,6 +94,14 @@ def find_with_path(tx: Transaction, kind: str, node: int) -> tuple[Node, str] | 
     return (decode_node(rows[0], tx), "".join(f"{name} > " for name in rows[0][9:7:-1] if name is not None)) if rows else None
 
 
+_BY_IDS = Statement(sa.select(*COLUMNS).where(_KIND, NodeIdIn(_c.id, "ids")))
+
+
+def find_by_ids(tx: Transaction, kind: str, ids: Sequence[int]) -> dict[int, Node]:
+    """Read some nodes: id → node. Those that do not exist are left out."""
+    return {row[0]: decode_node(row, tx) for row in tx.fetch(_BY_IDS, kind=kind, ids=tx.id_list(ids))}
+
+
 _EXISTING = Statement(sa.select(_c.id).where(_KIND, IdIn(_c.id, "ids")))
 
 
@@ -147,11 +156,24 @@ def find_descendants(tx: Transaction, kind: str, root: int) -> list[int]:
     return [row[0] for row in tx.fetch(_SUBTREE, kind=kind, root=root)]
 
 
-BATCH: Final = 2000  # rows that one statement deletes or restores: few enough for a progress report after each
+_OUTLINE = Statement(
+    sa.select(_c.id, _c.parent_id, POSITION)
+    .join(BELOW, BELOW.c.id == _c.id)
+    .where(_KIND, BELOW.c.depth > 0)
+    .order_by(BELOW.c.depth, POSITION, _c.id)
+)
 
 
-def split_into_batches(ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    """Split a list of ids into batches, in order."""
+def find_outline(tx: Transaction, kind: str, root: int) -> list[tuple[int, int, int]]:
+    """Read id, parent's id and position of all descendants of a node, parents before their children, siblings in order."""
+    return [(row[0], row[1], row[2]) for row in tx.fetch(_OUTLINE, kind=kind, root=root)]
+
+
+BATCH: Final = 2000  # rows that are inserted, deleted or restored together: few enough for a progress report after each
+
+
+def split_into_batches(ids: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Split a list of ids, or of rows, into batches, in order."""
     return (ids[first : first + BATCH] for first in range(0, len(ids), BATCH))
 
 
@@ -191,21 +213,36 @@ def insert(tx: Transaction, kind: str, node: Node, position: int | None = None) 
     Its id is one that `counters.next_number` returned, and counted in the total; its own `position` is ignored.
     """
     slot, new = siblings.attach(tx, kind, node.parent_id, position)
-    tx.execute(
-        _INSERT,
-        kind=kind,
-        id=node.id,
-        parent_id=node.parent_id,
-        block=slot.block,
-        block_offset=slot.offset,
-        name=node.name,
-        name_key=fold_name(node.name),
-        fields=tx.encode(node.fields),
-        permissions=tx.encode(node.permissions),
-        created_at=node.created_at,
-        updated_at=node.updated_at,
-    )
+    tx.execute(_INSERT, **_values(kind, node, slot))
     return replace(node, position=new)
+
+
+def _values(kind: str, node: Node, slot: Slot) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "id": node.id,
+        "parent_id": node.parent_id,
+        "block": slot.block,
+        "block_offset": slot.offset,
+        "name": node.name,
+        "name_key": fold_name(node.name),
+        "fields": Transaction.encode(node.fields),
+        "permissions": Transaction.encode(node.permissions),
+        "created_at": node.created_at,
+        "updated_at": node.updated_at,
+    }
+
+
+def insert_descendants(tx: Transaction, kind: str, batches: Iterable[Sequence[Node]]) -> None:
+    """Insert many nodes, whose ids `counters.next_numbers` returned, batch by batch, parents before their children.
+
+    Their parents must be new too and have no other children: the `position` of siblings is 0…n-1 and is kept.
+    """
+    parents: set[int | None] = set()
+    for batch in batches:
+        parents.update(node.parent_id for node in batch)
+        tx.execute_many(_INSERT, [_values(kind, node, Slot(0, node.position)) for node in batch])
+    siblings.build_blocks(tx, kind, parents)
 
 
 _UPDATE = Statement(

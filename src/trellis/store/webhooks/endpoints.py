@@ -1,4 +1,4 @@
-"""The rows of webhooks: what was asked for, and how far delivery is."""
+"""The rows of webhooks: their settings, how far their outbox is filled, how their endpoint does, and which worker holds it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -7,15 +7,19 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.engine import Statement, Transaction
-from trellis.store.tables import counters, webhooks
+from trellis.store.engine import IdIn, Statement, Transaction
+from trellis.store.tables import webhooks
 
 _c = webhooks.c
 
 
 @dataclass(slots=True)
 class Webhook:
-    """An endpoint. Moments are ISO 8601 text, UTC; `secret` is as core/webhook_secret.py keeps it."""
+    """An endpoint. Timestamps are ISO 8601 text, UTC; `secret` is as core/webhooks/secret.py stores it.
+
+    `cursor` is the last event that was looked at for its outbox, `owner` the worker that holds it, and `heartbeat` a number
+    that grows while that worker lives. `failures` counts failed attempts in a row, and `failing_since` is the first of them.
+    """
 
     id: int
     url: str
@@ -31,11 +35,11 @@ class Webhook:
     updated_at: str
     cursor: int
     owner: str | None = None
-    beat: int = 0
+    heartbeat: int = 0
     failures: int = 0
     failing_since: str | None = None
     attempted_at: str | None = None
-    rests_until: str | None = None
+    paused_until: str | None = None
 
     def __repr__(self) -> str:
         return f"Webhook({self.id}, {self.url!r})"
@@ -43,8 +47,9 @@ class Webhook:
 
 _COLUMNS = tuple(_c[f.name] for f in fields(Webhook))
 # Written by the worker that holds the endpoint, never by an operation.
-_BOOKKEEPING: Final = frozenset({"id", "cursor", "owner", "beat", "failures", "failing_since", "attempted_at", "rests_until"})
+_BOOKKEEPING: Final = frozenset({"id", "cursor", "owner", "heartbeat", "failures", "failing_since", "attempted_at", "paused_until"})
 _ENABLED = Statement(sa.select(*_COLUMNS).where(_c.enabled == sa.true()).order_by(_c.id))
+_MOVE = Statement(sa.update(webhooks).where(IdIn(_c.id, "ids")).values(cursor=bindparam("cursor")))
 _FIND = Statement(sa.select(*_COLUMNS).where(_c.id == bindparam("id")))
 
 
@@ -54,7 +59,7 @@ def find(tx: Transaction, webhook: int) -> Webhook | None:
     return _webhook(rows[0], tx) if rows else None
 
 
-def enabled(tx: Transaction) -> list[Webhook]:
+def list_enabled(tx: Transaction) -> list[Webhook]:
     """Read all webhooks that are switched on."""
     return [_webhook(row, tx) for row in tx.fetch(_ENABLED)]
 
@@ -65,7 +70,7 @@ def _webhook(row: Sequence[Any], tx: Transaction) -> Webhook:
     return webhook
 
 
-def page(tx: Transaction, limit: int, offset: int) -> tuple[int, list[Webhook]]:
+def list_page(tx: Transaction, limit: int, offset: int) -> tuple[int, list[Webhook]]:
     """Read a page of webhooks, and how many there are."""
     rows = tx.connection.execute(sa.select(*_COLUMNS).order_by(_c.id).limit(limit).offset(offset))
     return count(tx), [_webhook(row, tx) for row in rows]
@@ -76,7 +81,7 @@ def count(tx: Transaction) -> int:
     return int(tx.connection.execute(sa.select(sa.func.count()).select_from(webhooks)).scalar_one())
 
 
-def failing(tx: Transaction) -> list[Webhook]:
+def list_failing(tx: Transaction) -> list[Webhook]:
     """Read the webhooks whose last attempts have failed, and those that the service has switched off."""
     now = sa.and_(_c.enabled == sa.true(), _c.failing_since.is_not(None))
     given_up = sa.and_(_c.enabled == sa.false(), _c.disabled_because.is_not(None))
@@ -90,17 +95,20 @@ def insert(tx: Transaction, webhook: Webhook) -> None:
 
 
 def update(tx: Transaction, webhook: Webhook) -> None:
-    """Write what was asked for anew; how far delivery is stays as it is."""
+    """Write the settings; what delivery keeps stays as it is."""
     values = {name: value for name, value in asdict(webhook).items() if name not in _BOOKKEEPING}
     tx.connection.execute(sa.update(webhooks).where(_c.id == webhook.id).values(**values))
 
 
-def start_anew(tx: Transaction, webhook: int, cursor: int | None) -> None:
-    """Forget past failures; with a cursor, pass over the events up to it."""
-    values: dict[str, Any] = {"failures": 0, "failing_since": None, "rests_until": None}
-    if cursor is not None:
-        values["cursor"] = cursor
+def reset_failures(tx: Transaction, webhook: int) -> None:
+    """Forget past failures, and end the pause."""
+    values = {"failures": 0, "failing_since": None, "paused_until": None}
     tx.connection.execute(sa.update(webhooks).where(_c.id == webhook).values(**values))
+
+
+def move_cursors(tx: Transaction, ids: Sequence[int], cursor: int) -> None:
+    """Note up to which event the outbox of some webhooks is filled."""
+    tx.execute(_MOVE, ids=tx.id_list(ids), cursor=cursor)
 
 
 def delete(tx: Transaction, webhook: int) -> None:
@@ -108,41 +116,34 @@ def delete(tx: Transaction, webhook: int) -> None:
     tx.connection.execute(sa.delete(webhooks).where(_c.id == webhook))
 
 
-_LAST = Statement(sa.select(counters.c.last).where(counters.c.name == "events"))
-
-
-def last_event(tx: Transaction) -> int:
-    """Give the number of the latest event; 0 without one."""
-    rows = tx.fetch(_LAST)
-    return int(rows[0][0]) if rows else 0
-
-
 # --- who holds an endpoint ----------------------------------------------------------------------------------------
 
 _CLAIM_FREE = Statement(
     sa.update(webhooks)
     .where(_c.id == bindparam("webhook"), _c.enabled == sa.true(), _c.owner.is_(None))
-    .values(owner=bindparam("me"), beat=_c.beat + 1)
+    .values(owner=bindparam("me"), heartbeat=_c.heartbeat + 1)
 )
 _CLAIM_LEFT = Statement(
     sa.update(webhooks)
-    .where(_c.id == bindparam("webhook"), _c.enabled == sa.true(), _c.owner == bindparam("other"), _c.beat == bindparam("seen"))
-    .values(owner=bindparam("me"), beat=_c.beat + 1)
+    .where(
+        _c.id == bindparam("webhook"), _c.enabled == sa.true(), _c.owner == bindparam("other"), _c.heartbeat == bindparam("seen")
+    )
+    .values(owner=bindparam("me"), heartbeat=_c.heartbeat + 1)
 )
-_KEEP = Statement(sa.update(webhooks).where(_c.owner == bindparam("me")).values(beat=_c.beat + 1))
+_RENEW = Statement(sa.update(webhooks).where(_c.owner == bindparam("me")).values(heartbeat=_c.heartbeat + 1))
 _RELEASE = Statement(sa.update(webhooks).where(_c.id == bindparam("webhook"), _c.owner == bindparam("me")).values(owner=sa.null()))
 
 
 def claim(tx: Transaction, webhook: int, me: str, left: tuple[str, int] | None) -> bool:
-    """Take an endpoint that nobody holds or that its holder has left: `left` is who that was, and the last beat seen."""
+    """Take an endpoint that nobody holds or that its holder has left: `left` is who that was, and the last heartbeat seen."""
     if left is None:
         return tx.execute(_CLAIM_FREE, webhook=webhook, me=me) == 1
     return tx.execute(_CLAIM_LEFT, webhook=webhook, me=me, other=left[0], seen=left[1]) == 1
 
 
-def keep(tx: Transaction, me: str) -> int:
-    """Show that this worker lives; give the number of endpoints that it holds."""
-    return tx.execute(_KEEP, me=me)
+def renew(tx: Transaction, me: str) -> int:
+    """Show by its heartbeat that this worker lives; give the number of endpoints that it holds."""
+    return tx.execute(_RENEW, me=me)
 
 
 def release(tx: Transaction, held: Iterable[int], me: str) -> None:
@@ -151,30 +152,28 @@ def release(tx: Transaction, held: Iterable[int], me: str) -> None:
         tx.execute(_RELEASE, webhook=webhook, me=me)
 
 
-_PROGRESS = Statement(
+_SAVE = Statement(
     sa.update(webhooks)
     .where(_c.id == bindparam("webhook"), _c.owner == bindparam("me"))
     .values(
-        cursor=bindparam("cursor"),
         failures=bindparam("failures"),
         failing_since=bindparam("failing_since"),
         attempted_at=bindparam("attempted_at"),
-        rests_until=bindparam("rests_until"),
+        paused_until=bindparam("paused_until"),
     )
 )
 
 
-def progress(tx: Transaction, webhook: Webhook, me: str) -> bool:
-    """Write how far delivery is. False, and nothing written, when somebody else holds the endpoint by now."""
+def save_progress(tx: Transaction, webhook: Webhook, me: str) -> bool:
+    """Write how an endpoint does. False, and nothing written, when somebody else holds the endpoint by now."""
     return bool(
         tx.execute(
-            _PROGRESS,
+            _SAVE,
             webhook=webhook.id,
             me=me,
-            cursor=webhook.cursor,
             failures=webhook.failures,
             failing_since=webhook.failing_since,
             attempted_at=webhook.attempted_at,
-            rests_until=webhook.rests_until,
+            paused_until=webhook.paused_until,
         )
     )

@@ -1,0 +1,282 @@
+"""Limits on connections, set around uvicorn's parser: how many, how long each step may take, how large a head may be.
+
+uvicorn limits the time between requests and nothing else: a head or a body that never ends and a reader that does not read would
+each hold a descriptor and memory for ever. Nothing here looks at a byte that comes; what a connection waits for is known from the
+calls of the parser.
+"""
+
+import asyncio
+import resource
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import partial
+from http import HTTPStatus
+from ipaddress import ip_address, ip_network
+from typing import Any, Final
+
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from trellis.settings import Settings
+
+HEAD: Final = 65_536  # bytes of a request's first line and headers
+RATE: Final = 10_240  # bytes a second at which a body must come, and an answer be read, on average
+_OTHERS: Final = 96  # descriptors kept for logs, webhooks, static files and refusals
+_REFUSALS: Final = 32  # connections without a place that linger at once
+_LINGER: Final = 1.0  # seconds for which a refused connection stays open, so that the caller can read the answer
+_TICK: Final = 0.5  # seconds between two looks at all connections
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many connections a process holds; and seconds for a head, a body, the next request, and an answer to be read."""
+
+    connections: int
+    head: float
+    body: float
+    idle: float
+    send: float
+    proxies: tuple[str, ...] = ()
+
+    def protocol(self) -> Any:
+        """Give what makes the protocol of each connection of one server, for uvicorn's `http`."""
+        return partial(LimitedProtocol, Connections(self))
+
+
+def raise_descriptors() -> int:
+    """Raise the limit of descriptors as far as this process may; give it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return sys.maxsize if hard == resource.RLIM_INFINITY else hard
+
+
+def limits_of(settings: Settings, descriptors: int) -> Limits:
+    """Take the limits of the settings; connections stay below the descriptors, of which some are kept for the database."""
+    most = min(settings.connections, max(descriptors - _OTHERS - 2 * settings.database_pool, descriptors // 4))
+    times = settings.head_timeout, settings.body_timeout, settings.idle_timeout, settings.send_timeout
+    return Limits(most, *times, settings.trusted_proxies)
+
+
+class Connections:
+    """The connections of one server: counted, and looked at twice a second, which costs less than a timer for each."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._admitted: set[LimitedProtocol] = set()
+        self._refused: set[LimitedProtocol] = set()
+        self._by_address: Counter[str] = Counter()
+        self._proxies = [ip_network(proxy, strict=False) for proxy in limits.proxies]
+        self._watching = False
+
+    def add(self, connection: "LimitedProtocol", address: str) -> bool:
+        """Count a new connection; False where there is no place for it.
+
+        An address gets half of the places at most, unless it is a trusted proxy's, so that no single caller can take them all.
+        """
+        if not self._watching:
+            self._watching = True
+            connection.loop.call_later(_TICK, self._look, connection.loop)
+        most = self.limits.connections
+        if len(self._admitted) < most and (self._by_address[address] < max(1, most // 2) or self._is_proxy(address)):
+            self._admitted.add(connection)
+            self._by_address[address] += 1
+            return True
+        return False
+
+    def may_linger(self, connection: "LimitedProtocol") -> bool:
+        """Say whether a connection that is refused may stay until the caller has read why."""
+        if connection not in self._admitted and len(self._refused) >= _REFUSALS:
+            return False
+        self._refused.add(connection)
+        return True
+
+    def discard(self, connection: "LimitedProtocol", address: str) -> None:
+        """Forget a connection that has ended."""
+        self._refused.discard(connection)
+        if connection in self._admitted:
+            self._admitted.discard(connection)
+            self._by_address[address] -= 1
+        if not self._by_address[address]:
+            del self._by_address[address]
+
+    def _is_proxy(self, address: str) -> bool:
+        try:
+            return any(ip_address(address) in network for network in self._proxies)
+        except ValueError:  # a socket without addresses
+            return False
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        now = loop.time()
+        for connection in tuple(self._admitted):
+            connection.look(now)
+        loop.call_later(_TICK, self._look, loop)
+
+
+class _Step(Enum):
+    """What comes next on a connection."""
+
+    REQUEST = auto()
+    HEAD = auto()
+    BODY = auto()
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """uvicorn's protocol of one connection, within limits.
+
+    A head and the next request have to come until some moment. Patience with a body, and with who reads an answer, is a number of
+    seconds that runs down, and is renewed by what comes or goes: a second for RATE bytes. While a request is answered nothing is
+    asked of the caller.
+    """
+
+    def __init__(self, connections: Connections, config: Config, *more: Any, **named: Any) -> None:
+        super().__init__(config, *more, **named)
+        self._connections = connections
+        self._limits = limits = connections.limits
+        self._step = _Step.REQUEST
+        self._until: float | None = None
+        self._head = 0  # bytes of the head, as far as it has come in chunks of its own
+        self._chunk = 0
+        self._came = 0  # bytes of the body since the last look
+        self._unsent = 0  # bytes, at the last look
+        self._looked = 0.0
+        self._body_patience = limits.body
+        self._send_patience = limits.send
+        self._refused = False
+
+    @property
+    def _address(self) -> str:
+        return self.client[0] if self.client else ""
+
+    def _is_answering(self) -> bool:
+        cycle: Any = self.cycle
+        return cycle is not None and not cycle.response_complete
+
+    # --- what the transport and the parser call -----------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        super().connection_made(transport)
+        self._looked = self.loop.time()
+        self._until = self._looked + self._limits.head
+        if not self._connections.add(self, self._address):
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._connections.discard(self, self._address)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._refused:
+            return
+        if self._step is _Step.REQUEST:
+            self._begin()
+        self._head += len(data)
+        self._chunk = len(data)
+        super().data_received(data)
+        if self._step is _Step.HEAD and self._head > HEAD:
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, after_another=self._is_answering())
+
+    def on_message_begin(self) -> None:
+        if self._step is not _Step.HEAD:  # it follows another request in the same chunk
+            self._begin()
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        if self._refused:
+            return
+        self._step, self._until = _Step.BODY, None
+        self._came, self._body_patience = 0, self._limits.body
+        if max(self._head, self._chunk) > HEAD and self._size_of_head() > HEAD:
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, after_another=self._is_answering())
+        else:
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        if not self._refused:
+            self._came += len(body)
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        if not self._refused:
+            self._step = _Step.REQUEST
+            super().on_message_complete()
+
+    def _begin(self) -> None:
+        """Expect the head of a request, whose first byte has come."""
+        self._step, self._head = _Step.HEAD, 0
+        if self._until is None or self.cycle is not None:  # the first head has been waited for since the connection was made
+            self._until = self.loop.time() + self._limits.head
+
+    def _size_of_head(self) -> int:
+        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+
+    # --- what is looked at twice a second -----------------------------------------------------------------------------
+
+    def look(self, now: float) -> None:
+        """End the connection where it has taken too long."""
+        passed, self._looked = now - self._looked, now
+        if self._is_read_too_slowly(passed):
+            self.transport.abort()
+        elif self._refused:
+            return
+        elif self.flow.read_paused:  # it is the service that does not read
+            self._until = now + self._limits.head if self._step is _Step.HEAD else None
+        elif self._step is _Step.BODY:
+            self._look_at_body(passed)
+        elif self._step is _Step.REQUEST and self._is_answering():
+            self._until = None
+        elif self._until is None:
+            self._until = now + self._limits.idle
+        elif now >= self._until:
+            self._give_up()
+
+    def _look_at_body(self, passed: float) -> None:
+        cycle: Any = self.cycle
+        if cycle.waiting_for_100_continue:  # nobody has asked for it yet
+            return
+        came, self._came = self._came, 0
+        self._body_patience = min(self._limits.body, self._body_patience - passed + came / RATE)
+        if self._body_patience <= 0:
+            self._refuse(HTTPStatus.REQUEST_TIMEOUT, after_another=cycle.response_started)
+
+    def _is_read_too_slowly(self, passed: float) -> bool:
+        unsent = self.transport.get_write_buffer_size()
+        if not unsent:
+            self._send_patience = self._limits.send
+        else:
+            went = max(0, self._unsent - unsent)
+            self._send_patience = min(self._limits.send, self._send_patience - passed + went / RATE)
+        self._unsent = unsent
+        return self._send_patience <= 0
+
+    def _give_up(self) -> None:
+        """Close a connection on which no request, or no whole head, has come in time."""
+        if self._is_answering():  # a request before this one: its answer is the last
+            self.cycle.keep_alive = False
+            self._refused = True
+        elif self._step is _Step.HEAD:
+            self._refuse(HTTPStatus.REQUEST_TIMEOUT)
+        else:
+            self.transport.close()
+
+    def _refuse(self, status: HTTPStatus, *, after_another: bool = False) -> None:
+        """Answer in the application's place, read no more, and close. After, or in the middle of, another answer only close."""
+        self._refused = True
+        cycle: Any = self.cycle
+        if cycle is not None:  # whatever the application says from here on is not sent
+            cycle.disconnected = True
+            cycle.message_event.set()
+        if after_another or self.pipeline:
+            self.transport.abort()
+            return
+        body = f"{status.value} {status.phrase}\n".encode()
+        head = f"HTTP/1.1 {status.value} {status.phrase}\r\nconnection: close\r\ncontent-type: text/plain; charset=utf-8\r\n"
+        retry = "retry-after: 1\r\n" if status is HTTPStatus.SERVICE_UNAVAILABLE else ""
+        self.transport.write(f"{head}{retry}content-length: {len(body)}\r\n\r\n".encode() + body)
+        if self._connections.may_linger(self):  # to close while bytes come would take the answer away from the caller
+            self.transport.write_eof()
+            self.loop.call_later(_LINGER, self.transport.close)
+        else:
+            self.transport.close()

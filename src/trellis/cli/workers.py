@@ -1,0 +1,235 @@
+"""Several processes that serve on one socket, and their parent, which starts them, watches them and replaces them."""
+
+import logging
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from socket import socket
+from typing import Final
+
+import uvicorn
+
+log = logging.getLogger(__name__)
+
+BEAT: Final = 2  # seconds between signs of life of a worker, the first of which says that it serves
+START: Final = 120.0  # seconds that a worker may take until then
+SILENT: Final = 60.0  # seconds without a sign of life after which a worker is taken for stuck
+END: Final = 45.0  # seconds for all workers to end, of which requests under way get thirty
+TRIES: Final = 5  # starts that fail in a row, with no worker serving, after which the parent gives up
+LONGEST: Final = 30.0  # seconds between two starts, at most; the pause doubles from one second
+
+MakeConfig = Callable[[], uvicorn.Config]
+
+
+class GaveUp(Exception):
+    """No worker serves, and none can be started."""
+
+
+@dataclass(eq=False)
+class Worker:
+    """One process, and what its parent knows of it."""
+
+    process: SpawnProcess
+    beats: Connection
+    replaces: "Worker | None"
+    heard: float = field(default_factory=time.monotonic)
+    serves: bool = False
+    leaving: bool = False
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid or 0
+
+    @property
+    def late(self) -> bool:
+        return time.monotonic() - self.heard > (SILENT if self.serves else START)
+
+
+class Workers:
+    """Keeps `count` workers serving until SIGTERM or SIGINT. SIGHUP replaces them, one after the other."""
+
+    def __init__(self, make_config: MakeConfig, listener: socket, count: int) -> None:
+        self._make_config = make_config
+        self._listener = listener
+        self._count = count
+        self._spawn = multiprocessing.get_context("spawn")
+        self._workers: list[Worker] = []
+        self._to_replace: list[Worker] = []
+        self._failed = 0  # starts in a row
+        self._next_start = 0.0
+        self._ending = False
+        self._awake, self._wake = os.pipe()
+
+    def run(self) -> None:
+        """Start the workers, and come back when all have ended. Raises GaveUp."""
+        os.set_blocking(self._wake, False)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, self._signalled)
+        try:
+            while not self._ending:
+                self._start_missing()
+                self._wait()
+                self._see_to_workers()
+        finally:
+            self._end_all()
+
+    def _signalled(self, number: int, _frame: object) -> None:
+        if number == signal.SIGHUP:
+            self._to_replace = [worker for worker in self._workers if not worker.leaving]
+        else:
+            self._ending = True
+        with suppress(BlockingIOError):  # it is full of calls to wake up
+            os.write(self._wake, b"!")
+
+    # --- births -------------------------------------------------------------------------------------------------------
+
+    def _start_missing(self) -> None:
+        now = time.monotonic()
+        if now < self._next_start:
+            return
+        staying = [worker for worker in self._workers if not worker.leaving and worker.replaces is None]
+        missing = self._count - len(staying)
+        if self._failed:  # one is enough to try
+            missing = min(missing, int(all(worker.serves for worker in staying)))
+        for _ in range(missing):
+            self._start()
+        self._to_replace = [worker for worker in self._to_replace if worker in self._workers and not worker.leaving]
+        if self._to_replace and all(worker.serves for worker in self._workers if not worker.leaving):
+            self._start(replaces=self._to_replace.pop(0))
+
+    def _start(self, replaces: Worker | None = None) -> None:
+        beats, sign = self._spawn.Pipe(duplex=False)
+        process = self._spawn.Process(target=_serve, args=(self._make_config, self._listener, sign), name="trellis-worker")
+        process.start()
+        sign.close()
+        worker = Worker(process, beats, replaces)
+        self._workers.append(worker)
+        log.info("Worker %d started%s.", worker.pid, f", to replace {replaces.pid}" if replaces else "")
+
+    # --- life ---------------------------------------------------------------------------------------------------------
+
+    def _wait(self) -> None:
+        """Wait for a sign of life, a death or a signal, or until something is due."""
+        pause = self._next_start - time.monotonic()
+        due = pause if 0 < pause < BEAT else BEAT
+        heard = wait([self._awake, *(w.process.sentinel for w in self._workers), *(w.beats for w in self._workers)], due)
+        if self._awake in heard:
+            os.read(self._awake, 4096)
+        for worker in self._workers:
+            if worker.beats in heard:
+                self._hear(worker)
+
+    def _hear(self, worker: Worker) -> None:
+        try:
+            worker.beats.recv_bytes()
+        except (EOFError, OSError):
+            worker.process.join(BEAT)  # the other end is closed: it is about to have ended
+            return
+        worker.heard = time.monotonic()
+        if not worker.serves:
+            worker.serves, self._failed = True, 0
+            log.info("Worker %d serves.", worker.pid)
+            if worker.replaces is not None:
+                self._dismiss(worker.replaces)
+                worker.replaces = None
+
+    def _dismiss(self, worker: Worker) -> None:
+        if not worker.leaving:
+            worker.leaving = True
+            worker.process.terminate()
+
+    # --- deaths -------------------------------------------------------------------------------------------------------
+
+    def _see_to_workers(self) -> None:
+        for worker in tuple(self._workers):
+            if worker.process.is_alive() and not worker.leaving and worker.late:
+                log.error("Worker %d has given no sign of life for too long, and is killed.", worker.pid)
+                worker.process.kill()
+                worker.process.join()
+            if not worker.process.is_alive():
+                self._bury(worker)
+
+    def _bury(self, worker: Worker) -> None:
+        self._workers.remove(worker)
+        worker.beats.close()
+        how = _how_ended(worker.process.exitcode)
+        if worker.leaving or self._ending:
+            log.info("Worker %d ended.", worker.pid)
+            return
+        if worker.serves:
+            log.error("Worker %d ended by itself (%s); another one is started.", worker.pid, how)
+            return
+        if worker.replaces is not None:
+            self._to_replace = []
+            log.error("Worker %d could not start (%s); worker %d stays.", worker.pid, how, worker.replaces.pid)
+            return
+        if time.monotonic() >= self._next_start:  # else it was begun together with another one that failed
+            self._failed += 1
+            self._postpone(min(LONGEST, 2.0 ** (self._failed - 1)))
+        log.error("Worker %d could not start (%s).", worker.pid, how)
+        if self._failed >= TRIES and not any(other.serves for other in self._workers):
+            raise GaveUp(f"No worker can be started: {self._failed} tries have failed, the last one with {how}. The log has why.")
+
+    def _postpone(self, pause: float) -> None:
+        self._next_start = time.monotonic() + pause
+
+    def _end_all(self) -> None:
+        self._listener.close()
+        for worker in self._workers:
+            self._dismiss(worker)
+        until = time.monotonic() + END
+        for worker in self._workers:
+            worker.process.join(max(0.0, until - time.monotonic()))
+            if worker.process.is_alive():
+                log.error("Worker %d does not end, and is killed.", worker.pid)
+                worker.process.kill()
+                worker.process.join()
+            log.info("Worker %d ended.", worker.pid)
+
+
+def _how_ended(code: int | None) -> str:
+    if code is not None and code < 0:
+        return signal.Signals(-code).name
+    return f"status {code}"
+
+
+# --- in the worker ------------------------------------------------------------------------------------------------
+
+
+def _serve(make_config: MakeConfig, listener: socket, sign: Connection) -> None:
+    """Serve in this process, giving signs of life; end when the parent has ended."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # it is for the parent
+    config = make_config()
+
+    async def beat() -> None:
+        with suppress(OSError):  # the parent has gone
+            sign.send_bytes(b"!")
+
+    config.callback_notify, config.timeout_notify = beat, BEAT
+    run_server(config, listener)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def run_server(config: uvicorn.Config, listener: socket) -> None:
+    """Serve in this process until SIGTERM or SIGINT; leave with status 1 where that did not even begin."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # an end that was asked for is no failure
+    server = uvicorn.Server(config)
+    with suppress(KeyboardInterrupt):
+        server.run(sockets=[listener])
+    if not server.started:
+        sys.exit(1)

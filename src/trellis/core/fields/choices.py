@@ -1,0 +1,46 @@
+"""Types with a fixed set of values: true or false, and one of several words."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from trellis.core.fields.type import Invalid, quote
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    """True or false. 1 and 0 are accepted too, and all four as strings, which is how forms send them."""
+
+    widget: str = "checkbox"
+
+    def parse(self, raw: Any) -> bool:
+        if isinstance(raw, bool):
+            return raw
+        if isinstance(raw, int | str) and (value := _BOOLEANS.get(str(raw).strip().lower())) is not None:
+            return value
+        raise Invalid(f"must be true or false (or 1 or 0), not {quote(raw)}.")
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "boolean"}
+
+
+_BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of several words. `words` maps each to its description, and `also` older spellings to the words."""
+
+    words: Mapping[str, str]
+    also: Mapping[str, str] = field(default_factory=dict)
+    message: str = "INVALID_VALUE"
+    widget: str = "select"
+
+    def parse(self, raw: Any) -> str:
+        word = self.also.get(raw, raw) if isinstance(raw, str) else None
+        if word not in self.words:
+            raise Invalid(f"must be one of {', '.join(self.words)}, not {quote(raw)}.", self.message)
+        return str(word)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "enum": list(self.words)}

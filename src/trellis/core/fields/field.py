@@ -1,0 +1,38 @@
+"""A field: one named value of a record or of a request."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from trellis.core.fields.type import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One named value of a record or of a request, with everything that REST, the panel and the command line need to know about it.
+
+    `default` is used on create if nothing is sent. `also` are other names under which it is accepted. Lists can be filtered by
+    a `listed` field. A `read_only` field is answered, and ignored when sent; a `write_only` one is never answered. `missing` is
+    the message of the refusal if a required field is not sent.
+    """
+
+    name: str
+    type: Type
+    doc: str
+    default: Any = None
+    also: tuple[str, ...] = ()
+    example: Any = None
+    required: bool = False
+    read_only: bool = False
+    write_only: bool = False
+    listed: bool = False
+    missing: str = "MISSING_VALUE"
+
+    def schema(self) -> dict[str, Any]:
+        """Give the JSON Schema of the field with its description."""
+        return self.type.schema() | {"description": self.doc}
+
+    @property
+    def label(self) -> str:
+        """The name in words: `minContent` → `Min content`."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", self.name).capitalize()

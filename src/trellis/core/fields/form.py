@@ -1,0 +1,93 @@
+"""Forms: how a request is read against the fields that it may hold."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Final
+
+from trellis.core.fields.field import Field
+from trellis.core.fields.type import Invalid, quote
+from trellis.errors import Fault, Refused, refuse_faults
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """What a request sent: the parsed values by canonical name, and every fault found so far."""
+
+    values: Mapping[str, Any]
+    faults: tuple[Fault, ...] = ()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.values
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Give the value sent under a name, or the default."""
+        return self.values.get(name, default)
+
+    def demand(self) -> None:
+        """Refuse all faults at once, if there are any."""
+        if self.faults:
+            raise refuse_faults(self.faults)
+
+
+_NOTHING: Final = Input({})
+
+
+class Form:
+    """The fields that a request may hold, by every name that they are accepted under.
+
+    `recode` gives a kind's own code for the message of a refusal, or "" for the code in the table of refusals.
+    """
+
+    def __init__(self, fields: Iterable[Field], recode: Callable[[str], str] = lambda _: "") -> None:
+        self._known = {name: f for f in fields for name in (f.name, *f.also)}
+        self._recode = recode
+
+    def read(self, raw: Mapping[str, Any]) -> Input:
+        """Resolve aliases, parse values, and find what is wrong: values that are not allowed, unknown names, names sent twice."""
+        if not raw:
+            return _NOTHING
+        values: dict[str, Any] = {}
+        faults: list[Fault] = []
+        sent: dict[str, str] = {}
+        for name, value in raw.items():
+            if (f := self._known.get(name)) is None:
+                faults.append(Fault(quote(name).strip("'"), "UNKNOWN_PARAMETER", _unknown(name, self._known)))
+            elif f.name in sent and not f.read_only:
+                detail = f"{f.name} was sent twice, as {sent[f.name]} and as {name}: send it once."
+                faults.append(Fault(f.name, "INVALID_VALUE", detail))
+            elif not f.read_only:
+                sent[f.name] = name
+                try:
+                    values[f.name] = f.type.parse(value)
+                except Invalid as invalid:
+                    detail = f"{f.name} {invalid.detail}"
+                    faults.append(Fault(f.name, invalid.message, detail, self._recode(invalid.message)))
+        return Input(values, tuple(faults))
+
+
+def _unknown(name: str, known: Mapping[str, Field]) -> str:
+    writable = {n: f for n, f in known.items() if not f.read_only}
+    if near := get_close_matches(name, writable, 1):
+        hint = f"Did you mean {near[0]}?"
+    elif writable:
+        hint = f"Known here: {', '.join(sorted({f.name for f in writable.values()}))}."
+    else:
+        hint = "This operation takes none."
+    return f"There is no parameter {quote(name)}. {hint}"
+
+
+def require(fields: Iterable[Field], given: Input, *, recode: Callable[[str], str] = lambda _: "") -> Input:
+    """Add a fault for each required field that was not sent, before the faults found so far."""
+    at_fault = {fault.field for fault in given.faults}
+    missing = tuple(
+        Fault(f.name, f.missing, f"{f.name} is needed: {f.doc}", recode(f.missing))
+        for f in fields
+        if f.required and f.name not in given.values and f.name not in at_fault
+    )
+    return Input(given.values, missing + given.faults)
+
+
+def invalid_id(resource: str, raw: object, code: str) -> Refused:
+    """Refuse an id that names no record."""
+    return Refused("INVALID_ID", f"There is no {resource} with the id {quote(raw).strip(chr(39))}.", code=code)

@@ -1,0 +1,47 @@
+"""Lists as JSON and forms send them, and the type of a list of words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from trellis.core.fields.text import Text
+from trellis.core.fields.type import Invalid, quote
+
+
+@dataclass(frozen=True, slots=True)
+class TextList:
+    """A list of words: a JSON list, or `one,two`. Order is kept, duplicates are not."""
+
+    most: int = 200
+    widget: str = "text"
+
+    def parse(self, raw: Any) -> tuple[str, ...]:
+        parts = split_list(raw)
+        if parts is None or len(parts) > self.most:
+            raise Invalid(f"must be a list of at most {self.most} words, not {quote(raw)}.")
+        return tuple(dict.fromkeys(Text(255, 1).parse(part) for part in parts))
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": {"type": "string"}, "maxItems": self.most}
+
+
+def split_list(raw: object) -> Sequence[Any] | None:
+    """Split a list: a JSON list, its text, or words separated by commas. Gives None if it is none of these."""
+    raw = parse_json_text(raw)
+    if isinstance(raw, str):
+        return [part for part in raw.split(",") if part.strip()]
+    if isinstance(raw, int) and not isinstance(raw, bool):
+        return [raw]
+    return raw if isinstance(raw, list | tuple) else None
+
+
+def parse_json_text(raw: object) -> object:
+    """Parse a JSON list or object that was sent as the text of one form field; give anything else back unchanged."""
+    if isinstance(raw, str) and raw.lstrip()[:1] in {"{", "["}:
+        try:
+            return orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            return raw
+    return raw

@@ -1,0 +1,44 @@
+"""Types of whole numbers."""
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from trellis.core.fields.type import Invalid, quote
+
+MAX_INTEGER: Final = 2**31 - 1
+_WHOLE_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,20}\Z", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """A whole number between two bounds, both included; if `nullable`, null and the empty string mean none."""
+
+    least: int = 0
+    most: int = MAX_INTEGER
+    nullable: bool = False
+    widget: str = "number"
+
+    def parse(self, raw: Any) -> int | None:
+        if self.nullable and raw in (None, ""):
+            return None
+        number = parse_whole_number(raw)
+        if number is None or not self.least <= number <= self.most:
+            none = ", or null" if self.nullable else ""
+            raise Invalid(f"must be a whole number from {self.least} to {self.most}{none}, not {quote(raw)}.")
+        return number
+
+    def schema(self) -> dict[str, Any]:
+        kind = ["integer", "null"] if self.nullable else "integer"
+        return {"type": kind, "minimum": self.least, "maximum": self.most}
+
+
+def parse_whole_number(raw: object) -> int | None:
+    """Read a whole number from a JSON number or its text; None if it is not one."""
+    if isinstance(raw, int) and not isinstance(raw, bool):
+        return raw
+    if isinstance(raw, float) and raw.is_integer() and abs(raw) <= MAX_INTEGER:
+        return int(raw)
+    if isinstance(raw, str) and _WHOLE_NUMBER.match(raw.strip()):
+        return int(raw)
+    return None

@@ -1,0 +1,169 @@
+"""Types of text: a line or several, HTML, passwords, colours and addresses."""
+
+import re
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import nh3
+
+from trellis.core.fields.type import CONTROLS, Invalid, quote
+
+_CONTROLS_BUT_LINES: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+_MARKUP: Final = re.compile("[<>&\u00a0]")  # what HTML writes otherwise than plain text does
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A line of text without control characters, trimmed."""
+
+    longest: int = 255
+    shortest: int = 0
+    lines: bool = False
+    missing: str = "INVALID_VALUE"
+
+    @property
+    def widget(self) -> str:
+        return "textarea" if self.lines else "text"
+
+    def parse(self, raw: Any) -> str:
+        if not isinstance(raw, str):
+            raise Invalid(f"must be text, not {quote(raw)}.", self.missing if raw is None else "INVALID_VALUE")
+        value = raw.strip()
+        if found := (_CONTROLS_BUT_LINES if self.lines else CONTROLS).search(value):
+            raise Invalid(f"must not hold control characters; U+{ord(found[0]):04X} stands at {found.start()}.")
+        if len(value) < self.shortest:
+            raise Invalid(f"must not be empty: give {self.shortest} to {self.longest} characters.", self.missing)
+        if len(value) > self.longest:
+            raise Invalid(f"is {len(value):,} characters long; at most {self.longest:,} are allowed.")
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "maxLength": self.longest} | ({"minLength": self.shortest} if self.shortest else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Html:
+    """HTML, sanitised on the way in by nh3: scripts, event handlers and unknown elements do not reach the store."""
+
+    longest: int = 100_000
+    widget: str = "textarea"
+
+    def parse(self, raw: Any) -> str:
+        text = Text(self.longest, lines=True).parse(raw)
+        if not _MARKUP.search(text):
+            return text
+        cleaned = nh3.clean(text)
+        # Entities may have stood for control characters, and what fell away may have left spaces at the ends: what is
+        # kept must read the same when it is sent back.
+        value = _CONTROLS_BUT_LINES.sub("", cleaned).strip()
+        if value != cleaned:
+            value = nh3.clean(value).strip()
+        if len(value) > self.longest:
+            raise Invalid(f"is {len(value):,} characters of HTML once it is escaped; at most {self.longest:,} are allowed.")
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "maxLength": self.longest, "contentMediaType": "text/html"}
+
+
+def sanitize_inline_html(html: str) -> str:
+    """Sanitise HTML that stands within a line of text."""
+    return CONTROLS.sub("", nh3.clean(html, tags=_INLINE_TAGS))  # entities may have stood for control characters
+
+
+_INLINE_TAGS: Final = {
+    "a",
+    "abbr",
+    "b",
+    "bdi",
+    "bdo",
+    "cite",
+    "code",
+    "em",
+    "i",
+    "mark",
+    "s",
+    "small",
+    "span",
+    "strong",
+    "sub",
+    "sup",
+    "u",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Password:
+    """A password that callers set and never read; null or "" removes it. The kind keeps a digest of it."""
+
+    longest: int = 255
+    widget: str = "password"
+
+    def parse(self, raw: Any) -> str | None:
+        if raw in (None, ""):
+            return None
+        if not isinstance(raw, str) or len(raw) > self.longest or CONTROLS.search(raw):
+            raise Invalid(f"must be text of at most {self.longest} characters without control characters.")
+        return raw
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": ["string", "null"], "maxLength": self.longest, "format": "password"}
+
+
+@dataclass(frozen=True, slots=True)
+class Color:
+    """A colour as #RRGGBB; kept in capitals."""
+
+    widget: str = "color"
+
+    def parse(self, raw: Any) -> str:
+        if not isinstance(raw, str) or not re.fullmatch(r"#[0-9a-fA-F]{6}", raw.strip()):
+            raise Invalid(f"must be a colour as #RRGGBB, such as #3B82F6, not {quote(raw)}.")
+        return raw.strip().upper()
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "pattern": "^#[0-9A-Fa-f]{6}$"}
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """An absolute http or https address; null or "" means none."""
+
+    longest: int = 2048
+    widget: str = "url"
+
+    def parse(self, raw: Any) -> str | None:
+        if raw in (None, ""):
+            return None
+        value = Text(self.longest).parse(raw)
+        try:
+            parts = urlsplit(value)
+            good = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        except ValueError:
+            good = False
+        if not good or re.search(r"[\s<>\"\\]", value):
+            raise Invalid(f"must be an http or https address, such as https://example.com/, not {quote(raw)}.")
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": ["string", "null"], "format": "uri", "maxLength": self.longest}
+
+
+@dataclass(frozen=True, slots=True)
+class IpAddress:
+    """An IPv4 or IPv6 address; null or "" means none."""
+
+    widget: str = "text"
+
+    def parse(self, raw: Any) -> str | None:
+        if raw in (None, ""):
+            return None
+        try:
+            return str(ip_address(str(raw).strip()))
+        except ValueError:
+            raise Invalid(f"must be an address such as 192.0.2.7 or 2001:db8::1, not {quote(raw)}.") from None
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": ["string", "null"], "examples": ["192.0.2.7"]}

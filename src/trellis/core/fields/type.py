@@ -1,0 +1,55 @@
+"""What a field type is, and how it refuses a value.
+
+A type's `parse` turns what a caller sent (a JSON value, or the text of a form field) into the value that is kept, or raises
+Invalid with a sentence that says what is allowed. `schema` is the JSON Schema (draft 2020-12) of that value.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+# C0 and C1 controls, DEL, the Unicode line and paragraph separators, and surrogates, which UTF-8 cannot carry.
+CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+class Invalid(Exception):
+    """A value that its type does not allow. `detail` says what is allowed; `message` names a row of REFUSALS."""
+
+    def __init__(self, detail: str, message: str = "INVALID_VALUE") -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.message = message
+
+
+class Type(Protocol):
+    """What a field's value may be."""
+
+    @property
+    def widget(self) -> str:
+        """The form control that asks for it: text, textarea, number, checkbox, select, color, url, password, …."""
+
+    def parse(self, raw: Any) -> Any:
+        """Give the value to keep; raise Invalid."""
+
+    def schema(self) -> dict[str, Any]:
+        """Give its JSON Schema."""
+
+
+def quote(raw: object) -> str:
+    """Quote what was sent, in at most 60 characters without control characters, so that it can be sent back."""
+    text = repr(raw) if not isinstance(raw, str) else f"'{raw}'"
+    text = CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
+    return text if len(text) <= 60 else text[:57] + "…" + text[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Anything:
+    """A value that is accepted and ignored."""
+
+    widget: str = "text"
+
+    def parse(self, raw: Any) -> None:
+        del raw
+
+    def schema(self) -> dict[str, Any]:
+        return {}

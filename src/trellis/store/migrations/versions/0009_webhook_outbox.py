@@ -1,0 +1,18 @@
+"""Webhook deliveries wait in an outbox: the columns of retries, and those of the worker that holds an endpoint."""
+
+from alembic import op
+
+revision = "0009"
+down_revision = "0008"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Rename the columns, and let what was to go before its time be due now. Nothing that waits is lost."""
+    op.execute("ALTER TABLE webhooks RENAME COLUMN beat TO heartbeat")
+    op.execute("ALTER TABLE webhooks RENAME COLUMN rests_until TO paused_until")
+    op.execute("ALTER TABLE webhook_deliveries RENAME COLUMN extras TO early_attempts")
+    op.execute("UPDATE webhook_deliveries SET due_at = created_at WHERE state = 'waiting' AND early = 1")
+    op.execute("ALTER TABLE webhook_deliveries DROP COLUMN early")
+    op.execute("ALTER TABLE webhook_deliveries DROP COLUMN attempts")

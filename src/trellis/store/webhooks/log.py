@@ -1,0 +1,144 @@
+"""The log of deliveries, for people: searching it, one delivery with its attempts, and purging."""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple, get_args
+
+import sqlalchemy as sa
+
+from trellis.store.engine import Transaction, WithoutIndex
+from trellis.store.tables import attempts, deliveries, webhooks
+from trellis.store.webhooks.outbox import COLUMNS, Attempt, Delivery, State
+
+_c = deliveries.c
+_STATES: Final = get_args(State)
+PATIENCE: Final = 0.03  # seconds
+_STRETCH: Final = 5_000  # deliveries
+_LAG: Final = 600  # seconds by which deliveries that are written one after the other may have been made in another order
+
+
+class Search(NamedTuple):
+    """What a search has found. `next` is the id to go on before, if there may be more; `complete` is false if it ended early."""
+
+    found: list[Delivery]
+    next: int | None
+    complete: bool = True
+
+
+def find(tx: Transaction, delivery: int) -> Delivery | None:
+    """Read one delivery."""
+    row = tx.connection.execute(sa.select(*COLUMNS).where(_c.id == delivery)).first()
+    return Delivery(*row) if row else None
+
+
+def search(
+    tx: Transaction, filters: Mapping[str, Any], limit: int, before: int | None = None, patience: float = PATIENCE
+) -> Search:
+    """Search the deliveries, the newest first.
+
+    `filters` may hold webhook_id, state, type, seq, `since` and `until` (moments of being made; the latter not included).
+    """
+    leading = [_c.webhook_id == filters["webhook_id"]] if "webhook_id" in filters else []
+    others = [WithoutIndex(_c[name]) == filters[name] for name in ("state", "type") if name in filters]
+    others += [_c.created_at >= filters["since"]] if "since" in filters else []
+    others += [_c.created_at < filters["until"]] if "until" in filters else []
+    top, bottom = _reach(tx, filters, before)
+    if (by_index := _conditions_by_index(tx, filters, leading)) is not None:
+        return _page(_read(tx, [*by_index, *others], WithoutIndex(_c.id), top, bottom, limit + 1), limit)
+    deadline = time.perf_counter() + patience
+    found: list[Delivery] = []
+    while top > bottom:
+        end = _end(tx, [*leading, _c.id < top, _c.id >= bottom]) if others else None
+        found += _read(tx, [*leading, *others], _c.id, top, end or bottom, limit + 1 - len(found))
+        if end is None or len(found) > limit:
+            break
+        top = end
+        if time.perf_counter() > deadline and top > bottom:
+            return Search(found, top, complete=False)
+    return _page(found, limit)
+
+
+def _conditions_by_index(tx: Transaction, filters: Mapping[str, Any], webhook: list[sa.ColumnElement[bool]]) -> list[Any] | None:
+    """Give what leads to few deliveries by the index on state, webhook and event, if something does."""
+    if "seq" in filters:  # by way of each state and each webhook
+        return [_c.state.in_(_STATES), *(webhook or [_c.webhook_id.in_(sa.select(webhooks.c.id))]), _c.seq == filters["seq"]]
+    if "state" not in filters:
+        return None
+    found = [_c.state == filters["state"], *webhook]
+    some = sa.select(sa.literal(1)).where(*found).limit(_STRETCH).subquery()
+    return found if tx.connection.execute(sa.select(sa.func.count()).select_from(some)).scalar_one() < _STRETCH else None
+
+
+def _read(  # of two bounds below, SQLite would follow the first: there is one
+    tx: Transaction, where: list[Any], number: sa.ColumnElement[Any], top: int, bottom: int, limit: int
+) -> list[Delivery]:
+    wanted = sa.select(*COLUMNS).where(*where, number < top, number >= bottom).order_by(number.desc()).limit(limit)
+    return [Delivery(*row) for row in tx.connection.execute(wanted)]
+
+
+def _page(found: list[Delivery], limit: int) -> Search:
+    return Search(found[:limit], found[limit - 1].id if len(found) > limit else None)
+
+
+def _end(tx: Transaction, stretch: Sequence[sa.ColumnElement[bool]]) -> int | None:
+    """Give the id at which a stretch ends; None if the deliveries do before that."""
+    return tx.connection.execute(sa.select(_c.id).where(*stretch).order_by(_c.id.desc()).limit(1).offset(_STRETCH)).scalar()
+
+
+def _reach(tx: Transaction, filters: Mapping[str, Any], before: int | None) -> tuple[int, int]:
+    """Give the ids between which the deliveries of the asked time lie: up to but without the first, down to the second.
+
+    A delivery is written some time after it was made, so that ids and times are out of order by as much.
+    """
+    first, last = sa.select(sa.func.min(_c.id)), sa.select(sa.func.max(_c.id))
+    if since := filters.get("since"):
+        at = tx.connection.execute(sa.select(sa.func.min(_c.created_at)).where(_c.created_at >= since)).scalar()
+        first = first.where(_c.created_at >= since, _c.created_at <= _later(at or since, _LAG))
+    if until := filters.get("until"):
+        at = tx.connection.execute(sa.select(sa.func.max(_c.created_at)).where(_c.created_at < until)).scalar()
+        last = last.where(_c.created_at < until, _c.created_at >= _later(at or until, -_LAG))
+    bottom, top = (tx.connection.execute(statement).scalar() for statement in (first, last))
+    if bottom is None or top is None:
+        return 0, 0
+    return (top + 1 if before is None else min(top + 1, before)), bottom
+
+
+def _later(at: str, seconds: int) -> str:
+    moment = datetime.fromisoformat(at) + timedelta(seconds=seconds)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def list_attempts(tx: Transaction, delivery_ids: Iterable[int], *, answers: bool = True) -> dict[int, list[Attempt]]:
+    """Read the attempts of deliveries, in their order; `answer` is None throughout if it is not wanted."""
+    columns = [attempts.c[name] if answers or name != "answer" else sa.null() for name in Attempt._fields]
+    wanted = sa.select(attempts.c.delivery_id, *columns).where(attempts.c.delivery_id.in_(list(delivery_ids)))
+    found: dict[int, list[Attempt]] = {}
+    for row in tx.connection.execute(wanted.order_by(attempts.c.id)):
+        found.setdefault(row[0], []).append(Attempt(*row[1:]))
+    return found
+
+
+# --- purging ------------------------------------------------------------------------------------------------------
+
+
+def purge(tx: Transaction, before: str, keep: int, most: int = 2000) -> int:
+    """Delete deliveries, at most `most` at a time, and give their number.
+
+    They are the finished ones that are older than a moment or not among the latest `keep` of their webhook, and all those of
+    webhooks that are gone.
+    """
+    stale = sa.select(_c.id).where(_c.state != "waiting", _c.created_at < before).limit(most)
+    ids = [row[0] for row in tx.connection.execute(stale)]
+    held = {row[0] for row in tx.connection.execute(sa.select(webhooks.c.id))}
+    for webhook in [row[0] for row in tx.connection.execute(sa.select(_c.webhook_id).distinct())]:
+        mine = sa.select(_c.id).where(_c.webhook_id == webhook)
+        if webhook in held:
+            last = tx.connection.execute(mine.order_by(_c.id.desc()).offset(keep).limit(1)).scalar()
+            mine = mine.where(_c.id <= (last or 0), _c.state != "waiting")
+        ids += [row[0] for row in tx.connection.execute(mine.limit(most))]
+    ids = list(dict.fromkeys(ids))[:most]
+    if ids:
+        tx.connection.execute(sa.delete(attempts).where(attempts.c.delivery_id.in_(ids)))
+        tx.connection.execute(sa.delete(deliveries).where(_c.id.in_(ids)))
+    return len(ids)

@@ -1,0 +1,188 @@
+"""The outbox: one row for each event and endpoint that wants it, which waits until it is due, and stays as the delivery's log."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final, Literal, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy import bindparam
+
+from trellis.store.engine import IdIn, Statement, Transaction
+from trellis.store.events import Event
+from trellis.store.tables import attempts, deliveries, events, webhooks
+
+_c = deliveries.c
+State = Literal["waiting", "delivered", "failed"]
+
+
+@dataclass(slots=True)
+class Delivery:
+    """One message to one endpoint.
+
+    `id` is 0 before it is written; `seq` is the event's number, None for a test. `step` counts the attempts made of those that
+    the schedule has, `early_attempts` those before their time. `attempted_at` is None until it has been tried.
+    """
+
+    id: int
+    webhook_id: int
+    seq: int | None
+    message: str
+    type: str
+    state: State
+    due_at: str | None
+    created_at: str
+    step: int = 0
+    early_attempts: int = 0
+    attempted_at: str | None = None
+
+
+class Attempt(NamedTuple):
+    """One attempt as it is logged. `duration` is in milliseconds; `status` is None where no answer came."""
+
+    at: str
+    url: str
+    duration: int
+    status: int | None
+    error: str | None
+    answer: str | None
+
+
+_NAMES: Final = tuple(field.name for field in fields(Delivery))
+COLUMNS: Final = tuple(_c[name] for name in _NAMES)
+
+# --- from the event log -------------------------------------------------------------------------------------------
+
+_e = events.c
+_EVENT_NAMES: Final = tuple(Event.__slots__)
+_JSON: Final = frozenset({"actor", "before", "after", "changed", "touched"})
+_RECORDS: Final = frozenset({"actor", "before", "after", "touched"})
+_EVENTS_AFTER = Statement(
+    sa.select(*(sa.null().label(name) if name in _RECORDS else _e[name] for name in _EVENT_NAMES))
+    .where(_e.seq > bindparam("cursor"))
+    .order_by(_e.seq)
+    .limit(bindparam("most", type_=sa.Integer))
+)
+_EVENTS_OF = Statement(sa.select(*(_e[name] for name in _EVENT_NAMES)).where(IdIn(_e.seq, "seqs")))
+_INSERT = Statement(sa.insert(deliveries).values({name: bindparam(name) for name in _NAMES if name != "id"}).returning(_c.id))
+
+
+def list_events_after(tx: Transaction, cursor: int, most: int) -> list[Event]:
+    """Read the events after a number, the oldest first, without the records that they hold."""
+    return [_event(row, tx) for row in tx.fetch(_EVENTS_AFTER, cursor=cursor, most=most)]
+
+
+def find_events(tx: Transaction, seqs: Iterable[int | None]) -> dict[int, Event]:
+    """Read events by their numbers; those that are no longer kept are left out."""
+    listed = [seq for seq in seqs if seq is not None]
+    return {row[0]: _event(row, tx) for row in tx.fetch(_EVENTS_OF, seqs=tx.id_list(listed))} if listed else {}
+
+
+def _event(row: Sequence[Any], tx: Transaction) -> Event:
+    return Event(*(tx.decode(value) if name in _JSON else value for name, value in zip(_EVENT_NAMES, row, strict=True)))
+
+
+def insert(tx: Transaction, delivery: Delivery) -> int:
+    """Write a new row; give its id."""
+    return int(tx.fetch(_INSERT, **{name: getattr(delivery, name) for name in _NAMES if name != "id"})[0][0])
+
+
+def withdraw_untried(tx: Transaction, webhook: int) -> int | None:
+    """Delete an endpoint's rows that have not been tried; give the number of their first event, None if there were none."""
+    untried = sa.and_(_c.webhook_id == webhook, _c.state == "waiting", _c.attempted_at.is_(None), _c.seq.is_not(None))
+    first: int | None = tx.connection.execute(sa.select(sa.func.min(_c.seq)).where(untried)).scalar()
+    tx.connection.execute(sa.delete(deliveries).where(untried))
+    return first
+
+
+# --- what is due --------------------------------------------------------------------------------------------------
+
+_DUE = sa.and_(
+    _c.state == "waiting",
+    # An attempt that lies ahead of the clock was made before the clock was set back: what it put off is due.
+    sa.or_(_c.attempted_at.is_(None), _c.due_at <= bindparam("now"), _c.attempted_at > bindparam("ahead")),
+)
+_DUE_OF = Statement(
+    sa.select(*COLUMNS)
+    .where(_DUE, _c.webhook_id == bindparam("webhook"))
+    .order_by(sa.func.coalesce(_c.seq, 0), _c.id)
+    .limit(bindparam("most", type_=sa.Integer))
+)
+_WITH_DUE = Statement(
+    sa.select(webhooks.c.id).where(
+        webhooks.c.enabled == sa.true(), sa.exists().where(_DUE, _c.webhook_id == webhooks.c.id).correlate(webhooks)
+    )
+)
+_FIRST_FAILED = Statement(
+    sa.select(*COLUMNS)
+    .where(
+        _c.state == "waiting",
+        _c.webhook_id == bindparam("webhook"),
+        _c.seq < bindparam("before"),
+        _c.attempted_at >= bindparam("since"),
+        _c.early_attempts < bindparam("most"),
+    )
+    .order_by(_c.seq)
+    .limit(1)
+)
+
+
+def list_due(tx: Transaction, webhook: int, now: str, ahead: str, most: int) -> list[Delivery]:
+    """Read what is due to an endpoint: tests first, then the oldest event first. No honest attempt was made after `ahead`."""
+    return [Delivery(*row) for row in tx.fetch(_DUE_OF, webhook=webhook, now=now, ahead=ahead, most=most)]
+
+
+def find_webhooks_with_due(tx: Transaction, now: str, ahead: str) -> set[int]:
+    """Give the ids of the enabled webhooks for which something is due."""
+    return {row[0] for row in tx.fetch(_WITH_DUE, now=now, ahead=ahead)}
+
+
+def find_first_failed(tx: Transaction, webhook: int, before: int, since: str, most_early: int) -> Delivery | None:
+    """Read the oldest delivery before an event that has failed since a timestamp, early less often than `most_early`."""
+    rows = tx.fetch(_FIRST_FAILED, webhook=webhook, before=before, since=since, most=most_early)
+    return Delivery(*rows[0]) if rows else None
+
+
+# --- what came of it ----------------------------------------------------------------------------------------------
+
+_UPDATED: Final = ("state", "step", "due_at", "early_attempts", "attempted_at")
+_UPDATE = Statement(
+    sa.update(deliveries).where(_c.id == bindparam("delivery")).values({name: bindparam("new_" + name) for name in _UPDATED})
+)
+_LOG = Statement(sa.insert(attempts).values({name: bindparam(name) for name in ("delivery_id", *Attempt._fields)}))
+_BRING_FORWARD = Statement(
+    sa.update(deliveries)
+    .where(
+        _c.webhook_id == bindparam("webhook"),
+        _c.state == "waiting",
+        _c.early_attempts < bindparam("most"),
+        _c.attempted_at >= bindparam("since"),
+    )
+    .values(due_at=bindparam("now"), step=sa.case((_c.step > 0, _c.step - 1), else_=0), early_attempts=_c.early_attempts + 1)
+)
+
+
+def record_attempt(tx: Transaction, delivery: Delivery, attempt: Attempt) -> None:
+    """Write what came of an attempt. A row that has been withdrawn meanwhile stays away, and so does its log."""
+    if tx.execute(_UPDATE, delivery=delivery.id, **{"new_" + name: getattr(delivery, name) for name in _UPDATED}):
+        tx.execute(_LOG, delivery_id=delivery.id, **attempt._asdict())
+
+
+def bring_forward(tx: Transaction, webhook: int, since: str, now: str, most_early: int) -> None:
+    """Let what has failed since a timestamp be due now, for an attempt that the schedule does not count."""
+    tx.execute(_BRING_FORWARD, webhook=webhook, since=since, now=now, most=most_early)
+
+
+def restart(tx: Transaction, webhook: int, now: str, *, delivery: int | None = None, failed_since: str | None = None) -> int:
+    """Let deliveries of a webhook be due now, with the whole schedule before them; give their number.
+
+    They are one delivery, in whatever state; or those that are not delivered and were last tried at or after a timestamp; or
+    else all that wait.
+    """
+    if delivery is not None:
+        chosen = _c.id == delivery
+    elif failed_since is not None:
+        chosen = sa.and_(_c.state != "delivered", _c.attempted_at >= failed_since)
+    else:
+        chosen = _c.state == "waiting"
+    values = {"state": "waiting", "step": 0, "due_at": now, "early_attempts": 0}
+    return int(tx.connection.execute(sa.update(deliveries).where(_c.webhook_id == webhook, chosen).values(values)).rowcount)

@@ -1,0 +1,124 @@
+"""Delivery to one endpoint: what is due is sent, the oldest event first, one message at a time."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, Final
+
+from trellis.core.actor import DELIVERY
+from trellis.core.gate import Gate
+from trellis.core.operation import Call
+from trellis.core.version import encode_json
+from trellis.core.webhooks import SecretUnavailable, delivery_message
+from trellis.store.engine import Transaction
+from trellis.store.webhooks import Attempt, Delivery, Webhook, endpoints, outbox
+from trellis.webhooks.outbox import Message, list_due_messages
+from trellis.webhooks.retries import MOST_EARLY, is_paused, update_delivery, update_endpoint
+from trellis.webhooks.sender import Result, Sender
+from trellis.webhooks.signing import build_signed_headers
+
+log = logging.getLogger(__name__)
+
+_BATCH_SECONDS: Final = 1.0  # after which what was done is written, and the endpoint read anew
+
+
+class EndpointDelivery:
+    """Delivers to one endpoint while the worker with this id holds it, and until `is_stopping` says so."""
+
+    def __init__(self, gate: Gate, sender: Sender, worker_id: str, is_stopping: Callable[[], bool]) -> None:
+        self._gate = gate
+        self._sender = sender
+        self._worker_id = worker_id
+        self._is_stopping = is_stopping
+
+    async def run(self, webhook_id: int) -> None:
+        """Send everything that is due. The endpoint is let go of at the end, unless somebody else holds it by then."""
+        while not self._is_stopping() and (found := self._find_due(webhook_id)):
+            if not await self._send_batch(*found):
+                return
+        await self._write(lambda tx: endpoints.release(tx, [webhook_id], self._worker_id))
+
+    def _find_due(self, webhook_id: int) -> tuple[Webhook, list[Message]] | None:
+        """Read the endpoint and what is due to it; None if nothing is to be sent now."""
+        now = self._gate.now()
+        with self._gate.store.reading() as tx:
+            webhook = endpoints.find(tx, webhook_id)
+            if webhook is None or not webhook.enabled or is_paused(webhook, now):
+                return None
+            messages = list_due_messages(tx, webhook, now)
+        return (webhook, messages) if messages else None
+
+    async def _send_batch(self, webhook: Webhook, messages: list[Message]) -> bool:
+        """Try the messages one after the other and write what came of it. False if somebody else holds the endpoint."""
+        results, started = _Results(webhook), time.monotonic()
+        try:
+            for message in messages:
+                at = self._gate.now()
+                result = await self._attempt(webhook, message, at)
+                results.add(message.delivery, result, at, self._gate.now())
+                late = time.monotonic() - started > _BATCH_SECONDS
+                if results.switch_off_because or is_paused(webhook, at) or late or self._is_stopping():
+                    break
+        except asyncio.CancelledError:
+            # What was sent was sent; nobody waits for this to be written.
+            self._gate.store.write(lambda tx: results.write(tx, self._worker_id))
+            raise
+        if not await self._write(lambda tx: results.write(tx, self._worker_id), quiet=False):
+            log.warning("Webhook %d was taken over by another process meanwhile.", webhook.id)
+            return False
+        if results.switch_off_because:
+            call = Call("webhooks.disable", DELIVERY, {"because": results.switch_off_because}, webhook.id)
+            await asyncio.wrap_future(self._gate.submit(call))
+        return True
+
+    async def _attempt(self, webhook: Webhook, message: Message, at: str) -> Result:
+        content = delivery_message(message.delivery, message.event)
+        if content is None:
+            return Result(0, error="The event is no longer kept, so that it cannot be sent.", unsendable=True)
+        body = encode_json(content)
+        try:
+            headers = build_signed_headers(webhook, message.delivery.message, at, body, self._gate.environment.outgoing.key)
+        except SecretUnavailable as reason:
+            return Result(0, error=str(reason))
+        return await self._sender.send(webhook.url, headers, body)
+
+    async def _write(self, work: Callable[[Transaction], Any], *, quiet: bool = True) -> Any:
+        future: Future[Any] = self._gate.store.write(work, quiet=quiet)
+        return await asyncio.wrap_future(future)
+
+
+class _Results:
+    """What came of the messages of one batch, until it is written."""
+
+    def __init__(self, webhook: Webhook) -> None:
+        self.switch_off_because: str | None = None
+        self._webhook = webhook
+        self._attempts: list[tuple[Delivery, Attempt]] = []
+        self._recovered: tuple[str, str] | None = None
+
+    def add(self, delivery: Delivery, result: Result, at: str, done: str) -> None:
+        """Note what came of a message that was sent at one time and was done with at another."""
+        webhook = self._webhook
+        update_delivery(delivery, result, at, done)
+        attempt = Attempt(at, webhook.url, result.duration, result.status, result.error, result.answer)
+        self._attempts.append((delivery, attempt))
+        if result.unsendable:
+            return  # the endpoint has nothing to do with it
+        if result.delivered and webhook.paused_until is not None and webhook.failing_since is not None:
+            self._recovered = (webhook.failing_since, done)
+        self.switch_off_because = update_endpoint(webhook, delivery, result, at, done)
+
+    def write(self, tx: Transaction, worker_id: str) -> bool:
+        """Write it, unless somebody else holds the endpoint by now: then nothing is written, and False given.
+
+        What failed in an outage that is over is due now, so that it comes before what has happened since.
+        """
+        if not endpoints.save_progress(tx, self._webhook, worker_id):
+            return False
+        for delivery, attempt in self._attempts:
+            outbox.record_attempt(tx, delivery, attempt)
+        if self._recovered is not None:
+            outbox.bring_forward(tx, self._webhook.id, *self._recovered, MOST_EARLY)
+        return True

@@ -1,0 +1,84 @@
+"""The outbox: events move into it from the event log, one row for each endpoint that wants them, and wait until they are due."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import Final, NamedTuple
+
+from trellis.core.events import event_type
+from trellis.core.webhooks import is_subscribed, message_id
+from trellis.store import events as event_log
+from trellis.store.engine import Transaction
+from trellis.store.events import Event
+from trellis.store.webhooks import Delivery, Webhook, endpoints, outbox
+from trellis.webhooks.retries import MOST_TRIALS, clock_limit
+
+BATCH: Final = 32  # messages that are in memory for an endpoint
+FILL: Final = 500  # events looked at, and rows written, in one transaction
+
+
+class Message(NamedTuple):
+    """A message that is due: its row, and the event that it is about; None for a test, and for an event no longer kept."""
+
+    delivery: Delivery
+    event: Event | None
+
+
+def list_unfilled(tx: Transaction, now: str) -> list[Webhook]:
+    """Give the endpoints for which nothing is due and events are still to be looked at, the ones nearest to the end first.
+
+    One that has something due gets no more: the outbox of an endpoint that is down stays small, however long it is down.
+    """
+    _, last = event_log.find_bounds(tx)
+    with_due = outbox.find_webhooks_with_due(tx, now, clock_limit(now))
+    unfilled = (webhook for webhook in endpoints.list_enabled(tx) if webhook.cursor < last and webhook.id not in with_due)
+    return sorted(unfilled, key=attrgetter("cursor"), reverse=True)
+
+
+def fill_outbox(tx: Transaction, resources: frozenset[str], now: str) -> None:
+    """Move the next events from the log into the outbox, and the cursors of the endpoints behind them.
+
+    Only events of these resources are ever sent. Runs in the writer, so that no two processes move the same event.
+    """
+    left = FILL
+    for cursor, group in groupby(list_unfilled(tx, now), attrgetter("cursor")):
+        webhooks = list(group)
+        events = outbox.list_events_after(tx, cursor, left)
+        moved, rows = cursor if events else event_log.find_bounds(tx)[1], 0
+        for event in events:
+            if rows >= left:
+                break
+            moved = event.seq
+            rows += _insert(tx, webhooks, event, now) if event.resource in resources else 0
+        endpoints.move_cursors(tx, [webhook.id for webhook in webhooks], moved)
+        left -= max(rows, len(events))
+        if left <= 0:
+            break
+
+
+def _insert(tx: Transaction, webhooks: Sequence[Webhook], event: Event, now: str) -> int:
+    """Write the rows of one event; give their number."""
+    name, message = event_type(event), message_id(event)
+    subscribed = [webhook.id for webhook in webhooks if is_subscribed(webhook.events, name)]
+    for webhook in subscribed:
+        outbox.insert(tx, Delivery(0, webhook, event.seq, message, name, "waiting", due_at=now, created_at=now))
+    return len(subscribed)
+
+
+def list_due_messages(tx: Transaction, webhook: Webhook, now: str) -> list[Message]:
+    """Read what is sent to an endpoint next, at most a batch.
+
+    After a pause that is one message: the oldest of those that failed since the endpoint began to fail, though it is not due
+    yet. So the order is kept across an outage.
+    """
+    due = outbox.list_due(tx, webhook.id, now, clock_limit(now), BATCH)
+    if due and webhook.paused_until is not None:
+        due = [_find_trial(tx, webhook, due[0].seq) or due[0]]
+    events = outbox.find_events(tx, (delivery.seq for delivery in due))
+    return [Message(delivery, events.get(delivery.seq or 0)) for delivery in due]
+
+
+def _find_trial(tx: Transaction, webhook: Webhook, before: int | None) -> Delivery | None:
+    if before is None or webhook.failing_since is None:
+        return None
+    return outbox.find_first_failed(tx, webhook.id, before, webhook.failing_since, MOST_TRIALS)

@@ -1,0 +1,179 @@
+"""Faults that can be planted in the database of the sample community, and what `trellis check` says of each."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault: how it is planted, and what the check says of it."""
+
+    name: str
+    sql: str
+    resource: str
+    id: str | None  # one of the sample community, by name
+    problem: str
+    detail: str
+    repairable: bool = True
+
+
+FAULTS = (
+    Fault(
+        "a parent that does not exist",
+        "UPDATE nodes SET parent_id = 999, block_offset = 0 WHERE kind = 'forums' AND id = {betas}",
+        "forums", "betas", "orphan", "its parent 999 does not exist",
+    ),
+    Fault(
+        "a cycle",
+        "UPDATE nodes SET parent_id = {betas}, block_offset = 0 WHERE kind = 'forums' AND id = {releases}; "
+        "UPDATE nodes SET block_offset = 0 WHERE kind = 'forums' AND id = {interviews}",
+        "forums", "releases", "cycle", "it stands below itself: 2 under 3 under 2",
+    ),
+    Fault(
+        "two siblings in one place",
+        "UPDATE nodes SET block_offset = 0 WHERE kind = 'forums' AND id = {interviews}",
+        "forums", "news", "order", "the 2 forums under 1 are not numbered from 0 to 1",
+    ),
+    Fault(
+        "a hole in the order of the top level",
+        "UPDATE nodes SET block_offset = 7 WHERE kind = 'calendars' AND id = {holidays}",
+        "calendars", None, "order", "the 2 calendars at the top level are not numbered from 0 to 1",
+    ),
+    Fault(
+        "a permission for a group that is gone",
+        "UPDATE nodes SET permissions = '{{\"view\": [3, 77], \"read\": \"*\", \"add\": [], \"reply\": [], \"attachments\": []}}' "
+        "WHERE kind = 'forums' AND id = {help}",
+        "forums", "help", "group", "view names groups that are gone: 77",
+    ),
+    Fault(
+        "a field that names a group that is gone",
+        "UPDATE nodes SET fields = '{{\"description\": \"\", \"owner\": \"\", \"groups\": [66], \"pinned\": false}}' "
+        "WHERE kind = 'blogs' AND id = {notebook}",
+        "blogs", "notebook", "group", "groups names groups that are gone: 66",
+    ),
+    Fault(
+        "a permission option that is unknown",
+        "UPDATE nodes SET permissions = '{{\"view\": [], \"read\": [], \"add\": [], \"reply\": [], \"review\": [], "
+        "\"askrsvp\": [], \"rsvp\": [], \"dance\": \"*\"}}' WHERE kind = 'calendars' AND id = {meetups}",
+        "calendars", "meetups", "permission", "it has an option 'dance', which a calendar does not have",
+    ),
+    Fault(
+        "a permission option that is missing",
+        "UPDATE nodes SET permissions = '{{\"read\": [], \"add\": [], \"reply\": [], \"review\": [], \"askrsvp\": [], "
+        "\"rsvp\": []}}' WHERE kind = 'calendars' AND id = {meetups}",
+        "calendars", "meetups", "permission", "the option view is missing; nobody has it",
+    ),
+    Fault(
+        "permissions that are no object",
+        "UPDATE nodes SET permissions = '[1, 2]' WHERE kind = 'forums' AND id = {help}",
+        "forums", "help", "permission", "its permissions are not a JSON object",
+    ),
+    Fault(
+        "a field that its type does not take",
+        "UPDATE nodes SET fields = '{{\"color\": \"blue\", \"approveEvents\": false, \"allowComments\": true, "
+        "\"approveComments\": false, \"allowReviews\": true, \"approveReviews\": false}}' "
+        "WHERE kind = 'calendars' AND id = {holidays}",
+        "calendars", "holidays", "field", "color must be a colour as #RRGGBB, such as #3B82F6, not 'blue'.",
+    ),
+    Fault(
+        "a field of another type",
+        "UPDATE nodes SET fields = '{{\"color\": \"#000000\", \"approveEvents\": \"true\", \"allowComments\": true, "
+        "\"approveComments\": false, \"allowReviews\": true, \"approveReviews\": false}}' "
+        "WHERE kind = 'calendars' AND id = {holidays}",
+        "calendars", "holidays", "field", "approveEvents is kept as 'true'; today it would be True",
+    ),
+    Fault(
+        "HTML that is not clean",
+        "UPDATE nodes SET fields = '{{\"description\": \"<script>alert(1)</script>hi\", \"owner\": \"\", \"groups\": \"*\", "
+        "\"pinned\": false}}' WHERE kind = 'blogs' AND id = {notebook}",
+        "blogs", "notebook", "field", "description is kept as '<script>alert(1)</script>hi'; today it would be 'hi'",
+    ),
+    Fault(
+        "fields that are no object",
+        "UPDATE nodes SET fields = '7' WHERE kind = 'categories' AND id = {tools}",
+        "categories", "tools", "field", "its fields are not a JSON object",
+    ),
+    Fault(
+        "a child under a redirect",
+        "UPDATE nodes SET parent_id = {wiki}, block_offset = 0 WHERE kind = 'forums' AND id = {staff}",
+        "forums", "staff", "barren", "it stands under 6, which is a redirect and has no children",
+    ),
+    Fault(
+        "a child in a kind without trees",
+        "UPDATE nodes SET parent_id = {meetups}, block_offset = 0 WHERE kind = 'calendars' AND id = {holidays}",
+        "calendars", "holidays", "nested", "it stands under 1, and calendars have no parents",
+    ),
+    Fault(
+        "a counter that counts too many",
+        "UPDATE counters SET total = 12 WHERE name = 'forums'",
+        "forums", None, "counter", "12 are counted where there are 7",
+    ),
+    Fault(
+        "a counter that would give an id again",
+        "UPDATE counters SET last = 2 WHERE name = 'forums'",
+        "forums", None, "counter", "the last number given out is 2, though there is a 7",
+    ),
+    Fault(
+        "a counter that is not there",
+        "DELETE FROM counters WHERE name = 'blogs'",
+        "blogs", None, "counter", "0 are counted where there are 1 and the last number given out is 0, though there is a 1",
+    ),
+    Fault(
+        "the counter of the events",
+        "UPDATE counters SET last = 3 WHERE name = 'events'",
+        "events", None, "counter", "the last number given out is 3, though there is a 15",
+    ),
+    Fault(
+        "a name that is found under another",
+        "UPDATE nodes SET name_key = 'olds' WHERE kind = 'forums' AND id = {news}",
+        "forums", "news", "name key", "it is sorted and found as 'olds', though its name is 'News'",
+    ),
+    Fault(
+        "blanks around a name",
+        "UPDATE nodes SET name = ' Help ', name_key = ' help ' WHERE kind = 'forums' AND id = {help}",
+        "forums", "help", "name", "its name is kept as ' Help ', with blanks around it",
+    ),
+    Fault(
+        "a name that is empty",
+        "UPDATE nodes SET name = '', name_key = '' WHERE kind = 'forums' AND id = {help}",
+        "forums", "help", "name", "its name must not be empty", repairable=False,
+    ),
+    Fault(
+        "a time that is none",
+        "UPDATE nodes SET updated_at = 'yesterday' WHERE kind = 'forums' AND id = {help}",
+        "forums", "help", "moment", "when it was last changed is kept as 'yesterday'", repairable=False,
+    ),
+    Fault(
+        "an event that is missing",
+        "DELETE FROM events WHERE seq IN (4, 5)",
+        "events", None, "gap", "events 4 to 5 are missing from the log", repairable=False,
+    ),
+    Fault(
+        "deleted ids that are miscounted",
+        "UPDATE deleted_id_counts SET deleted = 3 WHERE kind = 'groups'",
+        "groups", None, "gaps", "the deleted ids are counted wrongly in 2 ranges of ids",
+    ),
+    Fault(
+        "deleted ids that are not counted",
+        "DELETE FROM deleted_id_counts WHERE kind = 'groups' AND shift = 8",
+        "groups", None, "gaps", "the deleted ids are counted wrongly in 1 ranges of ids",
+    ),
+    Fault(
+        "a name that the index does not know",
+        "UPDATE search_names SET name_key = 'hosts' WHERE kind = 'groups' AND id = 2",
+        "search", None, "index", "the search index does not hold 1 names as they are",
+    ),
+    Fault(
+        "a kind that there is not",
+        "UPDATE nodes SET kind = 'galleries' WHERE kind = 'blogs'; UPDATE counters SET last = 0, total = 0 WHERE name = 'blogs'; "
+        "UPDATE node_changes SET kind = 'galleries' WHERE kind = 'blogs'",
+        "galleries", None, "kind", "1 rows are of a kind that this community does not hold", repairable=False,
+    ),
+    Fault(
+        "a built-in group that is gone",
+        "DELETE FROM nodes WHERE kind = 'groups' AND id = 2; UPDATE counters SET total = 4 WHERE name = 'groups'; "
+        "UPDATE nodes SET block_offset = block_offset - 1 WHERE kind = 'groups'; "
+        "DELETE FROM search_names WHERE kind = 'groups' AND id = 2; "
+        "UPDATE deleted_id_counts SET deleted = 2 WHERE kind = 'groups'",
+        "groups", "guests", "built in", "this group is built in and not there", repairable=False,
+    ),
+)  # fmt: skip

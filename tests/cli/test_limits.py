@@ -1,0 +1,182 @@
+"""Limits on connections of a running service: whoever does not send, or does not read, is cut off, and nobody else notices."""
+
+import re
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.api_fixtures import MakeService, database, serve, service
+from tests.database_state import DatabaseState
+from tests.fixture_types import MakeKey, Run
+from tests.service_process import Service
+
+__all__ = ["database", "serve", "service"]
+
+STRANGER: Final = "127.0.0.3"  # an address of this machine
+FORUMS: Final = "/forums/forums"
+HALF: Final = b"GET /healthz HTTP/1.1\r\nHost: forum.example\r\nX-Half: "
+WHOLE: Final = b"GET /healthz HTTP/1.1\r\nHost: forum.example\r\n\r\n"
+
+
+@contextmanager
+def connected(service: Service, address: str = "127.0.0.1") -> Iterator[socket.socket]:
+    with socket.create_connection(("127.0.0.1", service.port), timeout=30, source_address=(address, 0)) as connection:
+        yield connection
+
+
+def rest(connection: socket.socket) -> bytes:
+    """Read until the service closes the connection."""
+    read = b""
+    try:
+        while part := connection.recv(65_536):
+            read += part
+    except ConnectionResetError:
+        pass
+    return read
+
+
+def ask(connection: socket.socket) -> None:
+    """See that a connection still answers."""
+    connection.sendall(WHOLE)
+    read = b""
+    while not read.endswith(b"ok\n"):
+        part = connection.recv(65_536)
+        assert part, read
+        read += part
+    assert status(read) == b"200"
+
+
+def status(answer: bytes) -> bytes:
+    return answer[9:12]
+
+
+def test_half_sent_heads_stop_nobody_and_are_closed(serve: MakeService, key: MakeKey) -> None:
+    service, text = serve(descriptors=256, head_timeout=3), key("*")
+    with ExitStack() as open_ones:
+        halves = [open_ones.enter_context(connected(service, STRANGER)) for _ in range(300)]
+        for half in halves:
+            half.sendall(HALF)
+        for number in range(20):
+            assert service.call("GET", FORUMS, text).status_code == 200
+            assert service.call("POST", FORUMS, text, json={"name": f"Beside {number}"}).status_code == 201
+        told = {status(rest(half)) for half in halves}
+    assert {b"408", b"503"} <= told <= {b"408", b"503", b""}
+    assert service.raw(WHOLE.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")).endswith(b"ok\n")
+
+
+def test_the_soft_limit_of_descriptors_is_raised(serve: MakeService) -> None:
+    service = serve(options=("--workers", "2"))
+    limits = Path(f"/proc/{service.process.pid}/limits").read_text()
+    found = re.search(r"Max open files +(\d+) +(\d+)", limits)
+    assert found is not None
+    assert found[1] == found[2]
+
+
+def test_connections_beyond_the_bound_are_refused_and_the_others_are_not(serve: MakeService) -> None:
+    service = serve(connections=8)  # four for one address
+    with ExitStack() as open_ones:
+        good = [open_ones.enter_context(connected(service, STRANGER)) for _ in range(4)]
+        for connection in good:
+            ask(connection)
+        with connected(service, STRANGER) as further:
+            further.sendall(WHOLE)
+            refused = rest(further)
+        assert status(refused) == b"503"
+        assert b"retry-after: 1\r\n" in refused
+        assert service.client.get(f"{service.address}/healthz").status_code == 200, "another address has its own half"
+        for connection in good:
+            ask(connection)
+    with connected(service, STRANGER) as again:
+        ask(again)
+
+
+def test_a_trusted_proxy_may_hold_all_connections(serve: MakeService) -> None:
+    service = serve(connections=8, trusted_proxies=(STRANGER,))
+    with ExitStack() as open_ones:
+        for _ in range(7):
+            connection = open_ones.enter_context(connected(service, STRANGER))
+            ask(connection)
+
+
+@pytest.mark.parametrize("name", ["X-Long", "a line"])
+@pytest.mark.parametrize("pieces", [1, 40])
+def test_a_head_of_more_than_64_kib_is_refused(service: Service, name: str, pieces: int) -> None:
+    long = b"x" * 70_000
+    head = WHOLE.replace(b"/healthz", b"/" + long) if name == "a line" else HALF + long + b"\r\n\r\n"
+    with connected(service) as connection:
+        for at in range(0, len(head), len(head) // pieces + 1):
+            connection.sendall(head[at : at + len(head) // pieces + 1])
+            time.sleep(0.001)
+        assert status(rest(connection)) == b"431"
+    with connected(service) as connection:
+        connection.sendall(HALF + b"x" * 60_000 + b"\r\nConnection: close\r\n\r\n")
+        assert status(rest(connection)) == b"200"
+
+
+def test_a_body_that_does_not_come_is_waited_for_no_longer(
+    serve: MakeService, key: MakeKey, run: Run, database: DatabaseState
+) -> None:
+    service = serve(body_timeout=1)
+    head = f"POST /api{FORUMS} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {key('*')}\r\nContent-Type: application/json\r\n"
+    with connected(service) as connection, database.unchanged():
+        connection.sendall(f'{head}Content-Length: 100\r\n\r\n{{"name": "Half'.encode())
+        assert status(rest(connection)) == b"408"
+
+
+def test_a_body_may_take_its_time_as_long_as_it_comes(serve: MakeService, key: MakeKey, run: Run) -> None:
+    service = serve(body_timeout=1)
+    body = b'{"name": "Long"' + b" " * 400_000 + b"}"
+    head = f"POST /api{FORUMS} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {key('*')}\r\nContent-Type: application/json\r\n"
+    with connected(service) as connection:
+        connection.sendall(f"{head}Connection: close\r\nContent-Length: {len(body)}\r\n\r\n".encode())
+        for at in range(0, len(body), 40_000):
+            connection.sendall(body[at : at + 40_000])
+            time.sleep(0.25)
+        assert status(rest(connection)) == b"201"
+
+
+def test_a_body_that_nobody_waits_for_any_more_ends_the_connection(serve: MakeService) -> None:
+    service = serve(body_timeout=1)
+    with connected(service) as connection:
+        connection.sendall(f"POST /api{FORUMS} HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nhalf".encode())
+        answer = rest(connection)
+    assert status(answer) == b"401"
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+@pytest.mark.parametrize("sent", [b"", b"\r\n\r\n", WHOLE])
+def test_a_silent_connection_is_closed(serve: MakeService, sent: bytes) -> None:
+    service = serve(head_timeout=1, idle_timeout=1)
+    with connected(service) as connection:
+        connection.sendall(sent)
+        assert rest(connection).count(b"HTTP/1.1 200 ") == (sent == WHOLE)
+
+
+def test_between_requests_a_connection_may_wait_longer_than_a_head(serve: MakeService) -> None:
+    service = serve(head_timeout=1)
+    with connected(service) as connection:
+        for _ in range(2):
+            ask(connection)
+            time.sleep(2.5)
+        connection.sendall(HALF)
+        assert status(rest(connection)) == b"408"
+
+
+def test_who_does_not_read_is_cut_off(serve: MakeService) -> None:
+    service = serve(send_timeout=1)
+    asked = b"GET /api/openapi.json HTTP/1.1\r\nHost: forum.example\r\n\r\n"
+    with connected(service) as connection:
+        connection.sendall(asked)
+        size = len(connection.recv(65_536, socket.MSG_PEEK)) and int(
+            connection.recv(4096, socket.MSG_PEEK).partition(b"content-length: ")[2].split(b"\r\n")[0]
+        )
+        wanted = 60_000_000 // size
+        connection.sendall(asked * wanted)
+        time.sleep(5)
+        assert len(rest(connection)) < size * wanted
+    assert service.client.get(f"{service.address}/healthz").status_code == 200

@@ -1,0 +1,137 @@
+"""Several workers of a running service: how they are born, replaced and buried, and what becomes of them without their parent."""
+
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.api_fixtures import MakeService, serve
+from tests.fixture_types import MakeKey
+from tests.service_process import Service, environment
+from tests.wait import wait_until
+from trellis.settings import Settings
+
+__all__ = ["serve"]
+
+PATIENCE = 90  # seconds; a worker takes some of them to start, and more on a busy machine
+TWO = ("--workers", "2")
+
+
+def pids(output: str, what: str = "serves") -> list[int]:
+    return [int(pid) for pid in re.findall(rf"Worker (\d+) {what}", output)]
+
+
+def serving(service: Service, count: int) -> list[int]:
+    """Wait until so many workers have begun to serve; give their process ids."""
+    wait_until(lambda: len(pids(service.output)) >= count)
+    return pids(service.output)
+
+
+def runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def test_a_worker_that_is_killed_is_replaced_and_the_log_says_so(serve: MakeService) -> None:
+    service = serve(options=TWO)
+    killed, other = serving(service, 2)
+    os.kill(killed, signal.SIGKILL)
+    third = serving(service, 3)[2]
+    assert f"Worker {killed} ended by itself (SIGKILL); another one is started." in service.output
+    assert pids(service.output, "started") == [*pids(service.output, "started")[:2], third]
+    assert set(pids(service.output, "started")) == {killed, other, third}
+    assert service.client.get(f"{service.address}/healthz").status_code == 200
+    assert service.terminate() == 0
+    assert sorted(pids(service.output, "ended\\.")) == sorted((other, third))
+    assert not any(map(runs, (killed, other, third)))
+
+
+def test_sighup_replaces_every_worker_and_no_request_is_lost(serve: MakeService, key: MakeKey) -> None:
+    service, text = serve(options=TWO), key("*")
+    old = serving(service, 2)
+    enough, statuses = threading.Event(), list[int]()
+
+    def ask() -> None:
+        while not enough.is_set():
+            answer = service.client.post(
+                f"{service.address}/api/calendar/calendar",
+                json={"name": "C"},
+                headers={"Authorization": f"Bearer {text}", "Connection": "close"},
+            )
+            statuses.append(answer.status_code)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    service.process.send_signal(signal.SIGHUP)
+    try:
+        new = serving(service, 4)[2:]
+        wait_until(lambda: not any(map(runs, old)))
+    finally:
+        enough.set()
+        asking.join()
+    assert set(statuses) == {201}
+    assert all(map(runs, new))
+    assert [f"to replace {pid}" in service.output for pid in old] == [True, True]
+
+
+def test_sighup_with_one_worker_is_not_its_end(serve: MakeService) -> None:
+    service = serve()
+    service.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: "SIGHUP replaces workers" in service.output)
+    assert service.client.get(f"{service.address}/healthz").status_code == 200
+
+
+def test_workers_end_when_their_parent_is_killed(serve: MakeService) -> None:
+    service = serve(options=TWO)
+    workers = serving(service, 2)
+    service.kill()
+    wait_until(lambda: not any(map(runs, workers)))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_what_cannot_start_is_not_started_for_ever(serve: MakeService, settings: Settings) -> None:
+    service = serve(options=TWO)
+    workers = serving(service, 2)
+    with closing(sqlite3.connect(settings.database_url.removeprefix("sqlite:///"))) as other, other:
+        other.execute("UPDATE alembic_version SET version_num = '0001'")
+    for pid in workers:
+        os.kill(pid, signal.SIGKILL)
+    assert service.process.wait(300) == 1
+    assert service.output.rstrip().endswith(
+        "No worker can be started: 5 tries have failed, the last one with status 1. The log has why."
+    )
+    assert 5 <= service.output.count("could not start (status 1)") <= 6
+    assert pids(service.output) == workers
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_worker_that_is_stuck_is_killed_and_replaced(settings: Settings, tmp_path: Path) -> None:
+    program = "import trellis.cli.workers as w; w.SILENT = 8.0; from trellis.cli import main; main()"
+    log = tmp_path / "log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-c", program, "serve", "--port", "0", *TWO],
+            stdout=output, stderr=output, cwd=tmp_path, env=environment(settings),
+        )  # fmt: skip
+    try:
+        wait_until(lambda: len(pids(log.read_text())) == 2)
+        stuck = pids(log.read_text())[0]
+        os.kill(stuck, signal.SIGSTOP)
+        wait_until(lambda: len(pids(log.read_text())) >= 3)
+        assert f"Worker {stuck} has given no sign of life for too long, and is killed." in log.read_text()
+        assert not runs(stuck)
+    finally:
+        process.terminate()
+        assert process.wait(60) == 0

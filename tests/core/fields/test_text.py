@@ -1,0 +1,94 @@
+"""Text, HTML, passwords, colours and addresses: what is accepted, and what is refused with which sentence."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trellis.core.fields import Color, Html, Invalid, Password, Text, Type, Url
+
+LINE, PAGE, NAME = Text(10), Text(50, lines=True), Text(255, 1, missing="NO_TITLE")
+
+
+@pytest.mark.parametrize(
+    ("type_", "raw", "value"),
+    [
+        (LINE, "  News\n", "News"),
+        (LINE, "", ""),
+        (LINE, "x" * 10, "x" * 10),
+        (PAGE, "one\r\n\ttwo", "one\r\n\ttwo"),
+        (Html(), '<p onclick="x()">Hi<script>alert(1)</script></p>', "<p>Hi</p>"),
+        (Html(), "<script>alert(1)</script> Hi ", "Hi"),
+        (Html(), "a&#1;b", "ab"),
+        (Color(), " #3b82f6 ", "#3B82F6"),
+        (Url(), "https://example.com/a?b=c#d", "https://example.com/a?b=c#d"),
+        (Url(), "HTTP://[::1]:8000/", "HTTP://[::1]:8000/"),
+        (Url(), None, None),
+        (Url(), "", None),
+        (Password(), " spaces count ", " spaces count "),
+        (Password(), None, None),
+        (Password(), "", None),
+    ],
+)
+def test_a_value_is_accepted(type_: Type, raw: Any, value: Any) -> None:
+    assert type_.parse(raw) == value
+
+
+@pytest.mark.parametrize(
+    ("type_", "raw", "says"),
+    [
+        (LINE, 7, "must be text, not 7."),
+        (LINE, None, "must be text, not None."),
+        (LINE, "x" * 11, "is 11 characters long; at most 10 are allowed."),
+        (LINE, "a\x00b", "must not hold control characters; U+0000 stands at 1."),
+        (LINE, "a\nb", "must not hold control characters; U+000A stands at 1."),
+        (LINE, "a\u2028b", "must not hold control characters; U+2028 stands at 1."),
+        (PAGE, "a\ud800b", "must not hold control characters; U+D800 stands at 1."),
+        (Html(50), "&" * 11, "at most 50 are allowed"),  # 11 characters as sent, 55 as they would be kept
+        (Color(), "#3b82f", "must be a colour as #RRGGBB"),
+        (Color(), "red", "must be a colour as #RRGGBB, such as #3B82F6, not 'red'."),
+        *(
+            (Url(), raw, "must be an http or https address")
+            for raw in (
+                "javascript:alert(1)",
+                "//example.com",
+                "https://",
+                "https://a b.example/",
+                "http://[::1",
+                "http://a.example:99999/",
+                'https://a.example/"onclick="x',
+            )
+        ),
+        (Url(), 7, "must be text, not 7."),
+        (Password(), 7, "must be text of at most 255 characters"),
+        (Password(), "x" * 256, "must be text of at most 255 characters"),
+        (Password(), "a\x00b", "without control characters"),
+    ],
+)
+def test_a_value_is_refused_with_what_is_allowed(type_: Type, raw: Any, says: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        type_.parse(raw)
+    assert says in refused.value.detail
+
+
+@pytest.mark.parametrize(
+    ("type_", "raw", "message"),
+    [
+        (LINE, 7, "INVALID_VALUE"),
+        (NAME, " \n ", "NO_TITLE"),
+    ],
+)
+def test_a_value_is_refused_under_the_message_that_fits(type_: Type, raw: Any, message: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        type_.parse(raw)
+    assert refused.value.message == message
+
+
+@given(html=st.text(st.sampled_from("<>/&;#x13 ab\"'=-!pscript\n\r\t\xa0"), max_size=60))
+def test_sanitised_html_stays_as_it_is_when_it_is_sent_back(html: str) -> None:
+    try:
+        kept = Html().parse(html)
+    except Invalid:
+        return
+    assert Html().parse(kept) == kept

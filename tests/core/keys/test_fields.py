@@ -1,0 +1,39 @@
+"""The fields of a key: its networks and its expiry."""
+
+from typing import Any
+
+import pytest
+
+from trellis.core.fields import Invalid, Type
+from trellis.core.keys.fields import Expiry, Networks
+
+
+@pytest.mark.parametrize(
+    ("type_", "raw", "value"),
+    [
+        (Networks(), ["192.0.2.7/24", "2001:db8::1"], ["192.0.2.0/24", "2001:db8::1/128"]),
+        (Networks(), None, []),
+        (Expiry(), "never", None),
+    ],
+)
+def test_a_value_is_accepted(type_: Type, raw: Any, value: Any) -> None:
+    assert type_.parse(raw) == value
+
+
+@pytest.mark.parametrize(
+    ("type_", "raw", "says"),
+    [
+        (Networks(), "192.0.2.0/33", "must be addresses or networks such as 192.0.2.0/24, not '192.0.2.0/33'."),
+        (Networks(), ["192.0.2.1", "example.com"], "not 'example.com'."),
+        (Networks(), [f"192.0.2.{n}" for n in range(101)], "must be at most 100 addresses"),
+        (Expiry(), "90", "must be a span such as 90d or 12h, a moment in ISO 8601, or null for never, not '90'."),
+        (Expiry(), "0d", "must be a span"),
+        (Expiry(), "36501d", "must be a span"),
+        (Expiry(), "9" * 5000 + "d", "must be a span"),
+        (Expiry(), 90, "must be a span"),
+    ],
+)
+def test_a_value_is_refused_with_what_is_allowed(type_: Type, raw: Any, says: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        type_.parse(raw)
+    assert says in refused.value.detail

@@ -1,0 +1,106 @@
+"""Verbs as data: the records agree with HTTP, and no module of the package asks which verb an operation has."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import trellis
+from tests.community import CATALOGUE
+from trellis.core.operation import Operation
+from trellis.core.verbs import SHARED, Body, Response, Verb, past_tense
+
+SOURCE: Final = Path(trellis.__file__).parent
+RECORDS: Final = frozenset(name.upper() for name in SHARED)
+VERBS: Final = tuple(dict.fromkeys(operation.verb for operation in CATALOGUE.values() if operation.verb is not None))
+each_verb = pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
+
+
+def questions(source: str) -> Iterator[int]:
+    """Give the lines on which some code compares a verb, or the name of an operation, with one in particular."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Compare) and any(map(_is_verb, (node.left, *node.comparators))):
+            if not all(isinstance(one, ast.Constant) and one.value is None for one in node.comparators):
+                yield node.lineno
+        elif isinstance(node, ast.Match) and _is_verb(node.subject):
+            yield node.lineno
+
+
+def _is_verb(node: ast.expr) -> bool:
+    match node:
+        case ast.Attribute(attr="name", value=value):
+            return _is_verb(value)
+        case ast.Attribute(attr="verb") | ast.Name(id="verb"):
+            return True
+        case ast.Name(id=name):
+            return name in RECORDS
+        case ast.Call(func=ast.Attribute(attr="operation")):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_no_module_asks_which_verb_it_is(path: Path) -> None:
+    assert list(questions(path.read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'operation.verb == "delete"',
+        'operation.verb.name in {"create", "update"}',
+        "verb is DELETE",
+        "route.verb != other",
+        'event.operation == kind.operation("delete")',
+        "match operation.verb:\n    case _:\n        pass",
+    ],
+)
+def test_a_question_about_a_verb_is_found(source: str) -> None:
+    assert list(questions(source)) == [1]
+
+
+@pytest.mark.parametrize(
+    "source", ["operation.verb is None", "verb.writes", "for verb in STANDARD: pass", "route.verb.status == 201"]
+)
+def test_what_a_record_says_may_be_asked(source: str) -> None:
+    assert list(questions(source)) == []
+
+
+@each_verb
+def test_a_verb_keeps_to_its_method(verb: Verb) -> None:
+    assert verb.writes == (verb.method != "GET")
+    assert verb.idempotent or verb.method == "POST"
+    assert (verb.status == 201) == verb.creates
+    assert verb.writes or not (verb.destructive or verb.body or verb.if_match or verb.idempotency_key or verb.keeps_rows)
+    assert (verb.response is Response.NULL) <= (verb.method == "DELETE")
+    assert verb.body is not Body.CHANGES or (verb.has_target and verb.if_match)
+
+
+@each_verb
+def test_a_verb_that_can_be_sent_twice_has_a_guard_against_it(verb: Verb) -> None:
+    assert verb.idempotent or verb.idempotency_key
+
+
+@pytest.mark.parametrize("operation", [o for o in CATALOGUE.values() if o.verb], ids=lambda operation: operation.name)
+def test_an_operation_is_what_its_verb_says(operation: Operation) -> None:
+    verb = operation.verb
+    assert verb is not None
+    assert (operation.writes, operation.has_target) == (verb.writes, verb.has_target)
+    assert (operation.path is None) <= (operation.kind is not None)
+
+
+def test_no_two_verbs_share_a_name_or_a_code() -> None:
+    names, codes = [verb.name for verb in VERBS], [verb.code for verb in VERBS if verb.code]
+    assert len(names) == len(set(names))
+    assert len(codes) == len(set(codes))
+    assert not {"2", "3", "4"} & set(codes)  # those are other refusals of a kind
+
+
+@pytest.mark.parametrize(
+    ("name", "past"),
+    [("create", "created"), ("restore", "restored"), ("copy", "copied"), ("revoke", "revoked")],
+)
+def test_an_event_has_the_past_tense(name: str, past: str) -> None:
+    assert past_tense(name) == past

@@ -1,0 +1,60 @@
+"""What a request changed: every row of the database, bookkeeping apart, and every event."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import sqlalchemy as sa
+
+from trellis.core.actor import TERMINAL
+from trellis.core.gate import Gate
+from trellis.core.operation import Call
+from trellis.store.tables import METADATA, key_uses, request_hours, requests, search_names
+
+Rows = dict[str, list[dict[str, Any]]]
+Event = dict[str, Any]
+NewEvents = Callable[[], list[Event]]
+
+
+class DatabaseState:
+    """Compares the database before and after; see design decision 8 for what counts as bookkeeping."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+        self.environment = gate.environment
+
+    def rows(self) -> Rows:
+        """Give all rows of all tables, the request log and the last use of keys left out."""
+        with self._gate.store.reading() as tx:
+            bookkeeping = (requests, key_uses, request_hours, search_names)
+            return {table.name: _rows(tx.connection, table) for table in METADATA.sorted_tables if table not in bookkeeping}
+
+    def requests(self) -> list[dict[str, Any]]:
+        """Give the request log, the oldest first."""
+        with self._gate.store.reading() as tx:
+            return _rows(tx.connection, requests)
+
+    def events(self, after: int = 0) -> list[Event]:
+        """Give the events behind a sequence number."""
+        call = Call("events.list", TERMINAL, {"limit": 1000, "after": after})
+        return list(self._gate.run(call).value["results"])
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Check that nothing is changed: not one row, event or id."""
+        before = self.rows()
+        yield
+        assert self.rows() == before
+
+    @contextmanager
+    def new_events(self) -> Iterator[NewEvents]:
+        """Give a function that lists the events from here on."""
+        last = self.events()[-1:]
+        seq = last[0]["seq"] if last else 0
+        yield lambda: self.events(seq)
+
+
+def _rows(connection: sa.Connection, table: sa.Table) -> list[dict[str, Any]]:
+    columns = [column for column in table.columns if column.name != "last_used_at"]
+    found = connection.execute(sa.select(*columns).order_by(*table.primary_key.columns))
+    return [dict(row._mapping) for row in found]

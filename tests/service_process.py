@@ -1,0 +1,142 @@
+"""`trellis serve` in a process of its own, as an operator starts it."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import httpx
+
+from trellis.settings import Settings, variable
+
+_FOREVER: Final = {"keep_events": 36500, "keep_snapshots": 36500}
+_PATIENCE: Final = 60.0  # seconds until a start, an answer or an end is given up
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """Write settings as variables, beside those of this process.
+
+    The tests' clock stands still in the past. A service goes by the real one, and must not take what they left for old.
+    """
+    told = _FOREVER | settings.model_dump(exclude_defaults=True)
+    texts = {name: ",".join(value) if isinstance(value, tuple) else str(value) for name, value in told.items()}
+    return {**os.environ, **{variable(name): text for name, text in texts.items()}}
+
+
+class Service:
+    """A running service. As a context it ends with SIGTERM, unless it has ended before."""
+
+    def __init__(
+        self, settings: Settings, folder: Path, port: int = 0, options: Sequence[str] = (), descriptors: int | None = None
+    ) -> None:
+        self._settings = settings
+        self._folder = folder
+        self._port = port
+        self._options = options
+        self._descriptors = descriptors  # that the process may have open at most; as many as this one by default
+        self._output = Path()
+        self._process: subprocess.Popen[bytes] | None = None
+        self.client = httpx.Client(timeout=_PATIENCE, trust_env=False)
+
+    def __enter__(self) -> Self:
+        number, name = tempfile.mkstemp(prefix="service-", suffix=".log", dir=self._folder)
+        self._output = Path(name)
+        with os.fdopen(number, "wb") as output:
+            few = ["sh", "-c", f'ulimit -n {self._descriptors}; exec "$@"', "sh"] if self._descriptors else []
+            self._process = subprocess.Popen(
+                [*few, sys.executable, "-m", "trellis", "serve", "--port", str(self._port), *self._options],
+                cwd=self._folder,
+                env=environment(self._settings),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        try:
+            self._port = int(self._told(r"Base URL: +http://127\.0\.0\.1:([0-9]+)/api"))
+            self.client.base_url = httpx.URL(f"{self.address}/api/")
+            self.client.get(f"{self.address}/healthz").raise_for_status()
+        except BaseException:
+            self.client.close()
+            self.kill()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None) -> None:
+        self.client.close()
+        if self._process is None or not self.running:
+            return
+        try:
+            status = self.terminate()
+        finally:
+            self.process.kill()
+            self.process.wait(_PATIENCE)
+        assert kind is not None or status == 0, self.output
+
+    def _told(self, pattern: str) -> str:
+        deadline = time.monotonic() + _PATIENCE
+        while time.monotonic() < deadline:
+            if found := re.search(pattern, self.output):
+                return found[1]
+            if not self.running:
+                break
+            time.sleep(0.02)
+        raise RuntimeError(f"The service did not start: {self.output}")
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        """The process."""
+        assert self._process is not None, "it was not started"
+        return self._process
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended."""
+        return self.process.poll() is None
+
+    @property
+    def output(self) -> str:
+        """Everything that it has printed and logged."""
+        return self._output.read_text()
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return self._port
+
+    @property
+    def address(self) -> str:
+        """Where it is, without /api."""
+        return f"http://127.0.0.1:{self._port}"
+
+    def call(
+        self, method: str, path: str, key: str | None = None, headers: Mapping[str, str] | None = None, **body: Any
+    ) -> httpx.Response:
+        """Send one request; paths are those of the contract, behind /api."""
+        sent = dict(headers or {}) | ({"Authorization": f"Bearer {key}"} if key is not None else {})
+        return self.client.request(method, path.removeprefix("/"), headers=sent, **body)
+
+    def raw(self, request: bytes) -> bytes:
+        """Send bytes as they are; give the answer's bytes until the service closes the connection."""
+        with socket.create_connection(("127.0.0.1", self._port), timeout=_PATIENCE) as connection:
+            connection.sendall(request)
+            answer = b""
+            while part := connection.recv(65_536):
+                answer += part
+            return answer
+
+    def terminate(self) -> int:
+        """End it with SIGTERM; give its exit status."""
+        self.process.terminate()
+        return self.process.wait(_PATIENCE)
+
+    def kill(self) -> None:
+        """End it with SIGKILL, in the middle of whatever it does."""
+        self.process.kill()
+        self.process.wait(_PATIENCE)

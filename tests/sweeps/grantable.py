@@ -1,0 +1,32 @@
+"""Each operation that a key can be granted, with the route by which it is reached, and a target for it."""
+
+from dataclasses import replace
+
+from tests.fixture_types import Run
+from trellis.core.catalogue import Catalogue
+from trellis.core.operation import Operation
+from trellis.core.verbs import RESTORE
+from trellis.http.routes import Route, build_routes
+from trellis.rest.docs.examples import given_of
+
+
+def grantable_routes(catalogue: Catalogue) -> list[Route]:
+    """Give a route for every operation that can be granted; those to which one address forks have that one's."""
+    found: list[Route] = []
+    for route in build_routes(catalogue):
+        names = route.operation.fork.to if route.operation.fork else (route.operation.name,)
+        found += [replace(route, operation=catalogue[name]) for name in names]
+    granted = {operation.name for operation in catalogue.grantable}
+    return [route for route in found if route.operation.name in granted]
+
+
+def create_target(catalogue: Catalogue, operation: Operation, run: Run, name: str = "Twin") -> int | None:
+    """Make what an operation is about: a record, or, for one that undoes, the event that deleted one."""
+    if not operation.has_target:
+        return None
+    create = f"{operation.resource}.create"
+    made = int(run(create, **({"name": name} if operation.kind else given_of(catalogue[create])))["id"])
+    if operation.verb is not RESTORE:
+        return made
+    run(f"{operation.resource}.delete", made)
+    return int(run("events.list", order="newest", limit=1)["results"][0]["seq"])

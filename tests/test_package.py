@@ -1,0 +1,46 @@
+"""The shape of the package: folders and modules of a size that can be read, and words that need no introduction."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import trellis
+
+PACKAGE: Final = Path(trellis.__file__).parent
+MOST_MODULES: Final = 14
+MOST_LINES: Final = 400
+# Names that only this project used for what has a common one: see the glossary for the words to use.
+COINED: Final = (
+    *("Roof", "House", "Visit", "Courier", "Recall", "Arrivals", "Notices", "Shelf", "Shelves", "Spot", "Family"),
+    *("barren", "_?led_astray", "_astray", "short way", "long way"),
+)
+# What is above the bounds, to be taken out here when it no longer is: folders with the number of their modules, and words.
+CROWDED: Final[Mapping[str, int]] = {"rest": 15, "admin": 15}
+LEFT: Final = frozenset(COINED) - {
+    *("Roof", "Recall", "Notices", "Shelf", "Shelves", "Spot", "Family", "short way", "long way"),
+}
+
+# Migrations stay as they were applied.
+MODULES: Final = {
+    path.relative_to(PACKAGE): path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py") if "versions" not in path.parts
+}
+
+
+def test_no_folder_holds_more_modules_than_one_can_take_in() -> None:
+    counts = Counter(path.parent.as_posix() for path in MODULES if path.name != "__init__.py")
+    assert {folder: count for folder, count in counts.items() if count > CROWDED.get(folder, MOST_MODULES)} == {}
+
+
+def test_no_module_is_too_long_to_be_read_in_one_sitting() -> None:
+    lines = {path.as_posix(): text.count("\n") for path, text in MODULES.items()}
+    assert {path: count for path, count in lines.items() if count > MOST_LINES} == {}
+
+
+@pytest.mark.parametrize("word", [word for word in COINED if word not in LEFT])
+def test_no_name_is_coined(word: str) -> None:
+    coined = re.compile(rf"\b{word}\b")
+    assert [path.as_posix() for path, text in MODULES.items() if coined.search(text)] == []

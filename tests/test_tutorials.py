@@ -1,0 +1,166 @@
+"""The tutorials in docs/contributing are carried out as printed: on a copy of the project, which then passes the sweeps."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+import pytest
+
+ROOT: Final = Path(__file__).parent.parent
+PAGES: Final = ROOT / "docs" / "contributing"
+_BLOCK: Final = re.compile(r"<!-- (file|edit): (\S+) -->\n```\w+\n(.*?)```", re.DOTALL)
+_SWEEPS: Final = (
+    "tests/sweeps/test_operations.py",
+    "tests/sweeps/test_doors.py",
+    "tests/sweeps/test_kinds.py",
+    "tests/sweeps/test_new_kind.py",
+    "tests/core/test_operation.py",
+    "tests/core/test_verbs.py",
+    "tests/core/nodes/test_kind.py",
+    "tests/kinds",
+    "tests/http",
+    "tests/rest/docs/test_openapi.py",
+    "tests/rest/docs/test_openapi_examples.py",
+    "tests/rest/docs/test_reference.py",
+    "tests/admin/keys/test_grants.py",
+    "tests/admin/nodes/test_index.py",
+    "tests/admin/test_app.py",
+)
+
+# Tells, as JSON, where the operations of a catalogue appear.
+_LOOK: Final = """
+import re
+import orjson
+import trellis
+from trellis.admin.keys.grants import Grid
+from trellis.admin.sections import pages_of
+from trellis.compose import compose
+from trellis.kinds import KINDS
+from trellis.rest.docs import Reference, document
+from trellis.settings import Settings
+
+gate = compose(Settings.load({"TRELLIS_DATABASE_URL": "sqlite:///nothing.db"}, None))
+catalogue = gate.catalogue
+told = document(catalogue)
+page = Reference(catalogue, Settings.load({}, None)).find("/docs", "http://localhost").body.decode()
+print(orjson.dumps({
+    "package": trellis.__file__,
+    "rest": [o.name for o in catalogue.values() if o.path],
+    "openapi": [o["operationId"] for methods in told["paths"].values() for o in methods.values()],
+    "schemas": list(told["components"]["schemas"]),
+    "reference": re.findall(r'id="(\\w+\\.\\w+)"', page),
+    "grants": sorted(Grid(catalogue).names),
+    "columns": list(Grid(catalogue).columns),
+    "panel": [f"{page.method} {page.path}" for page in pages_of(catalogue, KINDS)],
+    "events": gate.environment.event_types,
+}).decode())
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Copy what the tests need of the project."""
+    for folder in ("src", "tests", "docs", "scripts"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
+    for file in [*ROOT.glob("*.md"), *ROOT.glob("*.toml"), *ROOT.glob("*.ini"), ROOT / "Makefile"]:
+        shutil.copy(file, tmp_path)
+    return tmp_path
+
+
+def follow(page: str, project: Path) -> list[tuple[str, int]]:
+    """Do what a page says; give each file that it touches, with the number of lines that are new there."""
+    touched = []
+    for what, name, block in _BLOCK.findall((PAGES / page).read_text(encoding="utf-8")):
+        path = project / name
+        if what == "file":
+            assert not path.exists(), name
+            path.write_text(block, encoding="utf-8")
+        else:
+            lines = block.splitlines()
+            old = "".join(f"{line[1:]}\n" for line in lines if line[0] in " -")
+            new = "".join(f"{line[1:]}\n" for line in lines if line[0] in " +")
+            text = path.read_text(encoding="utf-8")
+            assert text.count(old) == 1, f"{page} changes lines that are not in {name}:\n{old}"
+            path.write_text(text.replace(old, new), encoding="utf-8")
+        touched.append((name, block.count("\n") if what == "file" else sum(line[0] == "+" for line in block.splitlines())))
+    return touched
+
+
+def run(project: Path, *arguments: str, status: int = 0) -> str:
+    """Run Python in a project, with its own package."""
+    there = {**os.environ, "PYTHONPATH": str(project / "src")}
+    there = {name: value for name, value in there.items() if not name.startswith(("TRELLIS_", "PYTEST_"))}
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=project, env=there, capture_output=True, text=True, timeout=1500, check=False
+    )
+    assert done.returncode == status, (done.stdout + done.stderr)[-6000:]
+    return done.stdout
+
+
+def appearances(project: Path) -> dict[str, Any]:
+    found: dict[str, Any] = orjson.loads(run(project, "-c", _LOOK))
+    assert Path(found["package"]).is_relative_to(project)
+    return found
+
+
+def sweep(project: Path) -> None:
+    """Run the sweeps and the tests of declarations, on SQLite."""
+    run(project, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", "not postgresql", *_SWEEPS)
+
+
+def readable(project: Path, *names: str) -> None:
+    """See that what was printed is in the project's style."""
+    run(project, "-m", "ruff", "check", *names)
+    run(project, "-m", "ruff", "format", "--check", *names)
+
+
+def test_a_kind_is_added_as_printed(project: Path) -> None:
+    before = appearances(project)
+    touched = follow("add-a-kind.md", project)
+    assert [name for name, _ in touched] == ["src/trellis/kinds/courses.py", *["src/trellis/kinds/__init__.py"] * 2]
+    assert sum(lines for name, lines in touched[1:]) == 2
+    after = appearances(project)
+    names = {f"courses.{verb}" for verb in ("list", "get", "create", "update", "delete", "copy")}
+    for place in ("rest", "openapi", "reference"):
+        assert set(after[place]) - set(before[place]) == names, place
+    assert set(after["grants"]) - set(before["grants"]) == names | {"courses.restore"}
+    assert {"Course", "CoursePage", "CourseInput", "CourseChanges", "CoursePermissions"} <= set(after["schemas"])
+    assert {"GET /courses", "POST /courses/new", "POST /courses/{id:int}/copy"} <= set(after["panel"])
+    assert {"course.created", "course.moved", "course.copied", "course.restored"} <= set(after["events"])
+    readable(project, "src/trellis/kinds/courses.py", "src/trellis/kinds/__init__.py")
+
+
+def test_an_operation_is_added_as_printed(project: Path) -> None:
+    before = appearances(project)
+    touched = follow("add-an-operation.md", project)
+    assert [name for name, _ in touched] == ["src/trellis/core/nodes/touch.py", *["src/trellis/core/nodes/__init__.py"] * 2]
+    assert sum(lines for name, lines in touched[1:]) <= 5
+    after = appearances(project)
+    names = {f"{kind}.touch" for kind in ("forums", "calendars", "categories")}
+    for place in ("rest", "openapi", "reference", "grants"):
+        assert set(after[place]) - set(before[place]) == names, place
+    assert set(after["columns"]) - set(before["columns"]) == {"touch"}
+    kinds = ("forums", "calendars", "categories", "groups", "blogs")
+    assert set(after["panel"]) - set(before["panel"]) == {
+        f"{method} /{kind}/{{id:int}}/touch" for kind in kinds for method in ("GET", "POST")
+    }
+    assert set(after["events"]) - set(before["events"]) == {
+        f"{kind}.touched" for kind in ("forum", "calendar", "category", "group", "blog")
+    }
+    readable(project, "src/trellis/core/nodes/touch.py", "src/trellis/core/nodes/__init__.py")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_what_both_pages_add_passes_the_sweeps(project: Path) -> None:
+    follow("add-a-kind.md", project)
+    follow("add-an-operation.md", project)
+    listed = run(project, "-m", "trellis", "routes", "--json")
+    assert {"courses.list", "courses.touch", "forums.touch"} <= {row["operation"] for row in orjson.loads(listed)}
+    run(project, "-m", "mypy", "src")
+    sweep(project)

@@ -1,0 +1,24 @@
+"""Waiting for what another thread or process does. No test asserts how long it takes: a crowded machine is not a failure."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Final
+
+GIVE_UP: Final = 60.0  # seconds after which something counts as never happening
+
+
+def wait_until(holds: Callable[[], object], *, at_once: bool = False) -> None:
+    """Ask until something holds; fail if it still does not after a minute, or, `at_once`, when it is asked first."""
+    deadline = time.monotonic() + (0 if at_once else GIVE_UP)
+    while not holds():
+        assert time.monotonic() < deadline, "still not so"
+        time.sleep(0.005)
+
+
+async def wait_in_loop_until(holds: Callable[[], object]) -> None:
+    """Do the same beside the other tasks of an event loop."""
+    deadline = time.monotonic() + GIVE_UP
+    while not holds():
+        assert time.monotonic() < deadline, f"still not so after {GIVE_UP:.0f} s"
+        await asyncio.sleep(0.005)

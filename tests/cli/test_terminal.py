@@ -167,7 +167,7 @@ def test_a_damaged_database_is_a_sentence(cli: Trellis, nowhere: Environment) ->
 
 
 def test_a_database_of_an_older_release_asks_for_migrate(trellis: Trellis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trellis.store.condition.newest", lambda: "9999")
+    monkeypatch.setattr("trellis.store.condition.find_newest_step", lambda: "9999")
 
     result = trellis("keys", "list")
 

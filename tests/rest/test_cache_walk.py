@@ -140,7 +140,7 @@ class Walk:
         """Write what no answer shows: nobody need hear of it."""
         for door in self.doors:
             door.caller.do(door.caller.application.rest.books.flush())
-        door.gate.store.write(lambda tx: keys.touch(tx, [(1, "2030-01-01T00:00:00.000Z")]), quiet=True).result(60)
+        door.gate.store.write(lambda tx: keys.record_uses(tx, [(1, "2030-01-01T00:00:00.000Z")]), quiet=True).result(60)
 
     def purge(self) -> None:
         """Take away the oldest events: the feed tells how far back it reaches."""

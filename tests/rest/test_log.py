@@ -16,9 +16,9 @@ from tests.fixture_types import Clock, MakeKey, Run
 from tests.service_process import Service
 from tests.wait import wait_until
 from trellis.core.gate import Gate
-from trellis.store import requests
+from trellis.store import lists, requests
 from trellis.store.engine.transaction import Transaction
-from trellis.store.lists import changes, search
+from trellis.store.lists import journal, search
 from trellis.store.requests.log import Request
 
 BAD = "trl_00000000_000000000000000000000000000000000000000"
@@ -208,10 +208,10 @@ def test_kept_answers_go_after_a_day(api: ApiClient, database: DatabaseState, cl
     api.post("/calendar/calendar", {"name": "Once"}, headers={"Idempotency-Key": "a"})
     clock.move(hours=24)
     api.do(api.application.rest.books.purge())
-    assert len(database.rows()["idempotent_answers"]) == 1
+    assert len(database.rows()["idempotent_responses"]) == 1
     clock.move(seconds=1)
     api.do(api.application.rest.books.purge())
-    assert database.rows()["idempotent_answers"] == []
+    assert database.rows()["idempotent_responses"] == []
 
 
 # --- the index for searching --------------------------------------------------------------------------------------
@@ -220,19 +220,19 @@ def test_kept_answers_go_after_a_day(api: ApiClient, database: DatabaseState, cl
 def test_names_are_worked_into_the_index_and_old_changes_go(
     api: ApiClient, gate: Gate, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(changes, "KEPT", 5)
+    monkeypatch.setattr(journal, "KEPT", 5)
     for number in range(20):
         run("forums.create", name=f"Forum {number}")
     for behind in (True, False):
         with gate.store.reading() as tx:
-            assert search.behind(tx) is behind
+            assert search.is_search_index_behind(tx) is behind
         assert api.get("/forums/forums?search=forum+1").json()["totalResults"] == 11
         api.do(api.application.rest.books.catch_up())
     api.do(api.application.rest.books.purge())
     with gate.store.reading() as tx:
-        first, last = changes.reach(tx)
+        first, last = journal.find_bounds(tx)
         assert last - first == 4
-        assert search.candidates(tx, "forums", "forum 19", 100) == [20]
+        assert search.find_candidates(tx, "forums", "forum 19", 100) == [20]
 
 
 def test_an_index_that_cannot_be_written_stops_nothing(
@@ -241,7 +241,7 @@ def test_an_index_that_cannot_be_written_stops_nothing(
     def fail(_: Transaction) -> int:
         raise LookupError
 
-    monkeypatch.setattr(search, "catch_up", fail)
+    monkeypatch.setattr(lists, "update_search_index", fail)
     run("forums.create", name="Late")
     with caplog.at_level(logging.ERROR):
         api.do(api.application.rest.books.catch_up())

@@ -12,7 +12,7 @@ from trellis.core.gate import Gate, Result
 from trellis.core.operation import Call
 from trellis.errors import Refused
 from trellis.settings import Settings, SettingsError
-from trellis.store.condition import Condition, condition, explain, file_of, name_of
+from trellis.store.condition import Condition, describe_database, explain_error, find_condition, find_file
 
 
 @contextmanager
@@ -39,28 +39,28 @@ def explaining(settings: Settings) -> Iterator[None]:
         raise
     except Exception as error:
         known = isinstance(error, Refused) and error.status < 500
-        sentence = None if known else explain(settings, error)
+        sentence = None if known else explain_error(settings, error)
         if sentence is None:
             raise
         raise Failure(sentence) from error
 
 
 def _prepare_database(settings: Settings, *, make: bool) -> None:
-    at = condition(settings)
+    at = find_condition(settings)
     if at is Condition.READY:
         return
-    if make and at in {Condition.MISSING, Condition.EMPTY} and file_of(settings) is not None:
+    if make and at in {Condition.MISSING, Condition.EMPTY} and find_file(settings) is not None:
         from trellis.store.migrate import migrate  # noqa: PLC0415  # start-up time: Alembic is rarely needed
 
         migrate(settings)
-        say(f"Made a new database: {name_of(settings)}")
+        say(f"Made a new database: {describe_database(settings)}")
         return
     raise Failure(unready(settings, at))
 
 
 def unready(settings: Settings, at: Condition) -> str:
     """Say why a database cannot be used as it is, and what to do."""
-    name = name_of(settings)
+    name = describe_database(settings)
     return {
         Condition.MISSING: f"There is no database {name}. To make one, run: trellis migrate",
         Condition.EMPTY: f"The database {name} is empty. Run: trellis migrate",

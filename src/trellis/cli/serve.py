@@ -25,7 +25,7 @@ from trellis.cli.workers import GaveUp, Workers, run_server
 from trellis.core.admins import create_demo_administrator
 from trellis.core.gate import Gate
 from trellis.settings import Settings
-from trellis.store.condition import Condition, condition, file_of, name_of
+from trellis.store.condition import Condition, describe_database, find_condition, find_file
 
 _BACKLOG: Final = 2048  # connections that may wait to be taken
 _DEMO: Final = "Demo"
@@ -84,16 +84,20 @@ def _unbound(host: str, port: int, error: OSError) -> str:
 
 
 def _bring_up_to_date(settings: Settings) -> None:
-    at = condition(settings)
+    at = find_condition(settings)
     if at is Condition.READY:
         return
-    if at is Condition.FOREIGN or file_of(settings) is None:
+    if at is Condition.FOREIGN or find_file(settings) is None:
         raise Failure(unready(settings, at))
     from trellis.store.migrate import migrate  # noqa: PLC0415  # start-up time: Alembic is rarely needed
 
     made = at is not Condition.OLDER
     migrate(settings)
-    say(f"Made a new database: {name_of(settings)}" if made else f"Brought the database {name_of(settings)} up to date.")
+    say(
+        f"Made a new database: {describe_database(settings)}"
+        if made
+        else f"Brought the database {describe_database(settings)} up to date."
+    )
 
 
 def _demonstrate(settings: Settings) -> str:

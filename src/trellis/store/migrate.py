@@ -1,4 +1,4 @@
-"""Bringing a database to the newest step, once, however many processes ask for it at the same time."""
+"""Migrating a database to the newest step, once, however many processes start it at the same time."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -8,13 +8,13 @@ from alembic import command
 from alembic.config import Config
 
 from trellis.settings import Settings
-from trellis.store.engine import engine_of
+from trellis.store.engine import create_engine
 
 _LOCK: Final = 0x6D69677261746500  # PostgreSQL's advisory lock for migrations: 'migrate'
 
 
 def migrate(settings: Settings, on_step: Callable[[str], None] = lambda _: None, to: str = "head") -> int:
-    """Run the steps that a database lacks, up to one or to the newest, all or none; give their number.
+    """Run the steps that a database lacks, up to one or to the newest, all or none; return their number.
 
     `on_step` is called with the name of each step. Raises sqlalchemy.exc.OperationalError when there is no database.
     """
@@ -24,7 +24,7 @@ def migrate(settings: Settings, on_step: Callable[[str], None] = lambda _: None,
         ran.append(step.up_revision_id)
         on_step(step.up_revision_id)
 
-    engine = engine_of(settings)
+    engine = create_engine(settings)
     try:
         with engine.connect() as connection:
             begin = "BEGIN IMMEDIATE" if engine.dialect.name == "sqlite" else "BEGIN"

@@ -7,7 +7,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from trellis.settings import Settings
-from trellis.store.engine import engine_of
+from trellis.store.engine import create_engine
 
 _VERSIONS: Final = Path(__file__).parent / "migrations" / "versions"
 
@@ -18,19 +18,19 @@ def _steps() -> frozenset[str]:
     return frozenset(path.stem.partition("_")[0] for path in _VERSIONS.glob("[0-9]*_*.py"))
 
 
-def newest() -> str:
+def find_newest_step() -> str:
     """Return the name of the newest step."""
     return max(_steps())
 
 
-def is_known(step: str) -> bool:
+def is_known_step(step: str) -> bool:
     """Return whether this version of Trellis knows a step."""
     return step in _steps()
 
 
-def current(settings: Settings) -> str | None:
+def find_step(settings: Settings) -> str | None:
     """Return the name of the step that a database is at; None for an empty one."""
-    engine = engine_of(settings)
+    engine = create_engine(settings)
     try:
         with engine.connect() as connection:
             if not engine.dialect.has_table(connection, "alembic_version"):

@@ -185,7 +185,7 @@ def test_all_types_are_one_for_each_thing_that_can_happen_to_a_node() -> None:
 
 def test_the_type_is_worked_out_in_one_place(gate: Gate, run: Run, five: None, events: Events) -> None:
     with gate.store.reading() as tx:
-        kept = log.page(tx, {}, 10, None, newest_first=False)
+        kept = log.read_page(tx, {}, 10, None, newest_first=False)
     assert [event_type(event) for event in kept] == [event["type"] for event in events()]
 
 

@@ -180,9 +180,9 @@ class Forums(RuleBasedStateMachine):
     @invariant()
     def the_database_agrees_with_the_model(self) -> None:
         with self.gate.store.reading() as tx:
-            kept = {node.id: node for node in rows.every(tx, "forums")}
-            total, _ = pages.page(tx, "forums", pages.Query({}, offset=100))
-            events = log.page(tx, {}, 1, None, newest_first=True)
+            kept = {node.id: node for node in rows.find_all(tx, "forums")}
+            total, _ = pages.read_page(tx, "forums", pages.Query({}, offset=100))
+            events = log.read_page(tx, {}, 1, None, newest_first=True)
         assert set(kept) == set(self.model.ids)
         assert total == len(kept)
         for parent, row in self.model.children.items():

@@ -45,7 +45,7 @@ class Community(RuleBasedStateMachine):
     def rows(self) -> Rows:
         """Every row of every kind, as it is kept."""
         with self.gate.store.reading() as tx:
-            return {(kind.name, node.id): asdict(node) for kind in KINDS for node in rows.every(tx, kind.name)}
+            return {(kind.name, node.id): asdict(node) for kind in KINDS for node in rows.find_all(tx, kind.name)}
 
     def pick(self, kind: str, number: int) -> int | None:
         built_in = 4 if kind == "groups" else 0

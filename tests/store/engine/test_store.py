@@ -17,7 +17,7 @@ from trellis.errors import Refused
 from trellis.settings import Settings
 from trellis.store.counters import next_number
 from trellis.store.engine.store import Store
-from trellis.store.engine.transaction import Transaction, Undo
+from trellis.store.engine.transaction import Rollback, Transaction
 from trellis.store.engine.writer import _WRITE_LOCK
 
 
@@ -97,7 +97,7 @@ def test_a_write_that_breaks_a_rule_of_the_database_leaves_the_others(store: Sto
     def orphan(tx: Transaction) -> None:
         take(tx)
         tx.raw.execute(
-            "INSERT INTO nodes (kind, id, parent_id, position, name, name_key, fields, permissions, created_at, updated_at)"
+            "INSERT INTO nodes (kind, id, parent_id, block_offset, name, name_key, fields, permissions, created_at, updated_at)"
             " VALUES ('forums', 1, 99, 0, 'X', 'x', '{}', '{}', '', '')"
         )
 
@@ -123,7 +123,7 @@ def test_writes_that_wait_together_share_a_commit_and_are_acknowledged_only_afte
 
 def test_a_write_that_undoes_itself_gives_its_value_and_leaves_nothing(store: Store) -> None:
     def try_on(tx: Transaction) -> int:
-        raise Undo(take(tx))
+        raise Rollback(take(tx))
 
     with held_up(store):
         tried, real, again = store.write(try_on), store.write(take), store.write(try_on)

@@ -81,7 +81,7 @@ def _faults_of(kind: NodeKind) -> tuple[str, ...]:
 def _list(kind: NodeKind, context: Context) -> Outcome:
     context.input.demand()
     query, page, per_page = build_query(kind, context.input)
-    total, found = lists.page(context.tx, kind.name, query)
+    total, found = lists.read_page(context.tx, kind.name, query)
     return Outcome(
         serialize_page(serialize_nodes(context.tx, kind, found, context.environment.community_url), total, page, per_page)
     )
@@ -105,7 +105,7 @@ def _create(kind: NodeKind, context: Context) -> Outcome:
     _refuse((*given.faults, *place.faults, *faults, *wrong_groups))
     _digest_secrets(kind, given, fields, {})
     new = Node(
-        id=next_number(context.tx, kind.name, more=1),
+        id=next_number(context.tx, kind.name, count=1),
         parent_id=place.parent_id,
         position=0,
         name=given.get("name"),
@@ -130,7 +130,7 @@ def _update(kind: NodeKind, context: Context) -> Outcome:
     children = _no_children_if_leaf_only(kind, context, old, fields)
     _refuse((*given.faults, *place.faults, *faults, *wrong_groups, *children))
     changed_secrets = _digest_secrets(kind, given, fields, old.fields)
-    beside = None if place.stays else snapshots.beside(context.tx, kind.name, old)
+    beside = None if place.stays else snapshots.find_neighbours(context.tx, kind.name, old)
     placed = apply_placement(context.tx, kind, old, place)
     new = replace(placed, name=given.get("name", old.name), fields=fields, permissions=permissions)
     above = above if new.parent_id == old.parent_id else place.above
@@ -138,7 +138,7 @@ def _update(kind: NodeKind, context: Context) -> Outcome:
     changed = changed_members(before, after) + changed_secrets
     if not changed:
         return Outcome(before, happened=False)
-    snapshots.keep(context.tx, kind.name, old, "changed", beside)
+    snapshots.save(context.tx, kind.name, old, "changed", beside)
     new.updated_at = after["updatedAt"] = context.now
     nodes.update(context.tx, kind.name, new)
     return Outcome(after, resource_id=old.id, before=before, after=after, changed=changed)
@@ -158,7 +158,11 @@ def _settled_fields(kind: NodeKind, given: Input, base: Values) -> tuple[dict[st
 
 
 def _no_children_if_leaf_only(kind: NodeKind, context: Context, old: Node, fields: Values) -> tuple[Fault, ...]:
-    if not kind.leaf_only(fields) or kind.leaf_only(old.fields) or not (count := siblings.count(context.tx, kind.name, old.id)):
+    if (
+        not kind.leaf_only(fields)
+        or kind.leaf_only(old.fields)
+        or not (count := siblings.count_children(context.tx, kind.name, old.id))
+    ):
         return ()
     detail = f"type redirect has no children, and this {kind.singular} has {count}: move or delete them first."
     return (Fault("type", "INVALID_VALUE", detail),)
@@ -208,7 +212,7 @@ def _settled_permissions(kind: NodeKind, context: Context, given: Input, base: V
 def _unknown_groups(context: Context, named: Mapping[str, Any]) -> Iterator[Fault]:
     groups = _group_kind(context)
     wanted = {group for who in named.values() if who != EVERYONE for group in who}
-    unknown = wanted - nodes.existing(context.tx, groups.name, wanted) if groups else wanted
+    unknown = wanted - nodes.find_existing(context.tx, groups.name, wanted) if groups else wanted
     for field, who in named.items():
         if who != EVERYONE and (missing := [str(group) for group in who if group in unknown]):
             yield Fault(field, "INVALID_GROUP", f"{field} names groups that do not exist: {', '.join(missing)}.")

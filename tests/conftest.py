@@ -33,8 +33,10 @@ from trellis.store.siblings import btree
 NewSettings = Callable[[], Settings]
 
 # A slow machine is not a failing test; what Hypothesis finds is printed so that anybody can try it again.
-hypothesis.settings.register_profile("trellis", deadline=None, print_blob=True)
-hypothesis.settings.load_profile("trellis")
+_PATIENT: Final = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], print_blob=True)
+hypothesis.settings.register_profile("quick", _PATIENT, max_examples=25)
+hypothesis.settings.register_profile("thorough", _PATIENT, max_examples=100)
+_THOROUGH: Final = "--thorough"
 
 # --- the test run -------------------------------------------------------------------------------------------------
 
@@ -43,12 +45,28 @@ _CLEANUP: Final = pytest.StashKey["subprocess.Popen[bytes]"]()
 _ROOM: Final = 4 * 2**30  # bytes that must be free in memory before databases are kept there
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Offer the whole suite, which `make test` runs; without it the tests marked slow are skipped."""
+    parser.addoption(_THOROUGH, action="store_true", help="run the tests marked slow too, and try more examples")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip what is slow, unless it is asked for."""
+    if not config.getoption(_THOROUGH):
+        for item in items:
+            if item.get_closest_marker("slow") is not None:
+                item.add_marker(pytest.mark.skip(reason=f"slow: it runs with {_THOROUGH}, as in make test"))
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the folder of the databases, once for all processes of the run; in memory where there is room.
+    """Choose how thorough to be, and make the folder of the databases, once for all processes of the run.
+
+    It is in memory where there is room.
 
     It is not below pytest's own temporary folder: PostgreSQL runs as another user when the tests run as root, and
     pytest closes that folder to others.
     """
+    hypothesis.settings.load_profile("thorough" if config.getoption(_THOROUGH) else "quick")
     given = getattr(config, "workerinput", None)
     if given:
         config.stash[_FOLDER] = Path(given["databases"])

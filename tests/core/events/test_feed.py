@@ -216,6 +216,7 @@ _WRITER = """if True:
 """
 
 
+@pytest.mark.slow
 def test_readers_see_every_event_once_and_in_order_while_others_write(engine: str, settings: Settings) -> None:
     """4 processes write on PostgreSQL and 2 on SQLite; 4 readers with connections of their own follow the feed."""
     writers, each = (4, 40) if engine == "postgresql" else (2, 60)

@@ -5,7 +5,7 @@ Hypothesis makes up the sequences. The index for searching is caught up with at 
 
 from typing import Any, ClassVar
 
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
@@ -95,5 +95,5 @@ class Names(RuleBasedStateMachine):
 
 def test_a_search_finds_what_a_look_at_every_name_finds(new_settings: NewSettings) -> None:
     here = type("Here", (Names,), {"new_settings": staticmethod(new_settings)})
-    bounded = settings(max_examples=25, stateful_step_count=30, suppress_health_check=[HealthCheck.too_slow])
+    bounded = settings(max_examples=settings().max_examples // 4, stateful_step_count=30)
     run_state_machine_as_test(here, settings=bounded)

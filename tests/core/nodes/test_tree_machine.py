@@ -7,7 +7,7 @@ no cycle, no orphan, no gap in the order, one event for each success, and not a 
 from typing import Any, ClassVar, cast
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
@@ -195,5 +195,5 @@ class Forums(RuleBasedStateMachine):
 def test_any_sequence_of_steps_leaves_the_tree_that_the_model_says(new_settings: NewSettings, small_blocks: None) -> None:
     """Bounded: enough to meet every rule in many states, and done in a few seconds."""
     here = type("Here", (Forums,), {"new_settings": staticmethod(new_settings)})
-    bounded = settings(max_examples=30, stateful_step_count=30, suppress_health_check=[HealthCheck.too_slow])
+    bounded = settings(max_examples=settings().max_examples // 3, stateful_step_count=30)
     run_state_machine_as_test(here, settings=bounded)

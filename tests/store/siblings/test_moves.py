@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
@@ -124,7 +124,7 @@ class Siblings(RuleBasedStateMachine):
 
 def test_any_sequence_of_changes_leaves_the_order_of_the_lists(new_settings: NewSettings, small_blocks: None) -> None:
     here = type("Here", (Siblings,), {"new_settings": staticmethod(new_settings)})
-    bounded = settings(max_examples=15, stateful_step_count=25, suppress_health_check=[HealthCheck.too_slow])
+    bounded = settings(max_examples=settings().max_examples // 6, stateful_step_count=25)
     run_state_machine_as_test(here, settings=bounded)
 
 

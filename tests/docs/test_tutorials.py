@@ -11,12 +11,12 @@ from typing import Any, Final
 import orjson
 import pytest
 
-ROOT: Final = Path(__file__).parent.parent
+ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = ROOT / "docs" / "contributing"
 _BLOCK: Final = re.compile(r"<!-- (file|edit): (\S+) -->\n```\w+\n(.*?)```", re.DOTALL)
 _SWEEPS: Final = (
     "tests/sweeps/test_operations.py",
-    "tests/sweeps/test_doors.py",
+    "tests/sweeps/test_interfaces.py",
     "tests/sweeps/test_kinds.py",
     "tests/sweeps/test_new_kind.py",
     "tests/core/test_operation.py",

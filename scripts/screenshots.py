@@ -151,7 +151,7 @@ def take(browser: Browser, address: str, login: str, password: str, pages: Mappi
             page.goto(path)
             if "/confirm-password" in page.url:
                 page.get_by_label("Password of").fill(password)
-                page.get_by_role("button", name="Go on").click()
+                page.get_by_role("button", name="Continue").click()
             page.wait_for_load_state("networkidle")
             page.screenshot(path=FOLDER / f"{name}.png")
             print(f"docs/screenshots/{name}.png", flush=True)

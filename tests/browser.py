@@ -75,7 +75,7 @@ def confirm(page: Page, password: str) -> None:
     """Enter the password again, where the panel asks for it."""
     if "/confirm-password" in page.url:
         page.get_by_label("Password of").fill(password)
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Continue").click()
 
 
 def violations(page: Page) -> list[str]:

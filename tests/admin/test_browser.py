@@ -22,7 +22,7 @@ def _begin(page: Page, service: Service) -> None:
     page.get_by_label("Name").fill("Mira Holm")
     page.get_by_label("Login").fill(LOGIN)
     page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Make the administrator").click()
+    page.get_by_role("button", name="Create the administrator").click()
     expect(page.get_by_role("status")).to_contain_text("Welcome, Mira Holm")
 
 

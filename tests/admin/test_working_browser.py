@@ -56,7 +56,7 @@ def test_a_slow_delete_says_that_it_is_under_way(page: Page, community: Communit
     expect(page.locator(".flash")).to_contain_text("News and 3 below it were deleted.")
     expect(page.locator(".working")).to_have_count(0)
     said = page.evaluate("localStorage.said")
-    assert said == "Deleting 4 forums… Everybody can go on reading meanwhile. Buttons: 0."
+    assert said == "Deleting 4 forums… Others can keep reading meanwhile. Buttons: 0."
     assert held == [sent], "a second click sends nothing"
     assert run("forums.list", parentId="root")["totalResults"] == 3
 
@@ -72,7 +72,7 @@ def test_it_says_so_in_a_live_region_with_a_bar(page: Page, community: Community
     expect(button).to_be_disabled()
     assert working.count() == 0  # a quick answer shows nothing of it
     page.clock.run_for(1000)
-    expect(working).to_have_text("Bringing back 4 forums… Everybody can go on reading meanwhile.")
+    expect(working).to_have_text("Restoring 4 forums… Others can keep reading meanwhile.")
     expect(working).to_have_attribute("role", "status")
     expect(working.get_by_role("progressbar")).to_be_visible()
     assert violations(page) == []

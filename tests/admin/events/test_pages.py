@@ -22,7 +22,7 @@ def test_events_are_listed_with_who_what_when_and_why(admin: Visitor, gate: Gate
     made = gate.run(Call("forums.create", key, {"name": "News"}, reason="Nightly import")).value
     run("forums.update", made["id"], name="Olds")
     page = page_text(admin.get("/events"))
-    assert re.search(r"2026-01-31 09:30:00 UTC Importer made forum News Nightly import", page)
+    assert re.search(r"2026-01-31 09:30:00 UTC Importer created forum News Nightly import", page)
     assert "The terminal changed forum Olds name" in page
 
 

@@ -53,7 +53,7 @@ def test_a_key_from_the_grid_to_its_end(chrome: Browser, mira: int, service: Ser
     expect(page.get_by_role("checkbox", name="Create a calendar")).not_to_be_checked()
     page.get_by_role("checkbox", name="Create a forum").check()
     expect(page.get_by_label("Name")).to_have_value("Forum importer")
-    page.get_by_role("button", name="Make the key").last.click()
+    page.get_by_role("button", name="Create the key").last.click()
     text = _new_key(page)
     assert f"{service.address}/api/core/hello" in page.locator("#curl").inner_text()
     made = service.call("POST", "/forums/forums", text, json={"name": "From afar"})
@@ -63,7 +63,7 @@ def test_a_key_from_the_grid_to_its_end(chrome: Browser, mira: int, service: Ser
     page.goto("/admin/requests?status=201")
     page.locator("td.when a").click()
     page.get_by_role("link", name="What it changed").click()
-    expect(page.get_by_role("heading", name="What was made")).to_be_visible()
+    expect(page.get_by_role("heading", name="What was created")).to_be_visible()
     page.get_by_role("link", name="The request it came from").click()
     page.get_by_role("link", name="Forum importer").click()
     expect(page.get_by_text("Requested, but not granted")).to_be_visible()
@@ -82,7 +82,7 @@ def test_a_shown_key_is_not_shown_again(chrome: Browser, mira: int, service: Ser
     sign_in(page, LOGIN, PASSWORD)
     page.goto("/admin/keys/new")
     page.get_by_label("Name").fill("Once")
-    page.get_by_role("button", name="Make the key").last.click()
+    page.get_by_role("button", name="Create the key").last.click()
     text = _new_key(page)
     page.reload()
     expect(page.get_by_role("heading", name="the key was shown before")).to_be_visible()
@@ -128,9 +128,9 @@ def test_the_key_journey_by_keyboard_alone(chrome: Browser, mira: int, service: 
     _tab_to(page, page.get_by_role("checkbox", name="Create a forum"))
     page.keyboard.press("Space")
     expect(page.get_by_text(f"{len(GRID.reading) + 1} of {GRANTABLE} operations ticked")).to_be_visible()
-    _tab_to(page, page.get_by_label("Ends"))
+    _tab_to(page, page.get_by_label("Expires"))
     page.keyboard.type("30")
-    _tab_to(page, page.get_by_role("button", name="Make the key").last)
+    _tab_to(page, page.get_by_role("button", name="Create the key").last)
     page.keyboard.press("Enter")
     page.locator("#new-key").wait_for()
     text = _new_key(page)
@@ -162,7 +162,7 @@ def test_leaving_a_dialog_gives_the_focus_back(chrome: Browser, mira: int, servi
     link = page.locator("td.when a").first
     link.click()
     dialog = page.get_by_role("dialog")
-    expect(dialog.get_by_role("heading", name="What was made")).to_be_visible()
+    expect(dialog.get_by_role("heading", name="What was created")).to_be_visible()
     assert violations(page) == []
     page.get_by_role("link", name="Close").click()
     expect(dialog).to_have_count(0)
@@ -207,14 +207,14 @@ def test_axe_finds_nothing(chrome: Browser, mira: int, service: Service, run: Ru
                 if (wrong := violations(page)) or overflow(page):
                     found[path, width, theme] = wrong or f"{overflow(page)} px too wide"
             page.goto("/admin/keys/new")
-            page.get_by_role("button", name="Make the key").last.click(no_wait_after=True)
+            page.get_by_role("button", name="Create the key").last.click(no_wait_after=True)
             page.get_by_label("Name").fill("x" * 101)
-            page.get_by_role("button", name="Make the key").last.click()
+            page.get_by_role("button", name="Create the key").last.click()
             page.get_by_role("alert").wait_for()
             if wrong := violations(page):
                 found["faults", width, theme] = wrong
             page.get_by_label("Name").fill("Long " + "x" * 90)
-            page.get_by_role("button", name="Make the key").last.click()
+            page.get_by_role("button", name="Create the key").last.click()
             page.locator("#new-key").wait_for()
             if (wrong := violations(page)) or overflow(page):
                 found["once", width, theme] = wrong or f"{overflow(page)} px too wide"

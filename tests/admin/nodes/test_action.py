@@ -86,7 +86,7 @@ def test_undo_shows_what_goes_and_deletes_it(admin: Visitor, community: Communit
     response = admin.post(f"/events/{event['seq']}/undo", find_form(page, "/undo").filled(_action="undo"))
     assert response.status_code == 303, page_text(response)
     after = admin.get(response.headers["location"].removeprefix("/admin"))
-    assert "Bulletin and 3 below it are gone again." in page_text(after)
+    assert "Bulletin and 3 below it were deleted again." in page_text(after)
     undo = events()[-1]
     assert undo["undoes"] == event["seq"]
     back = admin.get(f"/events/{undo['seq']}/undo")

@@ -52,14 +52,14 @@ def _order(run: Run, parent: object = "root") -> list[str]:
 def test_a_forum_is_dragged_before_after_and_into_another(page: Page, community: Community, run: Run) -> None:
     page.goto("/admin/forums")
     _drag(page, "Staff", "Help", 0.1)
-    expect(page.get_by_role("status")).to_contain_text("“Staff” stands under the top level, before “Help” now.")
+    expect(page.get_by_role("status")).to_contain_text("“Staff” is under the top level, before “Help” now.")
     assert _tree(page) == ["News", "Staff", "Help", "Wiki"]
     assert _order(run) == ["News", "Staff", "Help", "Wiki"]
     _drag(page, "News", "Wiki", 0.9)
     expect(page.get_by_role("status")).to_contain_text("after “Wiki”")
     assert _order(run) == ["Staff", "Help", "Wiki", "News"]
     _drag(page, "Help", "News", 0.5)
-    expect(page.get_by_role("status")).to_contain_text("“Help” stands under “News”, after “Interviews”")
+    expect(page.get_by_role("status")).to_contain_text("“Help” is under “News”, after “Interviews”")
     assert _order(run, community.news) == ["Releases", "Interviews", "Help"]
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_role("status")).to_contain_text("is back")
@@ -72,7 +72,7 @@ def test_a_drag_that_somebody_else_has_overtaken_goes_back(page: Page, community
     page.goto("/admin/forums")
     run("forums.update", community.staff, name="Crew")
     _drag(page, "Staff", "News", 0.1)
-    expect(page.locator("[data-said]")).to_contain_text("Crew was changed by terminal since this page was made")
+    expect(page.locator("[data-message]")).to_contain_text("Crew was changed by terminal since this page was made")
     assert _tree(page) == ["News", "Help", "Wiki", "Staff"]
     assert _order(run) == ["News", "Help", "Wiki", "Crew"]
 
@@ -88,7 +88,7 @@ def test_a_forum_is_moved_by_the_keyboard(page: Page, community: Community, run:
     expect(page.get_by_role("status")).to_contain_text("before “Interviews”")
     assert _order(run) == ["News", "Help", "Wiki", "Staff"]  # not before it is put down
     page.keyboard.press("Enter")
-    expect(page.get_by_role("status")).to_contain_text("stands under “News”, before “Interviews” now")
+    expect(page.get_by_role("status")).to_contain_text("is under “News”, before “Interviews” now")
     assert _order(run, community.news) == ["Releases", "Help", "Interviews"]
     page.get_by_role("button", name="Move Staff:").focus()
     page.keyboard.press("Enter")
@@ -126,7 +126,7 @@ def test_the_dialog_moves_and_deletes(page: Page, community: Community, run: Run
     assert _order(run, community.releases) == ["Staff", "Betas"]
     page.get_by_role("link", name="Delete Staff…").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete Staff").click()
-    expect(page.locator(".flash")).to_contain_text("Staff is deleted.")
+    expect(page.locator(".flash")).to_contain_text("Staff was deleted.")
     assert _order(run, community.releases) == ["Betas"]
 
 
@@ -167,15 +167,15 @@ def test_a_forum_is_made_changed_moved_and_deleted(
     page.get_by_role("link", name="New forum", exact=True).click()
     page.get_by_label("Name", exact=True).fill("Lounge")
     page.get_by_label("Type").select_option("redirect")
-    page.get_by_role("button", name="Make the forum").last.click()
+    page.get_by_role("button", name="Create the forum").last.click()
     expect(page.get_by_role("alert")).to_contain_text("One field needs another look")
     page.get_by_label("Type").select_option("discussions")
     page.get_by_role("checkbox", name="Every group: view").check()
-    page.get_by_role("button", name="Make the forum").last.click()
+    page.get_by_role("button", name="Create the forum").last.click()
     expect(page.get_by_role("status").first).to_contain_text("Lounge was created")
     page.get_by_role("link", name="New forum under Lounge").click()
     page.get_by_label("Name", exact=True).fill("Corner")
-    page.get_by_role("button", name="Make the forum").last.click()
+    page.get_by_role("button", name="Create the forum").last.click()
     page.get_by_role("link", name="Corner", exact=True).click()
     page.get_by_label("Name", exact=True).fill("Nook")
     page.get_by_role("button", name="Save").last.click()
@@ -187,7 +187,7 @@ def test_a_forum_is_made_changed_moved_and_deleted(
         page.get_by_role("button", name="Find").click()
     page.get_by_role("radio", name="News").check()
     if not scripts:
-        page.get_by_role("button", name="Show what stands there").click()
+        page.get_by_role("button", name="Show its children").click()
     else:
         expect(page.get_by_role("group", name="Where among 2 forums")).to_be_visible()
     page.get_by_role("radio", name="First").check()
@@ -197,13 +197,13 @@ def test_a_forum_is_made_changed_moved_and_deleted(
     page.goto(f"/admin/forums/{community.news}/delete")
     page.get_by_role("radio", name="Delete them too: 5 forums in all").check()
     page.get_by_role("button", name="Delete News").click()
-    expect(page.get_by_role("status").first).to_contain_text("News and 4 below it are deleted.")
+    expect(page.get_by_role("status").first).to_contain_text("News and 4 below it were deleted.")
     assert "News" not in _order(run)
     page.go_back()  # to the form that deleted it
     expect(page.get_by_role("status").first).to_contain_text("deleted already")
     page.goto(f"/admin/groups/{community.patrons}/delete")
     page.get_by_role("button", name="Delete Patrons").click()
-    expect(page.get_by_role("status").first).to_contain_text("Patrons is deleted.")
+    expect(page.get_by_role("status").first).to_contain_text("Patrons was deleted.")
     page.goto("/admin/forums/new")
     assert page.get_by_role("checkbox", name="Patrons: view").count() == 0
     assert page.get_by_role("checkbox", name="Moderators: view").count() == 1

@@ -58,12 +58,12 @@ def test_a_branch_of_30_forums_is_deleted_and_brought_back(
     page.get_by_role("radio", name="Delete them too: 30 forums in all").check()
     page.get_by_role("button", name="Delete Gardens").click()
     flash = page.locator(".flash")
-    expect(flash).to_contain_text("Gardens and 29 below it are deleted.")
+    expect(flash).to_contain_text("Gardens and 29 below it were deleted.")
     assert len(tree()[0]) == 7
     flash.get_by_role("link", name="Undo").click()
     expect(page.get_by_text("Gardens comes back at the top level, after News, and with it 29 forums below it:")).to_be_visible()
     page.get_by_role("button", name="Undo: bring back 30 forums").click()
-    expect(page.locator(".flash")).to_contain_text("Gardens and 29 below it are back.")
+    expect(page.locator(".flash")).to_contain_text("Gardens and 29 below it were restored.")
     expect(page.get_by_role("link", name="Gardens", exact=True)).to_be_visible()
     assert tree() == before
     assert [event["operation"] for event in events()[count:]] == ["forums.delete", "forums.restore"]
@@ -89,10 +89,10 @@ def test_one_whose_parent_is_gone_finds_another(
     page.goto("/admin/events")
     page.locator("tr", has_text="Betas").locator("td.when a").first.click()
     page.get_by_role("dialog").get_by_role("link", name="Undo…").click()
-    page.get_by_label("Where it goes: search by name").fill("hel")
+    page.get_by_label("New parent: search by name").fill("hel")
     page.get_by_role("radio", name="Help").check()
     page.get_by_role("button", name="Undo").last.click()
-    expect(page.locator(".flash")).to_contain_text("Betas is back.")
+    expect(page.locator(".flash")).to_contain_text("Betas was restored.")
     expect(page.get_by_role("link", name="Betas", exact=True)).to_be_visible()
     assert run("forums.get", community.betas)["path"] == "Help > Betas"
     context.close()

@@ -54,7 +54,7 @@ def _made(page: Page, url: str) -> str:
     page.get_by_label("Description").fill("Search index")
     page.get_by_role("checkbox", name="Forums: everything").check()
     page.get_by_role("checkbox", name="Calendars: deleted").check()
-    page.get_by_role("button", name="Make the webhook").click()
+    page.get_by_role("button", name="Create the webhook").click()
     return page.locator("#new-secret").inner_text()
 
 
@@ -117,7 +117,7 @@ def test_a_shown_secret_is_not_shown_again(chrome: Browser, mira: int, service: 
     page.goto("/admin/webhooks/new")
     page.get_by_label("Address").fill(receiver.url)
     page.get_by_role("checkbox", name="Every event").check()
-    page.get_by_role("button", name="Make the webhook").click()
+    page.get_by_role("button", name="Create the webhook").click()
     secret = page.locator("#new-secret").inner_text()
     page.get_by_role("button", name="Copy").first.click()
     page.reload()
@@ -176,13 +176,13 @@ def test_axe_finds_nothing(
                     found[path, width, theme] = wrong or f"{overflow(page)} px too wide"
             page.goto("/admin/webhooks/new")
             page.get_by_label("Address").fill("http://10.0.0.5/")
-            page.get_by_role("button", name="Make the webhook").click()
+            page.get_by_role("button", name="Create the webhook").click()
             page.get_by_role("alert").wait_for()
             if wrong := violations(page):
                 found["faults", width, theme] = wrong
             page.get_by_label("Address").fill(receiver.url)
             page.get_by_role("checkbox", name="Every event").check()
-            page.get_by_role("button", name="Make the webhook").click()
+            page.get_by_role("button", name="Create the webhook").click()
             page.locator("#new-secret").wait_for()
             if (wrong := violations(page)) or overflow(page):
                 found["once", width, theme] = wrong or f"{overflow(page)} px too wide"

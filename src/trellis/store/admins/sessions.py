@@ -48,8 +48,7 @@ def live(tx: Transaction, digest: str, now: str, idle: str) -> tuple[Session, st
 
 
 def insert(tx: Transaction, session: Session) -> None:
-    """Write a new session, and take away those that ended long ago."""
-    tx.connection.execute(sa.delete(sessions).where(_c.expires_at <= session.created_at))
+    """Write a new session."""
     tx.connection.execute(sa.insert(sessions).values(**asdict(session)))
     _seen(tx, session.admin_id, session.created_at)
 
@@ -88,6 +87,11 @@ def end_of_admin(tx: Transaction, admin: int, *, but: str = "") -> int:
     return tx.connection.execute(sa.delete(sessions).where(_c.admin_id == admin, _c.digest != but)).rowcount
 
 
+def purge(tx: Transaction, now: str) -> int:
+    """Delete the sessions that have expired; return their number."""
+    return tx.connection.execute(sa.delete(sessions).where(_c.expires_at <= now)).rowcount
+
+
 # --- attempts to sign in ------------------------------------------------------------------------------------------
 
 
@@ -119,6 +123,6 @@ def keep_attempts(tx: Transaction, counted: Attempts) -> None:
     tx.connection.execute(statement.on_conflict_do_update(index_elements=[sign_ins.c.subject], set_=values))
 
 
-def forget_attempts(tx: Transaction, before: str, prefix: str = "") -> None:
-    """Delete the attempts of a kind of subject that are older than a moment."""
-    tx.connection.execute(sa.delete(sign_ins).where(sign_ins.c.at < before, sign_ins.c.subject.startswith(prefix, autoescape=True)))
+def purge_attempts(tx: Transaction, before: str) -> int:
+    """Delete the attempts that are older than a moment; return how many subjects that were."""
+    return tx.connection.execute(sa.delete(sign_ins).where(sign_ins.c.at < before)).rowcount

@@ -79,7 +79,7 @@ class ApiClient:
 
     def close(self) -> None:
         """End the service in this process."""
-        self._runner.run(self.application.rest.books.stop())
+        self._runner.run(self.application.housekeeping.stop())
         self._runner.run(self.application.rest.throttle.close())
         self._runner.close()
 

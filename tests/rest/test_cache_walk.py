@@ -95,7 +95,7 @@ class Walk:
     def step(self) -> None:
         """Change something and look, or just look."""
         if self.dice.random() < 0.35:
-            changes = [self.write, self.write, self.write, self.change_key, self.keep_books, self.purge]
+            changes = [self.write, self.write, self.write, self.change_key, self.flush_log, self.purge]
             if self.database is not None:
                 changes += [self.lose_connections, self.lose_notification]
             change = self.dice.choice(changes)
@@ -136,10 +136,10 @@ class Walk:
             self.told(door, version)
             assert door.ask(FORUMS, text) == seen(self.truth.get(FORUMS, key=text))
 
-    def keep_books(self) -> None:
+    def flush_log(self) -> None:
         """Write what no answer shows: nobody need hear of it."""
         for door in self.doors:
-            door.caller.do(door.caller.application.rest.books.flush())
+            door.caller.do(door.caller.application.rest.log.flush())
         door.gate.store.write(lambda tx: keys.record_uses(tx, [(1, "2030-01-01T00:00:00.000Z")]), quiet=True).result(60)
 
     def purge(self) -> None:

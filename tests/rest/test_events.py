@@ -180,15 +180,15 @@ def test_the_bookkeeper_purges_what_is_older_than_it_is_kept(
 ) -> None:
     api = make_api(keep_events=20, keep_snapshots=10)
     run("forums.update", community.help, name="Questions")
-    api.do(api.application.rest.books.purge())
+    api.do(api.application.housekeeping.purge())
     assert run("check.list")["kept"]["snapshots"]["count"] == 1
     clock.move(days=11)
-    api.do(api.application.rest.books.purge())
+    api.do(api.application.housekeeping.purge())
     kept = run("check.list")["kept"]
     assert (kept["snapshots"]["count"], kept["events"]["count"], kept["snapshots"]["purged"]) == (0, newest(api), 1)
     clock.move(days=10)
     run("forums.update", community.help, name="Help")
-    api.do(api.application.rest.books.purge())
+    api.do(api.application.housekeeping.purge())
     kept = run("check.list")["kept"]
     assert (kept["snapshots"]["count"], kept["events"]["count"]) == (1, 1)
     assert kept["events"]["purged"] == newest(api) - 1

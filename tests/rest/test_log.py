@@ -1,8 +1,7 @@
-"""The request log and the last use of keys: what is written, when, and for how long."""
+"""The request log and the last use of keys: what is written, and when."""
 
 import logging
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,16 +15,15 @@ from tests.fixture_types import Clock, MakeKey, Run
 from tests.service_process import Service
 from tests.wait import wait_until
 from trellis.core.gate import Gate
-from trellis.store import lists, requests
+from trellis.store import requests
 from trellis.store.engine.transaction import Transaction
-from trellis.store.lists import journal, search
 from trellis.store.requests.log import Request
 
 BAD = "trl_00000000_000000000000000000000000000000000000000"
 
 
 def flushed(api: ApiClient, database: DatabaseState) -> list[dict[str, Any]]:
-    api.do(api.application.rest.books.flush())
+    api.do(api.application.rest.log.flush())
     return database.requests()
 
 
@@ -171,84 +169,6 @@ def test_using_a_key_changes_nothing_else_about_it(api: ApiClient, key: MakeKey,
         flushed(api, database)
 
 
-# --- how long -----------------------------------------------------------------------------------------------------
-
-
-def made(gate: Gate, status: int, **ago: float) -> Request:
-    return Request(gate.ago(timedelta(**ago)), "GET", "/api/x", None, None, CLIENT_ADDRESS, status, 1, f"{status} {ago}", None)
-
-
-@pytest.mark.parametrize(("successes", "failures"), [(7, 30), (30, 7), (0, 0), (1, 1)])
-def test_rows_stay_for_as_many_days_as_the_settings_say(
-    make_api: MakeApiClient, gate: Gate, database: DatabaseState, successes: int, failures: int, clock: Clock
-) -> None:
-    api = make_api(keep_successes=successes, keep_failures=failures)
-    books = api.application.rest.books
-    for status, days in ((200, successes), (304, successes), (400, failures), (500, failures)):
-        books.note(made(gate, status, days=days, seconds=1))
-        books.note(made(gate, status, days=days, seconds=-1))
-    assert len(flushed(api, database)) == 8
-    api.do(books.purge())
-    kept = [row["request_id"] for row in database.requests()]
-    assert len(kept) == 4
-    assert all("'seconds': -1" in text for text in kept)
-
-
-def test_many_old_rows_are_deleted_in_portions(api: ApiClient, gate: Gate, database: DatabaseState) -> None:
-    books = api.application.rest.books
-    for _ in range(5_100):
-        books.note(made(gate, 200, days=8))
-    books.note(made(gate, 200, days=1))
-    flushed(api, database)
-    api.do(books.purge())
-    assert len(database.requests()) == 1
-
-
-def test_kept_answers_go_after_a_day(api: ApiClient, database: DatabaseState, clock: Clock) -> None:
-    api.post("/calendar/calendar", {"name": "Once"}, headers={"Idempotency-Key": "a"})
-    clock.move(hours=24)
-    api.do(api.application.rest.books.purge())
-    assert len(database.rows()["idempotent_responses"]) == 1
-    clock.move(seconds=1)
-    api.do(api.application.rest.books.purge())
-    assert database.rows()["idempotent_responses"] == []
-
-
-# --- the index for searching --------------------------------------------------------------------------------------
-
-
-def test_names_are_worked_into_the_index_and_old_changes_go(
-    api: ApiClient, gate: Gate, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(journal, "KEPT", 5)
-    for number in range(20):
-        run("forums.create", name=f"Forum {number}")
-    for behind in (True, False):
-        with gate.store.reading() as tx:
-            assert search.is_search_index_behind(tx) is behind
-        assert api.get("/forums/forums?search=forum+1").json()["totalResults"] == 11
-        api.do(api.application.rest.books.catch_up())
-    api.do(api.application.rest.books.purge())
-    with gate.store.reading() as tx:
-        first, last = journal.find_bounds(tx)
-        assert last - first == 4
-        assert search.find_candidates(tx, "forums", "forum 19", 100) == [20]
-
-
-def test_an_index_that_cannot_be_written_stops_nothing(
-    api: ApiClient, run: Run, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def fail(_: Transaction) -> int:
-        raise LookupError
-
-    monkeypatch.setattr(lists, "update_search_index", fail)
-    run("forums.create", name="Late")
-    with caplog.at_level(logging.ERROR):
-        api.do(api.application.rest.books.catch_up())
-    assert "could not be brought up to date" in caplog.text
-    assert api.get("/forums/forums?search=late").json()["totalResults"] == 1
-
-
 # --- by itself ----------------------------------------------------------------------------------------------------
 
 
@@ -258,7 +178,7 @@ def test_a_log_that_cannot_be_written_stops_no_request(
     gate.store.write(lambda tx: tx.connection.execute(sa.text("ALTER TABLE requests RENAME TO away"))).result(60)
     api.get("/core/hello")
     with caplog.at_level(logging.ERROR):
-        api.do(api.application.rest.books.flush())
+        api.do(api.application.rest.log.flush())
     assert "could not be written to the request log" in caplog.text
     assert api.get("/core/hello").status_code == 200
     gate.store.write(lambda tx: tx.connection.execute(sa.text("ALTER TABLE away RENAME TO requests"))).result(60)

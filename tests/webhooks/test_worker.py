@@ -18,7 +18,10 @@ from tests.webhooks.conftest import Off, deliver, until
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
+from trellis.core.keys import Keyring
 from trellis.core.operation import Call
+from trellis.housekeeping import Housekeeping
+from trellis.rest.log import RequestLog
 from trellis.settings import Settings
 from trellis.store.tables import webhooks as table
 from trellis.store.webhooks import endpoints, log
@@ -235,9 +238,7 @@ def test_the_log_is_purged_by_age_and_by_number_and_with_its_webhook(
 
 
 async def purge(gate: Gate) -> None:
-    worker = Worker(gate)
-    await worker.purge()
-    await worker.close()
+    await Housekeeping(gate, gate.store.settings, RequestLog(gate, Keyring())).purge()
 
 
 def test_delivery_beside_serving_starts_and_stops(gate: Gate, run: Run, receiver: Receiver) -> None:

@@ -21,7 +21,7 @@ from trellis.rest.headers import request_id, request_ids
 from trellis.rest.identify import presented_key
 from trellis.rest.limits import Throttle
 from trellis.rest.links import links_of
-from trellis.rest.log import Bookkeeper
+from trellis.rest.log import RequestLog
 from trellis.rest.request import Exchange, Receive, Reply, Scope, Send, headers_of
 from trellis.rest.responses import bad_method, conditional, options, refusal, written
 from trellis.rest.routing import Methods, Table
@@ -48,7 +48,7 @@ class Rest:
         self.settings = settings
         self.keyring = Keyring()
         self.throttle = Throttle(settings.rate_limit_storage, settings.bad_key_limit)
-        self.books = Bookkeeper(gate, self.keyring, settings)
+        self.log = RequestLog(gate, self.keyring)
         self.reference = Reference(gate.catalogue, settings)
         self.answers = Answers(settings.answer_cache)
         self.table = Table(build_routes(gate.catalogue))
@@ -225,7 +225,7 @@ class Rest:
         bearer = exchange.bearer
         if not exchange.logged or (bearer is not None and not bearer.log_requests):
             return
-        self.books.note(
+        self.log.record(
             Request(
                 at=exchange.at,
                 method=exchange.method[:16],

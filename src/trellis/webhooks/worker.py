@@ -13,13 +13,11 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from trellis.core.gate import Gate
 from trellis.store.engine import Transaction
 from trellis.store.webhooks import Webhook, endpoints, outbox
-from trellis.store.webhooks import log as delivery_log
 from trellis.webhooks.delivery import EndpointDelivery
 from trellis.webhooks.outbox import fill_outbox, list_unfilled
 from trellis.webhooks.retries import clock_limit, is_paused
@@ -32,8 +30,6 @@ log = logging.getLogger(__name__)
 LEASE: Final = 15.0  # seconds after which a worker without a heartbeat is taken for dead
 _LOOK_EVERY: Final = 0.5
 _GRACE: Final = 3.0  # seconds for what is under way when the worker ends
-_PURGE_EVERY: Final = 600.0
-_MOST_KEPT: Final = 100_000  # deliveries of one webhook in the log
 _FILLS: Final = 20  # transactions that fill the outbox before endpoints have their turn
 
 
@@ -75,7 +71,7 @@ class Worker:
 
     async def run(self) -> None:
         """Deliver until `stop` is called."""
-        beside = [asyncio.create_task(work) for work in (self._keep_renewing(), self._keep_purging())]
+        renewing = asyncio.create_task(self._keep_renewing())
         try:
             while not self._stopping:
                 self._wake.clear()
@@ -87,10 +83,9 @@ class Worker:
                     await asyncio.wait_for(self._wake.wait(), _LOOK_EVERY)
         finally:
             await self._end()
-            for task in beside:
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+            renewing.cancel()
+            with suppress(asyncio.CancelledError):
+                await renewing
             await self.close()
 
     def stop(self) -> None:
@@ -213,19 +208,3 @@ class Worker:
 
     async def _write(self, work: Callable[[Transaction], Any]) -> Any:
         return await asyncio.wrap_future(self._gate.store.write(work, quiet=True))
-
-    # --- the log --------------------------------------------------------------------------------------------------
-
-    async def _keep_purging(self) -> None:
-        while True:
-            await asyncio.sleep(_PURGE_EVERY)
-            await self.purge()
-
-    async def purge(self) -> None:
-        """Delete what the log of deliveries no longer keeps, a batch at a time, so that other writes come between."""
-        before = self._gate.ago(timedelta(days=self._gate.store.settings.keep_deliveries))
-        try:
-            while await self._write(lambda tx: delivery_log.purge(tx, before, _MOST_KEPT)):  # noqa: ASYNC110  # a rest, not a wait
-                await asyncio.sleep(0.05)
-        except Exception:
-            log.exception("Old webhook deliveries could not be deleted.")

@@ -18,13 +18,14 @@ from trellis.core.admins.sessions import (
     find_session,
     record_session_use,
 )
-from trellis.core.admins.sign_in import Credentials, check_password, clear_attempts, count_attempt, remember_browser
+from trellis.core.admins.sign_in import REMEMBERED_FOR, Credentials, check_password, clear_attempts, count_attempt, remember_browser
 from trellis.core.admins.tokens import generate_token
 
 __all__ = [
     "LOGIN",
     "NAME",
     "PASSWORD",
+    "REMEMBERED_FOR",
     "Credentials",
     "NewPassword",
     "SignedIn",

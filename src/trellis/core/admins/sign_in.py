@@ -19,7 +19,7 @@ from trellis.store.admins import Attempts, administrators, sessions
 from trellis.store.engine import Transaction
 
 _FORGET_AFTER: Final = timedelta(hours=24)  # failures, if no other one follows
-_REMEMBER_FOR: Final = timedelta(days=90)  # browsers that have signed in
+REMEMBERED_FOR: Final = timedelta(days=90)  # browsers that have signed in; older attempts are purged
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +77,9 @@ def clear_attempts(gate: Gate, credentials: Credentials) -> Future[None]:
 
 def remember_browser(gate: Gate, login: str, browser: str) -> Future[str]:
     """Recognise a browser from now on; the future gives its cookie."""
-    token, now, long_ago = browser or generate_token(), gate.now(), gate.ago(_REMEMBER_FOR)
+    token, now = browser or generate_token(), gate.now()
 
     def remember(tx: Transaction) -> str:
-        sessions.delete_attempts(tx, long_ago)
         sessions.save_attempts(tx, Attempts(_browser(token, login), 0, now, now))
         return token
 

@@ -48,8 +48,7 @@ def find_live(tx: Transaction, digest: str, now: str, idle: str) -> tuple[Sessio
 
 
 def insert(tx: Transaction, session: Session) -> None:
-    """Insert a session, and delete those that have expired."""
-    tx.connection.execute(sa.delete(sessions).where(_c.expires_at <= session.created_at))
+    """Insert a session."""
     tx.connection.execute(sa.insert(sessions).values(**asdict(session)))
     _record_seen(tx, session.admin_id, session.created_at)
 
@@ -88,6 +87,11 @@ def end_all(tx: Transaction, admin: int, *, but: str = "") -> int:
     return tx.connection.execute(sa.delete(sessions).where(_c.admin_id == admin, _c.digest != but)).rowcount
 
 
+def purge(tx: Transaction, now: str) -> int:
+    """Delete the sessions that have expired; return their number."""
+    return tx.connection.execute(sa.delete(sessions).where(_c.expires_at <= now)).rowcount
+
+
 # --- attempts to sign in ------------------------------------------------------------------------------------------
 
 
@@ -119,10 +123,6 @@ def save_attempts(tx: Transaction, counted: Attempts) -> None:
     tx.connection.execute(statement.on_conflict_do_update(index_elements=[sign_in_attempts.c.subject], set_=values))
 
 
-def delete_attempts(tx: Transaction, before: str, prefix: str = "") -> None:
-    """Delete the attempts of a kind of subject that are older than a timestamp."""
-    tx.connection.execute(
-        sa.delete(sign_in_attempts).where(
-            sign_in_attempts.c.at < before, sign_in_attempts.c.subject.startswith(prefix, autoescape=True)
-        )
-    )
+def purge_attempts(tx: Transaction, before: str) -> int:
+    """Delete the attempts that are older than a timestamp; return how many subjects that were."""
+    return tx.connection.execute(sa.delete(sign_in_attempts).where(sign_in_attempts.c.at < before)).rowcount

@@ -15,10 +15,10 @@ from typing import Any, Final, Self
 
 import httpx
 
+from tests.wait import GIVE_UP
 from trellis.settings import Settings, definitions, variable
 
 _FOREVER: Final = {"keep_events": 36500, "keep_snapshots": 36500}
-_PATIENCE: Final = 60.0  # seconds until a start, an answer or an end is given up
 
 
 def environment(settings: Settings) -> dict[str, str]:
@@ -44,7 +44,7 @@ class Service:
         self._descriptors = descriptors  # that the process may have open at most; as many as this one by default
         self._output = Path()
         self._process: subprocess.Popen[bytes] | None = None
-        self.client = httpx.Client(timeout=_PATIENCE, trust_env=False)
+        self.client = httpx.Client(timeout=GIVE_UP, trust_env=False)
 
     def __enter__(self) -> Self:
         number, name = tempfile.mkstemp(prefix="service-", suffix=".log", dir=self._folder)
@@ -78,11 +78,11 @@ class Service:
             status = self.terminate()
         finally:
             self.process.kill()
-            self.process.wait(_PATIENCE)
+            self.process.wait(GIVE_UP)
         assert kind is not None or status == 0, self.output
 
     def _told(self, pattern: str) -> str:
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + GIVE_UP
         while time.monotonic() < deadline:
             if found := re.search(pattern, self.output):
                 return found[1]
@@ -126,7 +126,7 @@ class Service:
 
     def raw(self, request: bytes) -> bytes:
         """Send bytes as they are; give the answer's bytes until the service closes the connection."""
-        with socket.create_connection(("127.0.0.1", self._port), timeout=_PATIENCE) as connection:
+        with socket.create_connection(("127.0.0.1", self._port), timeout=GIVE_UP) as connection:
             connection.sendall(request)
             answer = b""
             while part := connection.recv(65_536):
@@ -136,9 +136,30 @@ class Service:
     def terminate(self) -> int:
         """End it with SIGTERM; give its exit status."""
         self.process.terminate()
-        return self.process.wait(_PATIENCE)
+        return self.process.wait(GIVE_UP)
 
     def kill(self) -> None:
         """End it with SIGKILL, in the middle of whatever it does."""
         self.process.kill()
-        self.process.wait(_PATIENCE)
+        self.process.wait(GIVE_UP)
+
+
+def begin_post(port: int, path: str, key: str, body: bytes, sent: int) -> socket.socket:
+    """Send a POST up to some byte of its body, its request id being `in-flight`; return once the service waits for the rest."""
+    connection = socket.create_connection(("127.0.0.1", port), timeout=GIVE_UP)
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\nContent-Type: application/json\r\n"
+        f"X-Request-Id: in-flight\r\nExpect: 100-continue\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    connection.sendall(head.encode() + body[:sent])
+    assert connection.recv(65_536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+    return connection
+
+
+def refuses_connections(port: int) -> bool:
+    """Say whether nobody listens on a port of this machine."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=GIVE_UP).close()
+    except ConnectionRefusedError:
+        return True
+    return False

@@ -62,10 +62,10 @@ def test_kept_answers_go_after_a_day(api: ApiClient, database: DatabaseState, cl
     api.post("/calendar/calendar", {"name": "Once"}, headers={"Idempotency-Key": "a"})
     clock.move(hours=24)
     api.do(api.application.housekeeping.purge())
-    assert len(database.rows()["idempotent_answers"]) == 1
+    assert len(database.rows()["idempotent_responses"]) == 1
     clock.move(seconds=1)
     api.do(api.application.housekeeping.purge())
-    assert database.rows()["idempotent_answers"] == []
+    assert database.rows()["idempotent_responses"] == []
 
 
 # --- the index for searching --------------------------------------------------------------------------------------

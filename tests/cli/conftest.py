@@ -1,6 +1,7 @@
 """The command line as its user has it: called by name, with settings from the environment, in a folder of its own."""
 
-import time
+import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
@@ -9,8 +10,9 @@ import orjson
 import pytest
 from typer import testing
 
+from tests.wait import wait_until
+from trellis.cli import terminal
 from trellis.cli.app import app
-from trellis.cli.community import act
 from trellis.core.gate import Result
 from trellis.settings import PREFIX, Settings
 
@@ -27,13 +29,6 @@ class TrellisJson(Protocol):
     """Runs the command line, which must succeed, with --json; gives what it printed, read."""
 
     def __call__(self, *arguments: object) -> Any: ...
-
-
-def slowly(*arguments: Any, **options: Any) -> Result:
-    """Run an operation as the commands do, but take 0.4 seconds more."""
-    answer = act(*arguments, **options)
-    time.sleep(0.4)
-    return answer
 
 
 @pytest.fixture
@@ -55,6 +50,28 @@ def cli(nowhere: Environment) -> Trellis:
     """Give the command line, with no settings."""
     runner = testing.CliRunner()
     return lambda *arguments: runner.invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+
+
+@pytest.fixture
+def slowly(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Runs an operation as the commands do, for so long that its progress is shown once, when all is done."""
+    done, show = threading.Event(), terminal._show
+
+    def show_when_done(*arguments: Any) -> None:
+        done.wait(60)
+        show(*arguments)
+
+    def act_slowly(*arguments: Any, **options: Any) -> Result:
+        result = terminal.act(*arguments, **options)
+        said: Any = sys.stderr.buffer  # in memory: it is that of Typer's runner
+        done.set()
+        wait_until(said.getvalue)
+        done.clear()
+        return result
+
+    monkeypatch.setattr(terminal, "_PATIENCE", 0.0)
+    monkeypatch.setattr(terminal, "_show", show_when_done)
+    return act_slowly
 
 
 @pytest.fixture

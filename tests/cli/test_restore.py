@@ -1,9 +1,12 @@
 """`trellis restore`."""
 
+from collections.abc import Callable
+from typing import Any
+
 import orjson
 import pytest
 
-from tests.cli.conftest import Trellis, TrellisJson, slowly
+from tests.cli.conftest import Trellis, TrellisJson
 from tests.community import Community
 from tests.fixture_types import Events, Run
 
@@ -85,9 +88,8 @@ def test_what_is_typed_wrongly(
 
 
 def test_a_slow_undo_shows_its_progress_beside_the_output(
-    community: Community, run: Run, events: Events, trellis: Trellis, monkeypatch: pytest.MonkeyPatch
+    community: Community, run: Run, events: Events, trellis: Trellis, monkeypatch: pytest.MonkeyPatch, slowly: Callable[..., Any]
 ) -> None:
-    monkeypatch.setattr("trellis.cli.terminal._PATIENCE", 0.2)
     monkeypatch.setattr("trellis.cli.operations.act", slowly)
     run("forums.delete", community.news, deleteChildrenOrMove=-1)
     seq = events()[-1]["seq"]

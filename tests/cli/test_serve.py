@@ -7,12 +7,9 @@ import socket
 import sqlite3
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -20,6 +17,8 @@ import pytest
 from tests.cli.conftest import Environment, Trellis, TrellisJson
 from tests.community import GRANTABLE
 from tests.program import running
+from tests.service_process import begin_post, refuses_connections
+from tests.wait import wait_until
 from trellis.settings import PREFIX, Settings
 
 CURL = re.compile(r"  curl -H 'Authorization: Bearer (trl_\w+)' '(http://127\.0\.0\.1:\d+/api/forums/forums\?perPage=3)'")
@@ -150,32 +149,21 @@ def _until_curl(process: "subprocess.Popen[str]") -> str:
     return "".join(lines)
 
 
-def in_background(work: Callable[[], Any]) -> Callable[[], Any]:
-    """Start some work; give a function that waits for its result."""
-    results: list[Any] = []
-    thread = threading.Thread(target=lambda: results.append(work()))
-    thread.start()
-
-    def wait() -> Any:
-        thread.join(60)
-        return results[0]
-
-    return wait
-
-
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_sigterm_lets_a_request_in_flight_finish(settings: Settings, tmp_path: Path) -> None:
     with service(settings, tmp_path) as (process, client):
         assert client.get("/forums/forums?perPage=3").status_code == 200  # at once: who comes early waits
         with closing(sqlite3.connect(settings.database_url.removeprefix("sqlite:///"), isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            answer = in_background(lambda: client.post("/forums/forums", json={"name": "Last words"}))
-            time.sleep(0.5)
-            process.send_signal(signal.SIGTERM)
-            time.sleep(0.5)
-            assert process.poll() is None
-            other.execute("ROLLBACK")
-        assert answer().status_code == 201
+            port, key, body = client.base_url.port, client.headers["Authorization"].partition(" ")[2], b'{"name": "Last words"}'
+            assert port is not None
+            with begin_post(port, "/api/forums/forums", key, body, 1) as connection:
+                process.send_signal(signal.SIGTERM)
+                connection.sendall(body[1:])
+                wait_until(lambda: refuses_connections(port))
+                assert process.poll() is None
+                other.execute("ROLLBACK")
+                assert connection.recv(65_536).startswith(b"HTTP/1.1 201 ")
         assert process.wait(60) == 0
         with closing(sqlite3.connect(settings.database_url.removeprefix("sqlite:///"))) as file:
             assert file.execute("SELECT count(*) FROM nodes WHERE name = 'Last words'").fetchone() == (1,)

@@ -22,13 +22,12 @@ from tests.database_state import DatabaseState
 from tests.fixture_types import MakeKey, Run
 from tests.program import running
 from tests.service_process import Service
-from tests.wait import wait_until
+from tests.wait import GIVE_UP, wait_until
 
 MANUAL: Final = Path(__file__).parents[2] / "docs" / "operations.md"
 FORUMS: Final = "/api/forums/forums"
 PASSWORD: Final = "correct horse battery"
 CALLER, STRANGER = "127.0.0.2", "127.0.0.3"  # addresses of this machine
-PATIENCE: Final = 60  # seconds until a request is given up
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("engine", ["postgresql"], indirect=True)]
 
 
@@ -106,7 +105,7 @@ class Balanced:
         """Make a client that calls from an address of this machine."""
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         transport = httpx.HTTPTransport(local_address=source)
-        return httpx.Client(base_url=self.address, headers=headers, transport=transport, timeout=PATIENCE, trust_env=False)
+        return httpx.Client(base_url=self.address, headers=headers, transport=transport, timeout=GIVE_UP, trust_env=False)
 
 
 @pytest.fixture(params=[nginx, haproxy])

@@ -1,33 +1,10 @@
 """The end of the process: requests in flight are finished, and the log is written."""
 
-import socket
-import time
-
 from tests.api_fixtures import MakeService
 from tests.database_state import DatabaseState
 from tests.fixture_types import MakeKey, Run
-from tests.service_process import Service
+from tests.service_process import Service, begin_post, refuses_connections
 from tests.wait import wait_until
-
-
-def begun(service: Service, key: str, body: bytes, sent: int) -> socket.socket:
-    """Send a request up to some byte of its body, and see that it has been taken up."""
-    connection = socket.create_connection(("127.0.0.1", service.port), timeout=60)
-    head = (
-        f"POST /api/calendar/calendar HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n"
-        f"Content-Type: application/json\r\nX-Request-Id: in-flight\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-    connection.sendall(head.encode() + body[:sent])
-    time.sleep(0.3)
-    return connection
-
-
-def _refuses_connections(service: Service) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", service.port), timeout=60).close()
-    except ConnectionRefusedError:
-        return True
-    return False
 
 
 def test_a_request_in_flight_is_finished_before_the_process_ends(
@@ -37,9 +14,9 @@ def test_a_request_in_flight_is_finished_before_the_process_ends(
     assert (
         service.call("GET", "/calendar/calendar", text, {"X-Request-Id": "before"}).status_code == 200
     )  # leaves an idle connection
-    with begun(service, text, body, 5) as connection:
+    with begin_post(service.port, "/api/calendar/calendar", text, body, 5) as connection:
         service.process.terminate()
-        wait_until(lambda: _refuses_connections(service))
+        wait_until(lambda: refuses_connections(service.port))
         assert service.running, "it waits for the request"
         connection.sendall(body[5:])
         answer = b""
@@ -76,4 +53,4 @@ def test_several_workers_end_together(serve: MakeService, key: MakeKey, database
         assert made.status_code == 201
     assert service.terminate() == 0
     assert len(database.requests()) == 10
-    assert _refuses_connections(service)
+    assert refuses_connections(service.port)

@@ -10,7 +10,6 @@ import pytest
 
 from tests.conftest import NewSettings
 from tests.fixture_types import Clock, Run
-from tests.wait import wait_in_loop_until
 from tests.webhook_receiver import Receiver
 from trellis.core.gate import Gate
 from trellis.settings import Settings
@@ -38,11 +37,6 @@ def receiver() -> Iterator[Receiver]:
     """A receiver that answers 200."""
     with Receiver() as receiver:
         yield receiver
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that happens in another thread or process."""
-    await wait_in_loop_until(condition)
 
 
 async def deliver(worker: Worker) -> None:

@@ -11,7 +11,7 @@ import pytest
 from typer import testing
 
 from tests.wait import wait_until
-from trellis.cli import terminal
+from trellis.cli import community, terminal
 from trellis.cli.app import app
 from trellis.core.gate import Result
 from trellis.settings import PREFIX, Settings
@@ -62,7 +62,7 @@ def slowly(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
         show(*arguments)
 
     def act_slowly(*arguments: Any, **options: Any) -> Result:
-        result = terminal.act(*arguments, **options)
+        result = community.act(*arguments, **options)
         said: Any = sys.stderr.buffer  # in memory: it is that of Typer's runner
         done.set()
         wait_until(said.getvalue)

@@ -62,7 +62,7 @@ def test_a_branch_of_30_forums_is_deleted_and_brought_back(
     assert len(tree()[0]) == 7
     flash.get_by_role("link", name="Undo").click()
     expect(page.get_by_text("Gardens comes back at the top level, after News, and with it 29 forums below it:")).to_be_visible()
-    page.get_by_role("button", name="Undo: bring back 30 forums").click()
+    page.get_by_role("button", name="Undo: restore 30 forums").click()
     expect(page.locator(".flash")).to_contain_text("Gardens and 29 below it were restored.")
     expect(page.get_by_role("link", name="Gardens", exact=True)).to_be_visible()
     assert tree() == before
@@ -70,7 +70,7 @@ def test_a_branch_of_30_forums_is_deleted_and_brought_back(
     assert run("forums.get", gardens)["position"] == 1
     page.go_back()  # to the page that undid it
     page.reload()
-    expect(page.get_by_text("It was undone already")).to_be_visible()
+    expect(page.get_by_text("It has been undone already")).to_be_visible()
     page.goto("/admin/events")
     expect(page.get_by_role("link", name="Undone by event")).to_be_visible()
     assert run("check.list")["problems"] == []

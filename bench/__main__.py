@@ -20,6 +20,7 @@ from bench.plots import draw
 from bench.process import cores
 from bench.ratios import middle
 from bench.report import tables
+from bench.start import measured as started
 from bench.terminal import console, show, steps
 from bench.wrk import Unusable, missing
 
@@ -53,6 +54,8 @@ def main() -> None:
             _have_wrk()
             cases = [case for case in CASES if not given.only or case.name in given.only]
             figures["http"] = _over_http(folder, _PLANS[given.mode], cases)
+        if given.part in {"all", "start"} and not given.only:
+            figures["start"] = _starts(folder, _PLANS[given.mode])
         if given.part in {"all", "growth"} and not given.only:
             _have_wrk()
             figures |= _growth(folder, _GROWTHS[given.mode])
@@ -71,7 +74,7 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("mode", choices=("full", "quick"), nargs="?", default="full", help="quick takes about two minutes")
-    parser.add_argument("--part", choices=("all", "http", "growth"), default="all")
+    parser.add_argument("--part", choices=("all", "http", "start", "growth"), default="all")
     parser.add_argument("--only", nargs="+", choices=[case.name for case in CASES], default=[], help="these cases over HTTP only")
     return parser.parse_args()
 
@@ -98,6 +101,14 @@ def _over_http(folder: Path, plan: Plan, cases: list[Case]) -> dict[str, Any]:
             rates = ", ".join(f"{name} {middle(reps, 'rate'):,.0f}" for name, reps in found[case.name].items())
             line.done(f"{case.title}: {rates} a second")
     return found
+
+
+def _starts(folder: Path, plan: Plan) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(dir=folder) as place, steps(1) as line:
+        line.say("starting")
+        found = started(Path(place), plan.repetitions, cores()[0])
+        line.done("Started each command.")
+        return found
 
 
 def _growth(folder: Path, grow: Grow) -> dict[str, Any]:

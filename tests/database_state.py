@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
-from trellis.store.tables import METADATA, key_uses, names, request_hours, requests
+from trellis.store.tables import METADATA, key_uses, request_hours, requests, search_names
 
 Rows = dict[str, list[dict[str, Any]]]
 Event = dict[str, Any]
@@ -26,7 +26,7 @@ class DatabaseState:
     def rows(self) -> Rows:
         """Give all rows of all tables, the request log and the last use of keys left out."""
         with self._gate.store.reading() as tx:
-            bookkeeping = (requests, key_uses, request_hours, names)
+            bookkeeping = (requests, key_uses, request_hours, search_names)
             return {table.name: _rows(tx.connection, table) for table in METADATA.sorted_tables if table not in bookkeeping}
 
     def requests(self) -> list[dict[str, Any]]:

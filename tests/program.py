@@ -3,14 +3,16 @@
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 
 @contextmanager
-def running(command: Sequence[str | Path], **options: Any) -> Iterator["subprocess.Popen[Any]"]:
-    """Start a program, with the options of `subprocess.Popen`; kill it at the end if it has not ended by itself."""
-    with subprocess.Popen(command, **options) as process:
+def running(command: Sequence[Any], **options: Any) -> Iterator["subprocess.Popen[Any]"]:
+    """Start a program, with the options of `subprocess.Popen`; kill it at the end if it has not ended by itself.
+
+    Ctrl-C is not sent to it as well: it is for the test run, which then comes to this end.
+    """
+    with subprocess.Popen(command, process_group=0, **options) as process:
         try:
             yield process
         finally:

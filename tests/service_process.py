@@ -8,13 +8,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
 import httpx
 
-from trellis.settings import Settings, variable
+from trellis.settings import Settings, definitions, variable
 
 _FOREVER: Final = {"keep_events": 36500, "keep_snapshots": 36500}
 _PATIENCE: Final = 60.0  # seconds until a start, an answer or an end is given up
@@ -25,7 +26,7 @@ def environment(settings: Settings) -> dict[str, str]:
 
     The tests' clock stands still in the past. A service goes by the real one, and must not take what they left for old.
     """
-    told = _FOREVER | settings.model_dump(exclude_defaults=True)
+    told = _FOREVER | {name: value for name, value in asdict(settings).items() if value != definitions()[name].default}
     texts = {name: ",".join(value) if isinstance(value, tuple) else str(value) for name, value in told.items()}
     return {**os.environ, **{variable(name): text for name, text in texts.items()}}
 
@@ -57,6 +58,7 @@ class Service:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
+                process_group=0,  # Ctrl-C is for the test run, which then ends the service
             )
         try:
             self._port = int(self._told(r"Base URL: +http://127\.0\.0\.1:([0-9]+)/api"))

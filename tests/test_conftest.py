@@ -18,7 +18,7 @@ def test_a_connection_that_would_leave_this_machine_is_refused(address: str) -> 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "localhost"])
 def test_a_connection_within_this_machine_is_made(address: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection((address, server.getsockname()[1]), timeout=5):
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection((address, server.getsockname()[1]), timeout=60):
         pass
 
 

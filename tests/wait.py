@@ -5,11 +5,11 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-GIVE_UP: Final = 60.0  # seconds after which something counts as never happening
+GIVE_UP: Final = 120.0  # seconds after which something counts as never happening
 
 
 def wait_until(holds: Callable[[], object], *, at_once: bool = False) -> None:
-    """Ask until something holds; fail if it still does not after a minute, or, `at_once`, when it is asked first."""
+    """Ask until something holds; fail if it still does not after two minutes, or, `at_once`, when it is asked first."""
     deadline = time.monotonic() + (0 if at_once else GIVE_UP)
     while not holds():
         assert time.monotonic() < deadline, "still not so"

@@ -4,18 +4,21 @@ import asyncio
 import gc
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from trellis.admin.app import Panel
-from trellis.admin.page import PREFIX as PANEL
+from trellis.admin import PREFIX as PANEL
 from trellis.compose import compose
 from trellis.core.gate import Gate
 from trellis.errors import Refused
 from trellis.rest.app import PREFIX, Rest
 from trellis.rest.request import Receive, Scope, Send
 from trellis.settings import Settings
-from trellis.store.migrate import current, newest
+from trellis.store.steps import find_newest_step, find_step
 from trellis.webhooks import Background
+
+if TYPE_CHECKING:
+    from trellis.admin.app import Panel
 
 log = logging.getLogger(__name__)
 
@@ -26,8 +29,15 @@ class Application:
     def __init__(self, settings: Settings, gate: Gate | None = None) -> None:
         self.gate = gate or compose(settings)
         self.rest = Rest(self.gate, settings)
-        self.panel = Panel(self.gate, settings)
+        self.settings = settings
         self.outgoing = Background(self.gate) if settings.webhook_delivery else None
+
+    @cached_property
+    def panel(self) -> "Panel":
+        """The panel, loaded for its first visitor."""
+        from trellis.admin.app import Panel  # noqa: PLC0415  # start-up time: most workers only ever serve the API
+
+        return Panel(self.gate, self.settings)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -39,6 +49,8 @@ class Application:
             if path.startswith(PREFIX + "/") or path == PREFIX:
                 await self.rest(scope, receive, send)
             elif path.startswith(PANEL + "/") or path == PANEL:
+                if "panel" not in self.__dict__:
+                    await asyncio.to_thread(lambda: self.panel)  # loading it takes long
                 await self.panel(scope, receive, send)
             else:
                 await self._elsewhere(path, send)
@@ -60,7 +72,7 @@ class Application:
     async def _health(self, send: Send) -> None:
         """Say whether this process can read its database: for a balancer or a supervisor."""
         try:
-            if self.gate.store.in_place:
+            if self.gate.store.reads_inline:
                 self._look()
             else:
                 await asyncio.to_thread(self._look)
@@ -110,8 +122,9 @@ async def _plain(
 def create() -> Application:
     """Make the application from the environment, for a server such as uvicorn: `uvicorn --factory trellis.asgi:create`."""
     settings = Settings.load()
-    if (at := current(settings)) != newest():
-        raise RuntimeError(f"The database is at step {at or 'none'}, and this release needs {newest()}. Run: trellis migrate")
+    if (at := find_step(settings)) != find_newest_step():
+        newest = find_newest_step()
+        raise RuntimeError(f"The database is at step {at or 'none'}, and this release needs {newest}. Run: trellis migrate")
     roof = Application(settings)
     # What has been loaded and made stays for good, and a full collection need not walk through it each time: it stopped everything
     # for 220 to 360 ms on two busy cores, and now for 1 to 20. Higher thresholds made no difference that could be measured.

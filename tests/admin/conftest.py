@@ -3,23 +3,23 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import unescape
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 import pytest
-from argon2 import PasswordHasher
 from playwright.sync_api import Browser
 from starlette.testclient import TestClient
 
-from tests.admin.browser import chromium
 from tests.admin.html_forms import find_form
+from tests.browser import chromium
 from tests.fixture_types import Events, Run
 from tests.service_process import Service
 from trellis.admin.app import Panel
 from trellis.core.admins import passwords
 from trellis.core.gate import Gate
+from trellis.core.passwords import Cost
 from trellis.settings import Settings
 
 PASSWORD: Final = "correct horse battery"
@@ -72,9 +72,8 @@ class MakeVisitor(Protocol):
 @pytest.fixture(scope="session", autouse=True)
 def _quick_digests() -> Iterator[None]:
     """Keep passwords by a digest that is made quickly; the real one is slow on purpose."""
-    quick = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(passwords, "_HASHER", quick)
+        patch.setattr(passwords, "SIGN_IN", Cost(passes=1, memory=8, threads=1))
         yield
 
 
@@ -84,7 +83,7 @@ def visitor(gate: Gate, settings: Settings) -> Iterator[MakeVisitor]:
     with ExitStack() as opened:
 
         def make(*, address: str = "192.0.2.7", https: bool = False, **changes: Any) -> Visitor:
-            panel: Any = Panel(gate, settings.model_copy(update=changes))
+            panel: Any = Panel(gate, replace(settings, **changes))
             scheme = "https" if https else "http"
             client = TestClient(panel, f"{scheme}://panel.example", client=(address, 50000), raise_server_exceptions=True)
             return Visitor(opened.enter_context(client))

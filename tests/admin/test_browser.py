@@ -5,8 +5,8 @@ import re
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.admin.browser import THEMES, WIDTHS, Theme, confirm, opened, overflow, sign_in, violations
 from tests.admin.conftest import LOGIN, PASSWORD
+from tests.browser import THEMES, WIDTHS, Theme, confirm, opened, overflow, sign_in, violations
 from tests.service_process import Service
 
 pytestmark = pytest.mark.browser

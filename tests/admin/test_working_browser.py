@@ -1,26 +1,26 @@
 """What a form shows in a real Chromium while the answer takes long."""
 
-import time
 from collections.abc import Iterator
 from typing import Final
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from tests.admin.browser import opened, sign_in, violations
 from tests.admin.conftest import LOGIN, PASSWORD, RunForEvent
+from tests.browser import opened, sign_in, violations
 from tests.community import Community
 from tests.fixture_types import Run
 from tests.service_process import Service
+from tests.wait import wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.parametrize("engine", ["sqlite"], indirect=True)]
 
-# Keeps what is shown while the page is being left: Playwright does not look at it then.
+# Keeps what is shown while the page is being left, where another page can read it: Playwright does not look at this one then.
 _RECORD: Final = """
 new MutationObserver(() => {
   const shown = document.querySelector(".working");
   const buttons = document.querySelectorAll("form.card button:enabled").length;
-  if (shown) sessionStorage.said = `${shown.textContent} Buttons: ${buttons}.`;
+  if (shown) localStorage.said = `${shown.textContent} Buttons: ${buttons}.`;
 }).observe(document.body, { childList: true, subtree: true });
 """
 
@@ -43,26 +43,27 @@ def _stay(page: Page) -> None:
 def test_a_slow_delete_says_that_it_is_under_way(page: Page, community: Community, run: Run) -> None:
     page.goto(f"/admin/forums/{community.news}/delete")
     page.evaluate(_RECORD)
-    sent: list[str] = []
-
-    def hold_up(route: Route) -> None:
-        sent.append(route.request.method)
-        time.sleep(1.5)
-        route.continue_()
-
-    page.route("**/delete", hold_up)
+    beside = page.context.new_page()
+    beside.goto("/admin/account")
+    held: list[Route] = []
+    page.route("**/delete", lambda route: held.append(route))  # noqa: PLW0108  # Playwright marks what it calls
     page.get_by_role("radio", name="Delete them too").check()
-    page.get_by_role("button", name="Delete News").dblclick()
+    page.get_by_role("button", name="Delete News").dblclick(no_wait_after=True)
+    wait_until(lambda: beside.evaluate("localStorage.said"))
+    (sent,) = held
+    assert sent.request.method == "POST"
+    sent.continue_()
     expect(page.locator(".flash")).to_contain_text("News and 3 below it were deleted.")
     expect(page.locator(".working")).to_have_count(0)
-    said = page.evaluate("sessionStorage.said")
+    said = page.evaluate("localStorage.said")
     assert said == "Deleting 4 forums… Others can keep reading meanwhile. Buttons: 0."
-    assert sent == ["POST"]
+    assert held == [sent], "a second click sends nothing"
     assert run("forums.list", parentId="root")["totalResults"] == 3
 
 
 def test_it_says_so_in_a_live_region_with_a_bar(page: Page, community: Community, do: RunForEvent) -> None:
     seq = do("forums.delete", community.news, deleteChildrenOrMove=-1)
+    page.clock.install()
     page.goto(f"/admin/events/{seq}/undo")
     _stay(page)
     button = page.get_by_role("button", name="Undo: restore 4 forums")
@@ -70,6 +71,7 @@ def test_it_says_so_in_a_live_region_with_a_bar(page: Page, community: Community
     working = page.locator(".working")
     expect(button).to_be_disabled()
     assert working.count() == 0  # a quick answer shows nothing of it
+    page.clock.run_for(1000)
     expect(working).to_have_text("Restoring 4 forums… Others can keep reading meanwhile.")
     expect(working).to_have_attribute("role", "status")
     expect(working.get_by_role("progressbar")).to_be_visible()

@@ -46,6 +46,7 @@ def figures() -> dict[str, Any]:
             {"engine": "sqlite", "shape": "wide", "forums": 1000, "operation": "move", "median": 100.0, "samples": 9},
             {"engine": "sqlite", "shape": "wide", "forums": 1_000_000, "operation": "move", "median": 150.0, "samples": 9},
         ],
+        "start": {"version": [{"cpu": 0.09, "yardstick": 0.06}, {"cpu": 0.1, "yardstick": 0.06}, {"cpu": 0.3, "yardstick": 0.06}]},
         "workers": [{"forums": 1_000_000, "memory": 250 * 2**20}],
         "plots": [{"file": "http.svg", "title": "Rates"}],
     }
@@ -58,6 +59,7 @@ def test_targets_say_what_is_reached_and_by_how_much_not(figures: dict[str, Any]
     assert ("move, 1,000,000 to 1,000; worst: wide, SQLite", "≤ 1.3 ×", "1.50 ×", "over by 15%") in reached
     assert ("memory of a worker, most: read one, hot", "< 200 MiB", "100 MiB", "reached") in reached
     assert ("memory of a worker, over 1,000,000 forums", "< 200 MiB", "250 MiB", "over by 25%") in reached
+    assert ("trellis --version, processor time to `import typer`", "≤ 3 ×", "1.67 ×", "reached") in reached
 
 
 def test_a_case_is_one_row_with_its_ratios(figures: dict[str, Any]) -> None:
@@ -72,7 +74,7 @@ def test_growth_is_a_column_for_each_size(figures: dict[str, Any]) -> None:
 
 def test_what_was_not_measured_has_no_table(figures: dict[str, Any]) -> None:
     del figures["http"]
-    assert [table.title.split()[0] for table in tables(figures)] == ["To", "Growth"]
+    assert [table.title.split()[0] for table in tables(figures)] == ["To", "Starts", "Growth"]
 
 
 @pytest.mark.parametrize(

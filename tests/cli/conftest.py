@@ -10,7 +10,7 @@ import pytest
 from typer import testing
 
 from trellis.cli.app import app
-from trellis.cli.terminal import act
+from trellis.cli.community import act
 from trellis.core.gate import Result
 from trellis.settings import PREFIX, Settings
 

@@ -19,23 +19,23 @@ class Fault:
 FAULTS = (
     Fault(
         "a parent that does not exist",
-        "UPDATE nodes SET parent_id = 999, position = 0 WHERE kind = 'forums' AND id = {betas}",
+        "UPDATE nodes SET parent_id = 999, block_offset = 0 WHERE kind = 'forums' AND id = {betas}",
         "forums", "betas", "orphan", "its parent 999 does not exist",
     ),
     Fault(
         "a cycle",
-        "UPDATE nodes SET parent_id = {betas}, position = 0 WHERE kind = 'forums' AND id = {releases}; "
-        "UPDATE nodes SET position = 0 WHERE kind = 'forums' AND id = {interviews}",
+        "UPDATE nodes SET parent_id = {betas}, block_offset = 0 WHERE kind = 'forums' AND id = {releases}; "
+        "UPDATE nodes SET block_offset = 0 WHERE kind = 'forums' AND id = {interviews}",
         "forums", "releases", "cycle", "it stands below itself: 2 under 3 under 2",
     ),
     Fault(
         "two siblings in one place",
-        "UPDATE nodes SET position = 0 WHERE kind = 'forums' AND id = {interviews}",
+        "UPDATE nodes SET block_offset = 0 WHERE kind = 'forums' AND id = {interviews}",
         "forums", "news", "order", "the 2 forums under 1 are not numbered from 0 to 1",
     ),
     Fault(
         "a hole in the order of the top level",
-        "UPDATE nodes SET position = 7 WHERE kind = 'calendars' AND id = {holidays}",
+        "UPDATE nodes SET block_offset = 7 WHERE kind = 'calendars' AND id = {holidays}",
         "calendars", None, "order", "the 2 calendars at the top level are not numbered from 0 to 1",
     ),
     Fault(
@@ -94,12 +94,12 @@ FAULTS = (
     ),
     Fault(
         "a child under a redirect",
-        "UPDATE nodes SET parent_id = {wiki}, position = 0 WHERE kind = 'forums' AND id = {staff}",
+        "UPDATE nodes SET parent_id = {wiki}, block_offset = 0 WHERE kind = 'forums' AND id = {staff}",
         "forums", "staff", "barren", "it stands under 6, which is a redirect and has no children",
     ),
     Fault(
         "a child in a kind without trees",
-        "UPDATE nodes SET parent_id = {meetups}, position = 0 WHERE kind = 'calendars' AND id = {holidays}",
+        "UPDATE nodes SET parent_id = {meetups}, block_offset = 0 WHERE kind = 'calendars' AND id = {holidays}",
         "calendars", "holidays", "nested", "it stands under 1, and calendars have no parents",
     ),
     Fault(
@@ -148,19 +148,19 @@ FAULTS = (
         "events", None, "gap", "events 4 to 5 are missing from the log", repairable=False,
     ),
     Fault(
-        "gaps that are miscounted",
-        "UPDATE node_gaps SET gone = 3 WHERE kind = 'groups'",
-        "groups", None, "gaps", "the gaps among the ids are counted wrongly in 2 blocks of them",
+        "deleted ids that are miscounted",
+        "UPDATE deleted_id_counts SET deleted = 3 WHERE kind = 'groups'",
+        "groups", None, "gaps", "the deleted ids are counted wrongly in 2 ranges of ids",
     ),
     Fault(
-        "gaps of which nothing is known",
-        "DELETE FROM node_gaps WHERE kind = 'groups' AND level = 8",
-        "groups", None, "gaps", "the gaps among the ids are counted wrongly in 1 blocks of them",
+        "deleted ids that are not counted",
+        "DELETE FROM deleted_id_counts WHERE kind = 'groups' AND shift = 8",
+        "groups", None, "gaps", "the deleted ids are counted wrongly in 1 ranges of ids",
     ),
     Fault(
         "a name that the index does not know",
-        "UPDATE node_names SET name_key = 'hosts' WHERE kind = 'groups' AND id = 2",
-        "search", None, "index", "the index for searching does not know 1 names as they are",
+        "UPDATE search_names SET name_key = 'hosts' WHERE kind = 'groups' AND id = 2",
+        "search", None, "index", "the search index does not hold 1 names as they are",
     ),
     Fault(
         "a kind that there is not",
@@ -171,8 +171,9 @@ FAULTS = (
     Fault(
         "a built-in group that is gone",
         "DELETE FROM nodes WHERE kind = 'groups' AND id = 2; UPDATE counters SET total = 4 WHERE name = 'groups'; "
-        "UPDATE nodes SET position = position - 1 WHERE kind = 'groups'; DELETE FROM node_names WHERE kind = 'groups' AND id = 2; "
-        "UPDATE node_gaps SET gone = 2 WHERE kind = 'groups'",
+        "UPDATE nodes SET block_offset = block_offset - 1 WHERE kind = 'groups'; "
+        "DELETE FROM search_names WHERE kind = 'groups' AND id = 2; "
+        "UPDATE deleted_id_counts SET deleted = 2 WHERE kind = 'groups'",
         "groups", "guests", "built in", "this group is built in and not there", repairable=False,
     ),
 )  # fmt: skip

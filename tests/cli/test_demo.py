@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Trellis, TrellisJson
-from trellis.cli import sample
-from trellis.cli.sample import Seed
+from trellis.cli.demo import sample
+from trellis.cli.demo.sample import Seed
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from tests.cli.conftest import Environment, Trellis
 from trellis.settings import Settings
-from trellis.store.migrate import current, newest
+from trellis.store.steps import find_newest_step, find_step
 
 
 def test_it_brings_an_empty_database_to_the_newest_step_and_then_does_nothing(
@@ -17,7 +17,7 @@ def test_it_brings_an_empty_database_to_the_newest_step_and_then_does_nothing(
     assert first.stdout.endswith(" is ready.\n")
     assert second.stdout.startswith("Nothing to do: ")
     assert second.stdout.count("\n") == 1
-    assert current(empty_database) == newest()
+    assert find_step(empty_database) == find_newest_step()
 
 
 def test_it_leaves_what_is_there(trellis: Trellis) -> None:

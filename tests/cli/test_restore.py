@@ -88,7 +88,7 @@ def test_a_slow_undo_shows_its_progress_beside_the_output(
     community: Community, run: Run, events: Events, trellis: Trellis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trellis.cli.terminal._PATIENCE", 0.2)
-    monkeypatch.setattr("trellis.cli.restore.act", slowly)
+    monkeypatch.setattr("trellis.cli.operations.act", slowly)
     run("forums.delete", community.news, deleteChildrenOrMove=-1)
     seq = events()[-1]["seq"]
 

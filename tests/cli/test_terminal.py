@@ -9,13 +9,21 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from tests.cli.conftest import Environment, Trellis
 from tests.wait import wait_until
-from trellis.cli.terminal import progress_of, refusal
+from trellis.cli.app import format_refusal
+from trellis.cli.terminal import progress_of
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.settings import Settings
+
+
+class Screen(StringIO):
+    """A terminal that keeps what it is shown."""
+
+    def isatty(self) -> bool:
+        return True
+
 
 COMMANDS = (
     ("serve", "--port", "0"),
@@ -159,7 +167,7 @@ def test_a_damaged_database_is_a_sentence(cli: Trellis, nowhere: Environment) ->
 
 
 def test_a_database_of_an_older_release_asks_for_migrate(trellis: Trellis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trellis.store.condition.newest", lambda: "9999")
+    monkeypatch.setattr("trellis.store.condition.find_newest_step", lambda: "9999")
 
     result = trellis("keys", "list")
 
@@ -204,12 +212,12 @@ def test_a_refusal_names_each_field_on_a_line_of_its_own() -> None:
         Fault("colour", "UNKNOWN_PARAMETER", "There is no parameter 'colour'."),
     )
 
-    assert refusal(refuse_faults(faults)).splitlines() == [
+    assert format_refusal(refuse_faults(faults)).splitlines() == [
         "INVALID_VALUE: A value is not allowed.",
         "  color must be a colour as #RRGGBB.",
         "  colour: There is no parameter 'colour'.",
     ]
-    assert refusal(Refused("CANNOT_DELETE", "Guests is built in.")) == "CANNOT_DELETE: Guests is built in."
+    assert format_refusal(Refused("CANNOT_DELETE", "Guests is built in.")) == "CANNOT_DELETE: Guests is built in."
 
 
 def test_the_version_and_the_help(cli: Trellis) -> None:
@@ -233,10 +241,11 @@ def test_progress_is_told_in_lines_where_there_is_no_terminal(
 
 
 def test_progress_is_a_bar_at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = StringIO()
-    monkeypatch.setattr("trellis.cli.terminal.ERR", Console(file=screen, force_terminal=True, width=100))
+    screen = Screen()
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setattr("trellis.cli.terminal._PATIENCE", 0.0)
-    monkeypatch.setattr("trellis.cli.terminal._FRAME", 0.01)
+    monkeypatch.setattr("trellis.cli.drawing._FRAME", 0.01)
 
     with progress_of("Running forums.delete") as progress:
         wait_until(lambda: "Running forums.delete" in screen.getvalue())

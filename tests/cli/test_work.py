@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from trellis.settings import Settings
 @pytest.fixture
 def allowed(settings: Settings) -> Settings:
     """Settings that let webhooks go to this machine."""
-    return settings.model_copy(update={"webhook_allow": ("127.0.0.1",)})
+    return replace(settings, webhook_allow=("127.0.0.1",))
 
 
 def test_work_delivers_until_it_is_told_to_end(allowed: Settings, run: Run, tmp_path: Path) -> None:
@@ -47,7 +48,7 @@ def test_work_delivers_until_it_is_told_to_end(allowed: Settings, run: Run, tmp_
 
 @pytest.mark.parametrize("delivery", [True, False])
 def test_serve_delivers_too_unless_it_is_told_not_to(allowed: Settings, tmp_path: Path, delivery: bool) -> None:
-    settings = allowed.model_copy(update={"webhook_delivery": delivery})
+    settings = replace(allowed, webhook_delivery=delivery)
     with Receiver() as receiver, Service(settings, tmp_path) as service:
         subprocess.run(
             [sys.executable, "-m", "trellis", "run", "webhooks.create", f"url={receiver.url}", "events=*"],

@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import sqlite3
-import subprocess
 import sys
 import threading
 from contextlib import closing
@@ -14,13 +13,13 @@ import pytest
 
 from tests.api_fixtures import MakeService, serve
 from tests.fixture_types import MakeKey
+from tests.program import running
 from tests.service_process import Service, environment
 from tests.wait import wait_until
 from trellis.settings import Settings
 
 __all__ = ["serve"]
 
-PATIENCE = 90  # seconds; a worker takes some of them to start, and more on a busy machine
 TWO = ("--workers", "2")
 
 
@@ -99,7 +98,6 @@ def test_workers_end_when_their_parent_is_killed(serve: MakeService) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_what_cannot_start_is_not_started_for_ever(serve: MakeService, settings: Settings) -> None:
     service = serve(options=TWO)
@@ -120,18 +118,16 @@ def test_what_cannot_start_is_not_started_for_ever(serve: MakeService, settings:
 def test_a_worker_that_is_stuck_is_killed_and_replaced(settings: Settings, tmp_path: Path) -> None:
     program = "import trellis.cli.workers as w; w.SILENT = 8.0; from trellis.cli import main; main()"
     log = tmp_path / "log"
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-c", program, "serve", "--port", "0", *TWO],
-            stdout=output, stderr=output, cwd=tmp_path, env=environment(settings),
-        )  # fmt: skip
-    try:
+    command = (sys.executable, "-c", program, "serve", "--port", "0", *TWO)
+    with (
+        log.open("wb") as output,
+        running(command, stdout=output, stderr=output, cwd=tmp_path, env=environment(settings)) as process,
+    ):
         wait_until(lambda: len(pids(log.read_text())) == 2)
         stuck = pids(log.read_text())[0]
         os.kill(stuck, signal.SIGSTOP)
         wait_until(lambda: len(pids(log.read_text())) >= 3)
         assert f"Worker {stuck} has given no sign of life for too long, and is killed." in log.read_text()
         assert not runs(stuck)
-    finally:
         process.terminate()
         assert process.wait(60) == 0

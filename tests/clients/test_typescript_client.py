@@ -54,7 +54,6 @@ def _install(folder: Path, environment: Mapping[str, str] = os.environ) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_a_client_made_of_the_document_works(service: Service, key: MakeKey, tmp_path: Path) -> None:
     folder = tmp_path / "client"

@@ -157,14 +157,14 @@ def test_a_dry_run_is_neither_remembered_nor_answered_from_memory(gate: Gate) ->
 
 def test_a_wish_whose_first_is_still_running_is_refused(gate: Gate) -> None:
     hold = threading.Event()
-    blocking = gate.store.write(lambda _: hold.wait(20))
+    blocking = gate.store.write(lambda _: hold.wait(60))
     first = gate.submit(create())
     with pytest.raises(Refused, match=r"^IDEMPOTENCY_KEY_IN_USE"):
         gate.submit(create())
     other = gate.submit(create(token="t-2"))
     hold.set()
-    blocking.result(20)
-    assert [first.result(20).value["id"], other.result(20).value["id"]] == [1, 2]
+    blocking.result(60)
+    assert [first.result(60).value["id"], other.result(60).value["id"]] == [1, 2]
     assert gate.run(create()).replayed
 
 
@@ -183,7 +183,7 @@ def test_a_wish_that_failed_can_be_tried_again_at_once(gate: Gate) -> None:
 def test_two_processes_with_one_wish_do_it_once(gate: Gate, second: Gate, run: Run) -> None:
     for number in range(10):
         futures = [door.submit(create(token=f"t-{number}")) for door in (gate, second)]
-        answers = [future.result(20) for future in futures]
+        answers = [future.result(60) for future in futures]
         assert sorted(answer.replayed for answer in answers) == [False, True]
         assert answers[0].value == answers[1].value
     assert run("forums.list")["totalResults"] == 10

@@ -46,7 +46,7 @@ def played(settings: Settings, requests: Iterable[Ask]) -> tuple[list[tuple[Any,
     gate = compose(settings, clock=clock)
     run = runner(gate)
     born = sa.update(nodes).values(created_at=clock.text, updated_at=clock.text)  # the built-in groups are as old as their database
-    gate.store.write(lambda tx: tx.connection.execute(born)).result(10)
+    gate.store.write(lambda tx: tx.connection.execute(born)).result(60)
     create_community(run)
     key = run("keys.create", name="Player", grants=["*"])["key"]
     caller = ApiClient(Application(settings, gate), key)

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -115,7 +116,7 @@ def writing_elsewhere(settings: Settings) -> Iterator[None]:
 @pytest.fixture
 def hasty(settings: Settings, key: MakeKey) -> Iterator[ApiClient]:
     """A worker that waits a second, and no longer, for its turn to write."""
-    hurried = settings.model_copy(update={"busy_timeout": 1})
+    hurried = replace(settings, busy_timeout=1)
     gate = compose(hurried)
     api = ApiClient(Application(hurried, gate), key("*"))
     yield api

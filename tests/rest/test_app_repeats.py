@@ -196,7 +196,7 @@ def test_a_known_caller_with_a_body_is_read_to_its_end(service: Service, communi
 
 def asked_from(service: Service, address: str, head: str) -> bytes:
     """Send one GET from an address of this machine, with these lines of headers; give the answer."""
-    with socket.create_connection(("127.0.0.1", service.port), timeout=10, source_address=(address, 0)) as connection:
+    with socket.create_connection(("127.0.0.1", service.port), timeout=60, source_address=(address, 0)) as connection:
         connection.sendall(f"GET /api{FORUMS} HTTP/1.1\r\n{head}\r\n\r\n".encode())
         return answered(connection, 1)
 

@@ -82,7 +82,7 @@ def test_an_answer_that_was_overtaken_by_a_write_is_not_kept(
 def test_a_key_that_was_revoked_while_it_was_proved_is_not_remembered(
     make_api: MakeApiClient, gate: Gate, run: Run, key: MakeKey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    api, text, honest = make_api(), key("*"), gate.store.look
+    api, text, honest = make_api(), key("*"), gate.store.read_single
 
     def overtaken(work: Any) -> Any:
         proof = honest(work)
@@ -90,7 +90,7 @@ def test_a_key_that_was_revoked_while_it_was_proved_is_not_remembered(
         run("keys.revoke", 2)
         return proof
 
-    monkeypatch.setattr(gate.store, "look", overtaken)
+    monkeypatch.setattr(gate.store, "read_single", overtaken)
     assert [api.get("/nowhere", key=text).status_code for _ in range(3)] == [404, 401, 401]
 
 

@@ -7,7 +7,7 @@ answers is in the database.
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, Final
 
@@ -140,13 +140,13 @@ class Walk:
         """Write what no answer shows: nobody need hear of it."""
         for door in self.doors:
             door.caller.do(door.caller.application.rest.books.flush())
-        door.gate.store.write(lambda tx: keys.touch(tx, [(1, "2030-01-01T00:00:00.000Z")]), quiet=True).result(10)
+        door.gate.store.write(lambda tx: keys.record_uses(tx, [(1, "2030-01-01T00:00:00.000Z")]), quiet=True).result(60)
 
     def purge(self) -> None:
         """Take away the oldest events: the feed tells how far back it reaches."""
         versions = [door.version() for door in self.doors]
         oldest = self.run("events.list", limit=5)["results"][self.dice.randrange(3)]["at"]
-        if self.doors[0].gate.store.write(lambda tx: log.purge(tx, oldest)).result(10):
+        if self.doors[0].gate.store.write(lambda tx: log.purge(tx, oldest)).result(60):
             for door, version in zip(self.doors, versions, strict=True):
                 self.told(door, version)
 
@@ -188,7 +188,7 @@ def opened(settings: Settings, clock: Clock, run: Run, community: Community) -> 
         callers = []
         for number, gate in enumerate(gates):
             open_.callback(gate.store.close)
-            door = ApiClient(Application(settings.model_copy(update={} if number < 2 else {"answer_cache": 0}), gate), texts[0])
+            door = ApiClient(Application(settings if number < 2 else replace(settings, answer_cache=0), gate), texts[0])
             open_.callback(door.close)
             callers.append(door)
         doors = tuple(Door(caller, listen(gate)) for caller, gate in zip(callers[:2], gates, strict=False))

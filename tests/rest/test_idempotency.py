@@ -137,7 +137,7 @@ def test_it_means_nothing_where_nothing_is_created(api: ApiClient, community: Co
         assert "idempotent-replayed" not in answer.headers
     assert api.delete(path, headers=token("a-1")).content == b"null"
     read_refusal(api.delete(path, headers=token("a-1")), 404, "INVALID_ID")
-    assert database.rows()["idempotent_answers"] == []
+    assert database.rows()["idempotent_responses"] == []
 
 
 def test_a_key_is_one_to_255_visible_characters(api: ApiClient, database: DatabaseState) -> None:

@@ -16,9 +16,9 @@ from tests.fixture_types import Clock, MakeKey, Run
 from tests.service_process import Service
 from tests.wait import wait_until
 from trellis.core.gate import Gate
-from trellis.store import requests
+from trellis.store import lists, requests
 from trellis.store.engine.transaction import Transaction
-from trellis.store.lists import changes, search
+from trellis.store.lists import journal, search
 from trellis.store.requests.log import Request
 
 BAD = "trl_00000000_000000000000000000000000000000000000000"
@@ -208,10 +208,10 @@ def test_kept_answers_go_after_a_day(api: ApiClient, database: DatabaseState, cl
     api.post("/calendar/calendar", {"name": "Once"}, headers={"Idempotency-Key": "a"})
     clock.move(hours=24)
     api.do(api.application.rest.books.purge())
-    assert len(database.rows()["idempotent_answers"]) == 1
+    assert len(database.rows()["idempotent_responses"]) == 1
     clock.move(seconds=1)
     api.do(api.application.rest.books.purge())
-    assert database.rows()["idempotent_answers"] == []
+    assert database.rows()["idempotent_responses"] == []
 
 
 # --- the index for searching --------------------------------------------------------------------------------------
@@ -220,19 +220,19 @@ def test_kept_answers_go_after_a_day(api: ApiClient, database: DatabaseState, cl
 def test_names_are_worked_into_the_index_and_old_changes_go(
     api: ApiClient, gate: Gate, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(changes, "KEPT", 5)
+    monkeypatch.setattr(journal, "KEPT", 5)
     for number in range(20):
         run("forums.create", name=f"Forum {number}")
     for behind in (True, False):
         with gate.store.reading() as tx:
-            assert search.behind(tx) is behind
+            assert search.is_search_index_behind(tx) is behind
         assert api.get("/forums/forums?search=forum+1").json()["totalResults"] == 11
         api.do(api.application.rest.books.catch_up())
     api.do(api.application.rest.books.purge())
     with gate.store.reading() as tx:
-        first, last = changes.reach(tx)
+        first, last = journal.find_bounds(tx)
         assert last - first == 4
-        assert search.candidates(tx, "forums", "forum 19", 100) == [20]
+        assert search.find_candidates(tx, "forums", "forum 19", 100) == [20]
 
 
 def test_an_index_that_cannot_be_written_stops_nothing(
@@ -241,7 +241,7 @@ def test_an_index_that_cannot_be_written_stops_nothing(
     def fail(_: Transaction) -> int:
         raise LookupError
 
-    monkeypatch.setattr(search, "catch_up", fail)
+    monkeypatch.setattr(lists, "update_search_index", fail)
     run("forums.create", name="Late")
     with caplog.at_level(logging.ERROR):
         api.do(api.application.rest.books.catch_up())
@@ -255,13 +255,13 @@ def test_an_index_that_cannot_be_written_stops_nothing(
 def test_a_log_that_cannot_be_written_stops_no_request(
     api: ApiClient, gate: Gate, database: DatabaseState, caplog: pytest.LogCaptureFixture
 ) -> None:
-    gate.store.write(lambda tx: tx.connection.execute(sa.text("ALTER TABLE requests RENAME TO away"))).result(10)
+    gate.store.write(lambda tx: tx.connection.execute(sa.text("ALTER TABLE requests RENAME TO away"))).result(60)
     api.get("/core/hello")
     with caplog.at_level(logging.ERROR):
         api.do(api.application.rest.books.flush())
     assert "could not be written to the request log" in caplog.text
     assert api.get("/core/hello").status_code == 200
-    gate.store.write(lambda tx: tx.connection.execute(sa.text("ALTER TABLE away RENAME TO requests"))).result(10)
+    gate.store.write(lambda tx: tx.connection.execute(sa.text("ALTER TABLE away RENAME TO requests"))).result(60)
     assert len(flushed(api, database)) == 1, "the next batch is written again"
 
 
@@ -269,7 +269,7 @@ def test_a_running_service_writes_its_log_and_purges_it(
     service: Service, key: MakeKey, gate: Gate, database: DatabaseState
 ) -> None:
     old = Request("2020-01-01T00:00:00.000Z", "GET", "/api/old", None, None, CLIENT_ADDRESS, 500, 1, "old", None)
-    gate.store.write(lambda tx: requests.append(tx, [old])).result(10)
+    gate.store.write(lambda tx: requests.append(tx, [old])).result(60)
     assert service.call("GET", "/core/hello", key([]), {"X-Request-Id": "seen"}).status_code == 200
     wait_until(lambda: [row["request_id"] for row in database.requests()] == ["seen"])
     (row,) = database.requests()

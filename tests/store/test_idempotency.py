@@ -17,21 +17,21 @@ def store(settings: Settings) -> Iterator[Store]:
 
 
 def test_a_kept_answer_is_found_by_key_and_token_and_replaced_by_a_newer_one(store: Store) -> None:
-    store.write(lambda tx: idempotency.keep_answer(tx, 7, "t", "f-1", {"id": 1, "name": None}, "2026-01")).result(30)
-    store.write(lambda tx: idempotency.keep_answer(tx, 8, "t", "f-2", None, "2026-02")).result(30)
+    store.write(lambda tx: idempotency.save_response(tx, 7, "t", "f-1", {"id": 1, "name": None}, "2026-01")).result(30)
+    store.write(lambda tx: idempotency.save_response(tx, 8, "t", "f-2", None, "2026-02")).result(30)
     with store.reading() as tx:
-        assert idempotency.answer_of(tx, 7, "t") == ("f-1", {"id": 1, "name": None}, "2026-01")
-        assert idempotency.answer_of(tx, 7, "u") is None
-        assert idempotency.answer_of(tx, 9, "t") is None
-    store.write(lambda tx: idempotency.keep_answer(tx, 7, "t", "f-3", {"id": 2}, "2026-03")).result(30)
+        assert idempotency.find_response(tx, 7, "t") == ("f-1", {"id": 1, "name": None}, "2026-01")
+        assert idempotency.find_response(tx, 7, "u") is None
+        assert idempotency.find_response(tx, 9, "t") is None
+    store.write(lambda tx: idempotency.save_response(tx, 7, "t", "f-3", {"id": 2}, "2026-03")).result(30)
     with store.reading() as tx:
-        assert idempotency.answer_of(tx, 7, "t") == ("f-3", {"id": 2}, "2026-03")
+        assert idempotency.find_response(tx, 7, "t") == ("f-3", {"id": 2}, "2026-03")
 
 
 def test_old_responses_are_purged(store: Store) -> None:
-    store.write(lambda tx: idempotency.keep_answer(tx, 7, "2026-01-29", "f", None, "2026-01-29")).result(30)
-    store.write(lambda tx: idempotency.keep_answer(tx, 7, "2026-01-30", "f", None, "2026-01-30")).result(30)
+    store.write(lambda tx: idempotency.save_response(tx, 7, "2026-01-29", "f", None, "2026-01-29")).result(30)
+    store.write(lambda tx: idempotency.save_response(tx, 7, "2026-01-30", "f", None, "2026-01-30")).result(30)
     assert store.write(lambda tx: idempotency.purge(tx, "2026-01-30")).result(30) == 1
     with store.reading() as tx:
-        assert idempotency.answer_of(tx, 7, "2026-01-29") is None
-        assert idempotency.answer_of(tx, 7, "2026-01-30") is not None
+        assert idempotency.find_response(tx, 7, "2026-01-29") is None
+        assert idempotency.find_response(tx, 7, "2026-01-30") is not None

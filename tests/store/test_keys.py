@@ -57,15 +57,13 @@ def store(settings: Settings) -> Iterator[Store]:
 @pytest.mark.parametrize("key", [PLUGIN, SYNC], ids=["plain", "with everything"])
 def test_a_key_is_read_back_as_it_was_written_whichever_way_it_is_asked_for(store: Store, key: Key) -> None:
     with store.reading() as tx:
-        assert keys.find(tx, key.id) == keys.by_public(tx, key.public) == key
-        assert keys.named(tx, key.name) == [key]
+        assert keys.find(tx, key.id) == keys.find_by_public_part(tx, key.public) == key
 
 
 def test_a_public_part_is_found_letter_for_letter(store: Store) -> None:
     with store.reading() as tx:
-        assert keys.by_public(tx, "aAaAaAaA") is None
+        assert keys.find_by_public_part(tx, "aAaAaAaA") is None
         assert keys.find(tx, 9) is None
-        assert keys.named(tx, "plugin") == []
 
 
 def test_two_keys_cannot_share_a_public_part(store: Store) -> None:
@@ -75,12 +73,12 @@ def test_two_keys_cannot_share_a_public_part(store: Store) -> None:
 
 def test_keys_come_in_pages_by_id(store: Store) -> None:
     with store.reading() as tx:
-        assert keys.page(tx, 10, 0) == (2, [PLUGIN, SYNC])
-        assert keys.page(tx, 1, 1) == (2, [SYNC])
+        assert keys.read_page(tx, 10, 0) == (2, [PLUGIN, SYNC])
+        assert keys.read_page(tx, 1, 1) == (2, [SYNC])
 
 
 def test_a_change_leaves_the_last_use_and_the_other_keys(store: Store) -> None:
-    store.write(lambda tx: keys.touch(tx, [(1, "2026-01-02")])).result(30)
+    store.write(lambda tx: keys.record_uses(tx, [(1, "2026-01-02")])).result(30)
     store.write(lambda tx: keys.update(tx, replace(PLUGIN, name="New", grants=["blogs.delete"], last_used_at="1999"))).result(30)
     with store.reading() as tx:
         assert keys.find(tx, 1) == replace(PLUGIN, name="New", grants=["blogs.delete"], last_used_at="2026-01-02")
@@ -88,7 +86,7 @@ def test_a_change_leaves_the_last_use_and_the_other_keys(store: Store) -> None:
 
 
 def test_a_last_use_only_moves_forward(store: Store) -> None:
-    store.write(lambda tx: keys.touch(tx, [(1, "2026-01-03"), (1, "2026-01-02"), (9, "2026-01-03")])).result(30)
+    store.write(lambda tx: keys.record_uses(tx, [(1, "2026-01-03"), (1, "2026-01-02"), (9, "2026-01-03")])).result(30)
     with store.reading() as tx:
         assert keys.find(tx, 1) == replace(PLUGIN, last_used_at="2026-01-03")
         assert keys.find(tx, 2) == SYNC

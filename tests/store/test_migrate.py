@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,17 +11,21 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
+from tests.program import running
 from trellis.settings import Settings
+from trellis.store import idempotency, siblings, snapshots
 from trellis.store.counters import next_number
-from trellis.store.engine.store import Store, engine_of
-from trellis.store.lists import pages
-from trellis.store.migrate import current, known, migrate, newest
-from trellis.store.nodes import rows
+from trellis.store.engine.store import Store, create_engine
+from trellis.store.engine.transaction import Transaction
+from trellis.store.lists import pages, search
+from trellis.store.migrate import migrate
+from trellis.store.nodes import deleted_ids, rows
+from trellis.store.steps import find_newest_step, find_step, is_known_step
 from trellis.store.tables import METADATA
 
 
 def tables(settings: Settings) -> set[str]:
-    engine = engine_of(settings)
+    engine = create_engine(settings)
     with engine.connect() as connection:
         found = set(sa.inspect(connection).get_table_names())
     engine.dispose()
@@ -28,9 +34,9 @@ def tables(settings: Settings) -> set[str]:
 
 def test_a_new_database_is_brought_to_the_newest_step(empty_database: Settings) -> None:
     ran: list[str] = []
-    assert current(empty_database) is None
+    assert find_step(empty_database) is None
     assert migrate(empty_database, ran.append) == len(ran) > 0
-    assert current(empty_database) == ran[-1] == newest()
+    assert find_step(empty_database) == ran[-1] == find_newest_step()
 
 
 def test_a_second_time_there_is_nothing_to_do(settings: Settings) -> None:
@@ -39,17 +45,17 @@ def test_a_second_time_there_is_nothing_to_do(settings: Settings) -> None:
     assert ran == []
 
 
-# What METADATA does not know: indexes of expressions, and SQLite's index for searching with the tables it is kept in.
-BESIDE = {"nodes_by_type", "node_names_by_gram"}
+# What METADATA does not contain: indexes of expressions, and SQLite's full-text index with the tables it is stored in.
+UNKNOWN = {"nodes_by_type", "search_names_by_trigram"}
 
 
 def is_known(_object: Any, name: str | None, *_: Any) -> bool:
-    return name not in BESIDE and not str(name).startswith("search_index")
+    return name not in UNKNOWN and not str(name).startswith(("search_index", "search_trigrams"))
 
 
 @pytest.mark.filterwarnings("ignore:Skipped unsupported reflection of expression-based index")
 def test_the_migrations_make_the_tables_that_the_code_knows(settings: Settings) -> None:
-    engine = engine_of(settings)
+    engine = create_engine(settings)
     with engine.connect() as connection:
         context = MigrationContext.configure(
             connection, opts={"compare_type": True, "compare_server_default": True, "include_object": is_known}
@@ -65,9 +71,9 @@ def test_the_migrations_make_the_tables_that_the_code_knows(settings: Settings) 
 def test_every_community_begins_with_three_groups_and_nothing_else(settings: Settings) -> None:
     store = Store(settings)
     with store.reading() as tx:
-        groups = rows.every(tx, "groups")
-        total, _ = pages.page(tx, "groups", pages.Query({}))
-        others = [rows.every(tx, kind) for kind in ("forums", "blogs", "calendars", "categories")]
+        groups = rows.find_all(tx, "groups")
+        total, _ = pages.read_page(tx, "groups", pages.Query({}))
+        others = [rows.find_all(tx, kind) for kind in ("forums", "blogs", "calendars", "categories")]
     assert [(group.id, group.position, group.name) for group in groups] == [
         (2, 0, "Guests"),
         (3, 1, "Members"),
@@ -85,8 +91,96 @@ def test_a_step_that_fails_leaves_nothing_behind(empty_database: Settings) -> No
     with pytest.raises(LookupError):
         migrate(empty_database, fail)
     assert tables(empty_database) == set()
-    assert current(empty_database) is None
+    assert find_step(empty_database) is None
     assert migrate(empty_database) > 0
+
+
+def read_tables(settings: Settings, names: dict[str, dict[str, str]]) -> dict[str, list[dict[str, Any]]]:
+    """Read every row of every table, the tables and columns under the names that `names` gives them: table → (column → name)."""
+    engine = create_engine(settings)
+    with engine.connect() as connection:
+        tables = sa.MetaData()
+        tables.reflect(connection, only=lambda name, _: is_known(None, name))
+        found = {
+            names.get(table.name, {}).get("", table.name): sorted(
+                (
+                    {names.get(table.name, {}).get(column, column): value for column, value in row.items()}
+                    for row in connection.execute(sa.select(table)).mappings()
+                ),
+                key=str,
+            )
+            for table in tables.sorted_tables
+            if table.name not in {"alembic_version", "counters"}
+        }
+    engine.dispose()
+    return found
+
+
+OLD_NAMES = {  # "" is the table itself
+    "nodes": {"shelf": "block", "position": "block_offset"},
+    "shelves": {"": "sibling_blocks", "above": "parent_block", "before": "start"},
+    "node_gaps": {"": "deleted_id_counts", "level": "shift", "block": "prefix", "gone": "deleted"},
+    "node_changes": {"n": "seq"},
+    "node_names": {"": "search_names", "doc": "document_id"},
+    "snapshots": {"how": "change", "beside": "neighbours"},
+    "idempotent_answers": {"": "idempotent_responses", "answer": "response"},
+}
+INSERT = "INSERT INTO nodes (kind, id, shelf, position, name, name_key, fields, permissions, created_at, updated_at) VALUES "
+# A hundred forums at the top level, in three blocks, of which the ninetieth was deleted; the names of the first 59 are indexed.
+COMMUNITY_AT_0007 = (
+    """INSERT INTO shelves (id, kind, parent_id, level, above, before, size) VALUES
+    (1, 'forums', 0, 0, 4, 0, 48), (2, 'forums', 0, 0, 4, 48, 48), (3, 'forums', 0, 0, 4, 96, 3), (4, 'forums', 0, 1, 0, 0, 99)""",
+    *(
+        INSERT + f"('forums', {id}, {1 + at // 48}, {at % 48}, 'Forum {id}', 'forum {id}', '{{}}', '{{}}', '2026', '2026')"
+        for at, id in enumerate(id for id in range(1, 101) if id != 90)
+    ),
+    "INSERT INTO counters (name, last, total) VALUES ('forums', 100, 99), ('events', 7, 0)",
+    "INSERT INTO node_gaps (kind, level, block, gone) VALUES ('forums', 8, 0, 1), ('forums', 16, 0, 1)",
+    "INSERT INTO node_names (kind, id, name_key) SELECT kind, id, name_key FROM nodes WHERE kind = 'forums' AND id < 60",
+    "INSERT INTO search_index (search_index) VALUES ('rebuild')",  # SQLite
+    "UPDATE counters SET last = (SELECT max(n) FROM node_changes WHERE kind = 'forums' AND id < 60) WHERE name = 'search'",
+    """INSERT INTO snapshots
+    (seq, kind, id, how, position, name, name_key, fields, permissions, created_at, updated_at, beside) VALUES
+    (7, 'forums', 90, 'deleted', 89, 'Forum 90', 'forum 90', '{}', '{}', '2026', '2026', '{"before": [89], "behind": [91]}')""",
+    "INSERT INTO idempotent_answers (key_id, token, fingerprint, answer, at) VALUES (1, 'token', 'print', '{}', '2026')",
+)
+
+
+@pytest.mark.filterwarnings("ignore:Skipped unsupported reflection of expression-based index")
+def test_renaming_tables_and_columns_keeps_every_row_and_what_is_found_by_them(engine: str, empty_database: Settings) -> None:
+    migrate(empty_database, to="0007")
+    store = Store(empty_database)
+    statements = [sql for sql in COMMUNITY_AT_0007 if engine == "sqlite" or "search_index" not in sql]
+    store.write(lambda tx: [tx.raw.execute(statement) for statement in statements]).result(30)
+    store.close()
+    before = read_tables(empty_database, OLD_NAMES)
+    assert migrate(empty_database, to="0008") == 1
+    assert read_tables(empty_database, {}) == before
+
+    migrate(empty_database)
+    store = Store(empty_database)
+    with store.reading() as tx:
+        assert siblings.find_children(tx, "forums", None) == [id for id in range(1, 101) if id != 90]
+        assert (siblings.check(tx, "forums"), deleted_ids.check(tx, "forums"), search.check_search_index(tx)) == ([], 0, 0)
+        assert search.find_candidates(tx, "forums", "forum 41", 1000) == [41, *(id for id in range(60, 101) if id != 90)]
+        (snapshot,) = snapshots.find_by_event(tx, 7)
+        assert (snapshot.change, snapshot.node.position, snapshot.neighbours) == ("deleted", 89, {"before": [89], "behind": [91]})
+        assert idempotency.find_response(tx, 1, "token") == ("print", {}, "2026")
+
+    def change(tx: Transaction) -> None:
+        snapshots.restore(tx, 7, "forums", snapshot.node, 89)
+        rows.update(tx, "forums", replace(snapshot.node, name="Renamed"))
+        rows.delete_subtree(tx, "forums", rows.find(tx, "forums", 5) or snapshot.node)
+
+    store.write(change).result(30)
+    store.write(search.update_search_index).result(30)
+    with store.reading() as tx:
+        journalled = tx.raw.execute("SELECT id, name_key FROM node_changes ORDER BY seq DESC LIMIT 3").fetchall()
+        assert journalled == [(5, "forum 5"), (90, "forum 90"), (90, None)]
+        assert siblings.find_children(tx, "forums", None) == [id for id in range(1, 101) if id != 5]
+        assert (siblings.check(tx, "forums"), deleted_ids.check(tx, "forums"), search.check_search_index(tx)) == ([], 0, 0)
+        assert search.find_candidates(tx, "forums", "renamed", 1000) == [90]
+    store.close()
 
 
 def test_programs_that_migrate_at_the_same_time_do_it_once(empty_database: Settings) -> None:
@@ -99,28 +193,27 @@ def test_programs_that_migrate_at_the_same_time_do_it_once(empty_database: Setti
         sys.stdin.readline()
         print(migrate(settings))
     """
-    started: list[subprocess.Popen[Any]] = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, empty_database.database_url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        for _ in range(3)
-    ]
-    for process in started:
-        assert process.stdin is not None
-        process.stdin.write("now\n")
-        process.stdin.flush()
-    ran = [int(process.communicate(timeout=60)[0]) for process in started]
+    command = (sys.executable, "-c", program, empty_database.database_url)
+    with ExitStack() as open_ones:
+        started = [
+            open_ones.enter_context(running(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)) for _ in range(3)
+        ]
+        for process in started:
+            assert process.stdin is not None
+            process.stdin.write("now\n")
+            process.stdin.flush()
+        ran = [int(process.communicate(timeout=60)[0]) for process in started]
     assert [process.returncode for process in started] == [0, 0, 0]
     assert sorted(ran)[:2] == [0, 0]
     assert sum(ran) > 0
 
 
 def test_a_step_of_a_newer_version_is_not_known() -> None:
-    assert known(newest())
-    assert not known("9999")
+    assert is_known_step(find_newest_step())
+    assert not is_known_step("9999")
 
 
 def test_a_database_that_cannot_be_reached_is_no_success(engine: str, empty_database: Settings, tmp_path: Any) -> None:
     nowhere = f"sqlite:///{tmp_path}" if engine == "sqlite" else f"postgresql://nobody@/nothing?host={tmp_path}"
     with pytest.raises(sa.exc.OperationalError):
-        migrate(empty_database.model_copy(update={"database_url": nowhere}))
+        migrate(replace(empty_database, database_url=nowhere))

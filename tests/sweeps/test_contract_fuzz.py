@@ -19,7 +19,6 @@ PHASES: Final = {"sqlite": "examples,coverage,fuzzing,stateful", "postgresql": "
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_the_service_keeps_the_promises_of_its_openapi_document(
     engine: str, serve: MakeService, community: Community, key: MakeKey, run: Run, database: DatabaseState, tmp_path: Path
 ) -> None:

@@ -16,14 +16,14 @@ from tests.database_state import DatabaseState
 from tests.fixture_types import Clock, Run
 from tests.service_process import environment
 from tests.sweeps.galleries import GALLERIES
-from trellis.compose import compose
+from trellis.compose import catalogue_of, compose
 from trellis.core.gate import Gate
 from trellis.core.verbs import STANDARD
 from trellis.kinds import KINDS
 from trellis.settings import Settings
 
 NAMES: Final = [f"galleries.{verb.name}" for verb in STANDARD]
-GRANTS: Final = sorted([*NAMES, "galleries.restore"])
+GRANTS: Final = sorted(o.name for o in catalogue_of((GALLERIES,)).grantable if o.kind is GALLERIES)
 PATH: Final = GALLERIES.path
 
 # Beside its declaration, a new kind needs one line: that in the list of kinds.

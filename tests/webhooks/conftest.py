@@ -1,8 +1,8 @@
 """What the tests of delivery may ask for: webhooks may go to this machine, and the clock begins at the true time."""
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 
 from tests.conftest import NewSettings
 from tests.fixture_types import Clock, Run
+from tests.wait import wait_in_loop_until
 from tests.webhook_receiver import Receiver
 from trellis.core.gate import Gate
 from trellis.settings import Settings
@@ -29,7 +30,7 @@ def clock() -> Clock:
 @pytest.fixture
 def settings(new_settings: NewSettings) -> Settings:
     """Settings that let webhooks go to this machine."""
-    return new_settings().model_copy(update={"webhook_allow": ("127.0.0.1/32",)})
+    return replace(new_settings(), webhook_allow=("127.0.0.1/32",))
 
 
 @pytest.fixture
@@ -39,11 +40,9 @@ def receiver() -> Iterator[Receiver]:
         yield receiver
 
 
-async def until(condition: Callable[[], bool], patience: float = 20.0) -> None:
-    """Wait for something that happens elsewhere, for so many seconds at most."""
-    deadline = time.monotonic() + patience
-    while not condition() and time.monotonic() < deadline:  # noqa: ASYNC110  # it happens in other threads and processes
-        await asyncio.sleep(0.02)
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that happens in another thread or process."""
+    await wait_in_loop_until(condition)
 
 
 async def deliver(worker: Worker) -> None:

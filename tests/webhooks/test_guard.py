@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import Iterator
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ import pytest
 from tests.fixture_types import Run
 from tests.webhook_receiver import Receiver, respond_with
 from tests.webhooks.conftest import Off
-from trellis.core.webhooks.address import NotAllowed, parse_networks
+from trellis.core.webhooks.address import NotAllowed
 from trellis.webhooks.guard import Guard, resolve_name
 
 TLS: Final = Path(__file__).parent / "tls"  # a certificate for hooks.test, signed by itself
@@ -76,7 +77,7 @@ def test_what_was_allowed_when_it_was_made_is_judged_at_each_attempt(settings: A
     run("webhooks.create", url=receiver.url, events=["*"])
     with pytest.raises(NotAllowed):
         Guard(()).check_url(receiver.url)
-    Guard(parse_networks(settings.webhook_allow)).check_url(receiver.url)
+    Guard(tuple(map(ip_network, settings.webhook_allow))).check_url(receiver.url)
 
 
 @sqlite

@@ -9,12 +9,16 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from tests.fixture_types import Run
+from tests.program import running
+from tests.wait import wait_until
 from tests.webhook_receiver import Receiver
 from trellis.settings import Settings
 
@@ -23,42 +27,33 @@ RATE: Final = 20  # changes a second
 PROGRAM: Final = Path(__file__).with_name("delivering_process.py")
 
 
-def start(settings: Settings, rate: float, told: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, str(PROGRAM), settings.database_url, str(rate)]
-    with told.open("w") as out:
-        return subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE, text=True)
-
-
-def wait_for_the_first_change(process: subprocess.Popen[str], told: Path) -> None:
-    """Wait until the process is at work, however busy the machine is."""
-    deadline = time.monotonic() + 30
-    while process.poll() is None and not told.read_text() and time.monotonic() < deadline:
-        time.sleep(0.02)
+@contextmanager
+def delivering(settings: Settings, rate: float, told: Path) -> Iterator["subprocess.Popen[str]"]:
+    """Start a process that makes changes and delivers them; its standard output goes to a file."""
+    command = [sys.executable, PROGRAM, settings.database_url, str(rate)]
+    with told.open("w") as out, running(command, stdout=out, stderr=subprocess.PIPE, text=True) as process:
+        yield process
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(60 + 35 * KILLS)
+@pytest.mark.timeout(600 + 60 * KILLS)
 def test_nothing_is_lost_and_the_order_is_kept(settings: Settings, receiver: Receiver, run: Run, tmp_path: Path) -> None:
     secret = run("webhooks.create", url=receiver.url, events=["*"])["secret"]
     acknowledged: set[int] = set()
     told = tmp_path / "told"
     for _ in range(KILLS):
-        process = start(settings, RATE, told)
-        wait_for_the_first_change(process, told)
-        time.sleep(random.uniform(0, 3))  # noqa: S311  # when is nobody's secret
-        process.kill()
-        _, failed = process.communicate()
+        with delivering(settings, RATE, told) as process:
+            wait_until(lambda process=process: process.poll() is not None or told.read_text())  # type: ignore[misc]
+            time.sleep(random.uniform(0, 3))  # noqa: S311  # when is nobody's secret
+            process.kill()
+            _, failed = process.communicate()
         assert "Traceback" not in failed
         acknowledged |= {int(line) for line in told.read_text().splitlines(keepends=True) if line.endswith("\n")}
     assert len(acknowledged) >= KILLS
-    last = start(settings, 0, told)
-    changes = len(run_all(run))
-    deadline = time.monotonic() + 30
-    while len(receiver.distinct) < changes and time.monotonic() < deadline:
-        time.sleep(0.1)
-    time.sleep(0.5)
-    last.kill()
-    last.communicate()
+    with delivering(settings, 0, told):
+        changes = len(run_all(run))
+        wait_until(lambda: len(receiver.distinct) >= changes)
+        time.sleep(0.5)  # what would come twice comes now
 
     seqs = [json.loads(one.body)["data"]["seq"] for one in receiver.received]
     first = list(dict.fromkeys(seqs))

@@ -16,7 +16,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from trellis.admin.page import CONFIRM, PREFIX, SIGN_IN, Page, PageRequest, PasswordNeeded, StaleForm
+from trellis.admin import PREFIX
+from trellis.admin.page import CONFIRM, SIGN_IN, Page, PageRequest, PasswordNeeded, StaleForm
 from trellis.admin.runner import Runner
 from trellis.admin.sections import pages_of
 from trellis.admin.sessions import Sessions, is_equal

@@ -38,6 +38,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from trellis.admin import PREFIX
 from trellis.admin.runner import Runner
 from trellis.admin.sessions import Attempt, Sessions, csrf_token, is_equal, sign
 from trellis.admin.submitted import Submitted
@@ -53,7 +54,6 @@ from trellis.errors import Refused
 P = ParamSpec("P")
 T = TypeVar("T")
 
-PREFIX: Final = "/admin"
 SIGN_IN: Final = "/sign-in"
 CONFIRM: Final = "/confirm-password"
 _SUBMISSION: Final = "_submission"  # the name of the token in forms that must not take effect twice

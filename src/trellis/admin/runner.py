@@ -32,13 +32,13 @@ class Runner:
             if any(isinstance(field.type, NewPassword) for field in operation.fields):  # a slow digest, on purpose
                 return await asyncio.wrap_future(await asyncio.to_thread(self.gate.submit, call))
             return await asyncio.wrap_future(self.gate.submit(call))
-        if self.gate.store.in_place and not slow:
+        if self.gate.store.reads_inline and not slow:
             return self.gate.run(call)
         return await asyncio.to_thread(self.gate.run, call)
 
     async def read(self, function: Callable[Concatenate[Gate, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function that reads bookkeeping: `await runner.read(find_session, token)`."""
-        if self.gate.store.in_place:
+        if self.gate.store.reads_inline:
             return function(self.gate, *args, **kwargs)
         return await asyncio.to_thread(function, self.gate, *args, **kwargs)
 

@@ -8,20 +8,24 @@ when nobody is signed in), `csrf`, `menu`, `section`, `section_title`, `flash` a
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from trellis import __version__
+from trellis.admin import PREFIX
 from trellis.admin.events import shown_members
 from trellis.admin.nodes import find_actions, node_badges, node_colour
-from trellis.admin.page import PREFIX, PageRequest
+from trellis.admin.page import PageRequest
 from trellis.admin.static import Static
 from trellis.core.catalogue import Catalogue
 from trellis.core.nodes import NodeKind
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 
@@ -78,7 +82,17 @@ class View:
     def __init__(self, catalogue: Catalogue, kinds: tuple[NodeKind, ...], community: str, static: Static) -> None:
         self._menu = build_menu(kinds)
         self._titles = {entry.section: entry.title for _, entries in self._menu for entry in entries}
-        self.environment = Environment(
+        self._catalogue = catalogue
+        self._kinds = kinds
+        self._community = community
+        self._static = static
+
+    @cached_property
+    def environment(self) -> "Environment":
+        """What Jinja2 needs to know."""
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415  # start-up time: for the first page
+
+        environment = Environment(
             loader=FileSystemLoader(_TEMPLATES),
             autoescape=True,
             undefined=StrictUndefined,
@@ -86,18 +100,19 @@ class View:
             lstrip_blocks=True,
             auto_reload=False,
         )
-        self.environment.globals.update(
-            static=static.address,
-            community=community,
+        environment.globals.update(
+            static=self._static.address,
+            community=self._community,
             version=__version__,
             prefix=PREFIX,
             shown_members=shown_members,
-            actions=lambda kind: find_actions(catalogue, kind),
+            actions=lambda kind: find_actions(self._catalogue, kind),
             node_badges=node_badges,
             node_colour=node_colour,
-            kinds={kind.name: kind for kind in sort_kinds(kinds)},
+            kinds={kind.name: kind for kind in sort_kinds(self._kinds)},
         )
-        self.environment.filters.update(time=format_time, ago=format_age, number=format_number, plural=plural, query=format_query)
+        environment.filters.update(time=format_time, ago=format_age, number=format_number, plural=plural, query=format_query)
+        return environment
 
     def render(self, template: str, request: PageRequest, context: Mapping[str, Any]) -> str:
         """Give the HTML of a template."""

@@ -5,13 +5,17 @@ from typing import Annotated, Any
 
 import typer
 
-from trellis.cli.terminal import MISUSED, Door, Failure, Json, act, community, say, show, show_json, show_table
+from trellis.cli.community import act, community
+from trellis.cli.terminal import MISUSED, Failure, Json, say, show, show_json, show_table
 from trellis.core.admins import generate_password
 from trellis.core.gate import Gate
 from trellis.settings import Settings
 
 app = typer.Typer(
-    cls=Door, help="Add, list and disable administrators of the panel, and reset their passwords.", no_args_is_help=True
+    help="Add, list and disable administrators of the panel, and reset their passwords.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
 )
 
 Login = Annotated[str, typer.Argument(metavar="LOGIN", help="What is typed to sign in.", show_default=False)]

@@ -1,16 +1,107 @@
-"""The command `trellis`: every command under its name."""
+"""The command `trellis`: every command under its name, loaded from its module when it is used."""
 
-from typing import Annotated
+import logging
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Annotated, Any, Final
 
 import typer
+from typer.core import TyperGroup
 
 from trellis import __version__
-from trellis.cli import admins, database, keys, operations, restore, serve, work
-from trellis.cli.terminal import Door, show
+from trellis.cli.loading import uncollected
+from trellis.cli.terminal import FAILED, MISUSED, Failure, say, show
+from trellis.errors import Fault, Refused
+from trellis.settings import SettingsError
+
+# In which module each command is, and what it is called there: a function, or the Typer application of a group of commands.
+_COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
+    "serve": ("serve", "serve"),
+    "work": ("work", "work"),
+    "migrate": ("database", "migrate_database"),
+    "demo": ("database", "demo"),
+    "keys": ("keys", "app"),
+    "admins": ("admins", "app"),
+    "run": ("operations", "run"),
+    "restore": ("operations", "restore"),
+    "routes": ("operations", "routes"),
+    "check": ("database", "check"),
+    "backup": ("database", "backup_database"),
+    "openapi": ("operations", "openapi"),
+}
+
+_QUIET: Final = logging.NullHandler()  # the sentence on stderr says it; `serve` sets up a log of its own
+
+
+class _Loaded(Mapping[str, Any]):
+    """The commands by name. A command's module is imported when the command is asked for, since most take long to load."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            module, attribute = _COMMANDS[name]
+            with uncollected():
+                self._loaded[name] = _command(name, getattr(import_module(f"trellis.cli.{module}"), attribute))
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_COMMANDS)
+
+    def __len__(self) -> int:
+        return len(_COMMANDS)
+
+
+def _command(name: str, found: Any) -> Any:
+    """Make a command of a function. Typer makes it from an application, which is one of a single command here."""
+    if not isinstance(found, typer.Typer):
+        function, found = found, typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
+        found.command()(function)
+    command = typer.main.get_command(found)
+    command.name = name
+    return command
+
+
+class Commands(TyperGroup):
+    """The group of all commands."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.commands: Any = _Loaded()
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        del ctx  # without loading them, as Typer's own would
+        return list(self.commands)
+
+    def invoke(self, ctx: Any) -> Any:
+        logging.getLogger("trellis").addHandler(_QUIET)
+        try:
+            return super().invoke(ctx)
+        except SettingsError as error:
+            sentence, code = str(error), MISUSED
+        except Failure as failure:
+            sentence, code = str(failure), failure.code
+        except Refused as refused:
+            sentence, code = format_refusal(refused), FAILED
+        say(sentence, style="red")
+        raise typer.Exit(code)
+
+
+def format_refusal(refused: Refused) -> str:
+    """Write a refusal: its message and what was wrong, with every faulty field on a line of its own."""
+    if not refused.faults:
+        return f"{refused.message}: {refused.detail}"
+    return "\n".join((f"{refused.message}: {refused.refusal.title}.", *(f"  {_line(fault)}" for fault in refused.faults)))
+
+
+def _line(fault: Fault) -> str:
+    return fault.detail if fault.detail.startswith(fault.field) else f"{fault.field}: {fault.detail}"
+
 
 app = typer.Typer(
     name="trellis",
-    cls=Door,
+    cls=Commands,
     help="Trellis, the structure service of a community. Settings come from TRELLIS_* variables and a .env file.",
     no_args_is_help=True,
     add_completion=True,
@@ -18,18 +109,6 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("serve")(serve.serve)
-app.command("work")(work.work)
-app.command("migrate")(database.migrate_database)
-app.command("demo")(database.demo)
-app.add_typer(keys.app, name="keys")
-app.add_typer(admins.app, name="admins")
-app.command("run")(operations.run)
-app.command("restore")(restore.restore)
-app.command("routes")(operations.routes)
-app.command("check")(database.check)
-app.command("backup")(database.backup_database)
-app.command("openapi")(operations.openapi)
 
 
 def _version(wanted: bool) -> None:

@@ -5,38 +5,27 @@ from typing import Annotated, Any
 
 import typer
 
+from trellis.cli.community import act, community, explaining, unready
 from trellis.cli.demo import load_sample
-from trellis.cli.terminal import (
-    FAILED,
-    MISUSED,
-    Failure,
-    Json,
-    act,
-    community,
-    explaining,
-    progress_of,
-    show,
-    show_json,
-    show_table,
-    unready,
-)
+from trellis.cli.terminal import FAILED, MISUSED, Failure, Json, progress_of, show, show_json, show_table
 from trellis.settings import Settings
-from trellis.store.condition import Condition, condition, file_of, name_of
+from trellis.store.condition import Condition, describe_database, find_condition, find_file
 from trellis.store.engine import backup
-from trellis.store.migrate import migrate, newest
+from trellis.store.migrate import migrate
+from trellis.store.steps import find_newest_step
 
 
 def migrate_database() -> None:
     """Bring the database to the newest step; make it if it is not there."""
     settings = Settings.load()
     with explaining(settings):
-        at = condition(settings)
+        at = find_condition(settings)
         if at is Condition.FOREIGN:
             raise Failure(unready(settings, at))
         if at is Condition.READY or not migrate(settings, lambda step: show(f"Ran step {step}.")):
-            show(f"Nothing to do: the database {name_of(settings)} is at the newest step, {newest()}.")
+            show(f"Nothing to do: the database {describe_database(settings)} is at the newest step, {find_newest_step()}.")
             return
-        show(f"The database {name_of(settings)} is ready.")
+        show(f"The database {describe_database(settings)} is ready.")
 
 
 def demo() -> None:
@@ -112,7 +101,7 @@ def backup_database(
 ) -> None:
     """Copy the SQLite database as it is now, while it is in use. Only you may read the copy."""
     settings = Settings.load()
-    source = file_of(settings)
+    source = find_file(settings)
     if source is None:
         raise Failure(
             "`trellis backup` copies SQLite databases. For PostgreSQL use its own tool: "

@@ -5,11 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from trellis.cli.terminal import Door, Json, act, community, say, show, show_json, show_table
+from trellis.cli.community import act, community
+from trellis.cli.terminal import Json, say, show, show_json, show_table
 from trellis.core.gate import Gate
 from trellis.settings import Settings
 
-app = typer.Typer(cls=Door, help="Make, list, change, rotate and revoke API keys.", no_args_is_help=True)
+app = typer.Typer(
+    help="Make, list, change, rotate and revoke API keys.", no_args_is_help=True, add_completion=False, rich_markup_mode="markdown"
+)
 
 _PAGE = 1000
 _FEW = 3  # grants that a list names; more are counted

@@ -1,7 +1,7 @@
-"""The commands about operations: run any of them, list their routes, print the OpenAPI document."""
+"""The commands about operations: run any of them, undo one, list their routes, print the OpenAPI document."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from json import JSONDecodeError
 from typing import Annotated, Any, Final
@@ -10,7 +10,8 @@ from urllib.parse import urlencode
 import orjson
 import typer
 
-from trellis.cli.terminal import MISUSED, Failure, Json, act, community, progress_of, show_json, show_table
+from trellis.cli.community import act, community
+from trellis.cli.terminal import MISUSED, Failure, Json, progress_of, say, show, show_json, show_table
 from trellis.compose import catalogue_of
 from trellis.core.catalogue import Catalogue
 from trellis.core.fields import parse_whole_number
@@ -94,6 +95,56 @@ def _filled(part: Any, values: list[Any]) -> Any:
     if isinstance(part, dict):
         return {name: _filled(below, values) for name, below in part.items()}
     return [_filled(below, values) for below in part] if isinstance(part, list) else values[int(part)]
+
+
+def restore(
+    event: Annotated[
+        int,
+        typer.Argument(
+            metavar="EVENT",
+            min=1,
+            help="Its sequence number; `trellis run events.list order=newest` shows the latest.",
+            show_default=False,
+        ),
+    ],
+    to: Annotated[
+        str | None,
+        typer.Option(metavar="PARENT", help="Where it goes if its old parent is gone: an id, or `root` for the top level."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would come back, and change nothing.")] = False,
+    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why; kept in the event log.")] = None,
+    json: Json = False,
+) -> None:
+    """Undo an event: bring back what it deleted, or make what it changed or moved as it was."""
+    raw: dict[str, Any] = {"dryRun": dry_run} | ({} if to is None else {"parentId": to})
+    with community(Settings.load(), make=False) as gate, progress_of(f"Undoing event {event}") as progress:
+        answer = act(gate, "events.restore", raw, event, reason=reason, progress=progress)
+    if json:
+        show_json(answer.value, plain=True)
+        return
+    for line in _restored(answer.value, answer.event):
+        show(line)
+    if dry_run:
+        say("This was a dry run: nothing was changed.")
+
+
+def _restored(value: Mapping[str, Any], by: int | None) -> Iterator[str]:
+    record, restored, dry = value["record"], value["restored"]["count"], bool(value.get("dryRun"))
+    where = record.get("path") or record["name"]
+    done = f", by event {by}" if by is not None else ""
+    yield f"Event {value['event']} ({value['operation']}) {'would be' if dry else 'is'} undone{done}: {where}"
+    if restored > 1:
+        yield f"  {restored:,} records in all come back."
+    if moved := value["moved"]["count"]:
+        yield f"  {moved:,} {'child stands' if moved == 1 else 'children stand'} under it again."
+    if changed := value["changed"]["count"]:
+        yield f"  It stands in the permissions of {changed:,} {'record' if changed == 1 else 'records'} again."
+    for one in value["left"]["nodes"]:
+        yield f"  {one['resource']} {one['id']} stays as it is. {one['why']}"
+    if more := value["left"]["count"] - len(value["left"]["nodes"]):
+        yield f"  … and {more:,} more."
+    if lost := value["lostGroups"]:
+        yield f"  Gone from its permissions, since there are no such groups: {', '.join(map(str, lost))}."
 
 
 def routes(json: Json = False) -> None:

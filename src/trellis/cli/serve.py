@@ -7,25 +7,26 @@ import signal
 import socket
 import sys
 from functools import partial
+from importlib import import_module
 from typing import Annotated, Any, Final
 
 import typer
 import uvicorn
 from uvicorn.config import LOGGING_CONFIG
 
-from trellis.admin.admins import first_run_link
+from trellis.admin import first_run_link
+from trellis.cli.community import act, community, explaining, unready
 from trellis.cli.demo import load_sample
 from trellis.cli.keys import every_key
 from trellis.cli.limits import limits_of, raise_descriptors
-from trellis.cli.terminal import Failure, act, community, explaining, progress_of, say, show, unready
+from trellis.cli.loading import uncollected
+from trellis.cli.terminal import Failure, progress_of, say, show
 from trellis.cli.workers import GaveUp, Workers, run_server
 from trellis.core.admins import create_demo_administrator
 from trellis.core.gate import Gate
 from trellis.settings import Settings
-from trellis.store.condition import Condition, condition, file_of, name_of
-from trellis.store.migrate import migrate
+from trellis.store.condition import Condition, describe_database, find_condition, find_file
 
-_APPLICATION: Final = "trellis.asgi:create"
 _BACKLOG: Final = 2048  # connections that may wait to be taken
 _DEMO: Final = "Demo"
 
@@ -83,14 +84,20 @@ def _unbound(host: str, port: int, error: OSError) -> str:
 
 
 def _bring_up_to_date(settings: Settings) -> None:
-    at = condition(settings)
+    at = find_condition(settings)
     if at is Condition.READY:
         return
-    if at is Condition.FOREIGN or file_of(settings) is None:
+    if at is Condition.FOREIGN or find_file(settings) is None:
         raise Failure(unready(settings, at))
+    from trellis.store.migrate import migrate  # noqa: PLC0415  # start-up time: Alembic is rarely needed
+
     made = at is not Condition.OLDER
     migrate(settings)
-    say(f"Made a new database: {name_of(settings)}" if made else f"Brought the database {name_of(settings)} up to date.")
+    say(
+        f"Made a new database: {describe_database(settings)}"
+        if made
+        else f"Brought the database {describe_database(settings)} up to date."
+    )
 
 
 def _demonstrate(settings: Settings) -> str:
@@ -156,10 +163,16 @@ def _run(settings: Settings, listener: socket.socket, workers: int) -> None:
         raise Failure(str(error)) from None
 
 
+def _load_application() -> Any:
+    """Load and make the application, in the process that serves."""
+    with uncollected():
+        return import_module("trellis.asgi").create()
+
+
 def _config(settings: Settings, descriptors: int) -> uvicorn.Config:
     """Configure the server, in the process that serves."""
     return uvicorn.Config(
-        _APPLICATION,
+        _load_application,
         factory=True,
         loop="uvloop",
         http=limits_of(settings, descriptors).protocol(),

@@ -4,7 +4,8 @@ import asyncio
 import signal
 from contextlib import suppress
 
-from trellis.cli.terminal import community, say
+from trellis.cli.community import community
+from trellis.cli.terminal import say
 from trellis.core.gate import Gate
 from trellis.settings import Settings
 from trellis.webhooks import Worker

@@ -20,7 +20,7 @@ from trellis.core.fields import Input, format_timestamp
 from trellis.core.operation import DRY_RUN, Access, Call, Context, Environment, Operation, Outcome
 from trellis.errors import Refused
 from trellis.store import events, idempotency
-from trellis.store.engine import Store, Transaction, Undo
+from trellis.store.engine import Rollback, Store, Transaction
 
 _RESPONSE_LIFETIME: Final = timedelta(hours=24)  # for an Idempotency-Key
 
@@ -93,7 +93,7 @@ class Gate:
             return self.submit(call).result()
         given = operation.form.read(call.raw)
         if not operation.snapshot:
-            return self.store.look(lambda tx: self._read(operation, call, given, tx))
+            return self.store.read_single(lambda tx: self._read(operation, call, given, tx))
         with self.store.reading() as tx:
             return self._read(operation, call, given, tx)
 
@@ -130,7 +130,7 @@ class Gate:
         outcome = operation.run(Context(call, given, tx, now, self.environment))
         kept = outcome.result if outcome.plan is None else outcome.plan
         if given.get(DRY_RUN.name):
-            raise Undo(Result(kept, dry=True))
+            raise Rollback(Result(kept, dry=True))
         return Result(outcome.result, event=self._record(operation, call, outcome, tx, now)), kept
 
     def _record(self, operation: Operation, call: Call, outcome: Outcome, tx: Transaction, now: str) -> int | None:
@@ -138,7 +138,7 @@ class Gate:
 
     def _write_once(self, operation: Operation, call: Call, given: Input, tx: Transaction, claim: tuple[int, str]) -> Result:
         key, token = claim
-        kept = idempotency.answer_of(tx, key, token)
+        kept = idempotency.find_response(tx, key, token)
         if kept is not None and kept[2] >= self.ago(_RESPONSE_LIFETIME):
             if kept[0] != call.fingerprint:
                 raise Refused(
@@ -147,7 +147,7 @@ class Gate:
                 )
             return Result(kept[1], replayed=True)
         result, storable = self._run_write(operation, call, given, tx)
-        idempotency.keep_answer(tx, key, token, call.fingerprint, storable, self.now())
+        idempotency.save_response(tx, key, token, call.fingerprint, storable, self.now())
         return result
 
 

@@ -1,6 +1,6 @@
 """An operation: one act on the community, under the one name that every door uses for it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -55,20 +55,39 @@ class WebhookPolicy:
     key: str | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: the cached properties need a __dict__
 class Environment:
-    """What operations need to know of the house they run in."""
+    """What operations need to know of the service that they run in. Kinds and operations are loaded when they are asked for."""
 
     community_name: str
     community_url: str
     version: str
-    kinds: tuple[NodeKind, ...]
-    grantable: frozenset[str]
-    event_types: tuple[str, ...] = ()  # of what can happen to nodes
-    undone_by_deleting: frozenset[str] = frozenset()  # operations whose events are undone by deleting what they made
+    load_kinds: Callable[[], tuple[NodeKind, ...]]
+    load_operations: "Callable[[], Iterable[Operation]]"
+    load_event_types: Callable[[], tuple[str, ...]]
     keep_events: int = 90  # days
     keep_snapshots: int = 30
     outgoing: WebhookPolicy = WebhookPolicy()
+
+    @cached_property
+    def kinds(self) -> tuple[NodeKind, ...]:
+        """The kinds of nodes that there are."""
+        return self.load_kinds()
+
+    @cached_property
+    def grantable(self) -> frozenset[str]:
+        """The names of the operations that a key can be granted."""
+        return frozenset(operation.name for operation in self.load_operations() if operation.access is Access.GRANTED)
+
+    @cached_property
+    def undone_by_deleting(self) -> frozenset[str]:
+        """The names of the operations whose events are undone by deleting what they made."""
+        return frozenset(o.name for o in self.load_operations() if o.verb is not None and o.verb.undone_by_deleting)
+
+    @cached_property
+    def event_types(self) -> tuple[str, ...]:
+        """The types of the events that can happen to nodes."""
+        return self.load_event_types()
 
 
 class Progress:

@@ -33,15 +33,15 @@ def operations() -> tuple[Operation, ...]:
 def _get(context: Context) -> Outcome:
     context.input.demand()
     now = datetime.fromisoformat(context.now)
-    counted = overview.totals(context.tx)
-    expiring, soon = overview.expiring(context.tx, context.now, format_timestamp(now + _SOON), _FEW)
-    idle, unused = overview.unused(context.tx, context.now, format_timestamp(now - _UNUSED), _FEW)
+    counted = overview.count_nodes(context.tx)
+    expiring, soon = overview.find_expiring_keys(context.tx, context.now, format_timestamp(now + _SOON), _FEW)
+    idle, unused = overview.find_unused_keys(context.tx, context.now, format_timestamp(now - _UNUSED), _FEW)
     failing = endpoints.list_failing(context.tx)
     return Outcome(
         {
             "nodes": {kind.name: counted.get(kind.name, 0) for kind in context.environment.kinds},
             "hours": _requests_by_hour(context, now),
-            "keys": overview.keys_in_use(context.tx, context.now),
+            "keys": overview.count_active_keys(context.tx, context.now),
             "expiring": {"count": expiring, "keys": [serialize_key(key, context.now) for key in soon]},
             "unused": {"count": idle, "keys": [serialize_key(key, context.now) for key in unused]},
             "webhooks": endpoints.count(context.tx),
@@ -53,6 +53,6 @@ def _get(context: Context) -> Outcome:
 def _requests_by_hour(context: Context, now: datetime) -> list[dict[str, Any]]:
     """Count the requests of each of the last hours, this one included, by class of status."""
     first = now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=HOURS - 1)
-    counted = overview.requests_by_hour(context.tx, format_timestamp(first))
+    counted = overview.count_requests_by_hour(context.tx, format_timestamp(first))
     hours = [format_timestamp(first + timedelta(hours=number)) for number in range(HOURS)]
     return [{"at": hour, **{name: counted.get((hour[:13], int(name[0])), 0) for name in _CLASSES}} for hour in hours]

@@ -22,7 +22,7 @@ from trellis.core.keys import find_key
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.store import events, requests
 from trellis.store.keys import Key
-from trellis.store.requests import Logged, Place
+from trellis.store.requests import LoggedRequest, LogPosition
 
 DAYS: Final = 30
 CLASSES: Final = ("2xx", "3xx", "4xx", "5xx")
@@ -55,7 +55,7 @@ class Cursor:
 
     widget: str = "hidden"
 
-    def parse(self, raw: Any) -> Place | None:
+    def parse(self, raw: Any) -> LogPosition | None:
         if raw in (None, ""):
             return None
         at, _, number = str(raw).rpartition("_")
@@ -127,13 +127,13 @@ def _list(context: Context) -> Outcome:
         {
             "results": [serialize_request(one) for one in result.found],
             "next": f"{result.next[0]}_{result.next[1]}" if result.next else None,
-            "searchedTo": result.next[0] if result.next and not result.patient else None,
-            "about": requests.estimate(context.tx),
+            "searchedTo": result.next[0] if result.next and not result.complete else None,
+            "about": requests.estimate_count(context.tx),
         }
     )
 
 
-def serialize_request(logged: Logged) -> dict[str, Any]:
+def serialize_request(logged: LoggedRequest) -> dict[str, Any]:
     """Serialize a request; the duration in milliseconds."""
     request = logged.request
     return {
@@ -160,7 +160,7 @@ def _get(context: Context) -> Outcome:
     if request.operation is not None and request.status < 400:
         at = datetime.fromisoformat(request.at)
         since, until = format_timestamp(at - _BEFORE), format_timestamp(at + _AFTER)
-        event = events.of_request(context.tx, request.operation, request.request_id, since, until)
+        event = events.find_by_request(context.tx, request.operation, request.request_id, since, until)
     return Outcome(serialize_request(logged) | {"event": event})
 
 
@@ -172,8 +172,8 @@ def _summary(context: Context) -> Outcome:
     key = find_key(context, context.input.get("key"))
     today = datetime.fromisoformat(context.now).replace(hour=0, minute=0, second=0, microsecond=0)
     days = [format_timestamp(today - timedelta(days=back)) for back in reversed(range(DAYS))]
-    counted = requests.uses_by_day(context.tx, key.id, days[0])
-    used = requests.uses(context.tx, key.id)
+    counted = requests.count_uses_by_day(context.tx, key.id, days[0])
+    used = requests.count_uses(context.tx, key.id)
     return Outcome(
         {
             "days": [{"at": day, **{name: counted.get((day[:10], int(name[0])), 0) for name in CLASSES}} for day in days],
@@ -186,7 +186,7 @@ def _summary(context: Context) -> Outcome:
     )
 
 
-def _find_unused(context: Context, key: Key, used: Sequence[requests.Use]) -> list[str] | None:
+def _find_unused(context: Context, key: Key, used: Sequence[requests.OperationUse]) -> list[str] | None:
     """Return the grants that a key has held for 30 days without using them; None if its requests were not logged throughout."""
     since = format_timestamp(datetime.fromisoformat(context.now) - timedelta(days=DAYS))
     held, logged = set(key.grants), key.log_requests

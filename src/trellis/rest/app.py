@@ -139,7 +139,7 @@ class Rest:
         try:
             if (bearer := self.keyring.recall(presented, address, now, version)) is not None:
                 return bearer
-            in_place = self.gate.store.in_place
+            in_place = self.gate.store.reads_inline
             bearer = self._prove(presented, now) if in_place else await asyncio.to_thread(self._prove, presented, now)
             return self.keyring.admit(bearer, presented, address, now, version)
         except Refused as refused:
@@ -148,7 +148,7 @@ class Rest:
             raise
 
     def _prove(self, presented: str, now: str) -> Bearer:
-        return self.gate.store.look(lambda tx: authenticate(tx, presented, now))
+        return self.gate.store.read_single(lambda tx: authenticate(tx, presented, now))
 
     def _limit(self, bearer: Bearer) -> int:
         """Give how many requests a key may send a minute; 0 is any number."""
@@ -167,14 +167,14 @@ class Rest:
     async def _followed(self, operation: Operation, bearer: Bearer, target: int | None) -> Operation:
         """Give the operation that one leads to which is only an address."""
         call = Call(operation.name, bearer.actor, target=target)
-        led = self.gate.follow(call) if self.gate.store.in_place else await asyncio.to_thread(self.gate.follow, call)
+        led = self.gate.follow(call) if self.gate.store.reads_inline else await asyncio.to_thread(self.gate.follow, call)
         return self.gate.catalogue.find(led.operation)
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
     async def _read(self, exchange: Exchange, route: Route, target: int | None) -> Reply:
         if (kept := self._kept(exchange, route)) is None:
-            if self.gate.store.in_place:
+            if self.gate.store.reads_inline:
                 kept = self._look_up(exchange, route, target)
             else:
                 kept = await asyncio.to_thread(self._look_up, exchange, route, target)

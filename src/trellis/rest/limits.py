@@ -3,12 +3,13 @@
 import logging
 import time
 from ipaddress import IPv6Address, ip_network
-from typing import Any, Final, NamedTuple
-
-from limits.aio.storage import RedisStorage
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trellis.errors import Refused
 from trellis.rest.windows import Windows
+
+if TYPE_CHECKING:
+    from limits.aio.storage import RedisStorage
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +30,7 @@ class Throttle:
 
     def __init__(self, storage: str, bad_keys: int) -> None:
         self._memory = Windows() if storage == "memory://" else None
-        self._redis = None if self._memory is not None else RedisStorage("async+" + storage, implementation="redispy")
+        self._redis = _connect_redis(storage) if self._memory is None else None
         self._bad_keys = bad_keys
         self._bad_seen = False
         self._resets: dict[str, float] = {}
@@ -84,6 +85,12 @@ class Throttle:
         """End the connections to Redis."""
         if self._redis is not None:
             await self._redis.bridge.storage.aclose()  # type: ignore[attr-defined]  # the client of the bridge to redis-py
+
+
+def _connect_redis(storage: str) -> "RedisStorage":
+    from limits.aio.storage import RedisStorage  # noqa: PLC0415  # start-up time: few services count in Redis
+
+    return RedisStorage("async+" + storage, implementation="redispy")
 
 
 def _judged(limit: int, count: int, end: float) -> Allowance:

@@ -11,9 +11,8 @@ from typing import Final
 from trellis.core.gate import Gate
 from trellis.core.keys import Keyring
 from trellis.settings import Settings
-from trellis.store import events, idempotency, keys, requests, snapshots
+from trellis.store import events, idempotency, keys, lists, requests, snapshots
 from trellis.store.engine import Transaction
-from trellis.store.lists import changes, search
 from trellis.store.requests import Request
 
 log = logging.getLogger(__name__)
@@ -78,7 +77,7 @@ class Bookkeeper:
 
             def write(tx: Transaction, batch: list[Request] = batch, uses: list[tuple[int, str]] = uses) -> None:
                 requests.append(tx, batch)
-                keys.touch(tx, uses)
+                keys.record_uses(tx, uses)
 
             try:
                 await asyncio.wrap_future(self._gate.store.write(write, quiet=True))
@@ -92,7 +91,7 @@ class Bookkeeper:
         store = self._gate.store
         try:
             while not self._awake.is_set() and await self._is_behind():
-                if not await asyncio.wrap_future(store.write(search.catch_up, quiet=True)):
+                if not await asyncio.wrap_future(store.write(lists.update_search_index, quiet=True)):
                     return
                 await asyncio.sleep(0.02)
         except Exception:
@@ -101,9 +100,9 @@ class Bookkeeper:
     async def _is_behind(self) -> bool:
         def look() -> bool:
             with self._gate.store.reading() as tx:
-                return search.behind(tx)
+                return lists.is_search_index_behind(tx)
 
-        return look() if self._gate.store.in_place else await asyncio.to_thread(look)
+        return look() if self._gate.store.reads_inline else await asyncio.to_thread(look)
 
     async def purge(self) -> None:
         """Delete what is older than it is kept, a batch at a time, so that writes come between."""
@@ -138,5 +137,5 @@ class Bookkeeper:
             "idempotent responses": lambda tx: idempotency.purge(tx, a_day),
             "snapshots": lambda tx: snapshots.purge(tx, kept),
             "events": lambda tx: events.purge(tx, happened),
-            "changes": lambda tx: changes.trim(tx, search.done(tx)),
+            "changes": lists.trim_journal,
         }

@@ -1,1 +1,1 @@
-"""All SQL, and only here: SQLite and PostgreSQL behind functions that take a transaction and give plain values."""
+"""All SQL, and only here: SQLite and PostgreSQL behind functions that take a transaction and return plain values."""

@@ -1,4 +1,4 @@
-"""In what condition a database is, and what is wrong with one that cannot be used, in words for its operator."""
+"""The condition of a database, and explanations for its operator of what is wrong with one that cannot be used."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -8,17 +8,14 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-import psycopg
 import sqlalchemy as sa
-from alembic.script.revision import ResolutionError
-from alembic.util import CommandError
 
-from trellis.settings import Settings, SettingsError, variable
-from trellis.store.migrate import current, known, newest
+from trellis.settings import Settings, SettingsError, description, variable
+from trellis.store.steps import find_newest_step, find_step, is_known_step
 
 
 class Condition(Enum):
-    """How far a database is."""
+    """Whether a database can be used, and why not."""
 
     MISSING = "missing"  # SQLite: there is no such file
     EMPTY = "empty"
@@ -27,24 +24,24 @@ class Condition(Enum):
     FOREIGN = "foreign"  # it belongs to another program, or to a newer Trellis
 
 
-def file_of(settings: Settings) -> Path | None:
-    """Give the file of a SQLite database; None for PostgreSQL. Raises SettingsError for an address without sense."""
+def find_file(settings: Settings) -> Path | None:
+    """Return the file of a SQLite database; None for PostgreSQL. Raises SettingsError for an invalid address."""
     url = _url(settings)
     return Path(url.database or "") if url.drivername.startswith("sqlite") else None
 
 
-def name_of(settings: Settings) -> str:
-    """Name the database for a person, without its password."""
-    if (file := file_of(settings)) is not None:
+def describe_database(settings: Settings) -> str:
+    """Describe the database for a person, without its password."""
+    if (file := find_file(settings)) is not None:
         return str(file)
     url = _url(settings)
     where = url.host or dict(url.query).get("host") or "localhost"
     return f"'{url.database or ''}' at {where}" + (f":{url.port}" if url.port else "")
 
 
-def condition(settings: Settings) -> Condition:
-    """Say how far a database is. Nothing is made or changed."""
-    file = file_of(settings)
+def find_condition(settings: Settings) -> Condition:
+    """Determine the condition of a database. Nothing is created or changed."""
+    file = find_file(settings)
     if file is not None:
         if not file.exists():
             return Condition.MISSING
@@ -53,25 +50,30 @@ def condition(settings: Settings) -> Condition:
             return Condition.EMPTY
         if "alembic_version" not in tables:
             return Condition.FOREIGN
-    step = current(settings)
+    step = find_step(settings)
     if step is None:
         return Condition.EMPTY
-    if step == newest():
+    if step == find_newest_step():
         return Condition.READY
-    return Condition.OLDER if known(step) else Condition.FOREIGN
+    return Condition.OLDER if is_known_step(step) else Condition.FOREIGN
 
 
-def explain(settings: Settings, error: BaseException) -> str | None:
+def explain_error(settings: Settings, error: BaseException) -> str | None:
     """Say in a sentence what an error of the database means; None for one that is not about the database."""
+    # Start-up time: both take longer to load than most commands run, and nothing has gone wrong there.
+    from alembic.script.revision import ResolutionError  # noqa: PLC0415
+    from alembic.util import CommandError  # noqa: PLC0415
+    from psycopg import Error  # noqa: PLC0415
+
     for cause in _causes(error):
         if isinstance(cause, sqlite3.Error):
-            return _about_sqlite(str(file_of(settings)), cause)
-        if isinstance(cause, psycopg.Error):
-            return f"PostgreSQL cannot use the database {name_of(settings)}: {_first_line(cause)}"
+            return _about_sqlite(str(find_file(settings)), cause)
+        if isinstance(cause, Error):
+            return f"PostgreSQL cannot use the database {describe_database(settings)}: {_first_line(cause)}"
         if isinstance(cause, OSError) and not isinstance(cause, BrokenPipeError):
-            return f"The database {name_of(settings)} cannot be used: {cause.strerror or cause}."
+            return f"The database {describe_database(settings)} cannot be used: {cause.strerror or cause}."
         if isinstance(cause, CommandError | ResolutionError):
-            return f"The database {name_of(settings)} cannot be brought up to date: {_first_line(cause)}"
+            return f"The database {describe_database(settings)} cannot be brought up to date: {_first_line(cause)}"
     return None
 
 
@@ -79,12 +81,11 @@ def _url(settings: Settings) -> sa.URL:
     try:
         return sa.make_url(settings.database_url)
     except (sa.exc.ArgumentError, ValueError):
-        described = Settings.model_fields["database_url"].description
-        raise SettingsError(f"{variable('database_url')} cannot be read as an address. {described}") from None
+        raise SettingsError(f"{variable('database_url')} cannot be read as an address. {description('database_url')}") from None
 
 
 def _tables(file: Path) -> set[str]:
-    # Not through the engine: it would switch another program's file to write-ahead logging.
+    # Not through the engine, which would switch another program's file to write-ahead logging.
     with closing(sqlite3.connect(f"file:{quote(str(file.absolute()))}?mode=rw", uri=True)) as connection:
         return {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
@@ -101,14 +102,14 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 _ABOUT_SQLITE: Final = (
-    ("unable to open", "cannot be opened. Look whether its folder is there, and who may read and write it."),
-    ("readonly", "cannot be written to. Look who may write the file and its folder."),
+    ("unable to open", "cannot be opened. Check that its folder exists, and who may read and write it."),
+    ("readonly", "cannot be written to. Check who may write the file and its folder."),
     ("not a database", "is not a SQLite database."),
     ("malformed", "is damaged. Restore a backup."),
     ("no such table", "is not one of Trellis, or not complete. `trellis migrate` brings an older one up to date."),
     ("no such column", "is not one of Trellis, or not complete. `trellis migrate` brings an older one up to date."),
     ("already exists", "holds tables of another program. Give Trellis a file of its own."),
-    ("locked", "is held by another program for longer than TRELLIS_BUSY_TIMEOUT. Try again."),
+    ("locked", "is locked by another program for longer than TRELLIS_BUSY_TIMEOUT. Try again."),
     ("full", "cannot grow: the disk is full."),
 )
 

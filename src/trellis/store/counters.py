@@ -1,4 +1,4 @@
-"""Numbered sequences: the last number that was given out, and how many rows there are now."""
+"""Counters: for each sequence the last number given out, and how many rows there are now."""
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
@@ -15,28 +15,28 @@ _NEXT = Statement(
 _ADD = Statement(sa.update(counters).where(counters.c.name == bindparam("name")).values(total=counters.c.total + bindparam("more")))
 
 
-def next_number(tx: Transaction, sequence: str, more: int = 0) -> int:
-    """Take the next number of a sequence, and count `more` in its total.
+def next_number(tx: Transaction, sequence: str, count: int = 0) -> int:
+    """Take the next number of a sequence, and add `count` to its total.
 
-    The number is given back if the transaction does not commit, and never used twice.
+    If the transaction does not commit, the number is not used up; a committed one is never given out again.
     """
-    return int(tx.rows(_NEXT, name=sequence, more=more)[0][0])
+    return int(tx.fetch(_NEXT, name=sequence, more=count)[0][0])
 
 
 _NEXT_MANY = Statement(
     sa.text(
-        "INSERT INTO counters (name, last, total) VALUES (:name, :many, :many) "
-        "ON CONFLICT (name) DO UPDATE SET last = counters.last + :many, total = counters.total + :many RETURNING last"
+        "INSERT INTO counters (name, last, total) VALUES (:name, :count, :count) "
+        "ON CONFLICT (name) DO UPDATE SET last = counters.last + :count, total = counters.total + :count RETURNING last"
     )
 )
 
 
-def next_numbers(tx: Transaction, sequence: str, many: int) -> range:
-    """Take the next numbers of a sequence, and count them all in its total. See `next_number`."""
-    last = int(tx.rows(_NEXT_MANY, name=sequence, many=many)[0][0])
-    return range(last - many + 1, last + 1)
+def next_numbers(tx: Transaction, sequence: str, count: int) -> range:
+    """Take the next `count` numbers of a sequence, and add them to its total. See `next_number`."""
+    last = int(tx.fetch(_NEXT_MANY, name=sequence, count=count)[0][0])
+    return range(last - count + 1, last + 1)
 
 
-def add(tx: Transaction, sequence: str, more: int) -> None:
-    """Count `more` rows, or fewer where it is negative, in the total of a sequence."""
-    tx.change(_ADD, name=sequence, more=more)
+def add_to_total(tx: Transaction, sequence: str, count: int) -> None:
+    """Add a number of rows, which may be negative, to the total of a sequence."""
+    tx.execute(_ADD, name=sequence, more=count)

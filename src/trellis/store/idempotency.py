@@ -6,29 +6,30 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.engine import Statement, Transaction
-from trellis.store.tables import answers
+from trellis.store.tables import idempotent_responses
 
-_ANSWER = Statement(
-    sa.select(answers.c.fingerprint, answers.c.answer, answers.c.at).where(
-        answers.c.key_id == bindparam("key"), answers.c.token == bindparam("token")
-    )
+_c = idempotent_responses.c
+_FIND = Statement(
+    sa.select(_c.fingerprint, _c.response, _c.at).where(_c.key_id == bindparam("key"), _c.token == bindparam("token"))
 )
 
 
-def answer_of(tx: Transaction, key: int, token: str) -> tuple[str, Any, str] | None:
-    """Find the answer kept for a key's idempotency token: fingerprint of the request, answer, moment."""
-    rows = tx.rows(_ANSWER, key=key, token=token)
-    return (rows[0][0], tx.decoded(rows[0][1]), rows[0][2]) if rows else None
+def find_response(tx: Transaction, key: int, token: str) -> tuple[str, Any, str] | None:
+    """Find the response kept for a key's idempotency token: fingerprint of the request, response, timestamp."""
+    rows = tx.fetch(_FIND, key=key, token=token)
+    return (rows[0][0], tx.decode(rows[0][1]), rows[0][2]) if rows else None
 
 
-def keep_answer(tx: Transaction, key: int, token: str, fingerprint: str, answer: Any, at: str) -> None:
-    """Keep an answer, in place of an older one."""
-    tx.connection.execute(sa.delete(answers).where(answers.c.key_id == key, answers.c.token == token))
+def save_response(tx: Transaction, key: int, token: str, fingerprint: str, response: Any, at: str) -> None:
+    """Save a response, in place of an older one."""
+    tx.connection.execute(sa.delete(idempotent_responses).where(_c.key_id == key, _c.token == token))
     tx.connection.execute(
-        sa.insert(answers).values(key_id=key, token=token, fingerprint=fingerprint, answer=tx.encoded(answer), at=at)
+        sa.insert(idempotent_responses).values(
+            key_id=key, token=token, fingerprint=fingerprint, response=tx.encode(response), at=at
+        )
     )
 
 
 def purge(tx: Transaction, before: str) -> int:
-    """Delete the responses kept since before a timestamp; give their number."""
-    return tx.connection.execute(sa.delete(answers).where(answers.c.at < before)).rowcount
+    """Delete the responses that are older than a timestamp; return their number."""
+    return tx.connection.execute(sa.delete(idempotent_responses).where(_c.at < before)).rowcount

@@ -15,7 +15,7 @@ _c = keys.c
 
 @dataclass(slots=True)
 class Key:
-    """An API key as it is kept: never its secret, only SHA-256 digests in hex. Moments are ISO 8601 text, UTC."""
+    """An API key as it is stored: never its secret, only SHA-256 digests in hex. Timestamps are ISO 8601 text, UTC."""
 
     id: int
     public: str
@@ -39,13 +39,13 @@ _COLUMNS = tuple(_c[f.name] for f in fields(Key))
 _BY_PUBLIC = Statement(sa.select(*_COLUMNS).where(_c.public == bindparam("public")))
 
 
-def by_public(tx: Transaction, public: str) -> Key | None:
+def find_by_public_part(tx: Transaction, public: str) -> Key | None:
     """Read a key by its public part."""
-    rows = tx.rows(_BY_PUBLIC, public=public)
+    rows = tx.fetch(_BY_PUBLIC, public=public)
     if not rows:
         return None
     key = Key(*rows[0])
-    key.grants, key.addresses = Transaction.decoded(key.grants), Transaction.decoded(key.addresses)
+    key.grants, key.addresses = Transaction.decode(key.grants), Transaction.decode(key.addresses)
     key.log_requests = bool(key.log_requests)
     return key
 
@@ -56,18 +56,13 @@ def find(tx: Transaction, key: int) -> Key | None:
     return Key(*row) if row else None
 
 
-def named(tx: Transaction, name: str) -> list[Key]:
-    """Read the keys of a name, the newest last."""
-    return [Key(*row) for row in tx.connection.execute(sa.select(*_COLUMNS).where(_c.name == name).order_by(_c.id))]
-
-
-def page(
+def read_page(
     tx: Transaction, limit: int, offset: int, filters: Mapping[str, Any] | None = None, *, now: str = "", newest_first: bool = False
 ) -> tuple[int, list[Key]]:
-    """Read a page of keys, revoked ones too, and how many there are.
+    """Read a page of keys, revoked ones too, and the number of keys on all pages.
 
-    `filters` may hold search (a part of the name or of the public part), state, and operation (one that was granted);
-    states hold at `now`.
+    `filters` may hold search (a part of the name or of the public part), state, and operation (one that was granted).
+    The states are those at `now`.
     """
     conditions = _conditions(filters or {}, now)
     total = tx.connection.execute(sa.select(sa.func.count()).select_from(keys).where(*conditions)).scalar_one()
@@ -91,25 +86,25 @@ def _conditions(filters: Mapping[str, Any], now: str) -> list[sa.ColumnElement[b
 
 
 def insert(tx: Transaction, key: Key) -> None:
-    """Write a new key."""
+    """Insert a key."""
     tx.connection.execute(sa.insert(keys).values(**asdict(key)))
 
 
 def update(tx: Transaction, key: Key) -> None:
-    """Write a changed key; its last use is bookkeeping and left alone."""
+    """Write a changed key, but not its last use, which is bookkeeping."""
     values: dict[str, Any] = asdict(key)
     del values["last_used_at"]
     tx.connection.execute(sa.update(keys).where(_c.id == key.id).values(**values))
 
 
-_TOUCH = Statement(
+_RECORD_USE = Statement(
     sa.update(keys)
     .where(_c.id == bindparam("key"), sa.or_(_c.last_used_at.is_(None), _c.last_used_at < bindparam("at")))
     .values(last_used_at=bindparam("at"))
 )
 
 
-def touch(tx: Transaction, uses: Iterable[tuple[int, str]]) -> None:
-    """Record when keys were last used: pairs of id and moment. An older moment does not undo a newer one."""
+def record_uses(tx: Transaction, uses: Iterable[tuple[int, str]]) -> None:
+    """Record when keys were last used: pairs of id and timestamp. An older timestamp does not replace a newer one."""
     for key, at in uses:
-        tx.change(_TOUCH, key=key, at=at)
+        tx.execute(_RECORD_USE, key=key, at=at)

@@ -1,4 +1,7 @@
-"""Rows as they were before an event deleted or changed them. They hold digests of passwords: no door shows them."""
+"""Snapshots: rows as they were before an event deleted or changed them, which undo restores.
+
+They contain digests of passwords: no interface shows them.
+"""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,253 +11,262 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store import siblings
-from trellis.store.counters import add
-from trellis.store.engine import Among, AmongOf, Row, Statement, Transaction
-from trellis.store.nodes import Node, deleted_ids, slices
-from trellis.store.siblings import PLACE, ZERO, Family, between
+from trellis.store.counters import add_to_total
+from trellis.store.engine import IdIn, NodeIdIn, Row, Statement, Transaction
+from trellis.store.nodes import Node, deleted_ids, split_into_batches
+from trellis.store.siblings import POSITION
 from trellis.store.tables import JSON, NUMBER, PLAIN, counters, events, nodes, snapshots
 
-How = Literal["deleted", "moved", "changed"]
+Change = Literal["deleted", "moved", "changed"]
 
 _c, _s = nodes.c, snapshots.c
 _KIND = _c.kind == bindparam("kind")
-_NAMES = tuple(column.name for column in snapshots.columns)
+_COLUMN_NAMES = tuple(column.name for column in snapshots.columns)
 _CONTENT = (_c.name, _c.name_key, _c.fields, _c.permissions, _c.created_at, _c.updated_at)
+_NEIGHBOURS: Final = 5  # siblings on either side by which undo finds a position again
 
 
 @dataclass(slots=True)
 class Snapshot:
-    """A row before event `seq`. `beside` has its neighbours then, nearest first, or, for one that was moved, where `to`."""
+    """A row as it was before event `seq`, and what that did to it.
+
+    `neighbours` is what undo finds the position by: `before` and `behind` list sibling ids, the nearest first. For a row that was
+    moved with its siblings it has only `to`, the parent they moved to.
+    """
 
     seq: int
     kind: str
-    how: How
+    change: Change
     node: Node
-    beside: Mapping[str, Any]
+    neighbours: Mapping[str, Any]
 
 
-# --- keeping ------------------------------------------------------------------------------------------------------
+# --- saving -------------------------------------------------------------------------------------------------------
 
 
-def _keeping(rows: sa.Select[Any]) -> Statement:
-    return Statement(sa.insert(snapshots).from_select(list(_NAMES), rows))
+def _insert_from(rows: sa.Select[Any]) -> Statement:
+    return Statement(sa.insert(snapshots).from_select(list(_COLUMN_NAMES), rows))
 
 
-def _head() -> tuple[sa.ColumnElement[Any], ...]:
-    return bindparam("seq", type_=NUMBER), _c.kind, _c.id, bindparam("how", type_=PLAIN)
+def _key_and_change() -> tuple[sa.ColumnElement[Any], ...]:
+    return bindparam("seq", type_=NUMBER), _c.kind, _c.id, bindparam("change", type_=PLAIN)
 
 
-_BESIDE = bindparam("beside", type_=JSON)
-_PLACE = (bindparam("from_parent", type_=NUMBER), bindparam("from_position", type_=NUMBER))
-_KEPT = sa.exists().where(_s.seq == bindparam("seq"), _s.kind == bindparam("kind"), _s.id == bindparam("node"))
-_KEEP = _keeping(sa.select(*_head(), *_PLACE, *_CONTENT, _BESIDE).where(_KIND, _c.id == bindparam("node"), ~_KEPT))
-_AS_IT_STANDS = sa.select(*_head(), _c.parent_id, PLACE, *_CONTENT, _BESIDE)
-_KEEP_THESE = _keeping(_AS_IT_STANDS.where(_KIND, AmongOf(_c.id, "ids")))
-_KEEP_CHILDREN = _keeping(_AS_IT_STANDS.where(_KIND, _c.parent_id == bindparam("parent")))
+_NEIGHBOURS_PARAM = bindparam("neighbours", type_=JSON)
+_OLD_PLACE = (bindparam("old_parent", type_=NUMBER), bindparam("old_position", type_=NUMBER))
+_IS_SAVED = sa.exists().where(_s.seq == bindparam("seq"), _s.kind == bindparam("kind"), _s.id == bindparam("node"))
+_SAVE = _insert_from(
+    sa.select(*_key_and_change(), *_OLD_PLACE, *_CONTENT, _NEIGHBOURS_PARAM).where(_KIND, _c.id == bindparam("node"), ~_IS_SAVED)
+)
+_AS_IT_IS = sa.select(*_key_and_change(), _c.parent_id, POSITION, *_CONTENT, _NEIGHBOURS_PARAM)
+_SAVE_BY_IDS = _insert_from(_AS_IT_IS.where(_KIND, NodeIdIn(_c.id, "ids")))
+_SAVE_CHILDREN = _insert_from(_AS_IT_IS.where(_KIND, _c.parent_id == bindparam("parent")))
 
 
-def keep(tx: Transaction, kind: str, node: Node, how: How, beside: Mapping[str, Any] | None = None) -> None:
-    """Keep a row for the event that this transaction is about to leave, once.
+def save(tx: Transaction, kind: str, node: Node, change: Change, neighbours: Mapping[str, Any] | None = None) -> None:
+    """Save a row for the event that this transaction is about to append, unless it has been saved for it already.
 
-    Its place is that of `node`, in case it has been moved already; all else is as the row stands.
+    Parent and position are those of `node`, since the row may have been moved already; all else is as the row is now.
     """
-    tx.change(
-        _KEEP,
-        seq=_coming(tx),
+    tx.execute(
+        _SAVE,
+        seq=_next_event(tx),
         kind=kind,
         node=node.id,
-        how=how,
-        from_parent=node.parent_id,
-        from_position=node.position,
-        beside=None if beside is None else tx.encoded(beside),
+        change=change,
+        old_parent=node.parent_id,
+        old_position=node.position,
+        neighbours=None if neighbours is None else tx.encode(neighbours),
     )
 
 
-def keep_these(tx: Transaction, kind: str, ids: Sequence[int]) -> None:
-    """Keep some rows, none of which is kept yet, that are about to be deleted."""
-    tx.change(_KEEP_THESE, seq=_coming(tx), kind=kind, ids=tx.ids(ids), how="deleted", beside=None)
+def save_deleted(tx: Transaction, kind: str, ids: Sequence[int]) -> None:
+    """Save rows that are about to be deleted. None of them may have been saved for this event."""
+    tx.execute(_SAVE_BY_IDS, seq=_next_event(tx), kind=kind, ids=tx.id_list(ids), change="deleted", neighbours=None)
 
 
-def keep_children(tx: Transaction, kind: str, parent: int, to: int) -> None:
-    """Keep the rows of a node's children, which are about to move under another."""
-    tx.change(_KEEP_CHILDREN, seq=_coming(tx), kind=kind, parent=parent, how="moved", beside=tx.encoded({"to": to}))
+def save_moved_children(tx: Transaction, kind: str, parent: int, to: int) -> None:
+    """Save the children of a node, which are about to move to another one."""
+    neighbours = tx.encode({"to": to})
+    tx.execute(_SAVE_CHILDREN, seq=_next_event(tx), kind=kind, parent=parent, change="moved", neighbours=neighbours)
 
 
-def beside(tx: Transaction, kind: str, node: Node) -> dict[str, list[int]]:
-    """Give the nearest siblings before and behind a node, the nearest first."""
-    rows = between(tx, kind, node.parent_id, node.position - _REACH, node.position + _REACH)
-    before = [sibling for sibling, place in reversed(rows) if place < node.position]
-    return {"before": before, "behind": [sibling for sibling, place in rows if place > node.position]}
-
-
-_REACH: Final = 5  # siblings on either side by which undo finds a place again
+def find_neighbours(tx: Transaction, kind: str, node: Node) -> dict[str, list[int]]:
+    """Return the nearest siblings `before` and `behind` a node, the nearest first, at most five each."""
+    first, last = node.position - _NEIGHBOURS, node.position + _NEIGHBOURS
+    rows = siblings.read_range(tx, kind, node.parent_id, first, last, (_c.id, POSITION))
+    before = [sibling for sibling, position in reversed(rows) if position < node.position]
+    return {"before": before, "behind": [sibling for sibling, position in rows if position > node.position]}
 
 
 _LAST_EVENT = Statement(sa.select(counters.c.last).where(counters.c.name == "events"))
 
 
-def _coming(tx: Transaction) -> int:
-    """Give the number that the event of this transaction will have: writes come one at a time."""
-    rows = tx.rows(_LAST_EVENT)
+def _next_event(tx: Transaction) -> int:
+    """Return the sequence number that the event of this transaction will have: writes come one at a time."""
+    rows = tx.fetch(_LAST_EVENT)
     return int(rows[0][0]) + 1 if rows else 1
 
 
 # --- finding ------------------------------------------------------------------------------------------------------
 
 _COLUMNS = (
-    *(_s.seq, _s.kind, _s.how, _s.beside),
+    *(_s.seq, _s.kind, _s.change, _s.neighbours),
     *(_s.id, _s.parent_id, _s.position, _s.name, _s.fields, _s.permissions, _s.created_at, _s.updated_at),
 )
+_OF_EVENT = sa.select(*_COLUMNS).where(_s.seq == bindparam("seq"))
 _IN_ORDER = (_s.position, _s.kind, _s.id)
-_OF_EVENT = Statement(sa.select(*_COLUMNS).where(_s.seq == bindparam("seq")).order_by(*_IN_ORDER))
-_AND_NOT_BELOW = sa.or_(_s.how != "deleted", _s.id == bindparam("root"))
-_ABOVE_ALL = Statement(sa.select(*_COLUMNS).where(_s.seq == bindparam("seq"), _AND_NOT_BELOW).order_by(*_IN_ORDER))
-_THESE = (_s.seq == bindparam("seq"), _s.kind == bindparam("kind"), Among(_s.id, "ids"))
-_OF_THESE = Statement(sa.select(*_COLUMNS).where(*_THESE))
-_OF_RECORD = sa.select(*_COLUMNS).where(_s.kind == bindparam("kind"), _s.id == bindparam("node"), _s.seq > bindparam("behind"))
-_FOLLOWING = Statement(_OF_RECORD.order_by(_s.seq).limit(1))
-_LATEST = Statement(_OF_RECORD.order_by(_s.seq.desc()).limit(1))
+_BY_EVENT = Statement(_OF_EVENT.order_by(*_IN_ORDER))
+_IS_NO_DESCENDANT = sa.or_(_s.change != "deleted", _s.id == bindparam("root"))
+_WITHOUT_DESCENDANTS = Statement(_OF_EVENT.where(_IS_NO_DESCENDANT).order_by(*_IN_ORDER))
+_BY_IDS = Statement(_OF_EVENT.where(_s.kind == bindparam("kind"), IdIn(_s.id, "ids")))
+_OF_NODE = sa.select(*_COLUMNS).where(_s.kind == bindparam("kind"), _s.id == bindparam("node"), _s.seq > bindparam("after"))
+_NEXT = Statement(_OF_NODE.order_by(_s.seq).limit(1))
+_LATEST = Statement(_OF_NODE.order_by(_s.seq.desc()).limit(1))
 
 
-def of_event(tx: Transaction, seq: int) -> list[Snapshot]:
-    """Read every row that an event deleted or changed, by their places."""
-    return [_snapshot(row, tx) for row in tx.rows(_OF_EVENT, seq=seq)]
+def find_by_event(tx: Transaction, seq: int) -> list[Snapshot]:
+    """Read all rows that an event deleted or changed, by position."""
+    return [_decode(row, tx) for row in tx.fetch(_BY_EVENT, seq=seq)]
 
 
-def without_below(tx: Transaction, seq: int, root: int) -> list[Snapshot]:
-    """Read the rows that an event deleted or changed, by their places, but not those deleted with the record `root`."""
-    return [_snapshot(row, tx) for row in tx.rows(_ABOVE_ALL, seq=seq, root=root)]
+def find_without_descendants(tx: Transaction, seq: int, root: int) -> list[Snapshot]:
+    """Read the rows that an event deleted or changed, by position, without the descendants deleted with the node `root`."""
+    return [_decode(row, tx) for row in tx.fetch(_WITHOUT_DESCENDANTS, seq=seq, root=root)]
 
 
-def of_these(tx: Transaction, seq: int, kind: str, ids: Sequence[int]) -> list[Snapshot]:
+def find_by_ids(tx: Transaction, seq: int, kind: str, ids: Sequence[int]) -> list[Snapshot]:
     """Read some of the rows that an event deleted or changed."""
-    return [_snapshot(row, tx) for row in tx.rows(_OF_THESE, seq=seq, kind=kind, ids=tx.ids(ids))]
+    return [_decode(row, tx) for row in tx.fetch(_BY_IDS, seq=seq, kind=kind, ids=tx.id_list(ids))]
 
 
-def counts(tx: Transaction, seqs: Collection[int]) -> dict[int, int]:
-    """Count the rows that are kept of each of some events."""
+def count_by_event(tx: Transaction, seqs: Collection[int]) -> dict[int, int]:
+    """Count the rows saved of each of these events; an event without any is left out."""
     if not seqs:
         return {}
     counted = sa.select(_s.seq, sa.func.count()).where(_s.seq.in_(seqs)).group_by(_s.seq)
     return {row[0]: row[1] for row in tx.connection.execute(counted)}
 
 
-def names(tx: Transaction, seq: int, kind: str, ids: Collection[int]) -> dict[int, tuple[int | None, str]]:
-    """Give the parents and the names that some rows of a kind had before an event, by id."""
+def find_names(tx: Transaction, seq: int, kind: str, ids: Collection[int]) -> dict[int, tuple[int | None, str]]:
+    """Read the parents and names that nodes of a kind had before an event: id → (parent's id, name)."""
     rows = sa.select(_s.id, _s.parent_id, _s.name).where(_s.seq == seq, _s.kind == kind, _s.id.in_(ids))
     return {number: (parent, name) for number, parent, name in tx.connection.execute(rows)}
 
 
-def following(tx: Transaction, kind: str, node: int, seq: int) -> Snapshot | None:
-    """Read a row as the first event behind `seq` that touched it found it; None if none has touched it since."""
-    rows = tx.rows(_FOLLOWING, kind=kind, node=node, behind=seq)
-    return _snapshot(rows[0], tx) if rows else None
+def find_next(tx: Transaction, kind: str, node: int, seq: int) -> Snapshot | None:
+    """Read a node as it was before the first event after `seq` that changed it; None if none has changed it since."""
+    rows = tx.fetch(_NEXT, kind=kind, node=node, after=seq)
+    return _decode(rows[0], tx) if rows else None
 
 
-def since(tx: Transaction, kind: str, node: int, seq: int, most: int) -> list[int]:
-    """Give the newest events behind `seq` that found a row and changed it, the newest first."""
-    behind = sa.select(_s.seq).where(_s.kind == kind, _s.id == node, _s.seq > seq).order_by(_s.seq.desc()).limit(most)
-    return list(tx.connection.execute(behind).scalars())
+def find_later_events(tx: Transaction, kind: str, node: int, seq: int, most: int) -> list[int]:
+    """Return the events after `seq` that changed a node, the newest first, at most `most`."""
+    later = sa.select(_s.seq).where(_s.kind == kind, _s.id == node, _s.seq > seq).order_by(_s.seq.desc()).limit(most)
+    return list(tx.connection.execute(later).scalars())
 
 
-def _first_of_each() -> Statement:
-    ours = (_s.kind == bindparam("kind"), Among(_s.id, "ids"), _s.seq > bindparam("behind"))
-    first = sa.select(_s.id, sa.func.min(_s.seq).label("seq")).where(*ours).group_by(_s.id).subquery()
+def _next_of_each() -> Statement:
+    changed = (_s.kind == bindparam("kind"), IdIn(_s.id, "ids"), _s.seq > bindparam("after"))
+    first = sa.select(_s.id, sa.func.min(_s.seq).label("seq")).where(*changed).group_by(_s.id).subquery()
     on = sa.and_(_s.kind == bindparam("kind"), _s.id == first.c.id, _s.seq == first.c.seq)
     return Statement(sa.select(*_COLUMNS).select_from(first.join(snapshots, on)))
 
 
-_FIRST_OF_EACH = _first_of_each()
+_NEXT_OF_EACH = _next_of_each()
 
 
-def following_these(tx: Transaction, kind: str, ids: Sequence[int], seq: int) -> dict[int, Snapshot]:
-    """Read some rows as the first event behind `seq` that touched each found it; those that none has touched are left out."""
-    return {row[4]: _snapshot(row, tx) for row in tx.rows(_FIRST_OF_EACH, kind=kind, ids=tx.ids(ids), behind=seq)}
+def find_next_of_each(tx: Transaction, kind: str, ids: Sequence[int], seq: int) -> dict[int, Snapshot]:
+    """Read nodes as they were before the first event after `seq` that changed each; those unchanged since are left out."""
+    return {row[4]: _decode(row, tx) for row in tx.fetch(_NEXT_OF_EACH, kind=kind, ids=tx.id_list(ids), after=seq)}
 
 
-def latest(tx: Transaction, kind: str, node: int) -> Snapshot | None:
-    """Read a row as the last event that touched it found it."""
-    rows = tx.rows(_LATEST, kind=kind, node=node, behind=0)
-    return _snapshot(rows[0], tx) if rows else None
+def find_latest(tx: Transaction, kind: str, node: int) -> Snapshot | None:
+    """Read a node as it was before the last event that changed it; None if there is no snapshot of it."""
+    rows = tx.fetch(_LATEST, kind=kind, node=node, after=0)
+    return _decode(rows[0], tx) if rows else None
 
 
-def _snapshot(row: Row, tx: Transaction) -> Snapshot:
-    node = Node(row[4], row[5], row[6], row[7], tx.decoded(row[8]), tx.decoded(row[9]), row[10], row[11])
-    return Snapshot(row[0], row[1], row[2], node, tx.decoded(row[3]) or {})
+def _decode(row: Row, tx: Transaction) -> Snapshot:
+    node = Node(row[4], row[5], row[6], row[7], tx.decode(row[8]), tx.decode(row[9]), row[10], row[11])
+    return Snapshot(row[0], row[1], row[2], node, tx.decode(row[3]) or {})
 
 
-# --- bringing back ------------------------------------------------------------------------------------------------
+# --- restoring ----------------------------------------------------------------------------------------------------
 
 
-def _bringing_back() -> tuple[Statement, Statement]:
+def _restore() -> Statement:
+    """Insert the nodes `:ids` as they were before event `:seq` deleted them, the node `:root` under another parent perhaps.
+
+    The root gets a slot that was attached. The others are inserted with their positions as offsets in block 0: all their siblings
+    were deleted with them, so that these are dense, and `siblings.build_blocks` can follow.
+    """
     is_root = _s.id == bindparam("root", type_=NUMBER)
-    stood = {
+    replaced = {
         "parent_id": sa.case((is_root, bindparam("to", type_=NUMBER)), else_=_s.parent_id),
-        "shelf": sa.case((is_root, bindparam("shelf", type_=NUMBER)), else_=ZERO),
-        "position": sa.case((is_root, bindparam("at", type_=NUMBER)), else_=_s.position),
+        "block": sa.case((is_root, bindparam("new_block", type_=NUMBER)), else_=sa.literal_column("0", NUMBER)),
+        "block_offset": sa.case((is_root, bindparam("new_offset", type_=NUMBER)), else_=_s.position),
     }
-    deleted = (_s.seq == bindparam("seq"), _s.kind == bindparam("kind"), _s.how == "deleted")
+    deleted = (_s.seq == bindparam("seq"), _s.kind == bindparam("kind"), _s.change == "deleted")
     columns = [column.name for column in nodes.columns]
-    rows = sa.select(*(stood[name] if name in stood else _s[name] for name in columns)).where(*deleted, Among(_s.id, "ids"))
-    below = sa.select(_s.parent_id, sa.func.count()).where(*deleted, ~is_root).group_by(_s.parent_id)
-    many = below.having(sa.func.count() > bindparam("few"))
-    return Statement(sa.insert(nodes).from_select(columns, rows)), Statement(many)
+    values = (replaced[name] if name in replaced else _s[name] for name in columns)
+    return Statement(sa.insert(nodes).from_select(columns, sa.select(*values).where(*deleted, IdIn(_s.id, "ids"))))
 
 
-_BRING_BACK, _MANY = _bringing_back()
+_RESTORE = _restore()
 
 
-def bring_back(
+def restore(
     tx: Transaction,
     seq: int,
     kind: str,
     root: Node,
-    wanted: int | None,
+    position: int | None,
     below: Sequence[int] = (),
-    back: Callable[[Sequence[int]], None] = lambda _ids: None,
+    after_batch: Callable[[Sequence[int]], None] = lambda _ids: None,
 ) -> None:
-    """Put the rows that an event deleted back as they were, byte for byte, in slices; `back` is told of each.
+    """Restore the nodes that an event deleted, byte for byte; `after_batch` is called with the ids of each batch.
 
-    `root` says under which parent, and `wanted` in which place there; None is behind the last one. `below` are all others that
-    were deleted with it, parents before their children.
+    `root` is the one that was deleted by name; it goes under `root.parent_id`, to `position` or to the end (None). `below` are the
+    ids of the others that were deleted with it, parents before their children.
     """
-    spot, _ = Family(tx, kind, root.parent_id).enter(wanted)
-    given = {"seq": seq, "kind": kind, "root": root.id}
-    coming = [root.id, *below]
-    for ids in slices(coming):
-        tx.change(_BRING_BACK, **given, to=root.parent_id, shelf=spot.shelf, at=spot.at, ids=tx.ids(ids))
-        back(ids)
-    for parent, children in tx.rows(_MANY, **given, few=siblings.CAPACITY):
-        Family(tx, kind, parent).deal_out(children)
-    add(tx, kind, len(coming))
-    deleted_ids.close_up(tx, kind, coming)
+    slot, _ = siblings.attach(tx, kind, root.parent_id, position)
+    ids = [root.id, *below]
+    params = {"seq": seq, "kind": kind, "root": root.id, "to": root.parent_id, "new_block": slot.block, "new_offset": slot.offset}
+    for batch in split_into_batches(ids):
+        tx.execute(_RESTORE, **params, ids=tx.id_list(batch))
+        after_batch(batch)
+    if below:
+        siblings.build_blocks(tx, kind, ids)
+    add_to_total(tx, kind, len(ids))
+    deleted_ids.record_restored(tx, kind, ids)
 
 
-# --- how long -----------------------------------------------------------------------------------------------------
+# --- retention ----------------------------------------------------------------------------------------------------
 
 
-def oldest(tx: Transaction) -> int | None:
-    """Give the oldest event of which rows are kept."""
+def find_oldest_event(tx: Transaction) -> int | None:
+    """Return the oldest event of which rows are saved; None if there is none."""
     found: int | None = tx.connection.execute(sa.select(sa.func.min(_s.seq))).scalar_one()
     return found
 
 
-def total(tx: Transaction) -> int:
-    """Count the rows that are kept."""
+def count(tx: Transaction) -> int:
+    """Count the snapshots."""
     return int(tx.connection.execute(sa.select(sa.func.count()).select_from(snapshots)).scalar_one())
 
 
 def purge(tx: Transaction, before: str, most: int = 5000) -> int:
-    """Delete the rows of events that are older than `before`, the oldest first, at most `most`; give their number.
+    """Delete the snapshots of events older than `before`, the oldest first, at most `most`; return their number.
 
-    An event of which some rows are gone can no longer be undone; the rows of all later ones are still whole.
+    An event of which some are deleted can no longer be undone; those of all later events are still complete.
     """
-    first = oldest(tx)
+    first = find_oldest_event(tx)
     if first is None:
         return 0
     walk = sa.select(events.c.seq, events.c.at).where(events.c.seq >= first).order_by(events.c.seq).limit(most)
     coming = tx.connection.execute(walk).all()
-    bound = coming[0][0] - 1 if coming else _coming(tx)  # where the event itself is gone already
+    bound = coming[0][0] - 1 if coming else _next_event(tx)  # the events themselves may have been purged already
     for seq, at in coming:
         if at >= before:
             break

@@ -1,13 +1,30 @@
 """The tables, as SQLAlchemy Core sees them. The migrations make them; a test proves that both agree."""
 
+from typing import Any
+
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import JSONB
 
 METADATA = sa.MetaData()
 
 # Text that is compared byte by byte on both engines: PostgreSQL's own collations differ from machine to machine.
 PLAIN = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
-JSON = sa.JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
+
+
+class _Json(sa.types.TypeDecorator[Any]):
+    """JSON, which PostgreSQL keeps as JSONB."""
+
+    impl = sa.JSON
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[Any]:
+        if dialect.name != "postgresql":
+            return dialect.type_descriptor(sa.JSON(none_as_null=True))
+        from sqlalchemy.dialects.postgresql import JSONB  # noqa: PLC0415  # start-up time: not where SQLite is in use
+
+        return dialect.type_descriptor(JSONB(none_as_null=True))
+
+
+JSON = _Json()
 NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 nodes = sa.Table(
@@ -16,8 +33,8 @@ nodes = sa.Table(
     sa.Column("kind", PLAIN, primary_key=True),
     sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
     sa.Column("parent_id", NUMBER),
-    sa.Column("shelf", NUMBER, nullable=False, server_default=sa.text("0")),  # see `shelves`; 0 is the only one
-    sa.Column("position", NUMBER, nullable=False),  # on its shelf: siblings.PLACE is the place among all siblings
+    sa.Column("block", NUMBER, nullable=False, server_default=sa.text("0")),  # see `sibling_blocks`; 0: there are no blocks
+    sa.Column("block_offset", NUMBER, nullable=False),  # in its block: siblings.POSITION is the position among all siblings
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("name_key", PLAIN, nullable=False),  # the case-folded name: what is sorted by and searched in
     sa.Column("fields", JSON, nullable=False),
@@ -25,30 +42,35 @@ nodes = sa.Table(
     sa.Column("created_at", PLAIN, nullable=False),
     sa.Column("updated_at", PLAIN, nullable=False),
     sa.ForeignKeyConstraint(["kind", "parent_id"], ["nodes.kind", "nodes.id"], name="nodes_parent"),
-    sa.Index("nodes_children", "kind", "parent_id", "shelf", "position"),
+    sa.Index("nodes_children", "kind", "parent_id", "block", "block_offset"),
     sa.Index("nodes_by_name", "kind", "name_key", "id"),
     sa.Index("nodes_by_created", "kind", "created_at", "id"),
     sa.Index("nodes_by_updated", "kind", "updated_at", "id"),
 )
-_unshelved = nodes.c.shelf == sa.text("0")
-sa.Index("nodes_by_position", nodes.c.kind, nodes.c.position, nodes.c.id, sqlite_where=_unshelved, postgresql_where=_unshelved)
+_in_block_0 = nodes.c.block == sa.text("0")
+sa.Index("nodes_by_position", nodes.c.kind, nodes.c.block_offset, nodes.c.id, sqlite_where=_in_block_0)
 
-# A family of many siblings stands on shelves, and these on shelves: a tree of counts, so that a place costs a logarithm.
-# A family of few has no row here: all of it is on shelf 0.
-shelves = sa.Table(
-    "shelves",
+# The blocks of a counted B-tree for each parent with more than 64 children: see `trellis.store.siblings`.
+sibling_blocks = sa.Table(
+    "sibling_blocks",
     METADATA,
     sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
     sa.Column("kind", PLAIN, nullable=False),
-    sa.Column("parent_id", NUMBER, nullable=False),  # whose children stand there; 0 is the top level
-    sa.Column("level", NUMBER, nullable=False),  # 0 holds siblings, 1 shelves of level 0, and so on
-    sa.Column("above", NUMBER, nullable=False),  # the shelf that it stands on; 0 for the one that holds the whole family
-    sa.Column("before", NUMBER, nullable=False),  # how many siblings stand before it on that shelf
-    sa.Column("size", NUMBER, nullable=False),  # how many stand on it, at any depth
-    sa.Index("shelves_within", "above"),
+    sa.Column("parent_id", NUMBER, nullable=False),  # the node whose children these are; 0 is the top level
+    sa.Column("level", NUMBER, nullable=False),  # 0 holds rows of nodes, 1 blocks of level 0, and so on
+    sa.Column("parent_block", NUMBER, nullable=False),  # the block that holds this one; 0 for the root
+    sa.Column("start", NUMBER, nullable=False),  # how many siblings precede it in the parent block
+    sa.Column("size", NUMBER, nullable=False),  # how many siblings it holds, at any depth
+    sa.Index("sibling_blocks_by_parent_block", "parent_block"),
 )
-_whole = shelves.c.above == sa.text("0")
-sa.Index("shelves_of_family", shelves.c.kind, shelves.c.parent_id, unique=True, sqlite_where=_whole, postgresql_where=_whole)
+_root = sibling_blocks.c.parent_block == sa.text("0")
+sa.Index(
+    "sibling_blocks_roots",
+    sibling_blocks.c.kind,
+    sibling_blocks.c.parent_id,
+    unique=True,
+    sqlite_where=_root,
+)
 
 # One row a sequence (a kind, or `events`): the last number given out, and how many there are now.
 counters = sa.Table(
@@ -59,23 +81,24 @@ counters = sa.Table(
     sa.Column("total", NUMBER, nullable=False),
 )
 
-# --- worked out of the nodes, so that no list has to look at all of them -------------------------------------------
+# --- derived from the nodes, so that no list has to read all of them ------------------------------------------------
 
-# How many of the ids of a block were given out and are no node any more, see gaps.py. A block without any has no row.
-gaps = sa.Table(
-    "node_gaps",
+# How many ids of a range were given out and belong to no node any more: see `nodes.deleted_ids`. A range without any has no row.
+deleted_id_counts = sa.Table(
+    "deleted_id_counts",
     METADATA,
     sa.Column("kind", PLAIN, primary_key=True),
-    sa.Column("level", sa.Integer, primary_key=True, autoincrement=False),  # a block is 2 to this power ids
-    sa.Column("block", NUMBER, primary_key=True, autoincrement=False),
-    sa.Column("gone", NUMBER, nullable=False),
+    sa.Column("shift", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("prefix", NUMBER, primary_key=True, autoincrement=False),  # the range is of the ids for which id >> shift = prefix
+    sa.Column("deleted", NUMBER, nullable=False),
 )
 
-# What became of nodes lately, written by triggers: the row as it was before, or no name where there was none.
-changes = sa.Table(
+# The change journal: what each of the latest inserts, updates and deletes of nodes changed. Written by triggers on `nodes`.
+# From `parent_id` on: the row as it was before; all null for an insert.
+node_changes = sa.Table(
     "node_changes",
     METADATA,
-    sa.Column("n", NUMBER, primary_key=True, autoincrement=True),
+    sa.Column("seq", NUMBER, primary_key=True, autoincrement=True),
     sa.Column("kind", PLAIN, nullable=False),
     sa.Column("id", NUMBER, nullable=False),
     sa.Column("parent_id", NUMBER),
@@ -85,15 +108,15 @@ changes = sa.Table(
     sa.Column("updated_at", PLAIN),
 )
 
-# The names that the index for searching holds, see search.py: those of the nodes, as of a change a moment ago.
-names = sa.Table(
-    "node_names",
+# The names in the search index, which lags a moment behind the nodes: see `lists.search`.
+search_names = sa.Table(
+    "search_names",
     METADATA,
-    sa.Column("doc", NUMBER, primary_key=True, autoincrement=True),
+    sa.Column("document_id", NUMBER, primary_key=True, autoincrement=True),  # the rowid in SQLite's full-text index
     sa.Column("kind", PLAIN, nullable=False),
     sa.Column("id", NUMBER, nullable=False),
     sa.Column("name_key", PLAIN, nullable=False),
-    sa.Index("node_names_by_node", "kind", "id", unique=True),
+    sa.Index("search_names_by_node", "kind", "id", unique=True),
 )
 
 # --- keys, events and requests ------------------------------------------------------------------------------------
@@ -140,7 +163,7 @@ events = sa.Table(
     sa.Index("events_by_time", "at"),
 )
 _undoing = events.c.undoes.is_not(None)
-sa.Index("events_by_undone", events.c.undoes, sqlite_where=_undoing, postgresql_where=_undoing)
+sa.Index("events_by_undone", events.c.undoes, sqlite_where=_undoing)
 
 # The rows that an event deleted or changed, as they were before it, digests of passwords included. No API shows them.
 snapshots = sa.Table(
@@ -149,7 +172,7 @@ snapshots = sa.Table(
     sa.Column("seq", NUMBER, primary_key=True, autoincrement=False),
     sa.Column("kind", PLAIN, primary_key=True),
     sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
-    sa.Column("how", PLAIN, nullable=False),  # what became of the row: deleted, moved or changed
+    sa.Column("change", PLAIN, nullable=False),  # what the event did to the row: deleted, moved or changed
     sa.Column("parent_id", NUMBER),
     sa.Column("position", NUMBER, nullable=False),
     sa.Column("name", sa.Text, nullable=False),
@@ -158,20 +181,20 @@ snapshots = sa.Table(
     sa.Column("permissions", JSON, nullable=False),
     sa.Column("created_at", PLAIN, nullable=False),
     sa.Column("updated_at", PLAIN, nullable=False),
-    sa.Column("beside", JSON),  # its old neighbours, or where it was moved: what undo needs to find its place
+    sa.Column("neighbours", JSON),  # the nearest siblings, or the parent it moved to: what undo finds its position by
     sa.Index("snapshots_by_record", "kind", "id", "seq"),
 )
 
-# The answers of creates that carried an Idempotency-Key, kept for a day.
-answers = sa.Table(
-    "idempotent_answers",
+# The responses of creates that carried an Idempotency-Key, kept for a day.
+idempotent_responses = sa.Table(
+    "idempotent_responses",
     METADATA,
     sa.Column("key_id", NUMBER, primary_key=True, autoincrement=False),
     sa.Column("token", PLAIN, primary_key=True),
     sa.Column("fingerprint", PLAIN, nullable=False),
-    sa.Column("answer", sa.Text, nullable=False),  # JSON, as text: JSONB would forget the order of its members
+    sa.Column("response", sa.Text, nullable=False),  # JSON, as text: JSONB would forget the order of its members
     sa.Column("at", PLAIN, nullable=False),
-    sa.Index("idempotent_answers_by_time", "at"),
+    sa.Index("idempotent_responses_by_time", "at"),
 )
 
 requests = sa.Table(
@@ -248,7 +271,7 @@ sessions = sa.Table(
 )
 
 # Who tried to sign in: one row for an account, an address, or a browser that has signed in before.
-sign_ins = sa.Table(
+sign_in_attempts = sa.Table(
     "sign_in_attempts",
     METADATA,
     sa.Column("subject", PLAIN, primary_key=True),
@@ -259,7 +282,7 @@ sign_ins = sa.Table(
 )
 
 # One-time links to make the first administrator.
-links = sa.Table(
+first_run_links = sa.Table(
     "first_run_links",
     METADATA,
     sa.Column("digest", PLAIN, primary_key=True),  # SHA-256 of the link's secret, in hex

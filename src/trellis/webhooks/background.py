@@ -40,4 +40,4 @@ class Background:
         try:
             await self._worker.run()
         finally:
-            self._gate.store.forget_reader()
+            self._gate.store.close_reader()

@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from trellis.core.actor import DELIVERY
 from trellis.core.gate import Gate
@@ -15,9 +15,11 @@ from trellis.core.webhooks import SecretUnavailable, delivery_message
 from trellis.store.engine import Transaction
 from trellis.store.webhooks import Attempt, Delivery, Webhook, endpoints, outbox
 from trellis.webhooks.outbox import Message, list_due_messages
-from trellis.webhooks.retries import MOST_EARLY, is_paused, update_delivery, update_endpoint
-from trellis.webhooks.sender import Result, Sender
+from trellis.webhooks.retries import MOST_EARLY, Result, is_paused, update_delivery, update_endpoint
 from trellis.webhooks.signing import build_signed_headers
+
+if TYPE_CHECKING:
+    from trellis.webhooks.sender import Sender
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +29,7 @@ _BATCH_SECONDS: Final = 1.0  # after which what was done is written, and the end
 class EndpointDelivery:
     """Delivers to one endpoint while the worker with this id holds it, and until `is_stopping` says so."""
 
-    def __init__(self, gate: Gate, sender: Sender, worker_id: str, is_stopping: Callable[[], bool]) -> None:
+    def __init__(self, gate: Gate, sender: "Sender", worker_id: str, is_stopping: Callable[[], bool]) -> None:
         self._gate = gate
         self._sender = sender
         self._worker_id = worker_id

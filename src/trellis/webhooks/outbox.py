@@ -29,7 +29,7 @@ def list_unfilled(tx: Transaction, now: str) -> list[Webhook]:
 
     One that has something due gets no more: the outbox of an endpoint that is down stays small, however long it is down.
     """
-    _, last = event_log.reach(tx)
+    _, last = event_log.find_bounds(tx)
     with_due = outbox.find_webhooks_with_due(tx, now, clock_limit(now))
     unfilled = (webhook for webhook in endpoints.list_enabled(tx) if webhook.cursor < last and webhook.id not in with_due)
     return sorted(unfilled, key=attrgetter("cursor"), reverse=True)
@@ -44,7 +44,7 @@ def fill_outbox(tx: Transaction, resources: frozenset[str], now: str) -> None:
     for cursor, group in groupby(list_unfilled(tx, now), attrgetter("cursor")):
         webhooks = list(group)
         events = outbox.list_events_after(tx, cursor, left)
-        moved, rows = cursor if events else event_log.reach(tx)[1], 0
+        moved, rows = cursor if events else event_log.find_bounds(tx)[1], 0
         for event in events:
             if rows >= left:
                 break

@@ -2,11 +2,10 @@
 
 import random
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from trellis.core.fields import format_timestamp
 from trellis.store.webhooks import Delivery, Webhook
-from trellis.webhooks.sender import Result
 
 _MINUTE: Final = 60
 _HOUR: Final = 3600
@@ -21,6 +20,27 @@ _LONGEST_PAUSE: Final = _MINUTE
 _CLOCKS_DIFFER: Final = 60  # seconds, at most, between two machines
 _NOBODY_THERE: Final = frozenset({None, 408, 425, 429, 502, 503, 504})
 _GONE: Final = 410
+
+
+class Result(NamedTuple):
+    """What came of an attempt. `duration` is in milliseconds, `retry_after` in seconds, as the endpoint asked.
+
+    `reached` is false where there was not even a connection: then it cannot have been the message's fault. `unsendable` says
+    that nothing was sent, and that nothing can be sent later either.
+    """
+
+    duration: int
+    status: int | None = None
+    error: str | None = None
+    answer: str | None = None
+    retry_after: float = 0.0
+    reached: bool = True
+    unsendable: bool = False
+
+    @property
+    def delivered(self) -> bool:
+        """Whether it was answered with success. An answer that broke off is none."""
+        return self.error is None and self.status is not None and 200 <= self.status < 300
 
 
 def retry_delay(step: int) -> float | None:

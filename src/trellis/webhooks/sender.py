@@ -7,40 +7,20 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 import httpx
 
 from trellis import __version__
 from trellis.core.webhooks import NotAllowed, redact_secrets
 from trellis.webhooks.guard import Guard, Transport
+from trellis.webhooks.retries import Result
 
 TIMEOUT: Final = 15.0  # seconds for everything: the lookup, the connection, the request and the answer
 _MOST_READ: Final = 64 * 1024  # bytes of an answer
 _MOST_KEPT: Final = 4 * 1024  # characters of it that are logged
 _LONGEST_RETRY_AFTER: Final = 24 * 3600  # seconds
 _USER_AGENT: Final = f"Trellis/{__version__}"
-
-
-class Result(NamedTuple):
-    """What came of an attempt. `duration` is in milliseconds, `retry_after` in seconds, as the endpoint asked.
-
-    `reached` is false where there was not even a connection: then it cannot have been the message's fault. `unsendable` says
-    that nothing was sent, and that nothing can be sent later either.
-    """
-
-    duration: int
-    status: int | None = None
-    error: str | None = None
-    answer: str | None = None
-    retry_after: float = 0.0
-    reached: bool = True
-    unsendable: bool = False
-
-    @property
-    def delivered(self) -> bool:
-        """Whether it was answered with success. An answer that broke off is none."""
-        return self.error is None and self.status is not None and 200 <= self.status < 300
 
 
 class Sender:

@@ -14,17 +14,18 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from trellis.core.gate import Gate
 from trellis.store.engine import Transaction
 from trellis.store.webhooks import Webhook, endpoints, outbox
 from trellis.store.webhooks import log as delivery_log
 from trellis.webhooks.delivery import EndpointDelivery
-from trellis.webhooks.guard import Guard
 from trellis.webhooks.outbox import fill_outbox, list_unfilled
 from trellis.webhooks.retries import clock_limit, is_paused
-from trellis.webhooks.sender import Sender
+
+if TYPE_CHECKING:
+    from trellis.webhooks.sender import Sender
 
 log = logging.getLogger(__name__)
 
@@ -45,12 +46,12 @@ class Worker:
     def __init__(
         self,
         gate: Gate,
-        sender: Sender | None = None,
+        sender: "Sender | None" = None,
         clock: Callable[[], float] = time.monotonic,
         lease: float = LEASE,
     ) -> None:
         self._gate = gate
-        self._sender = sender or Sender(Guard(gate.environment.outgoing.allowed))
+        self._sender = sender
         self._clock = clock
         self._lease = lease
         self._heartbeat_every = lease / 4
@@ -61,6 +62,16 @@ class Worker:
         self._heartbeats: dict[int, tuple[tuple[str, int], float]] = {}
         self._stopping = False
         self._wake = asyncio.Event()
+
+    def _get_sender(self) -> "Sender":
+        """Return the sender, which is made for the first message."""
+        if self._sender is None:
+            # Start-up time: the HTTP client is slow to load, and many services have no webhooks.
+            from trellis.webhooks.guard import Guard  # noqa: PLC0415
+            from trellis.webhooks.sender import Sender  # noqa: PLC0415
+
+            self._sender = Sender(Guard(self._gate.environment.outgoing.allowed))
+        return self._sender
 
     async def run(self) -> None:
         """Deliver until `stop` is called."""
@@ -89,7 +100,8 @@ class Worker:
 
     async def close(self) -> None:
         """Close the connections to endpoints."""
-        await self._sender.close()
+        if self._sender is not None:
+            await self._sender.close()
 
     async def _end(self) -> None:
         self._stopping = True
@@ -176,7 +188,7 @@ class Worker:
         try:
             mine = webhook.owner == self._id
             if mine or await self._write(lambda tx: endpoints.claim(tx, webhook.id, self._id, left)):
-                await EndpointDelivery(self._gate, self._sender, self._id, lambda: self._stopping).run(webhook.id)
+                await EndpointDelivery(self._gate, self._get_sender(), self._id, lambda: self._stopping).run(webhook.id)
         except Exception:
             log.exception("Webhook %d could not be delivered to; it is tried again.", webhook.id)
             await asyncio.sleep(_LOOK_EVERY)

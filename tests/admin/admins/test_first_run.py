@@ -4,7 +4,7 @@ import pytest
 
 from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, page_text
 from tests.fixture_types import Clock, Events
-from trellis.admin.admins import first_run_link
+from trellis.admin import first_run_link
 from trellis.core.admins import create_demo_administrator
 from trellis.core.gate import Gate
 

@@ -54,7 +54,7 @@ def test_a_new_kind_and_an_operation_beside_the_nodes_are_in_it() -> None:
         raise NotImplementedError
 
     feed = Operation("events.feed", "Read events", "All.", nothing, access=Access.GRANTED, verb=LOOK, path="/core/events")
-    grid = Grid(Catalogue([*catalogue_of((*KINDS, BLOCKS)).values(), feed]))
+    grid = Grid(Catalogue({"all": lambda: [*catalogue_of((*KINDS, BLOCKS)).values(), feed]}))
     assert {row.resource for row in grid.rows} >= {"shelves", "forums"}
     assert ("events.feed", "GET", "/core/events", True) in [(box.name, box.method, box.path, box.reads) for box in grid.others]
     assert len(grid.boxes) == GRANTABLE + len(grid.columns) + 2  # beside the shelves' row: their undo, and the feed

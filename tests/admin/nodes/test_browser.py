@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.admin.browser import THEMES, WIDTHS, opened, overflow, sign_in, violations
 from tests.admin.conftest import LOGIN, PASSWORD
+from tests.browser import THEMES, WIDTHS, opened, overflow, sign_in, violations
 from tests.community import Community
 from tests.fixture_types import Run
 from tests.service_process import Service
@@ -211,7 +211,6 @@ def test_a_forum_is_made_changed_moved_and_deleted(
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-@pytest.mark.timeout(300)
 def test_axe_finds_nothing(chrome: Browser, mira: int, community: Community, service: Service, run: Run) -> None:
     first = opened(chrome, service.address)
     sign_in(first.new_page(), LOGIN, PASSWORD)

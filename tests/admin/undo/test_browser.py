@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.admin.browser import THEMES, WIDTHS, Theme, opened, overflow, sign_in, violations
 from tests.admin.conftest import LOGIN, PASSWORD, RunForEvent
+from tests.browser import THEMES, WIDTHS, Theme, opened, overflow, sign_in, violations
 from tests.community import ADMINISTRATORS, MEMBERS, Community
 from tests.fixture_types import Events, MakeKey, Run
 from tests.service_process import Service
@@ -117,7 +117,6 @@ def _scenes(run: Run, community: Community, do: RunForEvent) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-@pytest.mark.timeout(300)
 def test_axe_finds_nothing(chrome: Browser, mira: int, community: Community, service: Service, run: Run, do: RunForEvent) -> None:
     scenes = _scenes(run, community, do)
     paths = [

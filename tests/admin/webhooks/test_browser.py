@@ -1,19 +1,20 @@
 """Webhooks in a real Chromium: from making one to its end, with scripts and without; and what axe finds on these pages."""
 
 import re
-import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.admin.browser import THEMES, WIDTHS, Theme, confirm, opened, overflow, sign_in, violations
 from tests.admin.conftest import LOGIN, PASSWORD
 from tests.admin.webhooks.rows import insert_delivery, update_webhook
+from tests.browser import THEMES, WIDTHS, Theme, confirm, opened, overflow, sign_in, violations
 from tests.conftest import NewSettings
 from tests.fixture_types import Clock, Run
 from tests.service_process import Service
+from tests.wait import wait_until
 from tests.webhook_receiver import Receiver, respond_with
 from trellis.core.gate import Gate
 from trellis.settings import Settings
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture
 def settings(new_settings: NewSettings) -> Settings:
     """Settings that let webhooks go to this machine."""
-    return new_settings().model_copy(update={"webhook_allow": ("127.0.0.1/32",)})
+    return replace(new_settings(), webhook_allow=("127.0.0.1/32",))
 
 
 @pytest.fixture
@@ -36,12 +37,12 @@ def receiver() -> Iterator[Receiver]:
 
 def _until(page: Page, path: str, text: str) -> None:
     """Open a page until it says something: what is sent is written a moment later."""
-    for _ in range(80):
+
+    def says() -> bool:
         page.goto("/admin" + path)
-        if page.locator("main", has_text=text).count():
-            return
-        time.sleep(0.25)
-    raise AssertionError(f"{path} does not say {text!r}: {page.locator('main').inner_text()}")
+        return page.locator("main", has_text=text).count() > 0
+
+    wait_until(says)
 
 
 def _made(page: Page, url: str) -> str:
@@ -58,7 +59,6 @@ def _made(page: Page, url: str) -> str:
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
-@pytest.mark.timeout(180)
 def test_a_webhook_from_the_form_to_its_end(
     chrome: Browser, mira: int, service: Service, receiver: Receiver, run: Run, scripts: bool
 ) -> None:
@@ -157,7 +157,6 @@ def _scene(gate: Gate, run: Run, clock: Clock, address: Callable[[str], str]) ->
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-@pytest.mark.timeout(300)
 def test_axe_finds_nothing(
     chrome: Browser, mira: int, serve_still: Service, receiver: Receiver, run: Run, gate: Gate, clock: Clock
 ) -> None:
@@ -195,5 +194,5 @@ def test_axe_finds_nothing(
 @pytest.fixture
 def serve_still(settings: Settings, tmp_path: Path) -> Iterator[Service]:
     """The service, which sends nothing: what the scene has set stays."""
-    with Service(settings.model_copy(update={"webhook_delivery": False}), tmp_path) as running:
+    with Service(replace(settings, webhook_delivery=False), tmp_path) as running:
         yield running

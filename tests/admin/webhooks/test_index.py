@@ -54,9 +54,7 @@ def test_the_overview_shows_those_that_do_not_get_through(admin: Visitor, gate: 
     run("webhooks.disable", 2, because="Every attempt of a week has failed.")
     update_webhook(gate, 1, failing_since=clock.text)
     page = admin.get("")
-    assert "2 webhooks are failing Search index Failing since 31 Jan 2026, 09:30 UTC App Switched off just now" in page_text(
-        page
-    )
+    assert "2 webhooks are failing Search index Failing since 31 Jan 2026, 09:30 UTC App Switched off just now" in page_text(page)
     assert 'href="/admin/webhooks/1"' in page.text
     assert 'href="/admin/webhooks/2"' in page.text
     run("webhooks.update", 2, enabled=True)

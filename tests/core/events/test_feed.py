@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+from contextlib import ExitStack
 from datetime import timedelta
 from typing import Any
 
@@ -12,6 +13,7 @@ import sqlalchemy as sa
 from tests.community import CATALOGUE, Community
 from tests.conftest import runner
 from tests.fixture_types import Clock, Events, Run
+from tests.program import running
 from tests.service_process import environment
 from trellis.compose import compose
 from trellis.core.events.event import event_type, event_types, singular_of
@@ -183,7 +185,7 @@ def test_all_types_are_one_for_each_thing_that_can_happen_to_a_node() -> None:
 
 def test_the_type_is_worked_out_in_one_place(gate: Gate, run: Run, five: None, events: Events) -> None:
     with gate.store.reading() as tx:
-        kept = log.page(tx, {}, 10, None, newest_first=False)
+        kept = log.read_page(tx, {}, 10, None, newest_first=False)
     assert [event_type(event) for event in kept] == [event["type"] for event in events()]
 
 
@@ -214,14 +216,12 @@ _WRITER = """if True:
 """
 
 
+@pytest.mark.slow
 def test_readers_see_every_event_once_and_in_order_while_others_write(engine: str, settings: Settings) -> None:
     """4 processes write on PostgreSQL and 2 on SQLite; 4 readers with connections of their own follow the feed."""
     writers, each = (4, 40) if engine == "postgresql" else (2, 60)
     total = writers * each * 3
-    started = [
-        subprocess.Popen([sys.executable, "-c", _WRITER, str(each)], env=environment(settings), stdin=subprocess.PIPE)
-        for _ in range(writers)
-    ]
+    command = (sys.executable, "-c", _WRITER, str(each))
     seen: list[list[int]] = [[] for _ in range(4)]
     failures: list[BaseException] = []
     ended = threading.Event()
@@ -240,16 +240,20 @@ def test_readers_see_every_event_once_and_in_order_while_others_write(engine: st
             gate.store.close()
 
     readers = [threading.Thread(target=follow, args=(mine, limit)) for mine, limit in zip(seen, (1, 3, 100, 1000), strict=True)]
-    for reader in readers:
-        reader.start()
-    for process in started:
-        assert process.stdin is not None
-        process.stdin.write(b"now\n")
-        process.stdin.close()
-    assert [process.wait(100) for process in started] == [0] * writers
-    for reader in readers:
-        reader.join(20)
-    ended.set()
+    with ExitStack() as open_ones:
+        open_ones.callback(ended.set)
+        started = [
+            open_ones.enter_context(running(command, env=environment(settings), stdin=subprocess.PIPE)) for _ in range(writers)
+        ]
+        for reader in readers:
+            reader.start()
+        for process in started:
+            assert process.stdin is not None
+            process.stdin.write(b"now\n")
+            process.stdin.close()
+        assert [process.wait(600) for process in started] == [0] * writers
+        for reader in readers:
+            reader.join(60)
     assert failures == []
     assert seen == [list(range(1, total + 1))] * 4
 
@@ -262,13 +266,13 @@ def test_an_event_that_waits_for_its_commit_is_not_passed_over(settings: Setting
     def slow(tx: Any) -> int:
         number = next_number(tx, "events")
         reached.set()
-        go.wait(20)
+        go.wait(60)
         columns = {"at": "", "operation": "forums.create", "actor": {}, "resource": "forums", "changed": [], "touched": []}
         tx.connection.execute(sa.insert(tables.events).values(seq=number, **columns))
         return number
 
     first = other.write(slow)
-    assert reached.wait(20)
+    assert reached.wait(60)
     done = threading.Event()
 
     def create() -> None:
@@ -280,7 +284,7 @@ def test_an_event_that_waits_for_its_commit_is_not_passed_over(settings: Setting
     assert not done.wait(0.3)
     assert run("events.list") == {"results": [], "next": 0, "more": False, "oldest": None}
     go.set()
-    assert first.result(20) == 1
-    second.join(20)
+    assert first.result(60) == 1
+    second.join(60)
     assert seqs(run("events.list", after=0)) == [1, 2]
     other.close()

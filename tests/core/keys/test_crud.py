@@ -203,7 +203,7 @@ def test_rotation_may_let_the_old_secret_live_on_for_some_days(run: Run, clock: 
 
 def test_an_old_secret_leaves_nothing_behind_once_it_has_ended(run: Run, gate: Gate) -> None:
     def old_digest() -> str | None:
-        kept = gate.store.look(lambda tx: keys.find(tx, 1))
+        kept = gate.store.read_single(lambda tx: keys.find(tx, 1))
         assert kept is not None
         return kept.old_digest
 

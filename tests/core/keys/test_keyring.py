@@ -25,7 +25,7 @@ class Porter:
 
     def judge(self, text: str, address: str = HERE) -> Bearer:
         now = self.gate.now()
-        return self.gate.store.look(lambda tx: self.keyring.judge(tx, text, address, now, tx.version()))
+        return self.gate.store.read_single(lambda tx: self.keyring.judge(tx, text, address, now, tx.data_version()))
 
     def refuses(self, text: str, address: str = HERE, message: str = "INVALID_API_KEY") -> bool:
         with pytest.raises(Refused) as refused:
@@ -116,7 +116,7 @@ def test_a_proof_that_was_overtaken_by_a_change_is_not_remembered(gate: Gate, ke
     """One request proves the key in a thread; meanwhile it is revoked, and another request has seen the new version."""
     keyring, text, now = Keyring(), key("*"), gate.now()
     assert keyring.recall(text, HERE, now, 1) is None
-    proof = gate.store.look(lambda tx: authenticate(tx, text, now))
+    proof = gate.store.read_single(lambda tx: authenticate(tx, text, now))
     run("keys.revoke", 1)
     assert keyring.recall(text, HERE, now, 2) is None
     keyring.admit(proof, text, HERE, now, 1)
@@ -125,7 +125,7 @@ def test_a_proof_that_was_overtaken_by_a_change_is_not_remembered(gate: Gate, ke
 
 def test_nothing_is_remembered_without_a_version(gate: Gate, key: MakeKey) -> None:
     keyring, text, now = Keyring(), key("*"), gate.now()
-    proof = gate.store.look(lambda tx: authenticate(tx, text, now))
+    proof = gate.store.read_single(lambda tx: authenticate(tx, text, now))
     for before, after in ((None, None), (1, None), (None, 1)):
         keyring.recall(text, HERE, now, before)
         keyring.admit(proof, text, HERE, now, before)
@@ -196,7 +196,7 @@ def test_a_bad_key_from_a_wrong_address_is_told_to_be_bad(porter: Porter, key: M
 
 def record_uses(porter: Porter) -> None:
     uses = porter.keyring.take_uses()
-    porter.gate.store.write(lambda tx: keys.touch(tx, uses)).result()
+    porter.gate.store.write(lambda tx: keys.record_uses(tx, uses)).result()
 
 
 def test_the_last_use_is_recorded_at_most_once_a_minute(porter: Porter, key: MakeKey, run: Run, clock: Clock) -> None:
@@ -221,7 +221,9 @@ def test_a_refused_key_is_not_used(porter: Porter, key: MakeKey) -> None:
 
 def test_an_older_use_does_not_undo_a_newer_one(porter: Porter, key: MakeKey, run: Run) -> None:
     key()
-    porter.gate.store.write(lambda tx: keys.touch(tx, [(1, "2026-02-02T00:00:00.000Z"), (1, "2026-02-01T00:00:00.000Z")])).result()
+    porter.gate.store.write(
+        lambda tx: keys.record_uses(tx, [(1, "2026-02-02T00:00:00.000Z"), (1, "2026-02-01T00:00:00.000Z")])
+    ).result()
     assert run("keys.get", 1)["lastUsedAt"] == "2026-02-02T00:00:00.000Z"
 
 

@@ -28,7 +28,7 @@ def order(run: Run, parent: int | str = "root", kind: str = "forums") -> list[st
 
 def rows(gate: Gate, kind: str = "forums") -> dict[int, dict[str, Any]]:
     with gate.store.reading() as tx:
-        return {node.id: asdict(node) for node in nodes.every(tx, kind)}
+        return {node.id: asdict(node) for node in nodes.find_all(tx, kind)}
 
 
 def refused(run: Run, operation: str, target: int, message: str, **raw: Any) -> Refused:

@@ -232,14 +232,14 @@ def test_a_deep_tree_goes_at_once(gate: Gate, run: Run) -> None:
     assert run("categories.get", parent)["path"] == " > ".join(map(str, range(60)))
     run("categories.delete", top, deleteChildrenOrMove=-1)
     with gate.store.reading() as tx:
-        assert rows.every(tx, "categories") == []
+        assert rows.find_all(tx, "categories") == []
     assert run("categories.list")["totalResults"] == 0
 
 
 def test_a_delete_and_its_undoing_tell_how_far_they_are(
     gate: Gate, run: Run, community: Community, events: Events, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "SLICE", 2)
+    monkeypatch.setattr(rows, "BATCH", 2)
     told: list[tuple[int, int]] = []
 
     def tell(done: int, total: int) -> None:

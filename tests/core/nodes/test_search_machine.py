@@ -5,7 +5,7 @@ Hypothesis makes up the sequences. The index for searching is caught up with at 
 
 from typing import Any, ClassVar
 
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
@@ -14,7 +14,7 @@ from tests.fixture_types import Run
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.operation import Call
-from trellis.store.lists import changes, search
+from trellis.store.lists import search
 from trellis.store.nodes import rows
 
 PIECES = ["News", "new", "STRASSE", "straße", "İst", "e\u0301", "é", "%", "_", "\\", '"', "'", "*", "日本語", "😀", " ", "a"]
@@ -38,7 +38,7 @@ class Names(RuleBasedStateMachine):
 
     def every(self, kind: str) -> list[tuple[int, str]]:
         with self.gate.store.reading() as tx:
-            return [(node.id, rows.name_key(node.name)) for node in rows.every(tx, kind)]
+            return [(node.id, rows.fold_name(node.name)) for node in rows.find_all(tx, kind)]
 
     def pick(self, number: int) -> int | None:
         ids = [id for id, _ in self.every("forums")]
@@ -67,8 +67,8 @@ class Names(RuleBasedStateMachine):
 
     @rule(most=st.integers(1, 5))
     def catch_up(self, most: int) -> None:
-        self.gate.store.write(lambda tx: search.catch_up(tx, most)).result(30)
-        self.gate.store.write(lambda tx: changes.trim(tx, search.done(tx))).result(30)
+        self.gate.store.write(lambda tx: search.update_search_index(tx, most)).result(30)
+        self.gate.store.write(search.trim_journal).result(30)
 
     @rule(text=names)
     def look(self, text: str) -> None:
@@ -82,7 +82,7 @@ class Names(RuleBasedStateMachine):
 
     def compare(self, text: str) -> None:
         for kind in ("forums", "categories"):
-            folded = rows.name_key(text.strip())
+            folded = rows.fold_name(text.strip())
             expected = [id for id, name in self.every(kind) if folded in name]
             found: dict[str, Any] = self.run(f"{kind}.list", search=text.strip(), perPage=1000)
             assert (found["totalResults"], [one["id"] for one in found["results"]]) == (len(expected), expected)
@@ -95,5 +95,5 @@ class Names(RuleBasedStateMachine):
 
 def test_a_search_finds_what_a_look_at_every_name_finds(new_settings: NewSettings) -> None:
     here = type("Here", (Names,), {"new_settings": staticmethod(new_settings)})
-    bounded = settings(max_examples=25, stateful_step_count=30, suppress_health_check=[HealthCheck.too_slow])
+    bounded = settings(max_examples=settings().max_examples // 4, stateful_step_count=30)
     run_state_machine_as_test(here, settings=bounded)

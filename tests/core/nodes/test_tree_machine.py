@@ -7,7 +7,7 @@ no cycle, no orphan, no gap in the order, one event for each success, and not a 
 from typing import Any, ClassVar, cast
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
@@ -180,9 +180,9 @@ class Forums(RuleBasedStateMachine):
     @invariant()
     def the_database_agrees_with_the_model(self) -> None:
         with self.gate.store.reading() as tx:
-            kept = {node.id: node for node in rows.every(tx, "forums")}
-            total, _ = pages.page(tx, "forums", pages.Query({}, offset=100))
-            events = log.page(tx, {}, 1, None, newest_first=True)
+            kept = {node.id: node for node in rows.find_all(tx, "forums")}
+            total, _ = pages.read_page(tx, "forums", pages.Query({}, offset=100))
+            events = log.read_page(tx, {}, 1, None, newest_first=True)
         assert set(kept) == set(self.model.ids)
         assert total == len(kept)
         for parent, row in self.model.children.items():
@@ -195,5 +195,5 @@ class Forums(RuleBasedStateMachine):
 def test_any_sequence_of_steps_leaves_the_tree_that_the_model_says(new_settings: NewSettings, small_blocks: None) -> None:
     """Bounded: enough to meet every rule in many states, and done in a few seconds."""
     here = type("Here", (Forums,), {"new_settings": staticmethod(new_settings)})
-    bounded = settings(max_examples=30, stateful_step_count=30, suppress_health_check=[HealthCheck.too_slow])
+    bounded = settings(max_examples=settings().max_examples // 3, stateful_step_count=30)
     run_state_machine_as_test(here, settings=bounded)

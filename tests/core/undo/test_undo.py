@@ -30,7 +30,7 @@ def do(run: Run, events: Events) -> Doing:
 def rows(gate: Gate, kind: str = "forums") -> Rows:
     """Every row of a kind as it is kept, digests of passwords included."""
     with gate.store.reading() as tx:
-        return {node.id: asdict(node) for node in nodes.every(tx, kind)}
+        return {node.id: asdict(node) for node in nodes.find_all(tx, kind)}
 
 
 def order(run: Run, parent: int | str = "root", kind: str = "forums") -> list[str]:
@@ -481,7 +481,7 @@ def test_a_write_keeps_the_rows_that_it_deleted_or_changed_and_no_others(
 ) -> None:
     def kept(event: int) -> set[tuple[str, int, str]]:
         with gate.store.reading() as tx:
-            return {(one.kind, one.node.id, one.how) for one in snapshots.of_event(tx, event)}
+            return {(one.kind, one.node.id, one.change) for one in snapshots.find_by_event(tx, event)}
 
     assert kept(do("forums.create", name="New", position=0)) == set()
     assert kept(do("forums.update", community.help, position=0)) == {("forums", community.help, "changed")}

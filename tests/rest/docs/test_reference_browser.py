@@ -1,13 +1,12 @@
 """The reference in a real browser: it opens without a complaint, and an operation can be tried from it."""
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page
 
+from tests.browser import chromium
 from tests.community import Community, create_community
 from tests.conftest import runner, settings_for
 from tests.fixture_types import MakeKey, Run
@@ -16,32 +15,26 @@ from tests.wait import wait_until
 from trellis.compose import compose
 from trellis.settings import Settings
 
-_BROWSER: Final = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-_QUIET: Final = "--disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"
-
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(_BROWSER is None, reason="no browser is installed; scripts/browser says how"),
-]
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+def shared_settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """Settings for a database that all these tests share: starting a service takes longer than most of them."""
     return settings_for(f"sqlite:///{tmp_path_factory.mktemp('reference') / 'trellis.db'}")
 
 
 @pytest.fixture(scope="module")
-def service(house: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def service(shared_settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """The service in a process of its own."""
-    with Service(house, tmp_path_factory.mktemp("service")) as service:
+    with Service(shared_settings, tmp_path_factory.mktemp("service")) as service:
         yield service
 
 
 @pytest.fixture(scope="module")
-def run(house: Settings, service: Service) -> Iterator[Run]:
+def run(shared_settings: Settings, service: Service) -> Iterator[Run]:
     """Run an operation as the terminal, in the service's database."""
-    gate = compose(house)
+    gate = compose(shared_settings)
     yield runner(gate)
     gate.store.close()
 
@@ -55,10 +48,8 @@ def community(run: Run) -> Community:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """A browser without a window."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=_BROWSER, args=["--no-sandbox", "--disable-gpu", *_QUIET.split()])
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
 @dataclass

@@ -20,7 +20,7 @@ def take(tx: Transaction) -> None:
 
 
 def nothing(tx: Transaction) -> None:
-    tx.rows(rows._FIND, kind="forums", id=0)  # any statement that writes nothing
+    tx.fetch(rows._FIND, kind="forums", id=0)  # any statement that writes nothing
 
 
 def test_bookkeeping_leaves_it_and_any_other_write_changes_it(settings: Settings) -> None:
@@ -33,7 +33,7 @@ def test_bookkeeping_leaves_it_and_any_other_write_changes_it(settings: Settings
         assert here.data_version() == seen[-1]
         store.write(take).result(30)
         seen.append(here.data_version())
-    here.forget_reader()
+    here.close_reader()
     assert len(set(seen)) == 3, "each is another one"
     assert here.data_version() not in seen[:-1]
     here.close()

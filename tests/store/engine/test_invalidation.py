@@ -14,7 +14,7 @@ from tests.wait import wait_until
 from trellis.settings import Settings
 from trellis.store.counters import next_number
 from trellis.store.engine.store import Store
-from trellis.store.engine.transaction import Transaction, Undo
+from trellis.store.engine.transaction import Rollback, Transaction
 
 Open = Callable[[], Store]
 postgresql_only = pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
@@ -110,7 +110,7 @@ def test_without_changes_it_stays(opened: Open, settings: Settings, engine: str)
 
     def undone(tx: Transaction) -> None:
         take(tx)
-        raise Undo(None)
+        raise Rollback(None)
 
     for store in (here, there):
         store.write(look).result(30)

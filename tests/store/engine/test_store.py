@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from trellis.errors import Refused
 from trellis.settings import Settings
 from trellis.store.counters import next_number
 from trellis.store.engine.store import Store
-from trellis.store.engine.transaction import Transaction, Undo
+from trellis.store.engine.transaction import Rollback, Transaction
 from trellis.store.engine.writer import _WRITE_LOCK
 
 
@@ -96,7 +97,7 @@ def test_a_write_that_breaks_a_rule_of_the_database_leaves_the_others(store: Sto
     def orphan(tx: Transaction) -> None:
         take(tx)
         tx.raw.execute(
-            "INSERT INTO nodes (kind, id, parent_id, position, name, name_key, fields, permissions, created_at, updated_at)"
+            "INSERT INTO nodes (kind, id, parent_id, block_offset, name, name_key, fields, permissions, created_at, updated_at)"
             " VALUES ('forums', 1, 99, 0, 'X', 'x', '{}', '{}', '', '')"
         )
 
@@ -122,7 +123,7 @@ def test_writes_that_wait_together_share_a_commit_and_are_acknowledged_only_afte
 
 def test_a_write_that_undoes_itself_gives_its_value_and_leaves_nothing(store: Store) -> None:
     def try_on(tx: Transaction) -> int:
-        raise Undo(take(tx))
+        raise Rollback(take(tx))
 
     with held_up(store):
         tried, real, again = store.write(try_on), store.write(take), store.write(try_on)
@@ -233,7 +234,7 @@ def test_many_threads_read_at_once(store: Store) -> None:
 
 
 def test_a_write_that_waits_too_long_for_another_program_is_told_that_the_database_is_busy(settings: Settings) -> None:
-    store = Store(settings.model_copy(update={"busy_timeout": 1}))
+    store = Store(replace(settings, busy_timeout=1))
     store.write(take).result(30)
     with neighbour(settings) as (lock, unlock):
         lock()
@@ -272,7 +273,7 @@ def test_a_write_gets_its_turn_beside_a_neighbour_that_hardly_ever_lets_go(setti
 
 def test_a_database_that_cannot_be_reached_is_said_to_be_busy(engine: str, settings: Settings, tmp_path: Path) -> None:
     nowhere = f"sqlite:///{tmp_path}" if engine == "sqlite" else f"postgresql://nobody@/nothing?host={tmp_path}"
-    store = Store(settings.model_copy(update={"database_url": nowhere}))
+    store = Store(replace(settings, database_url=nowhere))
     with pytest.raises(Refused, match=r"^BUSY"), store.reading():
         pass
     with pytest.raises(Refused, match=r"^BUSY"):
@@ -310,7 +311,7 @@ def test_sqlite_keeps_its_promises_on_every_connection(store: Store) -> None:
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_the_folder_of_a_new_database_is_made(settings: Settings, tmp_path: Path) -> None:
-    store = Store(settings.model_copy(update={"database_url": f"sqlite:///{tmp_path}/a/b/c.db"}))
+    store = Store(replace(settings, database_url=f"sqlite:///{tmp_path}/a/b/c.db"))
     with store.reading() as tx:
         assert tx.raw.execute("SELECT 1").fetchone() == (1,)
     store.close()

@@ -40,7 +40,7 @@ def test_events_are_numbered_and_read_back_as_they_were_written(store: Store) ->
     bare = event(request_id=None, after=None, before={"a": [1, None]}, changed=["a"], touched=[{"resource": "forums", "id": 2}])
     assert store.write(lambda tx: [log.append(tx, event(seq=99)), log.append(tx, bare)]).result(30) == [1, 2]
     with store.reading() as tx:
-        first, second = log.page(tx, {}, 10, None, newest_first=False)
+        first, second = log.read_page(tx, {}, 10, None, newest_first=False)
     assert first == event(seq=1)
     assert (second.before, second.after) == ({"a": [1, None]}, None)
     assert list(second.changed) == ["a"]
@@ -52,7 +52,7 @@ def test_events_are_filtered_and_paged(store: Store) -> None:
 
     def seqs(filters: dict[str, Any], limit: int = 10, after: int | None = None, *, newest: bool = False) -> list[int]:
         with store.reading() as tx:
-            return [one.seq for one in log.page(tx, filters, limit, after, newest_first=newest)]
+            return [one.seq for one in log.read_page(tx, filters, limit, after, newest_first=newest)]
 
     assert seqs({}) == [1, 2, 3, 4]
     assert seqs({}, 2, 1) == [2, 3]

@@ -12,10 +12,10 @@ from trellis.store import counters, tables
 from trellis.store.counters import next_number
 from trellis.store.engine.store import Store
 from trellis.store.engine.transaction import Transaction
-from trellis.store.lists import changes, pages, result_counts, search
+from trellis.store.lists import journal, pages, results, search
 from trellis.store.lists.pages import Query
 from trellis.store.nodes import deleted_ids, rows
-from trellis.store.nodes.rows import Node, name_key
+from trellis.store.nodes.rows import Node, fold_name
 
 __all__ = ["store"]
 
@@ -37,21 +37,21 @@ __all__ = ["store"]
     ],
 )
 def test_a_page_is_filtered_and_counted(store: Store, filters: dict[str, Any], ids: list[int]) -> None:
-    total, found = read(store, lambda tx: pages.page(tx, "forums", Query(filters)))
+    total, found = read(store, lambda tx: pages.read_page(tx, "forums", Query(filters)))
     assert (total, [one.id for one in found]) == (len(ids), ids)
-    total, found = read(store, lambda tx: pages.page(tx, "forums", Query(filters, descending=True, limit=2, offset=1)))
+    total, found = read(store, lambda tx: pages.read_page(tx, "forums", Query(filters, descending=True, limit=2, offset=1)))
     assert (total, [one.id for one in found]) == (len(ids), ids[::-1][1:3])
 
 
 def test_a_page_of_a_kind_that_was_never_used_is_empty(store: Store) -> None:
-    assert read(store, lambda tx: pages.page(tx, "calendars", Query({}))) == (0, [])
+    assert read(store, lambda tx: pages.read_page(tx, "calendars", Query({}))) == (0, [])
 
 
 # --- many rows, few of them looked at at a time -------------------------------------------------------------------
 
 SORTS: dict[str, Callable[[Node], Any]] = {
     "id": lambda one: one.id,
-    "name": lambda one: name_key(one.name),
+    "name": lambda one: fold_name(one.name),
     "createdAt": lambda one: one.created_at,
     "updatedAt": lambda one: one.updated_at,
 }
@@ -59,13 +59,13 @@ SORTS: dict[str, Callable[[Node], Any]] = {
 
 @pytest.fixture
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have every way to a page taken by few rows: blocks of four ids, anchors three rows apart."""
+    """Have every way to a page taken with few rows: ranges of four ids, anchors three rows apart."""
     small: dict[Any, dict[str, Any]] = {
-        deleted_ids: {"_LEVELS": (4, 2)},
-        pages: {"_NEAR": 2, "_HOP": 3, "_FEW": 2, "_BRIEF": 8, "FEW": 4},
-        result_counts: {"FEW": 4},
-        changes: {"_MOST": 20, "KEPT": 30},
-        search: {"_PROBE": 3, "_RARE": 1},
+        deleted_ids: {"_SHIFTS": (4, 2)},
+        pages: {"_MAX_SKIPPED": 2, "_ANCHOR_DISTANCE": 3, "_ALWAYS_SORTED": 2, "_MAX_CANDIDATES": 8, "MAX_IDS": 4},
+        results: {"MAX_IDS": 4},
+        journal: {"_MAX_APPLIED": 20, "KEPT": 30},
+        search: {"_MAX_PROBED": 3, "_RARE": 1},
     }
     for module, values in small.items():
         for name, value in values.items():
@@ -75,7 +75,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 def plain(every: list[Node], query: Query) -> tuple[int, list[int]]:
     """The answer to a query, in the plainest way."""
     passes: dict[str, Callable[[Node, Any], bool]] = {
-        "search": lambda one, text: text in name_key(one.name),
+        "search": lambda one, text: text in fold_name(one.name),
         "updatedSince": lambda one, moment: one.updated_at >= moment,
         "top": lambda one, _: one.parent_id is None,
         "type": lambda one, value: one.fields.get("type") == value,
@@ -108,32 +108,32 @@ QUERIES = [
 
 
 def test_every_way_to_a_page_leads_to_the_same_rows(store: Store, narrow: None) -> None:
-    """Rows come, go, come back and change between the rounds, and what was remembered is brought up to date."""
+    """Rows come, go, come back and change between the rounds, and the results that were kept are brought up to date."""
     chance = random.Random(11)  # noqa: S311  # a sequence to repeat, not a secret
-    write(store, gaps_of_a_new_tree)
+    write(store, recount_deleted_ids)
     for _ in range(4):
         for change in (grow, thin, rename):
             write(store, partial(change, chance=chance))
             if chance.random() < 0.5:
-                write(store, lambda tx: search.catch_up(tx, 7))
+                write(store, lambda tx: search.update_search_index(tx, 7))
             if chance.random() < 0.3:
-                write(store, lambda tx: changes.trim(tx, search.done(tx)))
+                write(store, search.trim_journal)
             with store.reading() as tx:
-                every = rows.every(tx, "forums")
+                every = rows.find_all(tx, "forums")
                 for query in chance.sample(QUERIES, 120):
-                    total, found = pages.page(tx, "forums", query)
+                    total, found = pages.read_page(tx, "forums", query)
                     assert (total, [one.id for one in found]) == plain(every, query), query
-                assert deleted_ids.wrong(tx, "forums") == search.wrong(tx) == 0
+                assert deleted_ids.check(tx, "forums") == search.check_search_index(tx) == 0
 
 
-def gaps_of_a_new_tree(tx: Transaction) -> None:
-    """Count the gaps in blocks of the size that `narrow` gives them."""
-    deleted_ids.count_anew(tx, "forums")
+def recount_deleted_ids(tx: Transaction) -> None:
+    """Count the deleted ids in ranges of the size that `narrow` gives them."""
+    deleted_ids.repair(tx, "forums")
 
 
 def grow(tx: Transaction, chance: random.Random) -> None:
     for _ in range(15):
-        id, day = next_number(tx, "forums", more=1), chance.randint(10, 28)
+        id, day = next_number(tx, "forums", count=1), chance.randint(10, 28)
         name = chance.choice(["Lorem", "ipsum", "lorem RARE", "x", "Straße"]) + chance.choice(["", " x", f" {id}"])
         made = node(id, None, id, name=name, fields={"type": chance.choice("aaaaab")})
         made.created_at, made.updated_at = f"2026-01-{chance.randint(10, 12)}", f"2026-02-{day}"
@@ -141,17 +141,17 @@ def grow(tx: Transaction, chance: random.Random) -> None:
 
 
 def thin(tx: Transaction, chance: random.Random) -> None:
-    leaves = [one for one in rows.every(tx, "forums") if one.id > 6]
+    leaves = [one for one in rows.find_all(tx, "forums") if one.id > 6]
     for one in chance.sample(leaves, 4):
         rows.delete_subtree(tx, "forums", one)
         if chance.random() < 0.3:  # and back again, as an undo does
             rows.insert(tx, "forums", one)
-            counters.add(tx, "forums", 1)
-            deleted_ids.close_up(tx, "forums", [one.id])
+            counters.add_to_total(tx, "forums", 1)
+            deleted_ids.record_restored(tx, "forums", [one.id])
 
 
 def rename(tx: Transaction, chance: random.Random) -> None:
-    for one in chance.sample(rows.every(tx, "forums"), 5):
+    for one in chance.sample(rows.find_all(tx, "forums"), 5):
         one.name = chance.choice(["Lorem again", "rare", "dolor x"])
         one.updated_at = f"2026-02-{chance.randint(10, 28)}"
         one.fields = one.fields | {"type": chance.choice("ab")}
@@ -165,38 +165,38 @@ def test_what_is_remembered_is_known_to_be_too_old(store: Store, narrow: None) -
     """More has changed than is worth looking at, or the journal reaches back less far: then it is counted anew."""
     query = Query({"search": "o"})
     for ids in (range(7, 10), range(10, 40), range(40, 45)):
-        before = read(store, lambda tx: pages.page(tx, "forums", query))[0]
+        before = read(store, lambda tx: pages.read_page(tx, "forums", query))[0]
 
         def plant(tx: Transaction, ids: range = ids) -> None:
             for id in ids:
                 rows.insert(tx, "forums", node(id, None, id, name="o"))
 
         write(store, plant)
-        assert read(store, lambda tx: pages.page(tx, "forums", query))[0] == before + len(ids)
-    assert write(store, lambda tx: changes.trim(tx, 10**6)) > 0
-    assert read(store, lambda tx: pages.page(tx, "forums", query))[0] == 3 + 38
+        assert read(store, lambda tx: pages.read_page(tx, "forums", query))[0] == before + len(ids)
+    assert write(store, lambda tx: journal.trim(tx, 10**6)) > 0
+    assert read(store, lambda tx: pages.read_page(tx, "forums", query))[0] == 3 + 38
 
 
 def test_a_snapshot_that_was_opened_before_sees_what_it_saw(store: Store) -> None:
     query = Query({"search": "o"})
     with store.reading() as tx:
-        early = pages.page(tx, "forums", query)[0]
+        early = pages.read_page(tx, "forums", query)[0]
         write(store, lambda other: rows.insert(other, "forums", node(7, None, 2, name="Otto")))
         later = Store(store.settings)
-        later._memory = store._memory
-        assert read(later, lambda other: pages.page(other, "forums", query))[0] == early + 1
-        assert pages.page(tx, "forums", query)[0] == early
+        later._cache = store._cache
+        assert read(later, lambda other: pages.read_page(other, "forums", query))[0] == early + 1
+        assert pages.read_page(tx, "forums", query)[0] == early
         later.close()
-    assert read(store, lambda other: pages.page(other, "forums", query))[0] == early + 1
+    assert read(store, lambda other: pages.read_page(other, "forums", query))[0] == early + 1
 
 
-def test_little_is_remembered(store: Store) -> None:
+def test_the_results_of_the_latest_queries_are_kept(store: Store) -> None:
     for number in range(200):
-        read(store, partial(pages.page, kind="forums", query=Query({"search": f"{number}"})))
-    assert len(store._memory._known) == 128
+        read(store, partial(pages.read_page, kind="forums", query=Query({"search": f"{number}"})))
+    assert len(store._cache._entries) == 128
 
 
-# --- the index for searching --------------------------------------------------------------------------------------
+# --- the search index ----------------------------------------------------------------------------------------------
 
 # Folding that changes lengths, what full-text search and LIKE read as their own, letters of two and of four bytes.
 HARD = [
@@ -216,65 +216,66 @@ HARD = [
 
 
 @pytest.mark.parametrize("caught_up", [False, True])
-def test_a_search_finds_exactly_the_names_that_hold_the_text(store: Store, caught_up: bool) -> None:
+def test_a_search_finds_exactly_the_names_that_contain_the_text(store: Store, caught_up: bool) -> None:
     def plant(tx: Transaction) -> None:
         for id, name in enumerate(HARD * 2, start=7):
             rows.insert(tx, "forums", node(id, None, id, name=name))
         if caught_up:
-            search.catch_up(tx)
+            search.update_search_index(tx)
 
     write(store, plant)
     with store.reading() as tx:
-        every = rows.every(tx, "forums")
-        assert search.behind(tx) is not caught_up
+        every = rows.find_all(tx, "forums")
+        assert search.is_search_index_behind(tx) is not caught_up
         for name in HARD:
-            folded = name_key(name)
+            folded = fold_name(name)
             for text in {folded, folded[:3], folded[-3:], folded[1:4], folded[:2], f"{folded}x", '"*', "%", "_"} - {""}:
                 query = Query({"search": text}, limit=100)
-                total, found = pages.page(tx, "forums", query)
+                total, found = pages.read_page(tx, "forums", query)
                 assert (total, [one.id for one in found]) == plain(every, query), text
 
 
-def test_without_an_index_every_name_is_looked_at(store: Store) -> None:
-    """As where SQLite was built without FTS5; where it is there again, it is built anew."""
-    with store.reading() as tx:
-        tx.memory.searchable = False
-        assert search.candidates(tx, "forums", "three", 100) is None
-        assert pages.page(tx, "forums", Query({"search": "three"}))[0] == 1
-        tx.memory.searchable = True
-
-    def lose(tx: Transaction) -> None:
-        tx.memory.searchable = False
-        assert search.catch_up(tx) == 0
-        assert search.done(tx) == changes.reach(tx).last
-        tx.memory.searchable = None
-
-    write(store, lose)
-    assert read(store, search.behind)
-    assert read(store, lambda tx: pages.page(tx, "forums", Query({"search": "four"}))[0]) == 1
-    write(store, search.catch_up)
-    assert not read(store, search.behind)
-    assert read(store, lambda tx: search.candidates(tx, "forums", "three", 100)) == [3]
+def test_without_an_index_every_name_is_compared(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where SQLite was built without FTS5; where it is there again, the index is rebuilt."""
+    monkeypatch.setattr(journal, "KEPT", 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(search, "is_usable", lambda _: False)
+        assert read(store, lambda tx: search.find_candidates(tx, "forums", "three", 100)) is None
+        assert read(store, lambda tx: pages.read_page(tx, "forums", Query({"search": "three"})))[0] == 1
+        assert write(store, search.update_search_index) == 0
+        assert write(store, search.trim_journal) > 0
+    write(store, lambda tx: rows.insert(tx, "forums", node(7, None, 2, name="Seven")))
+    assert read(store, search.is_search_index_behind)
+    assert read(store, lambda tx: pages.read_page(tx, "forums", Query({"search": "four"}))[0]) == 1
+    write(store, search.update_search_index)
+    assert not read(store, search.is_search_index_behind)
+    assert read(store, lambda tx: search.find_candidates(tx, "forums", "three", 100)) == [3]
 
 
 def test_the_check_sees_that_the_index_lacks_a_name(store: Store) -> None:
-    write(store, search.catch_up)
-    assert read(store, search.wrong) == 0
-    mine = tables.names.c.kind == "forums"
-    write(store, lambda tx: tx.connection.execute(tables.names.update().where(mine, tables.names.c.id == 3).values(name_key="Two")))
-    write(store, lambda tx: tx.connection.execute(tables.names.delete().where(mine, tables.names.c.id == 4)))
-    write(store, lambda tx: tx.connection.execute(tables.names.update().where(mine, tables.names.c.id == 5).values(id=99)))
-    assert read(store, search.wrong) == 4
-    write(store, search.rebuild)
-    assert read(store, search.wrong) == 0
-    assert read(store, lambda tx: search.candidates(tx, "forums", "three", 100)) == [3]
+    write(store, search.update_search_index)
+    assert read(store, search.check_search_index) == 0
+    table, mine = tables.search_names, tables.search_names.c.kind == "forums"
+    write(
+        store,
+        lambda tx: tx.connection.execute(table.update().where(mine, table.c.id == 3).values(name_key="Two")),
+    )
+    write(store, lambda tx: tx.connection.execute(table.delete().where(mine, table.c.id == 4)))
+    write(
+        store,
+        lambda tx: tx.connection.execute(table.update().where(mine, table.c.id == 5).values(id=99)),
+    )
+    assert read(store, search.check_search_index) == 4
+    write(store, search.rebuild_search_index)
+    assert read(store, search.check_search_index) == 0
+    assert read(store, lambda tx: search.find_candidates(tx, "forums", "three", 100)) == [3]
 
 
 def test_the_check_sees_that_sqlite_has_lost_what_it_has_indexed(store: Store) -> None:
-    write(store, search.catch_up)
-    if not store.in_place:
+    write(store, search.update_search_index)
+    if not store.reads_inline:
         return
-    write(store, lambda tx: tx.raw.execute("INSERT INTO search_index (search_index) VALUES ('delete-all')"))
-    assert read(store, search.wrong) > 0
-    write(store, search.rebuild)
-    assert read(store, search.wrong) == 0
+    write(store, lambda tx: tx.raw.execute("INSERT INTO search_trigrams (search_trigrams) VALUES ('delete-all')"))
+    assert read(store, search.check_search_index) > 0
+    write(store, search.rebuild_search_index)
+    assert read(store, search.check_search_index) == 0

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from trellis.settings import Settings
+from trellis.store import siblings
 from trellis.store.counters import next_number, next_numbers
 from trellis.store.engine.store import Store
 from trellis.store.engine.transaction import Transaction
@@ -14,7 +15,6 @@ from trellis.store.lists import pages
 from trellis.store.lists.pages import Query
 from trellis.store.nodes import rows
 from trellis.store.nodes.rows import Node
-from trellis.store.siblings import moves, positions
 from trellis.store.siblings.btree import CAPACITY
 
 # id → (parent, place). 1 and 6 stand at the top; 2, 3 under 1; 4, 5 under 2.
@@ -23,9 +23,16 @@ NAMES = {1: "One", 2: "Two", 3: "Three", 4: "Four", 5: "five", 6: "Six"}
 BIG = 2**63 - 1
 
 
-def node(id: int, parent: int | None, place: int, **values: Any) -> Node:
+def node(id: int, parent: int | None, position: int, **values: Any) -> Node:
     made = Node(
-        id, parent, place, NAMES.get(id, f"N{id}"), {"minContent": 3}, {"view": "*", "add": [3, 4]}, f"2026-01-0{id % 9}", "2026-02"
+        id,
+        parent,
+        position,
+        NAMES.get(id, f"N{id}"),
+        {"minContent": 3},
+        {"view": "*", "add": [3, 4]},
+        f"2026-01-0{id % 9}",
+        "2026-02",
     )
     return replace(made, **values)
 
@@ -34,27 +41,27 @@ def node(id: int, parent: int | None, place: int, **values: Any) -> Node:
 def store(settings: Settings) -> Iterator[Store]:
     store = Store(settings)
 
-    def plant(tx: Transaction) -> None:
-        for parent, place in TREE.values():
-            rows.insert(tx, "forums", node(next_number(tx, "forums", more=1), parent, place))
-        rows.insert(tx, "blogs", node(next_number(tx, "blogs", more=1), None, 0, name="A blog", permissions={}))
+    def fill(tx: Transaction) -> None:
+        for parent, position in TREE.values():
+            rows.insert(tx, "forums", node(next_number(tx, "forums", count=1), parent, position))
+        rows.insert(tx, "blogs", node(next_number(tx, "blogs", count=1), None, 0, name="A blog", permissions={}))
 
-    store.write(plant).result(30)
+    store.write(fill).result(30)
     yield store
     store.close()
 
 
-def read(store: Store, look: Callable[[Transaction], Any]) -> Any:
+def read(store: Store, work: Callable[[Transaction], Any]) -> Any:
     with store.reading() as tx:
-        return look(tx)
+        return work(tx)
 
 
-def write(store: Store, change: Callable[[Transaction], Any]) -> Any:
-    return store.write(change).result(30)
+def write(store: Store, work: Callable[[Transaction], Any]) -> Any:
+    return store.write(work).result(30)
 
 
-def places(store: Store) -> dict[int, tuple[int | None, int]]:
-    return {found.id: (found.parent_id, found.position) for found in read(store, lambda tx: rows.every(tx, "forums"))}
+def find_positions(store: Store) -> dict[int, tuple[int | None, int]]:
+    return {found.id: (found.parent_id, found.position) for found in read(store, lambda tx: rows.find_all(tx, "forums"))}
 
 
 def test_a_node_is_found_by_kind_and_id_as_it_was_written(store: Store) -> None:
@@ -73,64 +80,66 @@ def test_a_node_is_found_with_the_names_above_it(store: Store) -> None:
 
 
 def test_existing_ids_are_told_from_others(store: Store) -> None:
-    assert read(store, lambda tx: rows.existing(tx, "forums", [3, 3, 6, 7, BIG])) == {3, 6}
-    assert read(store, lambda tx: rows.existing(tx, "forums", [])) == set()
+    assert read(store, lambda tx: rows.find_existing(tx, "forums", [3, 3, 6, 7, BIG])) == {3, 6}
+    assert read(store, lambda tx: rows.find_existing(tx, "forums", [])) == set()
 
 
 def test_lines_lead_to_the_top(store: Store) -> None:
-    assert read(store, lambda tx: rows.lines(tx, "forums", [4, 3])) == {
+    assert read(store, lambda tx: rows.find_ancestors(tx, "forums", [4, 3])) == {
         4: (2, "Four"),
         2: (1, "Two"),
         1: (None, "One"),
         3: (1, "Three"),
     }
-    assert read(store, lambda tx: rows.lines(tx, "forums", [])) == {}
-    assert read(store, lambda tx: rows.lines(tx, "forums", [7])) == {}
+    assert read(store, lambda tx: rows.find_ancestors(tx, "forums", [])) == {}
+    assert read(store, lambda tx: rows.find_ancestors(tx, "forums", [7])) == {}
 
 
 def test_descendants_come_nearest_first_and_children_in_their_order(store: Store) -> None:
-    assert read(store, lambda tx: rows.descendants(tx, "forums", 1)) == [2, 3, 4, 5]
-    assert read(store, lambda tx: rows.descendants(tx, "forums", 6)) == []
-    assert read(store, lambda tx: positions.children(tx, "forums", 2)) == [4, 5]
-    write(store, lambda tx: moves.Family(tx, "forums", 2).slide(4, 0, 9))
-    assert read(store, lambda tx: positions.children(tx, "forums", 2)) == [5, 4]
+    assert read(store, lambda tx: rows.find_descendants(tx, "forums", 1)) == [2, 3, 4, 5]
+    assert read(store, lambda tx: rows.find_descendants(tx, "forums", 6)) == []
+    assert read(store, lambda tx: siblings.find_children(tx, "forums", 2)) == [4, 5]
+    write(store, lambda tx: siblings.reorder(tx, "forums", 2, 4, 0, 9))
+    assert read(store, lambda tx: siblings.find_children(tx, "forums", 2)) == [5, 4]
 
 
 @pytest.mark.parametrize(("root", "number", "left"), [(1, 5, {6}), (2, 3, {1, 3, 6}), (6, 1, {1, 2, 3, 4, 5})])
 def test_a_subtree_is_deleted_counted_and_of_one_kind_only(store: Store, root: int, number: int, left: set[int]) -> None:
     assert write(store, lambda tx: rows.delete_subtree(tx, "forums", node(root, *TREE[root]))) == number
-    assert set(places(store)) == left
-    assert read(store, lambda tx: pages.page(tx, "forums", Query({})))[0] == len(left)
+    assert set(find_positions(store)) == left
+    assert read(store, lambda tx: pages.read_page(tx, "forums", Query({})))[0] == len(left)
     assert read(store, lambda tx: rows.find(tx, "blogs", 1)) is not None
 
 
 @pytest.mark.parametrize(("parent", "count"), [(None, 2), (1, 2), (2, 2), (3, 0), (7, 0)])
 def test_children_are_counted(store: Store, parent: int | None, count: int) -> None:
-    assert read(store, lambda tx: positions.count(tx, "forums", parent)) == count
+    assert read(store, lambda tx: siblings.count_children(tx, "forums", parent)) == count
 
 
 @pytest.mark.parametrize(
-    ("parent", "child", "place"), [(None, 6, 1), (1, 3, 1), (1, 6, None), (None, 3, None), (2, 5, 1), (1, 7, None)]
+    ("parent", "child", "position"), [(None, 6, 1), (1, 3, 1), (1, 6, None), (None, 3, None), (2, 5, 1), (1, 7, None)]
 )
-def test_a_place_is_told_among_the_children_of_one_parent(store: Store, parent: int | None, child: int, place: int | None) -> None:
-    assert read(store, lambda tx: positions.place_of(tx, "forums", parent, child)) == place
+def test_a_position_is_found_among_the_children_of_one_parent(
+    store: Store, parent: int | None, child: int, position: int | None
+) -> None:
+    assert read(store, lambda tx: siblings.find_position(tx, "forums", parent, child)) == position
 
 
-def test_siblings_make_way_and_close_up(store: Store) -> None:
-    assert write(store, lambda tx: moves.move(tx, "forums", 2, 1, None, 1)) == 1
-    assert places(store) == TREE | {2: (None, 1), 6: (None, 2), 3: (1, 0)}
-    assert write(store, lambda tx: moves.move(tx, "forums", 3, 1, None, 99)) == 3
-    assert write(store, lambda tx: moves.Family(tx, "forums", None).slide(3, 3, 0)) == 0
-    assert places(store) == TREE | {3: (None, 0), 1: (None, 1), 2: (None, 2), 6: (None, 3)}
-    assert write(store, lambda tx: moves.Family(tx, "forums", None).slide(3, 0, None)) == 3
+def test_siblings_are_renumbered_when_one_comes_or_goes(store: Store) -> None:
+    assert write(store, lambda tx: siblings.move(tx, "forums", 2, 1, None, 1)) == 1
+    assert find_positions(store) == TREE | {2: (None, 1), 6: (None, 2), 3: (1, 0)}
+    assert write(store, lambda tx: siblings.move(tx, "forums", 3, 1, None, 99)) == 3
+    assert write(store, lambda tx: siblings.reorder(tx, "forums", None, 3, 3, 0)) == 0
+    assert find_positions(store) == TREE | {3: (None, 0), 1: (None, 1), 2: (None, 2), 6: (None, 3)}
+    assert write(store, lambda tx: siblings.reorder(tx, "forums", None, 3, 0, None)) == 3
     write(store, lambda tx: rows.delete_subtree(tx, "forums", node(1, None, 0)))
-    assert places(store) == {2: (None, 0), 4: (2, 0), 5: (2, 1), 6: (None, 1), 3: (None, 2)}
+    assert find_positions(store) == {2: (None, 0), 4: (2, 0), 5: (2, 1), 6: (None, 1), 3: (None, 2)}
 
 
-def test_adopted_children_stand_behind_the_others_in_their_order(store: Store) -> None:
-    write(store, lambda tx: moves.adopt(tx, "forums", 2, 1, "2026-03"))
-    assert places(store) == TREE | {4: (1, 2), 5: (1, 3)}
-    changed = {found.id for found in read(store, lambda tx: rows.every(tx, "forums")) if found.updated_at == "2026-03"}
+def test_children_that_move_together_come_behind_the_others_in_order(store: Store) -> None:
+    write(store, lambda tx: siblings.move_children(tx, "forums", 2, 1, "2026-03"))
+    assert find_positions(store) == TREE | {4: (1, 2), 5: (1, 3)}
+    changed = {found.id for found in read(store, lambda tx: rows.find_all(tx, "forums")) if found.updated_at == "2026-03"}
     assert changed == {4, 5}
 
 
@@ -155,23 +164,24 @@ def test_many_numbers_are_taken_at_once_and_counted(store: Store) -> None:
     ]
 
 
-def test_a_whole_family_is_inserted_below_a_new_node(store: Store) -> None:
+def test_many_children_are_inserted_below_a_new_node(store: Store) -> None:
     def insert(tx: Transaction) -> None:
         numbers = next_numbers(tx, "forums", 1 + CAPACITY + 2)
         rows.insert(tx, "forums", node(numbers[0], 3, 0))
-        children = [node(number, numbers[0], place) for place, number in enumerate(numbers[1:])]
-        rows.insert_below(tx, "forums", (children[:5], children[5:]))
+        children = [node(number, numbers[0], position) for position, number in enumerate(numbers[1:])]
+        rows.insert_descendants(tx, "forums", (children[:5], children[5:]))
 
     write(store, insert)
-    below = read(store, lambda tx: rows.outline_below(tx, "forums", 7))
-    assert below == [(8 + place, 7, place) for place in range(CAPACITY + 2)]
-    found = read(store, lambda tx: rows.find_these(tx, "forums", [8, 10, 99]))
+    below = read(store, lambda tx: rows.find_outline(tx, "forums", 7))
+    assert below == [(8 + position, 7, position) for position in range(CAPACITY + 2)]
+    found = read(store, lambda tx: rows.find_by_ids(tx, "forums", [8, 10, 99]))
     assert found == {8: node(8, 7, 0), 10: node(10, 7, 2)}
-    assert read(store, lambda tx: positions.count(tx, "forums", 7)) == CAPACITY + 2
+    assert read(store, lambda tx: siblings.count_children(tx, "forums", 7)) == CAPACITY + 2
+    assert read(store, lambda tx: siblings.check(tx, "forums")) == []
 
 
 def test_an_outline_has_parents_before_children_and_siblings_in_order(store: Store) -> None:
-    assert read(store, lambda tx: rows.outline_below(tx, "forums", 1)) == [(2, 1, 0), (3, 1, 1), (4, 2, 0), (5, 2, 1)]
+    assert read(store, lambda tx: rows.find_outline(tx, "forums", 1)) == [(2, 1, 0), (3, 1, 1), (4, 2, 0), (5, 2, 1)]
 
 
 def test_an_update_leaves_the_place_and_the_time_of_making(store: Store) -> None:
@@ -179,7 +189,7 @@ def test_an_update_leaves_the_place_and_the_time_of_making(store: Store) -> None
     write(store, lambda tx: rows.update(tx, "forums", new))
     found = read(store, lambda tx: rows.find(tx, "forums", 4))
     assert found == replace(new, parent_id=2, position=0, created_at=node(4, 2, 0).created_at)
-    assert read(store, lambda tx: pages.page(tx, "forums", Query({"search": "fòu"})))[0] == 1
+    assert read(store, lambda tx: pages.read_page(tx, "forums", Query({"search": "fòu"})))[0] == 1
 
 
 def test_a_parent_must_exist_and_a_node_with_children_cannot_vanish(store: Store) -> None:
@@ -189,7 +199,7 @@ def test_a_parent_must_exist_and_a_node_with_children_cannot_vanish(store: Store
         write(store, lambda tx: rows.insert(tx, "blogs", node(7, 6, 0)))
     with pytest.raises(Exception, match=r"(?i)unique|duplicate"):
         write(store, lambda tx: rows.insert(tx, "forums", node(6, None, 9)))
-    assert places(store) == TREE
+    assert find_positions(store) == TREE
 
 
 @pytest.mark.parametrize(
@@ -204,8 +214,8 @@ def test_nodes_that_mention_a_number_are_found(store: Store, group: int, found: 
         rows.update(tx, "blogs", node(1, None, 0, permissions={}, fields={"groups": [4]}))
 
     write(store, mention)
-    assert read(store, lambda tx: [(kind, one.id) for kind, one in rows.mentioning(tx, group)]) == found
+    assert read(store, lambda tx: [(kind, one.id) for kind, one in rows.find_mentioning_group(tx, group)]) == found
 
 
 def test_names_are_folded_for_sorting_and_searching() -> None:
-    assert rows.name_key("STRASSE") == rows.name_key("Straße")
+    assert rows.fold_name("STRASSE") == rows.fold_name("Straße")

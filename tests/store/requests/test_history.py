@@ -67,9 +67,9 @@ def _some() -> list[Request]:
     ]
 
 
-@pytest.mark.parametrize("stretch", [20, 5000], ids=["many stretches", "one stretch"])
-def test_every_pair_of_filters_finds_what_passes_both(store: Store, write: Write, monkeypatch: Any, stretch: int) -> None:
-    monkeypatch.setattr("trellis.store.requests.history._STRETCH", stretch)
+@pytest.mark.parametrize("chunk", [20, 5000], ids=["many chunks", "one chunk"])
+def test_every_pair_of_filters_finds_what_passes_both(store: Store, write: Write, monkeypatch: Any, chunk: int) -> None:
+    monkeypatch.setattr("trellis.store.requests.history._CHUNK", chunk)
     everything = _some()
     write(everything)
     visited = 0
@@ -77,25 +77,25 @@ def test_every_pair_of_filters_finds_what_passes_both(store: Store, write: Write
         filters = {name: FILTERS[name][0] for name in names}
         passing = [r for r in everything[::-1] if all(FILTERS[name][1](r) for name in names)]
         with store.reading() as tx:
-            found = requests.search(tx, filters, 1000, patience=60)
+            found = requests.search(tx, filters, 1000, time_limit=60)
         assert [one.request for one in found.found] == passing, names
-        assert (found.next, found.patient) == (None, True)
+        assert (found.next, found.complete) == (None, True)
         visited += 1
     assert visited == 56
 
 
 @pytest.mark.parametrize("filters", [{}, {"key_id": 2}, {"kind": 4}, {"slower": 900}, {"path": "7%", "status": 404}])
-@pytest.mark.parametrize("patience", [60.0, 0.0], ids=["patient", "impatient"])
+@pytest.mark.parametrize("time_limit", [60.0, 0.0], ids=["within", "beyond"])
 def test_pages_follow_on_each_other_without_a_gap(
-    store: Store, write: Write, monkeypatch: Any, filters: dict[str, Any], patience: float
+    store: Store, write: Write, monkeypatch: Any, filters: dict[str, Any], time_limit: float
 ) -> None:
-    monkeypatch.setattr("trellis.store.requests.history._STRETCH", 50)
+    monkeypatch.setattr("trellis.store.requests.history._CHUNK", 50)
     write(_some())
     with store.reading() as tx:
-        whole = [one.id for one in requests.search(tx, filters, 1000, patience=60).found]
+        whole = [one.id for one in requests.search(tx, filters, 1000, time_limit=60).found]
         pages, place = list[int](), None
         for _ in range(200):
-            result = requests.search(tx, filters, 7, place, patience)
+            result = requests.search(tx, filters, 7, place, time_limit)
             pages += [one.id for one in result.found]
             place = result.next
             if place is None:
@@ -112,10 +112,10 @@ def test_requests_without_a_key_are_found_by_0(store: Store, write: Write) -> No
 
 def test_the_size_of_the_log_is_estimated(store: Store, write: Write) -> None:
     with store.reading() as tx:
-        assert requests.estimate(tx) == 0
+        assert requests.estimate_count(tx) == 0
     write([request(number) for number in range(5)])
     with store.reading() as tx:
-        assert requests.estimate(tx) == 5
+        assert requests.estimate_count(tx) == 5
 
 
 # --- what keys use ------------------------------------------------------------------------------------------------
@@ -125,9 +125,9 @@ def test_uses_are_counted_by_day_operation_and_status(store: Store, write: Write
     write([request(1), request(2), request(3, status=403, operation="forums.delete"), request(4, key_id=None)])
     write([request(5, status=404), request(6, operation=None, status=404), request(7, key_id=2)])
     with store.reading() as tx:
-        assert requests.uses_by_day(tx, 1, "2026-01-31") == {("2026-01-31", 2): 2, ("2026-01-31", 4): 3}
-        used = {use.operation: use for use in requests.uses(tx, 1)}
-        assert requests.uses_by_day(tx, 1, "2026-02-01") == {}
+        assert requests.count_uses_by_day(tx, 1, "2026-01-31") == {("2026-01-31", 2): 2, ("2026-01-31", 4): 3}
+        used = {use.operation: use for use in requests.count_uses(tx, 1)}
+        assert requests.count_uses_by_day(tx, 1, "2026-02-01") == {}
     assert set(used) == {"forums.list", "forums.delete"}
     assert used["forums.list"][1:] == (3, request(5).at, 0, None)
     assert used["forums.delete"][1:] == (0, None, 1, request(3).at)
@@ -139,7 +139,7 @@ def test_uses_outlive_the_requests_until_they_are_purged(store: Store, write: Wr
     store.write(lambda tx: purge(tx, uses_before="2026-01-31T00:00:00.000Z")).result(30)
     with store.reading() as tx:
         assert requests.search(tx, {}, 10).found == []
-        assert len(requests.uses(tx, 1)) == 1
+        assert len(requests.count_uses(tx, 1)) == 1
     assert store.write(lambda tx: purge(tx, uses_before="2026-02-01T00:00:00.000Z")).result(30) == 2  # and its hour
     with store.reading() as tx:
-        assert requests.uses(tx, 1) == []
+        assert requests.count_uses(tx, 1) == []

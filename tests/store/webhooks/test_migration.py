@@ -5,7 +5,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from trellis.settings import Settings
-from trellis.store.engine import Store, engine_of
+from trellis.store.engine import Store, create_engine
 from trellis.store.migrate import migrate
 from trellis.store.webhooks import Delivery, endpoints, outbox
 
@@ -62,7 +62,7 @@ def _read(store: Store, now: str) -> list[Delivery]:
 
 def test_what_waits_survives(empty_database: Settings) -> None:
     migrate(empty_database, to=_BEFORE)
-    engine = engine_of(empty_database)
+    engine = create_engine(empty_database)
     with engine.connect() as connection:
         connection.exec_driver_sql("BEGIN")
         _insert(connection, "webhooks", _WEBHOOK)

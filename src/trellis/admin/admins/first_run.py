@@ -6,25 +6,15 @@ from starlette.responses import Response
 
 from trellis.admin.admins.sign_in import start_session
 from trellis.admin.forms import Form
-from trellis.admin.page import PREFIX, Page, PageRequest
+from trellis.admin.page import Page, PageRequest
 from trellis.core.actor import Actor
-from trellis.core.admins import LOGIN, NAME, PASSWORD, create_first_run_token, is_first_run_token
-from trellis.core.gate import Gate
+from trellis.core.admins import LOGIN, NAME, PASSWORD, is_first_run_token
 from trellis.errors import Refused
 
 _ACTOR: Final = Actor("terminal", None, "one-time link")
 _FIELDS: Final = (NAME, LOGIN, PASSWORD)
 _TITLE: Final = "Create the first administrator"
 _SPENT: Final = "This link cannot be used"
-
-
-def first_run_link(gate: Gate, base_url: str) -> str | None:
-    """Create a one-time link, valid for an hour, to the page that creates the first administrator; None if there is one.
-
-    `base_url` is where the service is reached, such as http://127.0.0.1:8000. Waits for the writer.
-    """
-    token = create_first_run_token(gate)
-    return None if token is None else f"{base_url.rstrip('/')}{PREFIX}/first-run/{token}"
 
 
 async def show(request: PageRequest) -> Response:

@@ -4,7 +4,8 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.page import CONFIRM, PREFIX, SIGN_IN, Page, PageRequest, panel_path
+from trellis.admin import PREFIX
+from trellis.admin.page import CONFIRM, SIGN_IN, Page, PageRequest, panel_path
 from trellis.admin.submitted import Submitted
 from trellis.core.admins import confirm_session, end_session, has_administrators, remember_browser
 

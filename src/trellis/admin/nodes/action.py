@@ -32,7 +32,7 @@ class Action(NamedTuple):
 def find_actions(catalogue: Catalogue, kind: NodeKind) -> tuple[Action, ...]:
     """Return the operations of a kind that have a button of their own on each node's page and row."""
     verbs = ((operation, operation.verb) for operation in catalogue.values() if operation.kind is kind)
-    return tuple(Action(operation, verb) for operation, verb in verbs if verb is not None and verb.button)
+    return tuple(Action(operation, one) for operation, one in verbs if one is not None and one.button)
 
 
 async def show(action: Action, kind: NodeKind, request: PageRequest) -> Response:

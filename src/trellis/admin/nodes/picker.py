@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from trellis.admin.page import PREFIX, PageRequest
+from trellis.admin import PREFIX
+from trellis.admin.page import PageRequest
 from trellis.core.fields import MAX_ID, parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.errors import Refused

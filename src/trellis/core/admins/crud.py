@@ -84,7 +84,7 @@ def serialize_administrator(admin: Administrator) -> dict[str, Any]:
 def _list(context: Context) -> Outcome:
     context.input.demand()
     page, per_page = context.input.get("page", 1), context.input.get("perPage", PER_PAGE)
-    total, found = administrators.page(context.tx, per_page, (page - 1) * per_page)
+    total, found = administrators.read_page(context.tx, per_page, (page - 1) * per_page)
     return Outcome(serialize_page([serialize_administrator(admin) for admin in found], total, page, per_page))
 
 
@@ -104,14 +104,14 @@ def _begin(context: Context) -> Outcome:
     given = require((LINK,), context.input)
     given.demand()
     link = given.get("link")
-    if administrators.count(context.tx) or not administrators.link_is_good(context.tx, hash_token(link), context.now):
+    if administrators.count(context.tx) or not administrators.is_valid_link(context.tx, hash_token(link), context.now):
         raise Refused(
             "LINK_SPENT",
             "This link was used, or is older than an hour, or there is an administrator already. "
             "Start `trellis serve` again for a new one, or run: trellis admins create LOGIN",
         )
     outcome = _create(context)
-    administrators.spend_links(context.tx)
+    administrators.delete_links(context.tx)
     return outcome
 
 
@@ -136,7 +136,7 @@ def _create(context: Context) -> Outcome:
 
 
 def _check_login(context: Context, login: str | None, own: int) -> tuple[Fault, ...]:
-    other = administrators.by_login(context.tx, login) if login else None
+    other = administrators.find_by_login(context.tx, login) if login else None
     if other is None or other.id == own:
         return ()
     return (Fault("login", "LOGIN_TAKEN", f"login {other.login} belongs to {other.name} already. Choose another."),)
@@ -155,19 +155,19 @@ def _set_password(context: Context) -> Outcome:
     old = _find_administrator(context)
     given = require((PASSWORD,), context.input)
     given.demand()
-    sessions.end_of_admin(context.tx, old.id)
+    sessions.end_all(context.tx, old.id)
     return _save(context, old, replace(old, digest=given.get("password")), also=("password",))
 
 
 def _disable(context: Context) -> Outcome:
     old = _find_administrator(context)
     context.input.demand()
-    if old.disabled_at is None and not administrators.others_enabled(context.tx, old.id):
+    if old.disabled_at is None and not administrators.count_other_enabled(context.tx, old.id):
         raise Refused(
             "LAST_ADMINISTRATOR",
             f"{old.name} is the only administrator who can sign in. Add or enable another one first.",
         )
-    sessions.end_of_admin(context.tx, old.id)
+    sessions.end_all(context.tx, old.id)
     return _save(context, old, replace(old, disabled_at=old.disabled_at or context.now))
 
 

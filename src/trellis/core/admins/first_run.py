@@ -27,14 +27,14 @@ def create_first_run_token(gate: Gate) -> str | None:
         return None
     token, now = generate_token(), gate.now()
     expires_at = format_timestamp(datetime.fromisoformat(now) + _LINK_LIFETIME)
-    gate.store.write(lambda tx: administrators.keep_link(tx, hash_token(token), expires_at, now), quiet=True).result()
+    gate.store.write(lambda tx: administrators.add_link(tx, hash_token(token), expires_at, now), quiet=True).result()
     return token
 
 
 def is_first_run_token(gate: Gate, token: str) -> bool:
     """Return whether a one-time link can still be used."""
     with gate.store.reading() as tx:
-        return not administrators.count(tx) and administrators.link_is_good(tx, hash_token(token), gate.now())
+        return not administrators.count(tx) and administrators.is_valid_link(tx, hash_token(token), gate.now())
 
 
 def create_demo_administrator(gate: Gate) -> tuple[str, str] | None:

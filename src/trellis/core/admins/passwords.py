@@ -2,18 +2,13 @@
 
 import secrets
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final
 
-from argon2 import PasswordHasher
-from argon2.exceptions import InvalidHashError, VerificationError
-
 from trellis.core.fields import Invalid
+from trellis.core.passwords import SIGN_IN, hash_password, verify_password
 
 SHORTEST: Final = 12  # characters of a password
 LONGEST: Final = 255
-# RFC 9106's low-memory profile (64 MiB, 3 passes, about 50 ms): interfaces run it in a thread, never in the writer.
-_HASHER: Final = PasswordHasher()
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +25,7 @@ class NewPassword:
             raise Invalid(f"must have {SHORTEST} to {LONGEST} characters.")
         if len(set(raw)) < 4:
             raise Invalid("is too simple: use at least four different characters.")
-        return _HASHER.hash(raw.encode("utf-8", "surrogatepass"))
+        return hash_password(raw, SIGN_IN)
 
     def schema(self) -> dict[str, Any]:
         return {"type": "string", "minLength": SHORTEST, "maxLength": LONGEST, "format": "password"}
@@ -38,17 +33,7 @@ class NewPassword:
 
 def password_matches(digest: str | None, password: str) -> bool:
     """Return whether a password fits a digest. Takes as long where there is no digest: about 50 ms, and 64 MiB."""
-    try:
-        _HASHER.verify(digest or _unknown_digest(), password.encode("utf-8", "surrogatepass"))
-    except (VerificationError, InvalidHashError):
-        return False
-    return digest is not None
-
-
-@cache
-def _unknown_digest() -> str:
-    """Return what is verified for an unknown login, so that the time does not tell which logins exist."""
-    return _HASHER.hash(secrets.token_hex())
+    return verify_password(digest, password, SIGN_IN)
 
 
 def generate_password() -> str:

@@ -53,7 +53,7 @@ class SignedIn:
 def find_session(gate: Gate, token: str) -> SignedIn | None:
     """Find the live session of a cookie."""
     with gate.store.reading() as tx:
-        row = sessions.live(tx, hash_token(token), gate.now(), gate.ago(_IDLE))
+        row = sessions.find_live(tx, hash_token(token), gate.now(), gate.ago(_IDLE))
     if row is None:
         return None
     session, name, login = row
@@ -64,7 +64,7 @@ def find_session(gate: Gate, token: str) -> SignedIn | None:
 def record_session_use(gate: Gate, session: str, address: str) -> Future[None]:
     """Record that a session was used, and from which address."""
     now = gate.now()
-    return gate.store.write(lambda tx: sessions.touch(tx, session, now, address), quiet=True)
+    return gate.store.write(lambda tx: sessions.record_use(tx, session, now, address), quiet=True)
 
 
 def begin_session(gate: Gate, admin: int, address: str, agent: str) -> Future[str]:
@@ -105,7 +105,7 @@ def end_session_of(gate: Gate, admin: int, session_id: str) -> Future[bool]:
     now, idle = gate.now(), gate.ago(_IDLE)
 
     def end(tx: Transaction) -> bool:
-        live = [one for one in sessions.of_admin(tx, admin, now, idle) if one.digest[:_ID_LENGTH] == session_id]
+        live = [one for one in sessions.find_live_by_admin(tx, admin, now, idle) if one.digest[:_ID_LENGTH] == session_id]
         for session in live:
             sessions.end(tx, session.digest)
         return bool(live)
@@ -115,7 +115,7 @@ def end_session_of(gate: Gate, admin: int, session_id: str) -> Future[bool]:
 
 def end_other_sessions(gate: Gate, me: SignedIn) -> Future[int]:
     """End all sessions of an administrator but this one; the future gives their number."""
-    return gate.store.write(lambda tx: sessions.end_of_admin(tx, me.id, but=me.session), quiet=True)
+    return gate.store.write(lambda tx: sessions.end_all(tx, me.id, but=me.session), quiet=True)
 
 
 def operation() -> Operation:
@@ -132,7 +132,7 @@ def operation() -> Operation:
 def _list(context: Context) -> Outcome:
     context.input.demand()
     idle = format_timestamp(datetime.fromisoformat(context.now) - _IDLE)
-    live = sessions.of_admin(context.tx, context.call.target or 0, context.now, idle)
+    live = sessions.find_live_by_admin(context.tx, context.call.target or 0, context.now, idle)
     return Outcome(
         [
             {

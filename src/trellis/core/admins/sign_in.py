@@ -57,7 +57,7 @@ def count_attempt(gate: Gate, credentials: Credentials) -> Future[int]:
 def check_password(gate: Gate, credentials: Credentials) -> int | None:
     """Return the id of the administrator whose login and password these are. Takes about 50 ms and 64 MiB."""
     with gate.store.reading() as tx:
-        admin = administrators.by_login(tx, credentials.login)
+        admin = administrators.find_by_login(tx, credentials.login)
     digest = admin.digest if admin is not None and admin.disabled_at is None else None
     matches = password_matches(digest, credentials.password[: LONGEST + 1])
     return admin.id if admin is not None and matches else None
@@ -68,9 +68,9 @@ def clear_attempts(gate: Gate, credentials: Credentials) -> Future[None]:
     now = gate.now()
 
     def clear(tx: Transaction) -> None:
-        for subject, old in sessions.attempts_of(tx, tuple(_limits(tx, credentials))).items():
+        for subject, old in sessions.find_attempts(tx, tuple(_limits(tx, credentials))).items():
             failures = old.failures - 1 if subject.startswith("address/") else 0
-            sessions.keep_attempts(tx, Attempts(subject, failures, now, now))
+            sessions.save_attempts(tx, Attempts(subject, failures, now, now))
 
     return gate.store.write(clear, quiet=True)
 
@@ -80,8 +80,8 @@ def remember_browser(gate: Gate, login: str, browser: str) -> Future[str]:
     token, now, long_ago = browser or generate_token(), gate.now(), gate.ago(_REMEMBER_FOR)
 
     def remember(tx: Transaction) -> str:
-        sessions.forget_attempts(tx, long_ago)
-        sessions.keep_attempts(tx, Attempts(_browser(token, login), 0, now, now))
+        sessions.delete_attempts(tx, long_ago)
+        sessions.save_attempts(tx, Attempts(_browser(token, login), 0, now, now))
         return token
 
     return gate.store.write(remember, quiet=True)
@@ -89,7 +89,7 @@ def remember_browser(gate: Gate, login: str, browser: str) -> Future[str]:
 
 def _count(tx: Transaction, credentials: Credentials, now: str) -> int:
     at, limits = datetime.fromisoformat(now), _limits(tx, credentials)
-    kept = sessions.attempts_of(tx, tuple(limits))
+    kept = sessions.find_attempts(tx, tuple(limits))
     waits = [one.wait_until for one in kept.values() if one.wait_until > now]
     if waits:
         return int((datetime.fromisoformat(max(waits)) - at).total_seconds()) + 1
@@ -97,22 +97,22 @@ def _count(tx: Transaction, credentials: Credentials, now: str) -> int:
         old = kept.get(subject)
         failures = (old.failures if old and old.at > format_timestamp(at - _FORGET_AFTER) else 0) + 1
         until = format_timestamp(at + timedelta(seconds=limit.wait(failures)))
-        sessions.keep_attempts(tx, Attempts(subject, failures, now, until))
+        sessions.save_attempts(tx, Attempts(subject, failures, now, until))
     return 0
 
 
 def _limits(tx: Transaction, credentials: Credentials) -> dict[str, _Limit]:
     """Return the counters that an attempt is held against, each with its limit."""
-    login, account = credentials.login, {f"account/{hash_token(administrators.login_key(credentials.login))}": _ACCOUNT}
+    login, account = credentials.login, {f"account/{hash_token(administrators.fold_login(credentials.login))}": _ACCOUNT}
     if credentials.browser:
         known = _browser(credentials.browser, login)
-        if sessions.attempts_of(tx, (known,)):
+        if sessions.find_attempts(tx, (known,)):
             account = {known: _BROWSER}
     return account | {f"address/{_network(credentials.address)}": _ADDRESS}
 
 
 def _browser(token: str, login: str) -> str:
-    return f"browser/{hash_token(token + '/' + administrators.login_key(login))}"
+    return f"browser/{hash_token(token + '/' + administrators.fold_login(login))}"
 
 
 def _network(address: str) -> str:

@@ -10,8 +10,7 @@ from trellis.core.fields import Field, Integer
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.verbs import STANDARD
-from trellis.store import check, events, keys, nodes, snapshots
-from trellis.store.lists import search
+from trellis.store import check, events, keys, lists, nodes, siblings, snapshots
 from trellis.store.nodes import deleted_ids
 
 _KEYS: Final = "keys"
@@ -63,27 +62,27 @@ def _list(context: Context) -> Outcome:
         repairable += problem.repairable
         if len(listed) < most:
             listed.append(problem.to_dict())
-    checked = {kind: size for kind, (size, _) in check.sizes(context.tx).items()}
+    checked = {kind: size for kind, (size, _) in check.count_rows(context.tx).items()}
     kept = _retention(context)
     return Outcome({"checked": checked, "kept": kept, "count": count, "repairable": repairable, "problems": listed})
 
 
 def _retention(context: Context) -> dict[str, Any]:
     """Report how far the log and undo reach back, and how much was purged of each."""
-    oldest, newest = events.reach(context.tx)
-    first = snapshots.oldest(context.tx)
+    oldest, newest = events.find_bounds(context.tx)
+    first = snapshots.find_oldest_event(context.tx)
     undoable = [kind.operation(one.name) for kind in context.environment.kinds for one in STANDARD if one.keeps_rows]
     lost = events.count(context.tx, newest + 1 if first is None else first, undoable)
     return {
         "events": {
             "count": events.count(context.tx),
-            "from": events.moment_of(context.tx, oldest),
+            "from": events.find_timestamp(context.tx, oldest),
             "purged": oldest - 1,
             "days": context.environment.keep_events,
         },
         "snapshots": {
-            "count": snapshots.total(context.tx),
-            "from": None if first is None else events.moment_of(context.tx, first),
+            "count": snapshots.count(context.tx),
+            "from": None if first is None else events.find_timestamp(context.tx, first),
             "purged": lost,
             "days": context.environment.keep_snapshots,
         },
@@ -113,9 +112,9 @@ def _repair(context: Context) -> Outcome:
 def _findings(context: Context) -> Iterator[Finding]:
     """Find everything, one thing after the other: each part sees what was mended before it."""
     yield from _check_file(context)
-    sizes = check.sizes(context.tx)
+    sizes = check.count_rows(context.tx)
     group_kind = next((kind for kind in context.environment.kinds if kind.is_group), None)
-    groups = check.ids_of(context.tx, group_kind.name) if group_kind else set()
+    groups = check.find_ids(context.tx, group_kind.name) if group_kind else set()
     done, total = 0, sum(size for size, _ in sizes.values())
     for kind in context.environment.kinds:
         yield from _check_rows(context, kind, groups, done, total)
@@ -129,7 +128,7 @@ def _findings(context: Context) -> Iterator[Finding]:
 
 
 def _check_file(context: Context) -> Iterator[Finding]:
-    for what in check.damage(context.tx, _MAX_TOLD):
+    for what in check.check_file(context.tx, _MAX_TOLD):
         yield Finding((Problem("database", None, "damage", f"the file is damaged: {what}", repairable=False),))
 
 
@@ -137,7 +136,7 @@ def _check_file(context: Context) -> Iterator[Finding]:
 
 
 def _check_rows(context: Context, kind: NodeKind, groups: set[int], done: int, total: int) -> Iterator[Finding]:
-    for batch in check.batches(context.tx, kind.name):
+    for batch in check.read_batches(context.tx, kind.name):
         examinations = [examine(kind, stored, groups, context.now) for stored in batch]
         for examination in examinations:
             if examination.problems:
@@ -146,16 +145,16 @@ def _check_rows(context: Context, kind: NodeKind, groups: set[int], done: int, t
                     partial(_save_repaired, context, kind, examination) if examination.repairable else None,
                 )
         leaf_only = [examination.repaired.id for examination in examinations if kind.leaf_only(examination.repaired.fields)]
-        for child, parent in check.children_of(context.tx, kind.name, leaf_only):
+        for child, parent in check.find_children(context.tx, kind.name, leaf_only):
             yield _misplaced(context, kind, child, "barren", f"it stands under {parent}, which is a redirect and has no children")
         done += len(batch)
         context.call.progress(done, total)
-    for gone in sorted(kind.built_in - nodes.existing(context.tx, kind.name, kind.built_in)):
+    for gone in sorted(kind.built_in - nodes.find_existing(context.tx, kind.name, kind.built_in)):
         yield Finding((Problem(kind.name, gone, "built in", f"this {kind.singular} is built in and not there", repairable=False),))
 
 
 def _save_repaired(context: Context, kind: NodeKind, examination: Examination) -> None:
-    snapshots.keep(
+    snapshots.save(
         context.tx, kind.name, examination.repaired, "changed"
     )  # not to be undone, but undo must see that it was changed
     nodes.update(context.tx, kind.name, examination.repaired)
@@ -167,18 +166,18 @@ def _misplaced(context: Context, kind: NodeKind, node: int, problem: str, detail
 
 def _move_to_top(context: Context, kind: NodeKind, node: int) -> None:
     if (found := nodes.find(context.tx, kind.name, node)) is not None:
-        snapshots.keep(context.tx, kind.name, found, "changed")
-    check.to_top(context.tx, kind.name, node)
+        snapshots.save(context.tx, kind.name, found, "changed")
+    siblings.append_to_top_level(context.tx, kind.name, node)
 
 
 def _check_tree(context: Context, kind: NodeKind) -> Iterator[Finding]:
     if not kind.tree:
-        for node, parent in check.nested(context.tx, kind.name):
+        for node, parent in check.find_nested(context.tx, kind.name):
             yield _misplaced(context, kind, node, "nested", f"it stands under {parent}, and {kind.title.lower()} have no parents")
         return
-    for node, parent in check.orphans(context.tx, kind.name):
+    for node, parent in check.find_orphans(context.tx, kind.name):
         yield _misplaced(context, kind, node, "orphan", f"its parent {parent} does not exist")
-    for cycle in find_cycles(check.unreachable(context.tx, kind.name)):
+    for cycle in find_cycles(check.find_unreachable(context.tx, kind.name)):
         way = " under ".join(str(node) for node in (*cycle, cycle[0]))
         yield _misplaced(context, kind, cycle[0], "cycle", f"it stands below itself: {way}")
 
@@ -202,24 +201,24 @@ def find_cycles(parents: Mapping[int, int]) -> list[tuple[int, ...]]:
 
 
 def _check_order(context: Context, kind: NodeKind) -> Iterator[Finding]:
-    for parent, count in check.uneven(context.tx, kind.name):
+    for parent, count in siblings.check(context.tx, kind.name):
         where = "at the top level" if parent is None else f"under {parent}"
         detail = f"the {count} {kind.title.lower()} {where} are not numbered from 0 to {count - 1}"
         if not count:
-            detail = f"there are shelves for {kind.title.lower()} {where}, where none are"
-        yield Finding((Problem(kind.name, parent, "order", detail),), partial(check.renumber, context.tx, kind.name, parent))
+            detail = f"there are blocks for {kind.title.lower()} {where}, where none are"
+        yield Finding((Problem(kind.name, parent, "order", detail),), partial(siblings.repair, context.tx, kind.name, parent))
 
 
 # --- beside the nodes ---------------------------------------------------------------------------------------------
 
 
 def _check_counters(context: Context, sizes: Mapping[str, tuple[int, int]]) -> Iterator[Finding]:
-    counters = check.counted(context.tx)
+    counters = check.read_counters(context.tx)
     known = {kind.name for kind in context.environment.kinds}
     for kind in sorted(sizes.keys() - known):
         detail = f"{sizes[kind][0]} rows are of a kind that this community does not hold"
         yield Finding((Problem(kind, None, "kind", detail, repairable=False),))
-    highest = {_KEYS: check.highest_key(context.tx), _EVENTS: check.last_event(context.tx)}
+    highest = {_KEYS: check.find_highest_key(context.tx), _EVENTS: check.find_last_event(context.tx)}
     for name in (*sorted(known), *highest):
         last, total = counters.get(name, (0, 0))
         count, most = (total, highest[name]) if name in highest else sizes.get(name, (0, 0))
@@ -227,22 +226,22 @@ def _check_counters(context: Context, sizes: Mapping[str, tuple[int, int]]) -> I
         wrong += [f"the last number given out is {last}, though there is a {most}"] if last < most else []
         if wrong:
             problem = Problem(name, None, "counter", " and ".join(wrong))
-            yield Finding((problem,), partial(check.count_anew, context.tx, name, max(last, most), count))
+            yield Finding((problem,), partial(check.set_counter, context.tx, name, max(last, most), count))
 
 
 def _check_lists(context: Context) -> Iterator[Finding]:
-    """Check what lists are found by: the gaps among ids, and the index for searching."""
+    """Check what lists are found by: the counts of deleted ids, and the search index."""
     for kind in context.environment.kinds:
-        if wrong := deleted_ids.wrong(context.tx, kind.name):
-            detail = f"the gaps among the ids are counted wrongly in {wrong} blocks of them; pages far from the first are not right"
-            yield Finding((Problem(kind.name, None, "gaps", detail),), partial(deleted_ids.count_anew, context.tx, kind.name))
-    if wrong := search.wrong(context.tx):
-        detail = f"the index for searching does not know {wrong} names as they are"
-        yield Finding((Problem(_SEARCH, None, "index", detail),), partial(search.rebuild, context.tx))
+        if wrong := deleted_ids.check(context.tx, kind.name):
+            detail = f"the deleted ids are counted wrongly in {wrong} ranges of ids; pages far from the first are not right"
+            yield Finding((Problem(kind.name, None, "gaps", detail),), partial(deleted_ids.repair, context.tx, kind.name))
+    if wrong := lists.check_search_index(context.tx):
+        detail = f"the search index does not hold {wrong} names as they are"
+        yield Finding((Problem(_SEARCH, None, "index", detail),), partial(lists.rebuild_search_index, context.tx))
 
 
 def _check_log(context: Context) -> Iterator[Finding]:
-    for first, last in check.missing_events(context.tx, _MAX_TOLD):
+    for first, last in check.find_missing_events(context.tx, _MAX_TOLD):
         which = f"event {first} is" if first == last else f"events {first} to {last} are"
         yield Finding((Problem(_EVENTS, None, "gap", f"{which} missing from the log", repairable=False),))
 
@@ -250,7 +249,7 @@ def _check_log(context: Context) -> Iterator[Finding]:
 def _check_grants(context: Context) -> Iterator[Finding]:
     offset = 0
     while True:
-        total, page = keys.page(context.tx, _PAGE, offset)
+        total, page = keys.read_page(context.tx, _PAGE, offset)
         for key in page:
             gone = [grant for grant in key.grants if grant not in context.environment.grantable]
             if gone and not key.revoked_at:

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from trellis.core.fields import Field, Groups, Invalid, Password, Timestamp, quote
 from trellis.core.nodes import NodeKind
-from trellis.store.check import Stored
-from trellis.store.nodes import Node, name_key
+from trellis.store.check import StoredNode
+from trellis.store.nodes import Node, fold_name
 
 _DIGEST: Final = "$argon2"  # how every digest begins
 _GROUPS: Final = Groups()
@@ -48,7 +48,7 @@ class Examination:
         return any(problem.repairable for problem in self.problems)
 
 
-def examine(kind: NodeKind, stored: Stored, groups: AbstractSet[int], now: str) -> Examination:
+def examine(kind: NodeKind, stored: StoredNode, groups: AbstractSet[int], now: str) -> Examination:
     """Examine a stored node. `groups` are the ids of all groups that exist."""
     examiner = _Examiner(kind, stored.id, groups)
     name = examiner.name(stored)
@@ -81,7 +81,7 @@ class _Examiner:
     def _add(self, problem: str, detail: str, *, repairable: bool = True) -> None:
         self.problems.append(Problem(self._kind.name, self._node, problem, detail, repairable))
 
-    def name(self, stored: Stored) -> str:
+    def name(self, stored: StoredNode) -> str:
         name = stored.name
         try:
             name = self._kind.name_field.type.parse(stored.name)
@@ -89,14 +89,14 @@ class _Examiner:
             self._add("name", f"its name {invalid.detail}", repairable=False)
         if name != stored.name:
             self._add("name", f"its name is kept as {quote(stored.name)}, with blanks around it")
-        if name_key(stored.name) != stored.name_key:
+        if fold_name(stored.name) != stored.name_key:
             self._add(
                 "name key",
                 f"it is sorted and found as {quote(stored.name_key)}, though its name is {quote(stored.name)}",
             )
         return name
 
-    def moments(self, stored: Stored) -> None:
+    def moments(self, stored: StoredNode) -> None:
         for label, text in (("made", stored.created_at), ("last changed", stored.updated_at)):
             try:
                 good = Timestamp().parse(text) == text

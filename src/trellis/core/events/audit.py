@@ -60,7 +60,7 @@ def _search(context: Context) -> Outcome:
     given.demand()
     filters: dict[str, Any] = {ours: given.get(name) for name, ours in _COLUMNS.items() if given.get(name)}
     result = events.search(context.tx, filters, given.get("limit", 50), given.get("before"))
-    return Outcome({"results": serialize_with_undo(context, result.found), "next": result.next, "complete": result.patient})
+    return Outcome({"results": serialize_with_undo(context, result.found), "next": result.next, "complete": result.complete})
 
 
 def _get(context: Context) -> Outcome:
@@ -72,5 +72,5 @@ def _get(context: Context) -> Outcome:
     if event.request_id and event.actor["type"] == "key":
         at = datetime.fromisoformat(event.at)
         since, until = format_timestamp(at - _BEFORE), format_timestamp(at + _AFTER)
-        request = requests.of_operation(context.tx, event.operation, event.request_id, since, until)
+        request = requests.find_by_request_id(context.tx, event.operation, event.request_id, since, until)
     return Outcome(serialize_with_undo(context, [event])[0] | {"request": request})

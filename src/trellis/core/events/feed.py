@@ -51,11 +51,11 @@ def _list(context: Context) -> Outcome:
     context.input.demand()
     given, newest_first = context.input, context.input.get("order") == "newest"
     after, limit = given.get("after"), given.get("limit", _LIMIT)
-    oldest, newest = events.reach(context.tx)
+    oldest, newest = events.find_bounds(context.tx)
     if after is not None and not newest_first:
         _check_cursor(after, oldest, newest)
     filters = {column: given.get(name) for name, column in _COLUMNS.items() if name in given}
-    found = events.page(context.tx, filters, limit + 1, after, newest_first=newest_first)
+    found = events.read_page(context.tx, filters, limit + 1, after, newest_first=newest_first)
     page, more = found[:limit], len(found) > limit
     end = None if newest_first else newest  # what a filter has passed over need not be looked at again
     return Outcome(

@@ -22,7 +22,7 @@ def serialize_with_undo(context: Context, found: Sequence[Event]) -> list[dict[s
         for event in found
         if event.resource in kinds and (event.before or event.operation in by_deleting)
     }
-    undone_by, counts = find_undoing_events(context.tx, rows), snapshots.counts(context.tx, rows)
+    undone_by, counts = find_undoing_events(context.tx, rows), snapshots.count_by_event(context.tx, rows)
     states: dict[int, dict[str, Any]] = {}
     for seq, count in rows.items():
         kept = counts.get(seq, 0) >= count
@@ -33,7 +33,7 @@ def serialize_with_undo(context: Context, found: Sequence[Event]) -> list[dict[s
 def find_undoing_events(tx: Transaction, seqs: Collection[int]) -> dict[int, int]:
     """Give, for each of some events that are undone, the event that did it. One whose undoing was undone stands again."""
     lines: list[dict[int, int]] = []
-    while last := events.undoers(tx, seqs):
+    while last := events.find_undoing(tx, seqs):
         lines.append(last)
         seqs = last.values()
     found: dict[int, int] = {}

@@ -6,8 +6,6 @@ from ipaddress import ip_address
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-import nh3
-
 from trellis.core.fields.type import CONTROLS, Invalid, quote
 
 _CONTROLS_BUT_LINES: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -54,12 +52,14 @@ class Html:
         text = Text(self.longest, lines=True).parse(raw)
         if not _MARKUP.search(text):
             return text
-        cleaned = nh3.clean(text)
+        from nh3 import clean  # noqa: PLC0415  # start-up time: most texts have nothing to sanitise
+
+        cleaned = clean(text)
         # Entities may have stood for control characters, and what fell away may have left spaces at the ends: what is
         # kept must read the same when it is sent back.
         value = _CONTROLS_BUT_LINES.sub("", cleaned).strip()
         if value != cleaned:
-            value = nh3.clean(value).strip()
+            value = clean(value).strip()
         if len(value) > self.longest:
             raise Invalid(f"is {len(value):,} characters of HTML once it is escaped; at most {self.longest:,} are allowed.")
         return value
@@ -70,7 +70,9 @@ class Html:
 
 def sanitize_inline_html(html: str) -> str:
     """Sanitise HTML that stands within a line of text."""
-    return CONTROLS.sub("", nh3.clean(html, tags=_INLINE_TAGS))  # entities may have stood for control characters
+    from nh3 import clean  # noqa: PLC0415  # start-up time, as above
+
+    return CONTROLS.sub("", clean(html, tags=_INLINE_TAGS))  # entities may have stood for control characters
 
 
 _INLINE_TAGS: Final = {

@@ -107,7 +107,7 @@ def _list(context: Context) -> Outcome:
     page, per_page = context.input.get("page", 1), context.input.get("perPage", PER_PAGE)
     filters = {name: context.input.get(name) for name in ("search", "state", "operation") if context.input.get(name)}
     newest = context.input.get("order") == "newest"
-    total, listed = keys.page(context.tx, per_page, (page - 1) * per_page, filters, now=context.now, newest_first=newest)
+    total, listed = keys.read_page(context.tx, per_page, (page - 1) * per_page, filters, now=context.now, newest_first=newest)
     return Outcome(serialize_page([serialize_key(key, context.now) for key in listed], total, page, per_page))
 
 

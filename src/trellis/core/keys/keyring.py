@@ -110,7 +110,7 @@ class Keyring:
 def authenticate(tx: Transaction, presented: str, now: str) -> Bearer:
     """Compare a presented key with what is kept of it. Raises Refused (INVALID_API_KEY) if it does not fit."""
     secret = parse_secret(presented)
-    key = keys.by_public(tx, secret.public) if secret else None
+    key = keys.find_by_public_part(tx, secret.public) if secret else None
     if secret is None or key is None:
         raise _refuse_invalid()
     until = key.expires_at

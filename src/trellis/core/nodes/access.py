@@ -67,7 +67,7 @@ def _access(kind: NodeKind, context: Context) -> Outcome:
     per_page = given.get("perPage", PER_PAGE)
     page = min(given.get("page", 1), max(1, -(-len(ids) // per_page)))
     ids_here = ids[(page - 1) * per_page : page * per_page]
-    _, found = lists.page(context.tx, chosen.name, lists.Query({"ids": ids_here}, limit=per_page))
+    _, found = lists.read_page(context.tx, chosen.name, lists.Query({"ids": ids_here}, limit=per_page))
     return Outcome(
         serialize_page(serialize_nodes(context.tx, chosen, found, context.environment.community_url), len(ids), page, per_page)
         | {
@@ -102,7 +102,7 @@ def _scan(
         known: dict[int, list[str]] = {}  # by the identity of a decoded value, which equal texts share
         kept_alive = []
         total = 0
-        for node, held in outline.every(context.tx, kind, "permissions" if in_permissions else "fields"):
+        for node, held in outline.read_column(context.tx, kind, "permissions" if in_permissions else "fields"):
             total += 1
             if (held_rights := known.get(id(held))) is None:
                 held_rights = known[id(held)] = [name for name in names if _how(held.get(name), group)]

@@ -89,12 +89,12 @@ def _copy(kind: NodeKind, context: Context) -> Outcome:
     if faults := (*given.faults, *place.faults):
         raise refuse_faults(faults)
     # All that is to be copied is listed before anything is made, since the copy may be put below the original.
-    below = nodes.outline_below(context.tx, kind.name, original.id) if given.get(_WITH_CHILDREN.name) else []
+    below = nodes.find_outline(context.tx, kind.name, original.id) if given.get(_WITH_CHILDREN.name) else []
     numbers = next_numbers(context.tx, kind.name, 1 + len(below))  # parents before their children, as they are listed
     renumbered = dict(zip((original.id, *(node for node, _, _ in below)), numbers, strict=True))
     made = _renewed(original, numbers[0], place.parent_id, 0, context.now)
     made = nodes.insert(context.tx, kind.name, replace(made, name=given.get("name", original.name)), place.place)
-    nodes.insert_below(context.tx, kind.name, _copies(kind, context, below, renumbered))
+    nodes.insert_descendants(context.tx, kind.name, _copies(kind, context, below, renumbered))
     after = serialize_node(kind, made, place.above, url)
     touched = tuple({"resource": kind.name, "id": number, "how": "made"} for number in numbers[1:])
     return Outcome(after, resource_id=made.id, after=after, touched=touched)
@@ -105,8 +105,8 @@ def _copies(
 ) -> Iterator[list[Node]]:
     """Give the copies of the nodes below the original, slice by slice."""
     progress = Progress(context.call, len(below))
-    for rows in nodes.slices(below):
-        originals = nodes.find_these(context.tx, kind.name, [node for node, _, _ in rows])
+    for rows in nodes.split_into_batches(below):
+        originals = nodes.find_by_ids(context.tx, kind.name, [node for node, _, _ in rows])
         yield [_renewed(originals[node], renumbered[node], renumbered[parent], place, context.now) for node, parent, place in rows]
         progress.done(len(rows))
 

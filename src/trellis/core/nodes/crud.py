@@ -3,10 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
-
-from argon2 import PasswordHasher
-from argon2.exceptions import VerificationError
+from typing import Any
 
 from trellis.core.events import changed_members
 from trellis.core.fields import EVERYONE, Field, Input, Password, require
@@ -18,6 +15,7 @@ from trellis.core.nodes.record import serialize_node, serialize_nodes
 from trellis.core.nodes.target import get_with_path
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.paging import serialize_page
+from trellis.core.passwords import NODE, hash_password, verify_password
 from trellis.core.verbs import CREATE, DELETE, GET, LIST, UPDATE, Verb
 from trellis.core.version import check_precondition
 from trellis.errors import Fault, refuse_faults
@@ -25,9 +23,6 @@ from trellis.refusals import REFUSALS
 from trellis.store import lists, nodes, siblings, snapshots
 from trellis.store.counters import next_number
 from trellis.store.nodes import Node
-
-# RFC 9106's low-memory profile would hold the one writer for 50 ms; this is OWASP's smallest: 19 MiB, 2 passes, 15 ms.
-_HASHER: Final = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
 
 
 def operations(kind: NodeKind) -> tuple[Operation, ...]:
@@ -86,7 +81,7 @@ def _faults_of(kind: NodeKind) -> tuple[str, ...]:
 def _list(kind: NodeKind, context: Context) -> Outcome:
     context.input.demand()
     query, page, per_page = build_query(kind, context.input)
-    total, found = lists.page(context.tx, kind.name, query)
+    total, found = lists.read_page(context.tx, kind.name, query)
     return Outcome(
         serialize_page(serialize_nodes(context.tx, kind, found, context.environment.community_url), total, page, per_page)
     )
@@ -110,7 +105,7 @@ def _create(kind: NodeKind, context: Context) -> Outcome:
     _refuse((*given.faults, *place.faults, *faults, *wrong_groups))
     _digest_secrets(kind, given, fields, {})
     new = Node(
-        id=next_number(context.tx, kind.name, more=1),
+        id=next_number(context.tx, kind.name, count=1),
         parent_id=place.parent_id,
         position=0,
         name=given.get("name"),
@@ -135,7 +130,7 @@ def _update(kind: NodeKind, context: Context) -> Outcome:
     children = _no_children_if_leaf_only(kind, context, old, fields)
     _refuse((*given.faults, *place.faults, *faults, *wrong_groups, *children))
     changed_secrets = _digest_secrets(kind, given, fields, old.fields)
-    beside = None if place.stays else snapshots.beside(context.tx, kind.name, old)
+    beside = None if place.stays else snapshots.find_neighbours(context.tx, kind.name, old)
     placed = apply_placement(context.tx, kind, old, place)
     new = replace(placed, name=given.get("name", old.name), fields=fields, permissions=permissions)
     above = above if new.parent_id == old.parent_id else place.above
@@ -143,7 +138,7 @@ def _update(kind: NodeKind, context: Context) -> Outcome:
     changed = changed_members(before, after) + changed_secrets
     if not changed:
         return Outcome(before, happened=False)
-    snapshots.keep(context.tx, kind.name, old, "changed", beside)
+    snapshots.save(context.tx, kind.name, old, "changed", beside)
     new.updated_at = after["updatedAt"] = context.now
     nodes.update(context.tx, kind.name, new)
     return Outcome(after, resource_id=old.id, before=before, after=after, changed=changed)
@@ -163,7 +158,11 @@ def _settled_fields(kind: NodeKind, given: Input, base: Values) -> tuple[dict[st
 
 
 def _no_children_if_leaf_only(kind: NodeKind, context: Context, old: Node, fields: Values) -> tuple[Fault, ...]:
-    if not kind.leaf_only(fields) or kind.leaf_only(old.fields) or not (count := siblings.count(context.tx, kind.name, old.id)):
+    if (
+        not kind.leaf_only(fields)
+        or kind.leaf_only(old.fields)
+        or not (count := siblings.count_children(context.tx, kind.name, old.id))
+    ):
         return ()
     detail = f"type redirect has no children, and this {kind.singular} has {count}: move or delete them first."
     return (Fault("type", "INVALID_VALUE", detail),)
@@ -178,20 +177,13 @@ def _digest_secrets(kind: NodeKind, given: Input, fields: dict[str, Any], old: V
         plain, digest = given.get(field.name), old.get(field.name)
         if plain is None:
             fields[field.name] = None
-        elif digest is not None and _matches(digest, plain):
+        elif digest is not None and verify_password(digest, plain, NODE):
             fields[field.name] = digest
         else:
-            fields[field.name] = _HASHER.hash(plain)
+            fields[field.name] = hash_password(plain, NODE)
         if fields[field.name] != digest:
             changed.append(field.name)
     return tuple(changed)
-
-
-def _matches(digest: str, plain: str) -> bool:
-    try:
-        return _HASHER.verify(digest, plain)
-    except VerificationError:
-        return False
 
 
 def _settled_permissions(kind: NodeKind, context: Context, given: Input, base: Values) -> tuple[dict[str, Any], tuple[Fault, ...]]:
@@ -220,7 +212,7 @@ def _settled_permissions(kind: NodeKind, context: Context, given: Input, base: V
 def _unknown_groups(context: Context, named: Mapping[str, Any]) -> Iterator[Fault]:
     groups = _group_kind(context)
     wanted = {group for who in named.values() if who != EVERYONE for group in who}
-    unknown = wanted - nodes.existing(context.tx, groups.name, wanted) if groups else wanted
+    unknown = wanted - nodes.find_existing(context.tx, groups.name, wanted) if groups else wanted
     for field, who in named.items():
         if who != EVERYONE and (missing := [str(group) for group in who if group in unknown]):
             yield Fault(field, "INVALID_GROUP", f"{field} names groups that do not exist: {', '.join(missing)}.")

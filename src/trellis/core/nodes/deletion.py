@@ -58,16 +58,16 @@ def delete_node(kind: NodeKind, context: Context) -> Outcome:
     if node.id in kind.built_in:
         raise Refused("CANNOT_DELETE", f"{node.name} is built in and cannot be deleted. Other {kind.title.lower()} can.")
     fate = context.input.get(_FATE.name) if kind.tree else None
-    below = nodes.descendants(context.tx, kind.name, node.id) if kind.tree else []
-    direct = siblings.children(context.tx, kind.name, node.id) if below else []
+    below = nodes.find_descendants(context.tx, kind.name, node.id) if kind.tree else []
+    direct = siblings.find_children(context.tx, kind.name, node.id) if below else []
     if below and fate is None:
         raise _has_children(kind, node, len(direct), len(below))
     target = None if fate in {None, -1} else _target(kind, context, node, fate, below)
     gone, moved = ([], direct) if target is not None else (below, [])
     _keep(kind, context, node)
     if target is not None and direct:
-        snapshots.keep_children(context.tx, kind.name, node.id, target.id)
-        siblings.adopt(context.tx, kind.name, node.id, target.id, context.now)
+        snapshots.save_moved_children(context.tx, kind.name, node.id, target.id)
+        siblings.move_children(context.tx, kind.name, node.id, target.id, context.now)
     _delete(kind, context, node, gone)
     scrubbed = _scrub(context, node.id) if kind.is_group else []
     touched = _touched(kind, gone, "deleted") + _touched(kind, moved, "moved")
@@ -92,7 +92,7 @@ def delete_rows(kind: NodeKind, context: Context, node: Node, below: Sequence[in
 
 
 def _keep(kind: NodeKind, context: Context, node: Node) -> None:
-    snapshots.keep(context.tx, kind.name, node, "deleted", snapshots.beside(context.tx, kind.name, node))
+    snapshots.save(context.tx, kind.name, node, "deleted", snapshots.find_neighbours(context.tx, kind.name, node))
 
 
 def _delete(kind: NodeKind, context: Context, node: Node, below: Sequence[int]) -> None:
@@ -101,7 +101,7 @@ def _delete(kind: NodeKind, context: Context, node: Node, below: Sequence[int]) 
 
     def going(ids: Sequence[int]) -> None:
         if others := [i for i in ids if i != node.id]:  # which is kept already, with its neighbours
-            snapshots.keep_these(context.tx, kind.name, others)
+            snapshots.save_deleted(context.tx, kind.name, others)
         if below:  # one row alone is no news, and of a group the permissions are counted
             progress.done(len(ids))
 
@@ -150,7 +150,7 @@ def _scrub(context: Context, group: int) -> list[tuple[str, int]]:
     """Take a group out of every node's permissions and group fields; give the nodes that named it."""
     kinds = {kind.name: kind for kind in context.environment.kinds}
     scrubbed: list[tuple[str, int]] = []
-    mentioning = nodes.mentioning(context.tx, group)
+    mentioning = nodes.find_mentioning_group(context.tx, group)
     progress = Progress(context.call, len(mentioning))
     for name, node in mentioning:
         progress.done()
@@ -158,7 +158,7 @@ def _scrub(context: Context, group: int) -> list[tuple[str, int]]:
         permissions = {option: without_group(who, group) for option, who in node.permissions.items()}
         fields = {f: without_group(value, group) if f in own else value for f, value in node.fields.items()}
         if permissions != node.permissions or fields != node.fields:
-            snapshots.keep(context.tx, name, node, "changed")
+            snapshots.save(context.tx, name, node, "changed")
             nodes.update(context.tx, name, replace(node, permissions=permissions, fields=fields, updated_at=context.now))
             scrubbed.append((name, node.id))
     return scrubbed

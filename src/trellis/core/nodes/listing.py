@@ -6,7 +6,7 @@ from trellis.core.fields import Anything, Choice, Field, Ids, Input, ParentId, T
 from trellis.core.kind import NodeKind
 from trellis.core.paging import PAGING, PER_PAGE
 from trellis.store.lists import Query, SortBy
-from trellis.store.nodes import name_key
+from trellis.store.nodes import fold_name
 
 _SORTING: Final = (
     Field(
@@ -52,7 +52,7 @@ def build_query(kind: NodeKind, given: Input) -> tuple[Query, int, int]:
     filters: dict[str, Any] = {name: given.get(name) for name in ("ids", "updatedSince") if name in given}
     filters |= {f.name: given.get(f.name) for f in kind.fields if f.listed and f.name in given}
     if search := given.get("search"):
-        filters["search"] = name_key(search)
+        filters["search"] = fold_name(search)
     if "parentId" in given:
         parent = given.get("parentId")
         filters |= {"top": True} if parent is None else {"parent": parent}

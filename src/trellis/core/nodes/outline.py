@@ -56,8 +56,8 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
 def _level(kind: NodeKind, context: Context) -> Outcome:
     context.input.demand()
     query, page, per_page = build_query(kind, context.input)
-    total, found = lists.page(context.tx, kind.name, replace(query, sort_by="position"))
-    counts = siblings.counts(context.tx, kind.name, [node.id for node in found]) if kind.tree else {}
+    total, found = lists.read_page(context.tx, kind.name, replace(query, sort_by="position"))
+    counts = siblings.count_children_by_parent(context.tx, kind.name, [node.id for node in found]) if kind.tree else {}
     results = serialize_nodes(context.tx, kind, found, context.environment.community_url)
     return Outcome(serialize_page(results, total, page, per_page) | {"children": [counts.get(node.id, 0) for node in found]})
 
@@ -84,4 +84,4 @@ def _ancestors(kind: NodeKind, context: Context) -> Outcome:
 
 def _children(kind: NodeKind, context: Context) -> Outcome:
     context.input.demand()
-    return Outcome(siblings.children(context.tx, kind.name, context.call.target or 0))
+    return Outcome(siblings.find_children(context.tx, kind.name, context.call.target or 0))

@@ -63,7 +63,7 @@ def _parent(tx: Transaction, kind: NodeKind, node: Node | None, parent_id: int) 
     parent, above = found
     if kind.leaf_only(parent.fields):
         return None, f"parentId: {kind.singular} {parent_id} is a redirect, and a redirect has no children."
-    if node is not None and tree.makes_cycle(node.id, nodes.lines(tx, kind.name, (parent_id,))):
+    if node is not None and tree.makes_cycle(node.id, nodes.find_ancestors(tx, kind.name, (parent_id,))):
         which = "itself" if parent_id == node.id else f"{parent_id}, which is below it"
         return None, f"parentId: a {kind.singular} cannot stand under {which}."
     return parent, f"{above}{parent.name} > "
@@ -78,7 +78,7 @@ def _place(
     if wish == "position":
         return given.get("position"), []
     sibling = given.get(wish)
-    at = siblings.place_of(tx, kind.name, parent_id, sibling)
+    at = siblings.find_position(tx, kind.name, parent_id, sibling)
     if at is None or (node is not None and sibling == node.id):
         where = "at the top level" if parent_id is None else f"under {parent_id}"
         detail = f"{wish}: there is no other {kind.singular} {sibling} {where}. Give the id of one that stands there."
@@ -93,7 +93,7 @@ def apply_placement(tx: Transaction, kind: NodeKind, node: Node, placement: Plac
         return node
     parent = placement.parent_id
     if node.parent_id == parent:
-        place = siblings.Family(tx, kind.name, parent).slide(node.id, node.position, placement.place)
+        place = siblings.reorder(tx, kind.name, parent, node.id, node.position, placement.place)
     else:
         place = siblings.move(tx, kind.name, node.id, node.parent_id, parent, placement.place)
     return replace(node, parent_id=parent, position=place)

@@ -19,7 +19,7 @@ def serialize_nodes(tx: Transaction, kind: NodeKind, found: Iterable[Node], comm
     """Write nodes as callers see them; their ancestors are read in one go."""
     found = list(found)
     parents = {n.parent_id for n in found if n.parent_id is not None}
-    line = nodes.lines(tx, kind.name, parents) if parents else {}
+    line = nodes.find_ancestors(tx, kind.name, parents) if parents else {}
     above = {parent: format_path(parent, line) + " > " for parent in parents}
     return [serialize_node(kind, node, "" if node.parent_id is None else above[node.parent_id], community_url) for node in found]
 

@@ -61,7 +61,9 @@ def history_operations() -> tuple[Operation, ...]:
 def _later(context: Context) -> Outcome:
     context.input.demand()
     event = get_event(context.tx, context.call.target or 0)
-    later = snapshots.since(context.tx, event.resource, event.resource_id or 0, event.seq, context.input.get("limit", 20))
+    later = snapshots.find_later_events(
+        context.tx, event.resource, event.resource_id or 0, event.seq, context.input.get("limit", 20)
+    )
     found = [one for seq in later if (one := events.find(context.tx, seq)) is not None]
     return Outcome([one for one in serialize_with_undo(context, found) if one["undo"] and one["undo"]["open"]])
 
@@ -69,14 +71,14 @@ def _later(context: Context) -> Outcome:
 def _last_state(context: Context) -> Outcome:
     given = context.input
     given.demand()
-    last = snapshots.latest(context.tx, given.get("resource"), given.get("resourceId"))
-    return Outcome(None if last is None else {"event": last.seq, "how": last.how, "name": last.node.name})
+    last = snapshots.find_latest(context.tx, given.get("resource"), given.get("resourceId"))
+    return Outcome(None if last is None else {"event": last.seq, "how": last.change, "name": last.node.name})
 
 
 def _deleted_names(context: Context) -> Outcome:
     context.input.demand()
     event = get_event(context.tx, context.call.target or 0)
-    names = snapshots.names(context.tx, event.seq, event.resource, context.input.get("ids"))
+    names = snapshots.find_names(context.tx, event.seq, event.resource, context.input.get("ids"))
     return Outcome({node: {"parentId": parent, "name": name} for node, (parent, name) in names.items()})
 
 
@@ -85,7 +87,7 @@ def _lists_naming(context: Context) -> Outcome:
     event = get_event(context.tx, context.call.target or 0)
     kind = next((kind for kind in context.environment.kinds if kind.name == event.resource), None)
     how = "changed" if event.after else "deleted"
-    rows = [one.node for one in snapshots.of_event(context.tx, event.seq) if one.kind == event.resource and one.how == how]
+    rows = [one.node for one in snapshots.find_by_event(context.tx, event.seq) if one.kind == event.resource and one.change == how]
     return Outcome({group: _count_lists(kind, rows, group) for group in context.input.get("ids")})
 
 

@@ -101,7 +101,7 @@ def get_event(tx: Transaction, seq: int) -> Event:
     event = events.find(tx, seq)
     if event is not None:
         return event
-    if seq <= events.reach(tx)[1]:
+    if seq <= events.find_bounds(tx)[1]:
         raise Refused("NO_LONGER_KEPT", f"Event {seq} is no longer kept, so it cannot be undone.")
     raise invalid_id("event", seq, _NO_EVENT)
 
@@ -134,13 +134,13 @@ def _not_undone_yet(context: Context, event: Event) -> None:
 
 def _whole(context: Context, event: Event) -> list[Snapshot]:
     """Read what an event found, but not what it deleted below its record; refuse if some of it is purged."""
-    if snapshots.counts(context.tx, (event.seq,)).get(event.seq, 0) < 1 + len(event.touched):
+    if snapshots.count_by_event(context.tx, (event.seq,)).get(event.seq, 0) < 1 + len(event.touched):
         raise Refused(
             "NO_LONGER_KEPT",
             f"What there was before event {event.seq} is no longer kept: "
             f"changes can be undone for {context.environment.keep_snapshots} days.",
         )
-    return snapshots.without_below(context.tx, event.seq, event.resource_id or 0)
+    return snapshots.find_without_descendants(context.tx, event.seq, event.resource_id or 0)
 
 
 # --- what it answers ----------------------------------------------------------------------------------------------

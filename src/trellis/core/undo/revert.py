@@ -32,7 +32,7 @@ def revert(kind: NodeKind, context: Context, event: Event, then: Snapshot) -> Ou
     place = _find_placement(kind, context, event, then, now)
     wanted, lost = drop_lost_groups(kind, then.node, groups)
     _check_leaf_only(kind, context, now, wanted)
-    beside = None if place.stays else snapshots.beside(context.tx, kind.name, now)
+    beside = None if place.stays else snapshots.find_neighbours(context.tx, kind.name, now)
     placed = apply_placement(context.tx, kind, now, place)
     new = replace(placed, name=wanted.name, fields=wanted.fields, permissions=wanted.permissions)
     after = seen(kind, context, new)
@@ -42,7 +42,7 @@ def revert(kind: NodeKind, context: Context, event: Event, then: Snapshot) -> Ou
     if not changed:
         result = serialize_outcome(event, before, restored=[], lost=lost)
         return Outcome(result, happened=False, plan=result | {"dryRun": True})
-    snapshots.keep(context.tx, kind.name, now, "changed", beside)
+    snapshots.save(context.tx, kind.name, now, "changed", beside)
     new.updated_at = after["updatedAt"] = context.now
     nodes.update(context.tx, kind.name, new)
     result = serialize_outcome(event, after, restored=[new.id], lost=lost)
@@ -71,7 +71,7 @@ def _check_leaf_only(kind: NodeKind, context: Context, now: Node, wanted: Node) 
     if (
         not kind.leaf_only(wanted.fields)
         or kind.leaf_only(now.fields)
-        or not (count := siblings.count(context.tx, kind.name, now.id))
+        or not (count := siblings.count_children(context.tx, kind.name, now.id))
     ):
         return
     raise Refused(
@@ -86,19 +86,19 @@ def _check_leaf_only(kind: NodeKind, context: Context, now: Node, wanted: Node) 
 
 def deleted_since(kind: NodeKind, context: Context, node: int) -> Refused:
     """Return the refusal to take back an event of a record that is gone, naming the event that deleted it."""
-    last = snapshots.latest(context.tx, kind.name, node)
-    by = f", by event {last.seq}: undo that first" if last is not None and last.how == "deleted" else ""
+    last = snapshots.find_latest(context.tx, kind.name, node)
+    by = f", by event {last.seq}: undo that first" if last is not None and last.change == "deleted" else ""
     facts: dict[str, Any] = {"differences": []} | ({"deletedBy": last.seq} if by and last is not None else {})
     return Refused("CHANGED_SINCE", f"The {kind.singular} {node} was deleted since{by}.", facts=facts)
 
 
 def refuse_changed(kind: NodeKind, context: Context, event: Event, now: Node, groups: AbstractSet[int]) -> None:
     """Refuse if a record is not as an event left it. That siblings have shifted it, or a group is gone, does not count."""
-    later = snapshots.following(context.tx, kind.name, now.id, event.seq)
+    later = snapshots.find_next(context.tx, kind.name, now.id, event.seq)
     if later is None:
         return
     about = {"resource": kind.name, "resource_id": now.id}
-    since = events.page(context.tx, about, 1000, event.seq, newest_first=False)
+    since = events.read_page(context.tx, about, 1000, event.seq, newest_first=False)
     moved = any("position" in one.changed for one in since)
     differences = list(_differences(kind, drop_lost_groups(kind, later.node, groups)[0], now, moved=moved))
     if not differences:

@@ -25,14 +25,14 @@ def restore_deleted(kind: NodeKind, context: Context, event: Event, kept: Sequen
     `kept` are the rows that the event found, without those below its record.
     """
     check_precondition(context.call.expected, {})  # there is no record yet that could be the one that was read
-    root = next(snapshot for snapshot in kept if snapshot.how == "deleted")
+    root = next(snapshot for snapshot in kept if snapshot.change == "deleted")
     below = [one["id"] for one in event.touched if one["how"] == "deleted"]
     progress = Progress(context.call, len(kept) + len(below))
     place = find_placement(kind, context, root, None)
     node = replace(root.node, parent_id=place.parent_id)
     lost = _restore_rows(kind, context, event.seq, node, place, below, progress)
-    moved, left = _restore_children(kind, context, node, [snapshot for snapshot in kept if snapshot.how == "moved"], progress)
-    changed, unchanged = _restore_group(context, node.id, [snapshot for snapshot in kept if snapshot.how == "changed"], progress)
+    moved, left = _restore_children(kind, context, node, [snapshot for snapshot in kept if snapshot.change == "moved"], progress)
+    changed, unchanged = _restore_group(context, node.id, [snapshot for snapshot in kept if snapshot.change == "changed"], progress)
     after = seen(kind, context, _current_node(kind, context, node.id))
     result = serialize_outcome(
         event,
@@ -88,11 +88,11 @@ def _restore_rows(
     lost: set[int] = set()
 
     def back(ids: Sequence[int]) -> None:  # read by the slice: all at once, they would hold up readers in this process
-        for snapshot in snapshots.of_these(context.tx, seq, kind.name, ids):
+        for snapshot in snapshots.find_by_ids(context.tx, seq, kind.name, ids):
             lost.update(_remove_lost_groups(kind, context, snapshot.node, groups))
         progress.done(len(ids))
 
-    snapshots.bring_back(context.tx, seq, kind.name, node, place.place, below, back)
+    snapshots.restore(context.tx, seq, kind.name, node, place.place, below, back)
     return lost
 
 
@@ -115,7 +115,7 @@ def find_placement(kind: NodeKind, context: Context, snapshot: Snapshot, now: No
         return Placement(parent_id, parent)
     own = now.position if now is not None and now.parent_id == parent_id else None
     before, behind = (
-        [siblings.place_of(context.tx, kind.name, parent_id, sibling) for sibling in snapshot.beside.get(side, ())]
+        [siblings.find_position(context.tx, kind.name, parent_id, sibling) for sibling in snapshot.neighbours.get(side, ())]
         for side in ("before", "behind")
     )
     return Placement(parent_id, parent, position_on_return(snapshot.node.position, before, behind, own))
@@ -127,7 +127,7 @@ def _resolve_parent(kind: NodeKind, context: Context, parent_id: int, now: Node 
         problem = f"there is no {kind.singular} {parent_id}"
     elif kind.leaf_only(parent.fields):
         problem = f"{kind.singular} {parent_id} is a redirect, and a redirect has no children"
-    elif now is not None and makes_cycle(now.id, nodes.lines(context.tx, kind.name, (parent_id,))):
+    elif now is not None and makes_cycle(now.id, nodes.find_ancestors(context.tx, kind.name, (parent_id,))):
         problem = f"{kind.singular} {parent_id} stands below it"
     else:
         return parent
@@ -147,7 +147,7 @@ def _resolve_parent(kind: NodeKind, context: Context, parent_id: int, now: Node 
 def existing_groups(context: Context) -> AbstractSet[int]:
     """Return the ids of the groups that there are."""
     group_kind = next((kind for kind in context.environment.kinds if kind.is_group), None)
-    return set() if group_kind is None else {group.id for group in nodes.every(context.tx, group_kind.name)}
+    return set() if group_kind is None else {group.id for group in nodes.find_all(context.tx, group_kind.name)}
 
 
 def drop_lost_groups(kind: NodeKind, node: Node, groups: AbstractSet[int]) -> tuple[Node, set[int]]:
@@ -183,18 +183,18 @@ def _restore_children(
     """Move the children back that still stand where the delete had moved them, in their old order."""
     back: list[int] = []
     left: list[LeftRecord] = []
-    above = nodes.lines(context.tx, kind.name, (root.id,)) if children else {}
+    above = nodes.find_ancestors(context.tx, kind.name, (root.id,)) if children else {}
     for snapshot in children:
         progress.done()
         child = nodes.find(context.tx, kind.name, snapshot.node.id)
         if child is None:
             why = "It was deleted since."
-        elif child.parent_id != snapshot.beside.get("to"):
+        elif child.parent_id != snapshot.neighbours.get("to"):
             why = "It was moved elsewhere since."
         elif child.id in above:
             why = "What came back stands below it now."
         else:
-            snapshots.keep(context.tx, kind.name, child, "moved", {"to": root.id})
+            snapshots.save(context.tx, kind.name, child, "moved", {"to": root.id})
             placed = apply_placement(context.tx, kind, child, Placement(root.id, root))
             nodes.update(context.tx, kind.name, replace(placed, updated_at=context.now))
             back.append(child.id)
@@ -223,7 +223,7 @@ def _restore_group(
             why = f"Changed since: {', '.join(missed + missed_fields)}."
             left.append({"resource": then.kind, "id": now.id, "why": why})
         if permissions != now.permissions or fields != now.fields:
-            snapshots.keep(context.tx, then.kind, now, "changed")
+            snapshots.save(context.tx, then.kind, now, "changed")
             nodes.update(context.tx, then.kind, replace(now, permissions=permissions, fields=fields, updated_at=context.now))
             back.append((then.kind, now.id))
     return back, left

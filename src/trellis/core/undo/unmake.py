@@ -25,7 +25,7 @@ def delete_made(kind: NodeKind, context: Context, event: Event) -> Outcome:
     if "parentId" in context.input:
         detail = f"parentId: event {event.seq} made the {kind.singular}, and undoing it deletes it. Leave parentId out."
         raise refuse_faults((Fault("parentId", "INVALID_PARENT", detail),))
-    below = nodes.descendants(context.tx, kind.name, root.id) if kind.tree else []
+    below = nodes.find_descendants(context.tx, kind.name, root.id) if kind.tree else []
     _unchanged(kind, context, event, root, below)
     delete_rows(kind, context, root, below)
     gone = [root.id, *below]
@@ -43,9 +43,9 @@ def delete_made(kind: NodeKind, context: Context, event: Event) -> Outcome:
 def _unchanged(kind: NodeKind, context: Context, event: Event, root: Node, below: Sequence[int]) -> None:
     made = [one["id"] for one in event.touched]
     groups = existing_groups(context)
-    for ids in nodes.slices([root.id, *made]):
-        there = nodes.find_these(context.tx, kind.name, ids)
-        later = snapshots.following_these(context.tx, kind.name, ids, event.seq)
+    for ids in nodes.split_into_batches([root.id, *made]):
+        there = nodes.find_by_ids(context.tx, kind.name, ids)
+        later = snapshots.find_next_of_each(context.tx, kind.name, ids, event.seq)
         for number in ids:
             if (now := there.get(number)) is None:
                 raise deleted_since(kind, context, number)

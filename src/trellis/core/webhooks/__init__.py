@@ -2,7 +2,7 @@
 
 from trellis.core.operation import Operation
 from trellis.core.webhooks import crud, deliveries
-from trellis.core.webhooks.address import Address, Network, NotAllowed, check_address, check_url, parse_networks
+from trellis.core.webhooks.address import Address, Network, NotAllowed, check_address, check_url
 from trellis.core.webhooks.crud import (
     EVERYTHING,
     MOST,
@@ -39,7 +39,6 @@ __all__ = [
     "is_webhook_widened",
     "message_id",
     "operations",
-    "parse_networks",
     "redact_secrets",
     "serialize_webhook",
     "webhook_timestamp",

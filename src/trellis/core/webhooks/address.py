@@ -2,7 +2,6 @@
 
 import re
 import socket
-from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 from urllib.parse import urlsplit
@@ -43,11 +42,6 @@ _FIRST_FREE_PORT: Final = 1024
 
 class NotAllowed(Exception):
     """A webhook may not go there; the text is a sentence that says where and why."""
-
-
-def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:
-    """Read addresses and CIDR networks."""
-    return tuple(ip_network(text, strict=False) for text in texts)
 
 
 def check_url(url: str, allowed: tuple[Network, ...]) -> None:

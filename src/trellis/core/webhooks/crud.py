@@ -187,7 +187,7 @@ def _create(context: Context) -> Outcome:
         disabled_because=None,
         created_at=context.now,
         updated_at=context.now,
-        cursor=events.reach(context.tx)[1],
+        cursor=events.find_bounds(context.tx)[1],
     )
     endpoints.insert(context.tx, webhook)
     after = serialize_webhook(webhook, context.now)
@@ -223,7 +223,7 @@ def _empty_outbox(context: Context, webhook: Webhook, *, skip: bool) -> None:
     """Take back what has not been tried: to pass it over, or to look at its events anew."""
     first = outbox.withdraw_untried(context.tx, webhook.id)
     if skip:
-        endpoints.move_cursors(context.tx, [webhook.id], events.reach(context.tx)[1])
+        endpoints.move_cursors(context.tx, [webhook.id], events.find_bounds(context.tx)[1])
     elif first is not None:
         endpoints.move_cursors(context.tx, [webhook.id], first - 1)
 

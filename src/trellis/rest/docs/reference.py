@@ -5,11 +5,10 @@ from functools import cached_property
 from hashlib import blake2b
 from html import escape
 from importlib.resources import files
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 import orjson
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from trellis import __version__
 from trellis.core.catalogue import Catalogue
@@ -21,6 +20,9 @@ from trellis.rest.docs.samples import KEY, coloured
 from trellis.rest.docs.view import aliases, all_errors, prose, sections, showcase
 from trellis.rest.request import Headers
 from trellis.settings import Settings
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -103,7 +105,9 @@ def _fixed(path: str, body: bytes) -> Callable[[str], Kept]:
     return lambda _: page
 
 
-def _templates() -> Environment:
+def _templates() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  # start-up time: for the first reader
+
     environment = Environment(
         loader=PackageLoader("trellis.rest.docs"),
         autoescape=True,

@@ -1,23 +1,34 @@
-"""Connections, transactions, the writer and the data version of both engines."""
+"""Connections, transactions, the writer and the data version of both engines.
+
+`Store` is one database; `Statement` is a statement that runs often. The clauses are SQL that both engines spell differently.
+"""
 
 from trellis.store.engine.backup import backup
-from trellis.store.engine.clauses import Among, AmongOf, Beside, Holds, Member, Mentions, Unled
-from trellis.store.engine.store import Store, engine_of
-from trellis.store.engine.transaction import Row, Statement, Transaction, Undo
+from trellis.store.engine.clauses import (
+    Contains,
+    IdIn,
+    JsonMember,
+    MentionsNumber,
+    NodeIdIn,
+    WithoutIndex,
+    WithoutIndexOrder,
+)
+from trellis.store.engine.store import Store, create_engine
+from trellis.store.engine.transaction import Rollback, Row, Statement, Transaction
 
 __all__ = [
-    "Among",
-    "AmongOf",
-    "Beside",
-    "Holds",
-    "Member",
-    "Mentions",
+    "Contains",
+    "IdIn",
+    "JsonMember",
+    "MentionsNumber",
+    "NodeIdIn",
+    "Rollback",
     "Row",
     "Statement",
     "Store",
     "Transaction",
-    "Undo",
-    "Unled",
+    "WithoutIndex",
+    "WithoutIndexOrder",
     "backup",
-    "engine_of",
+    "create_engine",
 ]

@@ -6,12 +6,12 @@ import sqlalchemy as sa
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.elements import ColumnElement
 
-# A Boolean would be compared with 1 on SQLite, and so pass every index by.
+# Of a Boolean, SQLAlchemy renders `= 1` on SQLite, which no index serves.
 _UNTYPED: Any = sa.types.NullType()
 
 
-class Among(ColumnElement[bool]):
-    """Whether a number is in a list given as one parameter (see Transaction.ids)."""
+class IdIn(ColumnElement[bool]):
+    """Whether a number is in a list given as one parameter (see Transaction.id_list)."""
 
     inherit_cache = False
     type = _UNTYPED
@@ -21,33 +21,33 @@ class Among(ColumnElement[bool]):
         self.given = sa.bindparam(parameter, type_=sa.types.NullType())
 
 
-@compiles(Among, "sqlite")
-def _among_sqlite(element: Among, compiler: Any, **kw: Any) -> str:
+@compiles(IdIn, "sqlite")
+def _id_in_sqlite(element: IdIn, compiler: Any, **kw: Any) -> str:
     return f"{compiler.process(element.column, **kw)} IN (SELECT value FROM json_each({compiler.process(element.given, **kw)}))"  # noqa: S608  # SQLAlchemy's own text
 
 
-@compiles(Among, "postgresql")
-def _among_postgresql(element: Among, compiler: Any, **kw: Any) -> str:
+@compiles(IdIn, "postgresql")
+def _id_in_postgresql(element: IdIn, compiler: Any, **kw: Any) -> str:
     return f"{compiler.process(element.column, **kw)} = ANY(CAST({compiler.process(element.given, **kw)} AS BIGINT[]))"
 
 
-class AmongOf(Among):
-    """Whether a node of `:kind` is in a list of ids. SQLite looks these up, and runs through no index of the whole kind."""
+class NodeIdIn(IdIn):
+    """Whether a node of `:kind` is in a list of ids. SQLite looks these up one by one, and scans no index of the whole kind."""
 
     inherit_cache = False
 
 
-@compiles(AmongOf, "sqlite")
-def _among_of_sqlite(element: AmongOf, compiler: Any, **kw: Any) -> str:
+@compiles(NodeIdIn, "sqlite")
+def _node_id_in_sqlite(element: NodeIdIn, compiler: Any, **kw: Any) -> str:
     kind = compiler.process(sa.bindparam("kind", type_=sa.types.NullType()), **kw)
     given = compiler.process(element.given, **kw)
     column = compiler.process(element.column, **kw)
-    # The casts give the values the affinity of the columns, without which the index of both is passed by.
+    # The casts give the values the affinity of the columns; without it SQLite does not use the index on both.
     return f"(kind, {column}) IN (SELECT CAST({kind} AS TEXT), CAST(value AS INTEGER) FROM json_each({given}))"  # noqa: S608  # SQLAlchemy's own text
 
 
-class Holds(ColumnElement[bool]):
-    """Whether a text holds another, byte for byte."""
+class Contains(ColumnElement[bool]):
+    """Whether a text contains another, byte for byte."""
 
     inherit_cache = False
     type = _UNTYPED
@@ -57,18 +57,18 @@ class Holds(ColumnElement[bool]):
         self.given = sa.bindparam(parameter, type_=sa.Text())
 
 
-@compiles(Holds, "sqlite")
-def _holds_sqlite(element: Holds, compiler: Any, **kw: Any) -> str:
+@compiles(Contains, "sqlite")
+def _contains_sqlite(element: Contains, compiler: Any, **kw: Any) -> str:
     return f"instr({compiler.process(element.column, **kw)}, {compiler.process(element.given, **kw)}) > 0"
 
 
-@compiles(Holds, "postgresql")
-def _holds_postgresql(element: Holds, compiler: Any, **kw: Any) -> str:
+@compiles(Contains, "postgresql")
+def _contains_postgresql(element: Contains, compiler: Any, **kw: Any) -> str:
     return f"strpos({compiler.process(element.column, **kw)}, {compiler.process(element.given, **kw)}) > 0"
 
 
-class Mentions(ColumnElement[bool]):
-    """Whether a JSON document holds a number anywhere."""
+class MentionsNumber(ColumnElement[bool]):
+    """Whether a JSON document contains a number anywhere."""
 
     inherit_cache = False
     type = _UNTYPED
@@ -78,22 +78,22 @@ class Mentions(ColumnElement[bool]):
         self.given = sa.bindparam(parameter, type_=sa.BigInteger())
 
 
-@compiles(Mentions, "sqlite")
-def _mentions_sqlite(element: Mentions, compiler: Any, **kw: Any) -> str:
+@compiles(MentionsNumber, "sqlite")
+def _mentions_number_sqlite(element: MentionsNumber, compiler: Any, **kw: Any) -> str:
     column, given = compiler.process(element.column, **kw), compiler.process(element.given, **kw)
-    # Looking for the digits first spares most rows the reading of their JSON.
+    # Looking for the digits first saves parsing the JSON of most rows.
     found = f"EXISTS (SELECT 1 FROM json_tree({column}) AS part WHERE part.type = 'integer' AND part.atom = {given})"  # noqa: S608  # SQLAlchemy's own text
     return f"(instr({column}, CAST({given} AS TEXT)) > 0 AND {found})"
 
 
-@compiles(Mentions, "postgresql")
-def _mentions_postgresql(element: Mentions, compiler: Any, **kw: Any) -> str:
+@compiles(MentionsNumber, "postgresql")
+def _mentions_number_postgresql(element: MentionsNumber, compiler: Any, **kw: Any) -> str:
     column, given = compiler.process(element.column, **kw), compiler.process(element.given, **kw)
     return f"jsonb_path_exists({column}, '$.** ? (@ == $number)', jsonb_build_object('number', {given}))"
 
 
-class Member(ColumnElement[str]):
-    """A text in a JSON object, by its name."""
+class JsonMember(ColumnElement[str]):
+    """A member of a JSON object, as text."""
 
     inherit_cache = False
     type = sa.Text()
@@ -103,15 +103,15 @@ class Member(ColumnElement[str]):
         self.name = name
 
 
-@compiles(Member, "sqlite")
-def _member_sqlite(element: Member, compiler: Any, **kw: Any) -> str:
+@compiles(JsonMember, "sqlite")
+def _json_member_sqlite(element: JsonMember, compiler: Any, **kw: Any) -> str:
     column = compiler.process(element.column, **kw)
-    # What is no JSON, `trellis check` finds; no list and no index shall fail over it. nodes_by_type is spelt like this.
+    # Invalid JSON, which `trellis check` reports, must not make lists and indexes fail. nodes_by_type has this very expression.
     return f"CASE WHEN json_valid({column}) THEN json_extract({column}, '$.{_plain(element.name)}') END"
 
 
-@compiles(Member, "postgresql")
-def _member_postgresql(element: Member, compiler: Any, **kw: Any) -> str:
+@compiles(JsonMember, "postgresql")
+def _json_member_postgresql(element: JsonMember, compiler: Any, **kw: Any) -> str:
     return f"({compiler.process(element.column, **kw)} ->> '{_plain(element.name)}')"
 
 
@@ -121,8 +121,8 @@ def _plain(name: str) -> str:
     return name
 
 
-class Beside(ColumnElement[Any]):
-    """A column that no index is to be looked up by: SQLite, which keeps no statistics here, would take any one."""
+class WithoutIndex(ColumnElement[Any]):
+    """A column by which no index is to be searched. SQLite, which has no statistics here, would use any index there is."""
 
     inherit_cache = False
 
@@ -131,18 +131,18 @@ class Beside(ColumnElement[Any]):
         self.type = column.type
 
 
-@compiles(Beside, "sqlite")
-def _beside_sqlite(element: Beside, compiler: Any, **kw: Any) -> str:
+@compiles(WithoutIndex, "sqlite")
+def _without_index_sqlite(element: WithoutIndex, compiler: Any, **kw: Any) -> str:
     return f"+{compiler.process(element.column, **kw)}"
 
 
-@compiles(Beside, "postgresql")
-def _beside_postgresql(element: Beside, compiler: Any, **kw: Any) -> str:
+@compiles(WithoutIndex, "postgresql")
+def _without_index_postgresql(element: WithoutIndex, compiler: Any, **kw: Any) -> str:
     return str(compiler.process(element.column, **kw))
 
 
-class Unled(ColumnElement[Any]):
-    """A column to sort by that no index is to be walked along: where few rows pass a filter, sorting them costs less."""
+class WithoutIndexOrder(ColumnElement[Any]):
+    """A column to sort by without scanning an index in its order: where few rows match, sorting them costs less."""
 
     inherit_cache = False
 
@@ -151,12 +151,12 @@ class Unled(ColumnElement[Any]):
         self.type = column.type
 
 
-@compiles(Unled, "sqlite")
-def _unled_sqlite(element: Unled, compiler: Any, **kw: Any) -> str:
+@compiles(WithoutIndexOrder, "sqlite")
+def _without_index_order_sqlite(element: WithoutIndexOrder, compiler: Any, **kw: Any) -> str:
     return f"+{compiler.process(element.column, **kw)}"
 
 
-@compiles(Unled, "postgresql")
-def _unled_postgresql(element: Unled, compiler: Any, **kw: Any) -> str:
+@compiles(WithoutIndexOrder, "postgresql")
+def _without_index_order_postgresql(element: WithoutIndexOrder, compiler: Any, **kw: Any) -> str:
     column = compiler.process(element.column, **kw)
     return f"({column} || '')" if isinstance(element.type, sa.Text) else f"({column} + 0)"

@@ -1,19 +1,18 @@
-"""The data version on PostgreSQL: which state of the data this process knows of, kept in memory, so that asking costs nothing.
+"""The data version on PostgreSQL: a number for the state of the data, kept in memory, so that asking for it costs nothing.
 
-Every commit that changes what an answer or a key can show counts up one row, 'data version', and tells the new number on a
-channel. The advisory lock of the writers makes the order of the numbers that of the commits. One connection per process
-listens. Why what is kept under a version is right:
+Every commit on which a response or the judgement of a key depends increments one counter, 'data version', and sends its new value
+with NOTIFY. The writers' advisory lock makes the order of the values that of the commits. One connection per process listens.
+Why a response cached under a version is right:
 
-- *Our own commits* are known before they are acknowledged: the writer says so between the commit and the answers.
-- *Others' commits* come as notifications, which PostgreSQL sends once the commit can be seen; a millisecond later as a rule.
-- *A read that began before a commit* is kept under the version that was taken before it began, never under a newer one. It
-  may have seen more than that version; then it is only forgotten too early.
-- *A notification that is lost* is made up for: the row is read every 0.4 seconds, and a version holds for one second from when a
-  reading began that agreed with it. Past that there is none, however the thread, the network or the server are.
-- *A connection that is lost* ends the version. The next one begins with LISTEN, then reads the row, then counts on: what
-  happened in between is in the row, and no version ever comes back.
-- *Rows that were changed by hand* count nothing up. `NOTIFY trellis_data` tells of them; without it the minute does, after
-  which a version ends by itself.
+- *Our own commits* are known before they are acknowledged: the writer reports them between the commit and its results.
+- *Others' commits* come as notifications, which PostgreSQL sends once the commit is visible; usually within a millisecond.
+- *A read that began before a commit* is cached under the version that was taken before it began, never under a newer one. It
+  may have seen more than that version; then it is only dropped too early.
+- *A lost notification* is made up for: the counter is read every 0.4 seconds, and a version is valid for one second from the
+  beginning of a reading that agreed with it. After that there is none, whatever has become of thread, network or server.
+- *A lost connection* ends the version. The next connection begins with LISTEN, then reads the counter, then follows: what
+  happened in between is in the counter, and no version ever comes back.
+- *Rows changed by hand* increment nothing. `NOTIFY trellis_data` reports them; without it a version ends after a minute.
 """
 
 import logging
@@ -29,86 +28,86 @@ from trellis.store.engine.transaction import Transaction
 
 log = logging.getLogger(__name__)
 
-_EVERY: Final = 0.4  # seconds between readings of the row
-_HOLDS: Final = 1.0  # seconds for which a version holds after such a reading
+_READ_EVERY: Final = 0.4  # seconds between readings of the counter
+_VALID_FOR: Final = 1.0  # seconds for which a version is valid after such a reading
 _LONGEST: Final = 60.0  # seconds after which a version ends in any case
-_AGAIN: Final = 0.5  # seconds until the next attempt to connect
-_PATIENCE: Final = 5.0  # seconds for the thread to end
+_RETRY_AFTER: Final = 0.5  # seconds until the next attempt to connect
+_JOIN_TIMEOUT: Final = 5.0  # seconds for the thread to end
 
-# One round trip in each commit, and none of it where the transaction has written nothing. No kind of node can be called
-# 'data version', since its name would have a blank in it.
-_TELL: Final = """
-    WITH told AS (
+# One round trip in each commit, and no notification where the transaction has written nothing. No kind of node can be called
+# 'data version', since a kind's name has no blank in it.
+_ANNOUNCE: Final = """
+    WITH counted AS (
         INSERT INTO counters (name, last, total) SELECT 'data version', 1, 0 WHERE pg_current_xact_id_if_assigned() IS NOT NULL
         ON CONFLICT (name) DO UPDATE SET last = counters.last + 1 RETURNING last
     )
-    SELECT last, pg_notify('trellis_data', last::text) FROM told
+    SELECT last, pg_notify('trellis_data', last::text) FROM counted
 """
-_COUNT: Final = (
+_INCREMENT: Final = (
     "INSERT INTO counters (name, last, total) VALUES ('data version', 1, 0) ON CONFLICT (name) DO UPDATE SET last = last + 1"
 )
 _LISTEN: Final = "LISTEN trellis_data"
 _READ: Final = "SELECT coalesce((SELECT last FROM counters WHERE name = 'data version'), 0)"
 
 
-def tell(tx: Transaction, before: int) -> int | None:
-    """Count up and notify, in the transaction that is about to be committed; give the number, None if nothing was written.
+def announce_commit(tx: Transaction, changes_before: int) -> int | None:
+    """Increment the data version and notify other processes, in the transaction that is about to be committed.
 
-    On SQLite there is nobody to notify (see `observed`), and nothing was written if the connection has made no more changes
-    than `before`.
+    Returns the new value on PostgreSQL, None if nothing was written. On SQLite there is nobody to notify (see `data_version`):
+    None is returned, and nothing was written if the connection has made no more changes than `changes_before`.
     """
     if tx.sqlite:
-        if tx.raw.total_changes != before:
-            tx.raw.execute(_COUNT)
+        if tx.raw.total_changes != changes_before:
+            tx.raw.execute(_INCREMENT)
         return None
-    row = tx.raw.execute(_TELL).fetchone()
+    row = tx.raw.execute(_ANNOUNCE).fetchone()
     return None if row is None else int(row[0])
 
 
-class Notices:
-    """Listens in a thread of its own, over a connection that `connect` makes, and knows the data version."""
+class InvalidationListener:
+    """Follows the commits of all processes in a thread of its own, over a connection that `connect` makes."""
 
     def __init__(self, connect: Callable[[], Any]) -> None:
         self._connect = connect
-        self._guard = threading.Lock()
-        self._version = 0  # only ever counts up
-        self._until = 0.0  # when the version ends, on the monotonic clock
-        self._number = -1  # the newest commit that is known
-        self._turned = 0.0
-        self._lost = False
+        self._lock = threading.Lock()
+        self._version = 0  # only ever grows
+        self._valid_until = 0.0  # on the monotonic clock
+        self._number = -1  # the counter at the newest commit that is known
+        self._began = 0.0  # when the version began
+        self._is_lost = False  # whether the loss of the connection has been logged
         self._thread: threading.Thread | None = None
-        self._end: socket.socket | None = None  # closed, it ends the thread's waiting
+        self._end: socket.socket | None = None  # closing it ends the thread's wait
         self._ending = False
 
-    def version(self) -> int | None:
-        """Give the data version, or None when nobody can say whether the data have changed."""
-        return self._version if monotonic() < self._until else None
+    def data_version(self) -> int | None:
+        """Return the data version, or None while it is unknown whether the data have changed."""
+        return self._version if monotonic() < self._valid_until else None
 
     def start(self) -> None:
-        """Begin to listen."""
+        """Start the thread, unless it runs."""
         if self._thread is None:
             near, self._end = socket.socketpair()
-            self._thread = threading.Thread(target=self._listen, args=(near,), name="trellis-notices", daemon=True)
+            self._thread = threading.Thread(target=self._listen, args=(near,), name="trellis-listener", daemon=True)
             self._thread.start()
 
     def close(self) -> None:
-        """End, and let the connection go."""
+        """Stop the thread and close its connection."""
         if self._thread is not None and self._end is not None:
             self._ending = True
             self._end.close()
-            self._thread.join(_PATIENCE)
+            self._thread.join(_JOIN_TIMEOUT)
             self._thread = None
 
-    def committed(self, number: int) -> None:
-        """Take note of a commit, by its number: one of this process, or one that was told of."""
-        with self._guard:
+    def record_commit(self, number: int) -> None:
+        """Begin a new version for a commit of this or another process, given its value of the counter, unless it is known."""
+        with self._lock:
             if number > self._number:
-                self._turn(number)
+                self._begin(number)
 
-    def _turn(self, number: int) -> None:
+    def _begin(self, number: int) -> None:
         self._number = number
         self._version += 1
-        self._turned = monotonic()
+        self._began = monotonic()
 
     # --- the thread -----------------------------------------------------------------------------------------------
 
@@ -118,67 +117,68 @@ class Notices:
                 try:
                     self._follow(end)
                 except Exception as error:  # noqa: BLE001  # whatever it is, it is tried again
-                    self._complain(error)
-                    _wait(_AGAIN, end)
+                    self._log_loss(error)
+                    _wait(_RETRY_AFTER, end)
 
     def _follow(self, end: socket.socket) -> None:
-        """Follow the commits of all processes over one connection, until it breaks or the end comes."""
+        """Follow the commits over one connection, until it is lost or `end` is closed."""
         connection = self._connect()
         try:
             connection.execute(_LISTEN)
-            with self._guard:
-                self._turn(-1)
-            self._read(connection)
-            self._relax()
-            self._take(connection, end)
+            with self._lock:
+                self._begin(-1)
+            self._read_counter(connection)
+            self._log_return()
+            self._take_notifications(connection, end)
         finally:
-            self._until = 0.0
+            self._valid_until = 0.0
             with suppress(Exception):
                 connection.close()
 
-    def _take(self, connection: Any, end: socket.socket) -> None:
-        due = monotonic() + _EVERY
+    def _take_notifications(self, connection: Any, end: socket.socket) -> None:
+        due = monotonic() + _READ_EVERY
         while not self._ending:
             _wait(due - monotonic(), end, connection)
-            self._hear(connection)
+            self._drain(connection)
             if monotonic() >= due:
-                due = monotonic() + _EVERY
-                self._read(connection)
-                self._hear(connection)  # what came with the answer would not end the waiting
+                due = monotonic() + _READ_EVERY
+                self._read_counter(connection)
+                self._drain(connection)  # the driver has read what came with the result: it would not end the next wait
 
-    def _hear(self, connection: Any) -> None:
-        for notice in connection.notifies(timeout=0):
-            if notice.payload.isdecimal():
-                self.committed(int(notice.payload))
+    def _drain(self, connection: Any) -> None:
+        for notification in connection.notifies(timeout=0):
+            if notification.payload.isdecimal():
+                self.record_commit(int(notification.payload))
             else:  # by hand
-                with self._guard:
-                    self._turn(self._number)
+                with self._lock:
+                    self._begin(self._number)
 
-    def _read(self, connection: Any) -> None:
-        """Compare with the row; let the version hold on if they agree, and change it if they do not."""
+    def _read_counter(self, connection: Any) -> None:
+        """Compare the counter with what is known: prolong the version if they agree, begin another if they do not."""
         began, known = monotonic(), self._number
         number = int(connection.execute(_READ).fetchone()[0])
-        with self._guard:
-            # Smaller than a number that came meanwhile: read too early. Smaller than the one before: the database is another.
+        with self._lock:
+            # A value below a notification that came meanwhile was read too early; one below what was known before the reading
+            # means that the database is another one, such as a restored backup.
             differs = number > self._number or (number < self._number == known)
-            if differs or began - self._turned > _LONGEST:
-                self._turn(number)
-        self._until = began + _HOLDS
+            if differs or began - self._began > _LONGEST:
+                self._begin(number)
+        self._valid_until = began + _VALID_FOR
 
-    def _complain(self, error: Exception) -> None:
-        if not self._lost:
-            self._lost = True
-            log.warning("Nothing is answered from memory, since the database does not tell of changes: %s", error)
+    def _log_loss(self, error: Exception) -> None:
+        if not self._is_lost:
+            self._is_lost = True
+            log.warning("Responses are not cached, since commits of other processes cannot be followed: %s", error)
 
-    def _relax(self) -> None:
-        if self._lost:
-            self._lost = False
-            log.warning("Answers come from memory again: the database tells of changes.")
+    def _log_return(self) -> None:
+        if self._is_lost:
+            self._is_lost = False
+            log.warning("Responses are cached again: commits of other processes are followed.")
 
 
 def _wait(seconds: float, *sources: Any) -> None:
-    """Wait for that long, or until there is something to read."""
-    with selectors.DefaultSelector() as waiting:  # which, unlike `select`, takes file descriptors above 1,023
+    """Wait for so long, or until one of the sources can be read."""
+    with selectors.DefaultSelector() as selector:  # which, unlike `select`, takes file descriptors above 1,023
         for source in sources:
-            waiting.register(source, selectors.EVENT_READ)
-        waiting.select(max(0.0, seconds))
+            selector.register(source, selectors.EVENT_READ)
+        selector.select(max(0.0, seconds))

@@ -1,4 +1,4 @@
-"""The one writer of a process: a thread that runs writes one after another, those that wait together in one commit."""
+"""The one writer of a process: a thread that runs writes one after another, and commits those that wait together as one."""
 
 import logging
 import queue
@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from trellis.errors import Refused
-from trellis.store.engine.invalidation import tell
-from trellis.store.engine.transaction import Transaction, Undo
+from trellis.store.engine.invalidation import announce_commit
+from trellis.store.engine.transaction import Rollback, Transaction
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_WRITE_LOCK: Final = 0x7472656C6C6973  # PostgreSQL's advisory lock: 'trellis' in ASCII
+_WRITE_LOCK: Final = 0x7472656C6C6973  # PostgreSQL's advisory lock, which all writers take: 'trellis' in ASCII
 _BATCH: Final = 64  # writes that may share one commit
 _BATCH_SECONDS: Final = 0.02  # after which no further write joins a commit
 
@@ -40,30 +40,30 @@ class _Job:
 
 
 class Writer:
-    """A thread with a connection of its own, made when the first write comes.
+    """A thread with a connection of its own, opened with the first write.
 
-    `open_connection` makes the connection, `failures` are the driver's errors for a database that does not do its part,
-    `patience` is for how many seconds a write waits for its turn, and `committed` is told the number of each commit on
-    PostgreSQL that was not quiet, before the writes in it are acknowledged.
+    `open_connection` opens the connection. `failures` are the driver's errors for a database that is busy or out of reach, and
+    `lock_timeout` is for how many seconds the writer waits for those of other processes. `on_commit` is called with the data
+    version of each commit on PostgreSQL that was not quiet, before the writes in it are acknowledged.
     """
 
     def __init__(
         self,
         open_connection: Callable[[], Transaction],
         failures: tuple[type[Exception], ...],
-        patience: int,
-        committed: Callable[[int], None],
+        lock_timeout: int,
+        on_commit: Callable[[int], None],
     ) -> None:
         self._open_connection = open_connection
         self._failures = failures
-        self._patience = patience
-        self._committed = committed
+        self._lock_timeout = lock_timeout
+        self._on_commit = on_commit
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
 
     def submit(self, work: Callable[[Transaction], T], *, quiet: bool) -> Future[T]:
-        """Take a piece of work; the future is done once what it wrote is durable. Others hear of it unless it is quiet."""
+        """Queue a piece of work; the future is done once what it wrote is durable. Unless `quiet`, it changes the data version."""
         future: Future[T] = Future()
         if self._thread is None:
             with self._starting:
@@ -74,7 +74,7 @@ class Writer:
         return future
 
     def close(self) -> None:
-        """Finish what waits, and end."""
+        """Finish the writes that wait, and stop the thread."""
         if self._thread is not None:
             self._jobs.put(None)
             self._thread.join()
@@ -90,11 +90,11 @@ class Writer:
                 if tx is None:
                     tx = self._open_connection()
                     if tx.sqlite:
-                        tx.raw.execute("PRAGMA busy_timeout=0")  # `_begin` does the waiting
+                        tx.raw.execute("PRAGMA busy_timeout=0")  # `_begin` waits by itself
                 self._commit_together(tx, batch)
-            except BaseException as error:  # noqa: BLE001  # whatever it was, those who wait must hear of it
+            except BaseException as error:  # noqa: BLE001  # whatever it was, the futures must not wait for ever
                 log.warning("A commit failed: %s", error)
-                refusal = unreachable(error)
+                refusal = refuse_busy(error)
                 for failed in batch:
                     failed.result, failed.error = None, refusal
                 self._discard(tx)
@@ -105,12 +105,12 @@ class Writer:
             tx.connection.close()
 
     def _commit_together(self, tx: Transaction, batch: list[_Job]) -> None:
-        """Run the first job and those that wait behind it in one transaction, each in a savepoint of its own."""
+        """Run the first job and those that wait behind it in one transaction, each in a savepoint; add these to `batch`."""
         self._begin(tx)
         try:
             opened = time.monotonic()
-            before = tx.raw.total_changes if tx.sqlite else 0
-            kept = self._run(tx, batch[0])
+            changes_before = tx.raw.total_changes if tx.sqlite else 0
+            has_written = self._run(tx, batch[0])
             quiet = batch[0].quiet
             while len(batch) < _BATCH and time.monotonic() - opened < _BATCH_SECONDS:
                 try:
@@ -118,16 +118,16 @@ class Writer:
                 except queue.Empty:
                     break
                 if job is None:
-                    self._jobs.put(None)  # the end comes after this batch
+                    self._jobs.put(None)  # `close` was called: the thread stops after this batch
                     break
                 if job.future.set_running_or_notify_cancel():
                     batch.append(job)
-                    kept |= self._run(tx, job)
+                    has_written |= self._run(tx, job)
                     quiet &= job.quiet
-            number = tell(tx, before) if kept and not quiet else None
-            tx.raw.execute("COMMIT" if kept else "ROLLBACK")
+            number = announce_commit(tx, changes_before) if has_written and not quiet else None
+            tx.raw.execute("COMMIT" if has_written else "ROLLBACK")
             if number is not None:
-                self._committed(number)
+                self._on_commit(number)
         except BaseException:
             with suppress(Exception):
                 tx.raw.execute("ROLLBACK")
@@ -136,11 +136,11 @@ class Writer:
     def _begin(self, tx: Transaction) -> None:
         if not tx.sqlite:
             tx.raw.execute("BEGIN")
-            tx.raw.execute(f"SET LOCAL lock_timeout = '{self._patience}s'")
+            tx.raw.execute(f"SET LOCAL lock_timeout = '{self._lock_timeout}s'")
             tx.raw.execute(f"SELECT pg_advisory_xact_lock({_WRITE_LOCK})")
             return
-        # SQLite's own waiting backs off to 100 ms, and a busy neighbour would always be there first: ask more often.
-        deadline = time.monotonic() + self._patience
+        # SQLite's own busy handler sleeps for up to 100 ms, in which a busy process takes the lock again and again: try more often.
+        deadline = time.monotonic() + self._lock_timeout
         while True:
             try:
                 tx.raw.execute("BEGIN IMMEDIATE")
@@ -153,12 +153,12 @@ class Writer:
 
     @staticmethod
     def _run(tx: Transaction, job: _Job) -> bool:
-        """Run one job in a savepoint; say whether what it wrote stays."""
+        """Run one job in a savepoint; return whether what it wrote stays."""
         tx.raw.execute("SAVEPOINT job")
         try:
             job.result = job.work(tx)
-        except BaseException as error:  # noqa: BLE001  # it belongs to whoever handed the job in
-            if isinstance(error, Undo):
+        except BaseException as error:  # noqa: BLE001  # it is raised where the future is awaited
+            if isinstance(error, Rollback):
                 job.result = error.value
             else:
                 job.error = error
@@ -172,12 +172,12 @@ class Writer:
         if tx is not None:
             with suppress(Exception):
                 if getattr(tx.raw, "closed", False):
-                    tx.connection.engine.dispose()  # what took this connection took those in the pool too
+                    tx.connection.engine.dispose()  # what closed this connection has closed those in the pool too
                 tx.connection.invalidate()
                 tx.connection.close()
 
 
-def unreachable(error: BaseException) -> Refused:
-    """Say that the database did not do its part; the log has the reason."""
+def refuse_busy(error: BaseException) -> Refused:
+    """Log an error of the database, and return the refusal that says so without details."""
     log.error("The database could not be used: %s", error)
     return Refused("BUSY", "The database is busy or cannot be reached. Nothing was changed as far as we know; try again.")

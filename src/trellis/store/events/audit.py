@@ -1,4 +1,4 @@
-"""The event log as a person searches it: the newest first, a bounded stretch at a time."""
+"""Searching the event log: the newest first, a limited number of events at a time."""
 
 import time
 from collections.abc import Mapping
@@ -6,36 +6,39 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from trellis.store.engine import Member, Transaction
+from trellis.store.engine import JsonMember, Transaction
 from trellis.store.events.log import Event
 from trellis.store.tables import events
 
-PATIENCE: Final = 0.03  # seconds
-_STRETCH: Final = 2_000  # events; they are numbered without gaps
+TIME_LIMIT: Final = 0.03  # seconds
+_CHUNK: Final = 2_000  # events that one statement looks through; they are numbered without gaps
 _COLUMNS: Final = tuple(events.c[name] for name in Event.__slots__)
 _c = events.c
 
 
 class Search(NamedTuple):
-    """What a search has found. `next` is the number to go on before, if there may be more; `patient` is false if it ended early."""
+    """The result of a search.
+
+    `next` is the sequence number to continue before, if there may be more; `complete` is false if the time limit ended the search.
+    """
 
     found: list[Event]
     next: int | None
-    patient: bool = True
+    complete: bool = True
 
 
 def search(
-    tx: Transaction, filters: Mapping[str, Any], limit: int, before: int | None = None, patience: float = PATIENCE
+    tx: Transaction, filters: Mapping[str, Any], limit: int, before: int | None = None, time_limit: float = TIME_LIMIT
 ) -> Search:
     """Search the log, the newest first.
 
-    `filters` may hold operation, resource, resource_id, request_id, actor_type, actor_id, `since` and `until` (moments; the
-    latter not included).
+    `filters` may hold operation, resource, resource_id, request_id, actor_type, actor_id, `since` and `until` (timestamps;
+    the latter not included).
     """
-    top, bottom = _reach(tx, filters, before)
+    top, bottom = _find_range(tx, filters, before)
     conditions = _conditions(filters)
-    step = _STRETCH if conditions and "resource_id" not in filters else top
-    deadline = time.perf_counter() + patience
+    step = _CHUNK if conditions and "resource_id" not in filters else top
+    deadline = time.perf_counter() + time_limit
     found: list[Event] = []
     while top > bottom:
         end = max(bottom, top - step)
@@ -50,12 +53,12 @@ def search(
             return Search(found[:limit], found[limit - 1].seq)
         top = end
         if time.perf_counter() > deadline and top > bottom:
-            return Search(found, top, patient=False)
+            return Search(found, top, complete=False)
     return Search(found, None)
 
 
-def _reach(tx: Transaction, filters: Mapping[str, Any], before: int | None) -> tuple[int, int]:
-    """Give the numbers between which the events of the asked time lie: up to but without the first, down to the second."""
+def _find_range(tx: Transaction, filters: Mapping[str, Any], before: int | None) -> tuple[int, int]:
+    """Return the sequence numbers of the time that is asked for: `top`, which is excluded, and `bottom`, which is included."""
     last = sa.select(_c.seq).order_by(_c.seq.desc()).limit(1)
     first = sa.select(_c.seq).order_by(_c.seq).limit(1)
     if until := filters.get("until"):
@@ -70,16 +73,18 @@ def _reach(tx: Transaction, filters: Mapping[str, Any], before: int | None) -> t
 
 def _conditions(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
     found = [_c[name] == filters[name] for name in ("operation", "resource", "resource_id", "request_id") if name in filters]
-    if since := filters.get("since"):  # once more by the time itself: a clock that was set back has put it out of order
+    if since := filters.get(
+        "since"
+    ):  # also by the time itself: where a clock was set back, times are not in the order of the numbers
         found.append(_c.at >= since)
     if until := filters.get("until"):
         found.append(_c.at < until)
     actor = [(name, str(filters[f"actor_{name}"])) for name in ("type", "id") if f"actor_{name}" in filters]
-    return found + [sa.cast(Member(_c.actor, name), sa.Text) == value for name, value in actor]
+    return found + [sa.cast(JsonMember(_c.actor, name), sa.Text) == value for name, value in actor]
 
 
-def of_request(tx: Transaction, operation: str, request_id: str, since: str, until: str) -> int | None:
-    """Find the event that a request left in a span of time; give its number."""
+def find_by_request(tx: Transaction, operation: str, request_id: str, since: str, until: str) -> int | None:
+    """Find the event of a request to an operation within a span of time; return its sequence number."""
     statement = (
         sa.select(_c.seq)
         .where(_c.at >= since, _c.at <= until, _c.request_id == request_id, _c.operation == operation)

@@ -14,7 +14,7 @@ from trellis.store.tables import counters, events
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One successful write. `seq` counts without gaps in the order of the commits; `undoes` is the event it takes back."""
+    """One successful write. `seq` counts without gaps in the order of the commits; `undoes` is the event that it undoes."""
 
     seq: int
     at: str
@@ -37,12 +37,12 @@ _APPEND = Statement(sa.insert(events).values({column.name: bindparam(column.name
 
 
 def append(tx: Transaction, event: Event) -> int:
-    """Write an event; its own `seq` is passed over and the next one given. Writes come one at a time, so none is skipped."""
+    """Append an event, and return its sequence number; its own `seq` is ignored. Writes come one at a time, so none is skipped."""
     values = {name: getattr(event, name) for name in Event.__slots__}
     values["seq"] = next_number(tx, "events")
     for name in _JSON:
-        values[name] = None if values[name] is None else tx.encoded(values[name])
-    tx.change(_APPEND, **values)
+        values[name] = None if values[name] is None else tx.encode(values[name])
+    tx.execute(_APPEND, **values)
     return int(values["seq"])
 
 
@@ -56,8 +56,11 @@ _FILTERS: Final[Mapping[str, Callable[[Any], sa.ColumnElement[bool]]]] = {
 }
 
 
-def page(tx: Transaction, filters: Mapping[str, Any], limit: int, after: int | None, *, newest_first: bool) -> list[Event]:
-    """Read events behind a sequence number. `filters` may hold operation, resource, resource_id, since and until."""
+def read_page(tx: Transaction, filters: Mapping[str, Any], limit: int, after: int | None, *, newest_first: bool) -> list[Event]:
+    """Read the events after a sequence number, or, with the newest first, before it; None begins at the first or the newest.
+
+    `filters` may hold operation, resource, resource_id, `since` and `until` (timestamps; the latter not included).
+    """
     statement = _SELECT.order_by(events.c.seq.desc() if newest_first else events.c.seq).limit(limit)
     for name, value in filters.items():
         statement = statement.where(_FILTERS[name](value))
@@ -72,15 +75,15 @@ def find(tx: Transaction, seq: int) -> Event | None:
     return None if row is None else Event(*row)
 
 
-def undoers(tx: Transaction, seqs: Collection[int]) -> dict[int, int]:
-    """Give, for each of some events that was taken back, the last event that did so."""
+def find_undoing(tx: Transaction, seqs: Collection[int]) -> dict[int, int]:
+    """Find the last event that undid each of these: event → the one that undid it. Those that were not undone are left out."""
     if not seqs:
         return {}
     last = sa.select(events.c.undoes, sa.func.max(events.c.seq)).where(events.c.undoes.in_(seqs)).group_by(events.c.undoes)
     return {row[0]: row[1] for row in tx.connection.execute(last)}
 
 
-_REACH = Statement(
+_BOUNDS = Statement(
     sa.select(
         sa.select(sa.func.min(events.c.seq)).scalar_subquery(),
         sa.select(counters.c.last).where(counters.c.name == "events").scalar_subquery(),
@@ -88,20 +91,20 @@ _REACH = Statement(
 )
 
 
-def reach(tx: Transaction) -> tuple[int, int]:
-    """Give the numbers of the oldest event that is kept, or of the next one if none is, and of the newest that there was."""
-    ((first, last),) = tx.rows(_REACH)
+def find_bounds(tx: Transaction) -> tuple[int, int]:
+    """Return the sequence numbers of the oldest event kept (of the next one if none is) and of the newest there ever was."""
+    ((first, last),) = tx.fetch(_BOUNDS)
     return (first or (last or 0) + 1), last or 0
 
 
-def moment_of(tx: Transaction, seq: int) -> str | None:
-    """Say when an event was."""
+def find_timestamp(tx: Transaction, seq: int) -> str | None:
+    """Return when an event happened; None if it is not kept."""
     found: str | None = tx.connection.execute(sa.select(events.c.at).where(events.c.seq == seq)).scalar_one_or_none()
     return found
 
 
 def count(tx: Transaction, before: int | None = None, operations: Iterable[str] = ()) -> int:
-    """Count the events that are kept; or those of some operations before a sequence number."""
+    """Count the events that are kept; given `before`, those of some operations before that sequence number."""
     counted = sa.select(sa.func.count()).select_from(events)
     if before is not None:
         counted = counted.where(events.c.seq < before, events.c.operation.in_(list(operations)))
@@ -109,9 +112,9 @@ def count(tx: Transaction, before: int | None = None, operations: Iterable[str] 
 
 
 def purge(tx: Transaction, before: str, most: int = 5000) -> int:
-    """Delete the oldest events as long as they are older than `before`, at most `most`; give their number.
+    """Delete the oldest events, as far as they are older than `before`, at most `most`; return their number.
 
-    What is left is without gaps, so that a reader can be told what it has missed.
+    What is left has no gaps, so that a reader of the feed can be told what it has missed.
     """
     bound = 0
     for seq, at in tx.connection.execute(sa.select(events.c.seq, events.c.at).order_by(events.c.seq).limit(most)):

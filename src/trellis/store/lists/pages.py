@@ -1,41 +1,34 @@
-"""Pages of nodes: filtered, sorted and counted, without looking at more rows than it takes.
+"""Pages of nodes: filtered, sorted and counted, without reading many more rows than they show.
 
-Sorted by id and unfiltered, a page is found by counting gaps. Any other deep page is walked to from an anchor nearby. A
-filter leads to its rows where few pass it; where many do, the order is walked along and the others are passed over.
+Unfiltered and by id, a page is found by counting deleted ids. By position, the tree of siblings finds it. Any other page that is
+near the beginning or the end of its order is read with OFFSET, and one in between from a page anchor.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import Any, Final, Literal
-
-import sqlalchemy as sa
-from sqlalchemy import bindparam
+from typing import Any, Final
 
 from trellis.store import siblings
-from trellis.store.engine import Row, Statement, Transaction, Unled
-from trellis.store.lists import by_position, changes, search
-from trellis.store.lists.filters import SORT, SortBy, where
-from trellis.store.lists.result_counts import FEW, Anchor, Known
-from trellis.store.nodes import COLUMNS, Node, deleted_ids, node_of
-from trellis.store.tables import counters, nodes
+from trellis.store.engine import Row, Transaction
+from trellis.store.lists import journal, search, statements
+from trellis.store.lists.filters import SortBy
+from trellis.store.lists.results import MAX_IDS, Anchor, Result
+from trellis.store.lists.statements import Start, Strategy
+from trellis.store.nodes import COLUMNS, Node, decode_node, deleted_ids
 
-__all__ = ["Query", "SortBy", "page"]
-
-_NEAR: Final = 1000  # rows that are passed over without further ado
-_HOP: Final = 500  # rows from one anchor to the next
-_FEW: Final = 200  # rows that are sorted without asking whether there is a better way
-_BRIEF: Final = 5000  # names that a search looks at one by one; or the twentieth part of all, if that is less
-_FAMILIES: Final = frozenset({("parent",), ("top",)})  # filters that leave all children of a node, or the top level
-_c = nodes.c
-
-Lead = Literal["either", "filter", "order"]
-Start = Literal["first", "anchor", "last"]
+_MAX_SKIPPED: Final = 1000  # rows that OFFSET may skip without another way being looked for
+_ANCHOR_DISTANCE: Final = 500  # ranks from one anchor to the next, at least
+_ALWAYS_SORTED: Final = 200  # matches that are sorted in any case
+_MAX_CANDIDATES: Final = 5000  # names that a search compares one by one, or a twentieth of all if that is less
+_ALL_CHILDREN: Final = frozenset({("parent",), ("top",)})  # filters that select all children of one parent
 
 
 @dataclass(frozen=True)
 class Query:
-    """What a list asks for. `filters` holds ids, search, updatedSince, top, parent, and fields of the kind by name."""
+    """What a list asks for.
+
+    `filters` may hold ids, search (folded as `name_key` is), updatedSince, top (True), parent, and fields of the kind by name.
+    """
 
     filters: Mapping[str, Any]
     sort_by: SortBy = "id"
@@ -44,228 +37,171 @@ class Query:
     offset: int = 0
 
 
-def page(tx: Transaction, kind: str, query: Query) -> tuple[int, list[Node]]:
-    """Read a page, and how many nodes there are on all pages."""
-    asked = _Asked(tx, kind, query)
-    total = asked.total()
+def read_page(tx: Transaction, kind: str, query: Query) -> tuple[int, list[Node]]:
+    """Read a page, and the number of nodes on all pages; beyond the last page there are none."""
+    page = _Page(tx, kind, query)
+    total = page.count()
     if query.offset >= total:
         return total, []
-    return total, [node_of(row, tx) for row in asked.rows(total)]
+    return total, [decode_node(row, tx) for row in page.read(total)]
 
 
-class _Asked:
-    """One question on its way to an answer."""
+class _Page:
+    """A page that is being read."""
 
     def __init__(self, tx: Transaction, kind: str, query: Query) -> None:
         self.tx = tx
         self.query = query
         self.names = tuple(sorted(query.filters))
         self.params = {"kind": kind} | {name: value for name, value in query.filters.items() if name != "top"}
-        self.question = (kind, self.names, *(query.filters[name] for name in self.names if name != "ids"))
-        self.bounded = "ids" in self.names  # to the ids in a parameter
-        if self.bounded:
-            self.params["ids"] = tx.ids(query.filters["ids"])
+        # Of the kept result. Queries that list ids are not kept, so that their ids need not be in it.
+        self.cache_key = (kind, self.names, *(query.filters[name] for name in self.names if name != "ids"))
+        self.by_ids = "ids" in self.names
+        if self.by_ids:
+            self.params["ids"] = tx.id_list(query.filters["ids"])
 
     # --- how many -------------------------------------------------------------------------------------------------
 
-    def total(self) -> int:
+    def count(self) -> int:
+        """Count the matches. Where their ids are known, the page is read by these from now on."""
         if not self.names:
-            return self._of_kind()
-        if self.names in _FAMILIES:
-            return siblings.count(self.tx, self.params["kind"], self.query.filters.get("parent"))
-        if self.bounded:
-            return int(self.tx.rows(_counting(self.names), **self.params)[0][0])
-        known = self._known()
-        if known is None or known.total is None:
-            known = self._count()
-            self._keep(known)
-        if known.found is not None:
-            self._bound_to(known.found)
-        return known.total or 0
+            return self._count_kind()
+        if self.names in _ALL_CHILDREN:
+            return siblings.count_children(self.tx, self.params["kind"], self.query.filters.get("parent"))
+        if self.by_ids:
+            return int(self.tx.fetch(statements.count_matches(self.names), **self.params)[0][0])
+        result = self._kept_result()
+        if result is None or result.total is None:
+            result = self._compute_result()
+            self._keep(result)
+        if result.ids is not None:
+            self._restrict_to(result.ids)
+        return result.total or 0
 
-    def _bound_to(self, found: frozenset[int]) -> None:
-        """Answer from the ids that are known to pass; only those of the page, if they tell where it is."""
-        ids: Collection[int] = found
+    def _restrict_to(self, matches: frozenset[int]) -> None:
+        """Read by the ids that match; by those of the page alone where the order is that of the ids."""
+        ids: Collection[int] = matches
         if self.query.sort_by == "id":
-            ids = sorted(found, reverse=self.query.descending)[self.query.offset : self.query.offset + self.query.limit]
+            ids = sorted(matches, reverse=self.query.descending)[self.query.offset : self.query.offset + self.query.limit]
             self.query = replace(self.query, offset=0)
-        self.names, self.bounded = ("found",), True
-        self.params["found"] = self.tx.ids(list(ids))
+        self.names, self.by_ids = ("matches",), True
+        self.params["matches"] = self.tx.id_list(list(ids))
 
-    def _of_kind(self) -> int:
-        counted = self.tx.rows(_OF_KIND, kind=self.params["kind"])
+    def _count_kind(self) -> int:
+        counted = self.tx.fetch(statements.COUNT_KIND, kind=self.params["kind"])
         return int(counted[0][0]) if counted else 0
 
-    def _count(self) -> Known:
-        """Count the rows, and remember which they are if they are few."""
-        seen, names, params = changes.reach(self.tx).last, self.names, self.params
+    # --- materialised results -------------------------------------------------------------------------------------
+
+    def _compute_result(self) -> Result:
+        seq, names, params = journal.find_bounds(self.tx).last, self.names, self.params
         if "search" in names:
-            most = min(_BRIEF, max(_FEW, self._of_kind() // 20))
-            found = search.candidates(self.tx, params["kind"], params["search"], most)
-            if found is not None:
-                names, params = (*names, "candidates"), params | {"candidates": self.tx.ids(found)}
-        some = self.tx.rows(_finding(names), **params, limit=FEW + 1)
-        if len(some) <= FEW:
-            return Known(seen, len(some), frozenset(row[0] for row in some))
-        return Known(seen, int(self.tx.rows(_counting(names), **params)[0][0]))
+            most = min(_MAX_CANDIDATES, max(_ALWAYS_SORTED, self._count_kind() // 20))
+            candidates = search.find_candidates(self.tx, params["kind"], params["search"], most)
+            if candidates is not None:
+                names, params = (*names, "candidates"), params | {"candidates": self.tx.id_list(candidates)}
+        some = self.tx.fetch(statements.find_matches(names), **params, limit=MAX_IDS + 1)
+        if len(some) <= MAX_IDS:
+            return Result(seq, len(some), frozenset(row[0] for row in some))
+        return Result(seq, int(self.tx.fetch(statements.count_matches(names), **params)[0][0]))
 
-    # --- what was known -------------------------------------------------------------------------------------------
-
-    def _known(self) -> Known | None:
-        """Give what is known about this question, brought up to date."""
-        known: Known | None = self.tx.memory.recall(self.question)
-        if known is None:
+    def _kept_result(self) -> Result | None:
+        """Return the result that is kept of this query, brought up to date; None if there is none, or too much has changed."""
+        result: Result | None = self.tx.cache.get(self.cache_key)
+        if result is None:
             return None
-        delta = changes.delta(self.tx, self.question[1], self.params, known.seen)
+        delta = journal.find_delta(self.tx, self.cache_key[1], self.params, result.seq)
         if delta is None:
             return None
-        if delta.last != known.seen:
-            known = known.advanced(*delta)
-            self._keep(known)
-        return known
+        if delta.last != result.seq:
+            result = result.apply_delta(delta)
+            self._keep(result)
+        return result
 
-    def _keep(self, known: Known) -> None:
-        self.tx.memory.keep(self.question, known)
+    def _keep(self, result: Result) -> None:
+        self.tx.cache.put(self.cache_key, result)
 
     # --- which ----------------------------------------------------------------------------------------------------
 
-    def rows(self, total: int) -> Sequence[Row]:
+    def read(self, total: int) -> Sequence[Row]:
+        """Read the rows of the page, given the number of matches."""
         query = self.query
         if query.sort_by == "position":
-            return self._by_place(total)
-        if not self.names and query.sort_by == "id" and query.offset > _NEAR:
-            return self._by_rank(total)
-        if self.bounded or (not self.names and query.offset <= _NEAR):
-            return self._read("filter" if self.names == ("found",) else "either", "first", query.offset)
-        if query.offset <= _NEAR:
-            return self._read(self._lead(total, query.offset), "first", query.offset)
-        if (behind := total - query.offset - query.limit) <= _NEAR:
-            return self._from_the_end(total, max(0, behind))
-        return self._from_anchor(total)
+            return self._read_by_position(total)
+        if not self.names and query.sort_by == "id" and query.offset > _MAX_SKIPPED:
+            return self._read_by_rank(total)
+        if self.by_ids or (not self.names and query.offset <= _MAX_SKIPPED):
+            return self._read("filter" if self.names == ("matches",) else "planner", "first", query.offset)
+        if query.offset <= _MAX_SKIPPED:
+            return self._read(self._choose(total, query.offset), "first", query.offset)
+        if (behind := total - query.offset - query.limit) <= _MAX_SKIPPED:
+            return self._read_from_end(total, max(0, behind))
+        return self._read_from_anchor(total)
 
-    def _by_place(self, total: int) -> Sequence[Row]:
-        """Read a page by position: of a whole family found at once, of any other choice sorted."""
+    def _read_by_position(self, total: int) -> Sequence[Row]:
+        """Read a page by position: of all children of one parent without a detour, of any other choice by sorting."""
         query, kind, parent = self.query, self.params["kind"], self.query.filters.get("parent")
-        if self.names in _FAMILIES or (not self.names and siblings.count(self.tx, kind, None) == total):
-            family = parent if self.names else None
-            return by_position.family(self.tx, kind, family, total, query.limit, query.offset, descending=query.descending)
-        more = {"family": parent or 0, "end": query.offset + query.limit}
-        return self.tx.rows(_placing(self.names, query.descending), **self._params(query.offset, query.limit, None), **more)
+        if self.names in _ALL_CHILDREN or (not self.names and siblings.count_children(self.tx, kind, None) == total):
+            first = total - query.offset - query.limit if query.descending else query.offset
+            bounds = max(0, first), first + query.limit - 1
+            return siblings.read_range(self.tx, kind, parent, *bounds, COLUMNS, descending=query.descending)
+        statement = statements.page_by_position(self.names, query.descending)
+        more = {"owner": parent or 0, "end": query.offset + query.limit}
+        return self.tx.fetch(statement, **self._page_params(query.offset, query.limit, None), **more)
 
-    def _by_rank(self, total: int) -> Sequence[Row]:
-        """Read a page by id, counting from whichever end the order begins at."""
+    def _read_by_rank(self, total: int) -> Sequence[Row]:
+        """Read a page by id. Ranks are counted from the lowest id, so that a descending page is read forwards and turned round."""
         query = self.query
         rank = total - 1 - query.offset if query.descending else query.offset
         first = max(0, rank - query.limit + 1) if query.descending else rank
-        start, offset = deleted_ids.place(self.tx, self.params["kind"], first)
-        rows = self.tx.rows(_FROM_ID, kind=self.params["kind"], start=start, offset=offset, limit=min(query.limit, total - first))
+        start, offset = deleted_ids.find_nth(self.tx, self.params["kind"], first)
+        limit = min(query.limit, total - first)
+        rows = self.tx.fetch(statements.PAGE_FROM_ID, kind=self.params["kind"], start=start, offset=offset, limit=limit)
         return rows[rank - first :: -1] if query.descending else rows
 
-    def _lead(self, total: int, far: int) -> Lead:
-        """Say what leads to the rows: the filters, or the order where it passes over fewer rows than would be sorted."""
+    def _choose(self, total: int, skipped: int) -> Strategy:
+        """Choose between sorting the matches and walking along the order, past `skipped` matches and all that does not match.
+
+        With matches spread evenly, a walk passes (skipped + limit) × nodes ÷ matches rows; it pays if these are fewer than the
+        matches. The engines keep no statistics that would tell them, SQLite none at all.
+        """
         if not self.names or (self.query.sort_by, self.names) == ("updatedAt", ("updatedSince",)):
-            return "either"
+            return "planner"
         if self.query.sort_by == "id" and len(self.names) == 1 and self.names[0] in search.INDEXED_FIELDS:
-            return "either"
-        if total <= _FEW:
+            return "planner"
+        if total <= _ALWAYS_SORTED:
             return "filter"
-        return "order" if total * total > self._of_kind() * (far + self.query.limit) else "filter"
+        return "order" if total * total > self._count_kind() * (skipped + self.query.limit) else "filter"
 
-    def _from_the_end(self, total: int, behind: int) -> Sequence[Row]:
+    def _read_from_end(self, total: int, behind: int) -> Sequence[Row]:
         limit = min(self.query.limit, total - self.query.offset)
-        return self._read(self._lead(total, behind), "last", behind, limit)[::-1]
+        return self._read(self._choose(total, behind), "last", behind, limit)[::-1]
 
-    def _from_anchor(self, total: int) -> Sequence[Row]:
-        """Walk to a page from the nearest anchor, and leave anchors on the way."""
+    def _read_from_anchor(self, total: int) -> Sequence[Row]:
+        """Walk to a page from the nearest anchor before it, and leave anchors on the way."""
         query, order = self.query, (self.query.sort_by, self.query.descending)
-        known = self._known() or Known(changes.reach(self.tx).last)
-        at = known.nearest(order, query.offset)
-        lead = self._lead(total, query.offset - (at.rank if at else 0))
-        if lead == "filter":  # which sorts all that pass it, wherever the page begins
-            return self._read(lead, "first", query.offset)
-        hop, passed = max(_HOP, total // 1000), list[Anchor]()
+        result = self._kept_result() or Result(journal.find_bounds(self.tx).last)
+        at = result.find_anchor(order, query.offset)
+        strategy = self._choose(total, query.offset - (at.rank if at else 0))
+        if strategy == "filter":  # all matches are sorted in any case, wherever the page begins
+            return self._read(strategy, "first", query.offset)
+        distance, passed = max(_ANCHOR_DISTANCE, total // 1000), list[Anchor]()
         while (rank := at.rank if at else 0) < query.offset:
-            step = min(hop, query.offset - rank)
-            found = self.tx.rows(_hopping(self.names, *order, lead, "anchor" if at else "first"), **self._params(step, 1, at))
+            step = min(distance, query.offset - rank)
+            statement = statements.next_anchor(self.names, *order, strategy, "anchor" if at else "first")
+            found = self.tx.fetch(statement, **self._page_params(step, 1, at))
             at = Anchor(rank + step, *found[0])
             passed.append(at)
-        self._keep(known.with_anchors(order, passed, hop // 2))
-        return self._read(lead, "anchor", 0, at=at)
+        self._keep(result.add_anchors(order, passed, distance // 2))
+        return self._read(strategy, "anchor", 0, at=at)
 
-    def _read(self, lead: Lead, start: Start, offset: int, limit: int | None = None, at: Anchor | None = None) -> Sequence[Row]:
+    def _read(
+        self, strategy: Strategy, start: Start, offset: int, limit: int | None = None, at: Anchor | None = None
+    ) -> Sequence[Row]:
         query = self.query
-        statement = _paging(self.names, query.sort_by, query.descending, lead, start)
-        return self.tx.rows(statement, **self._params(offset, limit or query.limit, at))
+        statement = statements.page(self.names, query.sort_by, query.descending, strategy, start)
+        return self.tx.fetch(statement, **self._page_params(offset, limit or query.limit, at))
 
-    def _params(self, offset: int, limit: int, at: Anchor | None) -> dict[str, Any]:
-        place = {} if at is None else {"from_key": at.key, "from_id": at.id}
-        return self.params | {"offset": offset, "limit": limit} | place
-
-
-_OF_KIND: Final = Statement(sa.select(counters.c.total).where(counters.c.name == bindparam("kind")))
-_FROM_ID: Final = Statement(
-    sa.select(*COLUMNS)
-    .where(_c.kind == bindparam("kind"), _c.id >= bindparam("start"))
-    .order_by(_c.id)
-    .limit(bindparam("limit", type_=sa.Integer))
-    .offset(bindparam("offset", type_=sa.Integer))
-)
-
-
-@cache
-def _counting(names: tuple[str, ...]) -> Statement:
-    return Statement(sa.select(sa.func.count()).select_from(nodes).where(where(names)))
-
-
-@cache
-def _finding(names: tuple[str, ...]) -> Statement:
-    return Statement(sa.select(_c.id).where(where(names)).limit(bindparam("limit", type_=sa.Integer)))
-
-
-@cache
-def _paging(names: tuple[str, ...], sort_by: SortBy, descending: bool, lead: Lead, start: Start) -> Statement:  # noqa: FBT001
-    return _walk(COLUMNS, names, sort_by, descending, lead, start)
-
-
-@cache
-def _hopping(names: tuple[str, ...], sort_by: SortBy, descending: bool, lead: Lead, start: Start) -> Statement:  # noqa: FBT001
-    return _walk((_c[SORT[sort_by]].label("key"), _c.id), names, sort_by, descending, lead, start)
-
-
-@cache
-def _placing(names: tuple[str, ...], descending: bool) -> Statement:  # noqa: FBT001
-    chosen = where(names)
-    if {"parent", "top"}.isdisjoint(names):
-        return Statement(by_position.of_all(chosen, bounded=not names, descending=descending))
-    found = by_position.some_of_family(chosen, top="top" in names, descending=descending)
-    return Statement(found.limit(bindparam("limit", type_=sa.Integer)).offset(bindparam("offset", type_=sa.Integer)))
-
-
-def _walk(
-    columns: Sequence[sa.ColumnElement[Any]],
-    names: tuple[str, ...],
-    sort_by: SortBy,
-    descending: bool,  # noqa: FBT001
-    lead: Lead,
-    start: Start,
-) -> Statement:
-    by, order = _c[SORT[sort_by]], list[sa.ColumnElement[Any]]()
-    found = sa.select(*columns).where(where(names, aside=lead == "order"))
-    if start == "anchor":
-        found = found.where(_behind(by, descending=descending))
-    down = descending != (start == "last")
-    for column, turned in ((by, down), (_c.id, start == "last")) if by is not _c.id else ((by, down),):
-        led = Unled(column) if lead == "filter" else column
-        order.append(led.desc() if turned else led)
-    found = found.order_by(*order).limit(bindparam("limit", type_=sa.Integer))
-    return Statement(found.offset(bindparam("offset", type_=sa.Integer)))
-
-
-def _behind(by: sa.Column[Any], *, descending: bool) -> sa.ColumnElement[bool]:
-    """Write the condition that a row stands at an anchor or behind it."""
-    key, node = bindparam("from_key", type_=by.type), bindparam("from_id", type_=_c.id.type)
-    if by is _c.id:
-        return _c.id <= node if descending else _c.id >= node
-    if descending:
-        return sa.and_(by <= key, sa.or_(by < key, _c.id >= node))
-    return sa.tuple_(by, _c.id) >= sa.tuple_(key, node)
+    def _page_params(self, offset: int, limit: int, at: Anchor | None) -> dict[str, Any]:
+        anchor = {} if at is None else {"from_key": at.key, "from_id": at.id}
+        return self.params | {"offset": offset, "limit": limit} | anchor

@@ -1,9 +1,10 @@
-"""The index for searching in names: by the sequences of three characters that they hold.
+"""The search index: which names contain a text, found by their trigrams (sequences of three characters).
 
-It is brought up to date a moment after the names change, off the request's path, so that no write waits for it. What it
-gives are candidates: the caller compares their names. Those that changed since are among them.
+It is updated in the background a moment after the names change, so that no write waits for it. What it gives are therefore
+candidates, with every node among them that has changed since: the caller compares their names.
 
-SQLite: a full-text index (FTS5, trigram) over `node_names`. PostgreSQL: an index (GIN) over what trellis_grams makes of them.
+On SQLite it is a full-text index (FTS5 with the trigram tokenizer) over `search_names`, the virtual table `search_trigrams`; on
+PostgreSQL a GIN index over what the SQL function trellis_trigrams makes of a name.
 """
 
 from collections.abc import Mapping
@@ -14,90 +15,97 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.engine import Row, Statement, Transaction
-from trellis.store.lists.changes import reach
-from trellis.store.tables import changes, counters, names
+from trellis.store.lists import journal
+from trellis.store.lists.journal import find_bounds
+from trellis.store.tables import counters, node_changes, search_names
 
-INDEXED_FIELDS: Final = frozenset({"type"})  # fields of kinds that nodes_by_type, or an index like it, leads to in order
-NAME: Final = "search"  # of the counter that holds the last change that the index knows of; -1: it knows nothing
-_GRAM: Final = 3
-_MOST_GRAMS: Final = 12  # of a text, that are asked for
-_PROBE: Final = 100  # occurrences by which it is seen how frequent a sequence is
-_RARE: Final = 10
-_j, _n = changes.c, names.c
+INDEXED_FIELDS: Final = frozenset({"type"})  # fields of kinds with an index like nodes_by_type, which has the rows by id
+COUNTER: Final = "search"  # its `last` is the last journal entry that is in the index; -1: the index has to be rebuilt
+_TRIGRAM: Final = 3
+_MAX_TRIGRAMS: Final = 12  # of a text, that are looked up
+_MAX_PROBED: Final = 100  # occurrences that are read to see how frequent a trigram is
+_RARE: Final = 10  # with no more occurrences than that, no rarer trigram is looked for
+_j, _n = node_changes.c, search_names.c
 
-_SEEN = sa.select(counters.c.last).where(counters.c.name == NAME).scalar_subquery()
-_WAITING: Final = Statement(
-    sa.select(_j.id).where(_j.kind == bindparam("kind"), _j.n > _SEEN).distinct().limit(bindparam("limit", type_=sa.Integer))
+_LAST_INDEXED: Final = Statement(sa.select(counters.c.last).where(counters.c.name == COUNTER))
+_UNINDEXED: Final = Statement(
+    sa.select(_j.id)
+    .where(_j.kind == bindparam("kind"), _j.seq > bindparam("last"))
+    .distinct()
+    .limit(bindparam("limit", type_=sa.Integer))
 )
-_PROBED: Final = Statement(sa.text("SELECT rowid FROM search_index WHERE search_index MATCH :match LIMIT :limit"))
-_MATCHED: Final = Statement(
-    sa.text(  # CROSS JOIN: SQLite would rather look at every name
-        "SELECT node_names.id, instr(node_names.name_key, :text) "
-        "FROM search_index CROSS JOIN node_names ON node_names.doc = search_index.rowid "
-        "WHERE search_index MATCH :match AND node_names.kind = :kind LIMIT :limit"
+_PROBE: Final = Statement(sa.text("SELECT rowid FROM search_trigrams WHERE search_trigrams MATCH :match LIMIT :limit"))
+_MATCH_SQLITE: Final = Statement(
+    sa.text(  # CROSS JOIN fixes the order of the join: SQLite would begin with every name
+        "SELECT search_names.id, instr(search_names.name_key, :text) "
+        "FROM search_trigrams CROSS JOIN search_names ON search_names.document_id = search_trigrams.rowid "
+        "WHERE search_trigrams MATCH :match AND search_names.kind = :kind LIMIT :limit"
     )
 )
-_HOLDING: Final = Statement(
+_MATCH_POSTGRESQL: Final = Statement(
     sa.text(
-        "SELECT id, strpos(name_key, :text) FROM node_names "
-        "WHERE kind = :kind AND trellis_grams(name_key) @> CAST(:grams AS TEXT[]) LIMIT :limit"
+        "SELECT id, strpos(name_key, :text) FROM search_names "
+        "WHERE kind = :kind AND trellis_trigrams(name_key) @> CAST(:trigrams AS TEXT[]) LIMIT :limit"
     )
 )
 
 
-def candidates(tx: Transaction, kind: str, text: str, most: int) -> list[int] | None:
-    """Give the ids of all nodes whose folded names hold a text, and of some more; None if too many might, or no index can tell."""
-    if len(text) < _GRAM or "\0" in text or not able(tx):
+def find_candidates(tx: Transaction, kind: str, text: str, most: int) -> list[int] | None:
+    """Return the ids of all nodes whose folded names contain a text, and of some whose names do not.
+
+    None if there might be more than `most`, if the text is shorter than a trigram, or if there is no complete index.
+    """
+    if len(text) < _TRIGRAM or "\0" in text or not is_usable(tx) or (last := _last_indexed(tx)) < 0:
         return None
-    waiting = [row[0] for row in tx.rows(_WAITING, kind=kind, limit=most + 1)]
-    if len(waiting) > most:
+    unindexed = [row[0] for row in tx.fetch(_UNINDEXED, kind=kind, last=last, limit=most + 1)]
+    if len(unindexed) > most:
         return None
-    found = (_matched if tx.sqlite else _holding)(tx, kind, text, most + 1)
-    return None if len(found) > most else sorted({node for node, at in found if at}.union(waiting))
+    found = (_match_sqlite if tx.sqlite else _match_postgresql)(tx, kind, text, most + 1)
+    return None if len(found) > most else sorted({node for node, at in found if at}.union(unindexed))
 
 
-def able(tx: Transaction) -> bool:
-    """Say whether there is an index that can be used: not if SQLite was built without FTS5, here or when it was made."""
-    if (searchable := tx.memory.searchable) is None:
-        searchable = True
+def is_usable(tx: Transaction) -> bool:
+    """Return whether there is an index: not where SQLite was built without FTS5, now or when the database was made."""
+    if (usable := tx.cache.get(("search index",))) is None:
+        usable = True
         if tx.sqlite:
-            searchable = False
+            usable = False
             with suppress(tx.connection.dialect.dbapi.OperationalError):  # type: ignore[union-attr]  # SQLite's is there
-                tx.raw.execute("SELECT rowid FROM search_index WHERE search_index MATCH '\"abc\"' LIMIT 1").fetchall()
-                searchable = True
-        tx.memory.searchable = searchable
-    return searchable
+                tx.raw.execute("SELECT rowid FROM search_trigrams WHERE search_trigrams MATCH '\"abc\"' LIMIT 1").fetchall()
+                usable = True
+        tx.cache.put(("search index",), usable)
+    return bool(usable)
 
 
-def _grams(text: str) -> list[str]:
-    """Give the sequences of three characters of a text; of a long one some, evenly spread."""
-    every = list(dict.fromkeys(text[at : at + _GRAM] for at in range(len(text) - _GRAM + 1)))
-    return every[:: -(-len(every) // _MOST_GRAMS)]
+def _trigrams(text: str) -> list[str]:
+    """Return the different trigrams of a text; of a long one some, evenly spread."""
+    every = list(dict.fromkeys(text[at : at + _TRIGRAM] for at in range(len(text) - _TRIGRAM + 1)))
+    return every[:: -(-len(every) // _MAX_TRIGRAMS)]
 
 
-def _matched(tx: Transaction, kind: str, text: str, limit: int) -> list[Row]:
-    """Ask for the rarest sequences only: running through the long list of a frequent one costs more than it spares."""
-    rare: list[tuple[int, str]] = []  # how often each occurs
-    dense: list[tuple[float, str]] = []  # how near to each other the first are of those that occur more often
-    for gram in _grams(text):
-        match = '"' + gram.replace('"', '""') + '"'
-        probed = tx.rows(_PROBED, match=match, limit=_PROBE)
-        if len(probed) == _PROBE:
-            dense.append((1 / probed[-1][0], match))
+def _match_sqlite(tx: Transaction, kind: str, text: str, limit: int) -> list[Row]:
+    """Look up the rarest trigrams only: reading the long list of a frequent one costs more than it excludes."""
+    rare: list[tuple[int, str]] = []  # number of occurrences, and the trigram as a phrase of FTS5
+    frequent: list[tuple[float, str]] = []  # for the others the density of the first occurrences
+    for trigram in _trigrams(text):
+        phrase = '"' + trigram.replace('"', '""') + '"'
+        probed = tx.fetch(_PROBE, match=phrase, limit=_MAX_PROBED)
+        if len(probed) == _MAX_PROBED:
+            frequent.append((1 / probed[-1][0], phrase))
             continue
-        rare.append((len(probed), match))
+        rare.append((len(probed), phrase))
         if len(probed) <= _RARE:
             break
-    least = min(dense)[0] if dense else 0
-    asked = [min(rare)[1]] if rare else [match for density, match in dense if density <= 4 * least]
-    return tx.rows(_MATCHED, match=" ".join(asked), text=text, kind=kind, limit=limit)
+    least = min(frequent)[0] if frequent else 0
+    phrases = [min(rare)[1]] if rare else [phrase for density, phrase in frequent if density <= 4 * least]
+    return tx.fetch(_MATCH_SQLITE, match=" ".join(phrases), text=text, kind=kind, limit=limit)
 
 
-def _holding(tx: Transaction, kind: str, text: str, limit: int) -> list[Row]:
-    return tx.rows(_HOLDING, kind=kind, grams=_grams(text), text=text, limit=limit)
+def _match_postgresql(tx: Transaction, kind: str, text: str, limit: int) -> list[Row]:
+    return tx.fetch(_MATCH_POSTGRESQL, kind=kind, trigrams=_trigrams(text), text=text, limit=limit)
 
 
-# --- catching up --------------------------------------------------------------------------------------------------
+# --- updating -----------------------------------------------------------------------------------------------------
 
 _PAIRS: Final = {
     True: "(SELECT json_extract(value, '$[0]') AS kind, json_extract(value, '$[1]') AS id FROM json_each(:pairs)) AS pair",
@@ -112,83 +120,90 @@ def _for_both(sql: str) -> Mapping[bool, Statement]:
     return {sqlite: Statement(sa.text(sql.format(pairs=_PAIRS[sqlite], join=cross[sqlite]))) for sqlite in (True, False)}
 
 
-_STALE: Final = _for_both(
-    "SELECT node_names.doc FROM {pairs} {join} node_names ON node_names.kind = pair.kind AND node_names.id = pair.id "
+_OUTDATED: Final = _for_both(
+    "SELECT search_names.document_id "
+    "FROM {pairs} {join} search_names ON search_names.kind = pair.kind AND search_names.id = pair.id "
     "LEFT JOIN nodes ON nodes.kind = pair.kind AND nodes.id = pair.id "
-    "WHERE nodes.name_key IS NULL OR nodes.name_key <> node_names.name_key"
+    "WHERE nodes.name_key IS NULL OR nodes.name_key <> search_names.name_key"
 )
-_FRESH: Final = _for_both(
-    "INSERT INTO node_names (kind, id, name_key) SELECT nodes.kind, nodes.id, nodes.name_key "
+_ADD_NAMES: Final = _for_both(
+    "INSERT INTO search_names (kind, id, name_key) SELECT nodes.kind, nodes.id, nodes.name_key "
     "FROM {pairs} {join} nodes ON nodes.kind = pair.kind AND nodes.id = pair.id "
-    "LEFT JOIN node_names ON node_names.kind = pair.kind AND node_names.id = pair.id WHERE node_names.doc IS NULL"
+    "LEFT JOIN search_names ON search_names.kind = pair.kind AND search_names.id = pair.id WHERE search_names.document_id IS NULL"
 )
+# FTS5 does not follow the table that it indexes: a document is removed by giving its old text, and added by giving the new one.
 _UNINDEX: Final = Statement(
     sa.text(
-        "INSERT INTO search_index (search_index, rowid, name_key) "
-        "SELECT 'delete', doc, name_key FROM node_names WHERE doc IN (SELECT value FROM json_each(:docs))"
+        "INSERT INTO search_trigrams (search_trigrams, rowid, name_key) "
+        "SELECT 'delete', document_id, name_key FROM search_names WHERE document_id IN (SELECT value FROM json_each(:documents))"
     )
 )
 _INDEX: Final = Statement(
-    sa.text("INSERT INTO search_index (rowid, name_key) SELECT doc, name_key FROM node_names WHERE doc > :behind")
+    sa.text(
+        "INSERT INTO search_trigrams (rowid, name_key) SELECT document_id, name_key FROM search_names WHERE document_id > :above"
+    )
 )
 
 
-def seen(tx: Transaction) -> int:
-    """Give the last change that the index knows of; -1 if it has to be built anew."""
-    found: int | None = tx.connection.execute(sa.select(counters.c.last).where(counters.c.name == NAME)).scalar()
-    return -1 if found is None else found
+def _last_indexed(tx: Transaction) -> int:
+    """Return the last journal entry that is in the index; -1 if the index has to be rebuilt."""
+    rows = tx.fetch(_LAST_INDEXED)
+    return int(rows[0][0]) if rows else -1
 
 
-def behind(tx: Transaction) -> bool:
-    """Say whether there is anything to catch up with."""
-    return seen(tx) != (reach(tx).last if able(tx) else -1)
+def is_search_index_behind(tx: Transaction) -> bool:
+    """Return whether the search index has to be updated."""
+    return _last_indexed(tx) != (find_bounds(tx).last if is_usable(tx) else -1)
 
 
-def done(tx: Transaction) -> int:
-    """Give the last change that the index needs no more."""
-    last = seen(tx)
-    return reach(tx).last if last < 0 else last
+def trim_journal(tx: Transaction) -> int:
+    """Delete old entries of the change journal that are in the search index, some thousand at a time; return their number."""
+    last = _last_indexed(tx)
+    return journal.trim(tx, find_bounds(tx).last if last < 0 else last)
 
 
-def catch_up(tx: Transaction, most: int = 250) -> int:
-    """Work the next changes into the index, at most `most`; give their number."""
-    if not able(tx):
-        _note(tx, -1)
+def update_search_index(tx: Transaction, most: int = 250) -> int:
+    """Bring the search index up to date with the next entries of the journal, at most `most`; return their number.
+
+    An index that has to be rebuilt is rebuilt whole, in one go.
+    """
+    if not is_usable(tx):
+        _set_last_indexed(tx, -1)
         return 0
-    if (last := seen(tx)) < 0:
-        rebuild(tx)
+    if (last := _last_indexed(tx)) < 0:
+        rebuild_search_index(tx)
         return 0
-    batch = tx.connection.execute(sa.select(_j.n, _j.kind, _j.id).where(_j.n > last).order_by(_j.n).limit(most)).all()
+    batch = tx.connection.execute(sa.select(_j.seq, _j.kind, _j.id).where(_j.seq > last).order_by(_j.seq).limit(most)).all()
     if batch:
-        pairs = tx.encoded(list(dict.fromkeys((kind, node) for _, kind, node in batch)))
-        _rename(tx, pairs)
-        _note(tx, batch[-1][0])
+        _index(tx, tx.encode(list(dict.fromkeys((kind, node) for _, kind, node in batch))))
+        _set_last_indexed(tx, batch[-1][0])
     return len(batch)
 
 
-def _rename(tx: Transaction, pairs: str) -> None:
-    stale = [row[0] for row in tx.rows(_STALE[tx.sqlite], pairs=pairs)]
-    if stale:
+def _index(tx: Transaction, pairs: str) -> None:
+    """Index the names that some nodes have now in place of those they had: `pairs` is a JSON list of [kind, id]."""
+    outdated = [row[0] for row in tx.fetch(_OUTDATED[tx.sqlite], pairs=pairs)]
+    if outdated:
         if tx.sqlite:
-            tx.change(_UNINDEX, docs=tx.encoded(stale))
-        tx.connection.execute(sa.delete(names).where(_n.doc.in_(stale)))
-    top = tx.connection.execute(sa.select(sa.func.coalesce(sa.func.max(_n.doc), 0))).scalar_one()
-    if tx.change(_FRESH[tx.sqlite], pairs=pairs) and tx.sqlite:
-        tx.change(_INDEX, behind=top)
+            tx.execute(_UNINDEX, documents=tx.encode(outdated))
+        tx.connection.execute(sa.delete(search_names).where(_n.document_id.in_(outdated)))
+    above = tx.connection.execute(sa.select(sa.func.coalesce(sa.func.max(_n.document_id), 0))).scalar_one()
+    if tx.execute(_ADD_NAMES[tx.sqlite], pairs=pairs) and tx.sqlite:
+        tx.execute(_INDEX, above=above)
 
 
-def _note(tx: Transaction, last: int) -> None:
-    if not tx.connection.execute(sa.update(counters).where(counters.c.name == NAME).values(last=last)).rowcount:
-        tx.connection.execute(sa.insert(counters).values(name=NAME, last=last, total=0))
+def _set_last_indexed(tx: Transaction, last: int) -> None:
+    if not tx.connection.execute(sa.update(counters).where(counters.c.name == COUNTER).values(last=last)).rowcount:
+        tx.connection.execute(sa.insert(counters).values(name=COUNTER, last=last, total=0))
 
 
-def rebuild(tx: Transaction) -> None:
-    """Build the index anew."""
-    tx.connection.execute(sa.delete(names))
-    tx.raw.execute("INSERT INTO node_names (kind, id, name_key) SELECT kind, id, name_key FROM nodes")
+def rebuild_search_index(tx: Transaction) -> None:
+    """Build the search index anew from the nodes."""
+    tx.connection.execute(sa.delete(search_names))
+    tx.raw.execute("INSERT INTO search_names (kind, id, name_key) SELECT kind, id, name_key FROM nodes")
     if tx.sqlite:
-        tx.raw.execute("INSERT INTO search_index (search_index) VALUES ('rebuild')")
-    _note(tx, reach(tx).last)
+        tx.raw.execute("INSERT INTO search_trigrams (search_trigrams) VALUES ('rebuild')")
+    _set_last_indexed(tx, find_bounds(tx).last)
 
 
 # --- the check ----------------------------------------------------------------------------------------------------
@@ -197,33 +212,33 @@ _SAMPLE: Final = 200
 _WRONG: Final = """
     SELECT count(*) FROM {one} AS one LEFT JOIN {other} AS other ON other.kind = one.kind AND other.id = one.id
     WHERE (other.name_key IS NULL{or_other}) AND NOT EXISTS (
-        SELECT 1 FROM node_changes WHERE n > {seen} AND node_changes.kind = one.kind AND node_changes.id = one.id)
+        SELECT 1 FROM node_changes WHERE seq > {last} AND node_changes.kind = one.kind AND node_changes.id = one.id)
 """
 
 
-def wrong(tx: Transaction) -> int:
-    """Count the names of which the index holds something else, apart from those that it has yet to learn."""
-    if not able(tx) or (last := seen(tx)) < 0:
+def check_search_index(tx: Transaction) -> int:
+    """Count the names that are not in the search index as they are, apart from those that are still to be indexed."""
+    if not is_usable(tx) or (last := _last_indexed(tx)) < 0:
         return 0
-    ways = (
-        {"one": "nodes", "other": "node_names", "or_other": " OR other.name_key <> one.name_key"},
-        {"one": "node_names", "other": "nodes", "or_other": ""},
+    directions = (
+        {"one": "nodes", "other": "search_names", "or_other": " OR other.name_key <> one.name_key"},
+        {"one": "search_names", "other": "nodes", "or_other": ""},
     )
-    found = sum(tx.raw.execute(_WRONG.format(**way, seen=last)).fetchone()[0] for way in ways)
-    return int(found) or _lost(tx)
+    found = sum(tx.raw.execute(_WRONG.format(**tables, last=last)).fetchone()[0] for tables in directions)
+    return int(found) or _count_lost(tx)
 
 
-def _lost(tx: Transaction) -> int:
-    """Count the names of a sample that SQLite's index does not find."""
+def _count_lost(tx: Transaction) -> int:
+    """Count the names in a sample of `search_names` that SQLite's full-text index does not find."""
     if not tx.sqlite:
         return 0
-    top = tx.connection.execute(sa.select(sa.func.coalesce(sa.func.max(_n.doc), 0))).scalar_one()
-    step = max(1, top // _SAMPLE)
-    sample = tx.connection.execute(sa.select(_n.doc, _n.name_key).where(_n.doc.in_(range(1, top + 1, step)[:_SAMPLE]))).all()
-    probe = "SELECT count(*) FROM search_index WHERE search_index MATCH ? AND rowid = ?"
+    top = tx.connection.execute(sa.select(sa.func.coalesce(sa.func.max(_n.document_id), 0))).scalar_one()
+    ids = range(1, top + 1, max(1, top // _SAMPLE))[:_SAMPLE]
+    sample = tx.connection.execute(sa.select(_n.document_id, _n.name_key).where(_n.document_id.in_(ids))).all()
+    probe = "SELECT count(*) FROM search_trigrams WHERE search_trigrams MATCH ? AND rowid = ?"
     lost = 0
-    for doc, name in sample:
-        if len(name) >= _GRAM:
-            match = " ".join('"' + gram.replace('"', '""') + '"' for gram in _grams(name))
-            lost += not tx.raw.execute(probe, (match, doc)).fetchone()[0]
+    for document, name in sample:
+        if len(name) >= _TRIGRAM:
+            match = " ".join('"' + trigram.replace('"', '""') + '"' for trigram in _trigrams(name))
+            lost += not tx.raw.execute(probe, (match, document)).fetchone()[0]
     return lost

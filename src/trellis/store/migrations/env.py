@@ -1,4 +1,4 @@
-"""Alembic's way in: run the steps on the connection that `trellis.store.migrate` holds open."""
+"""Alembic's entry point: run the steps on the connection that `trellis.store.migrate` holds open."""
 
 from alembic import context
 

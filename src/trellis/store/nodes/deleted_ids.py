@@ -1,7 +1,9 @@
-"""Where the n-th node stands by id: ids are given out in a row, so that only those that are gone need counting.
+"""Deleted-id counts: finding the n-th node by id without counting the nodes before it.
 
-Of each block of 256 ids, and of each of 65,536, it is kept how many were given out and are no node any more. A create
-changes nothing here; a delete and its undoing do.
+Ids are given out one after the other and never again, so that the n-th node has the id n, plus as many as were deleted before it.
+For each range of 256 ids, and for each of 65,536, the number of deleted ids is kept: a row for each prefix, `id >> shift`. A create
+changes nothing here; a delete and its undoing do. At a million ids, finding a node adds up 16 coarse and up to
+256 fine ranges, and skips fewer than 256 rows of the index.
 """
 
 from collections import Counter
@@ -12,10 +14,10 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.engine import Row, Statement, Transaction
-from trellis.store.tables import counters, gaps, nodes
+from trellis.store.tables import counters, deleted_id_counts, nodes
 
-_LEVELS: Final = (16, 8)  # from the coarse to the fine
-_g, _c = gaps.c, nodes.c
+_SHIFTS: Final = (16, 8)  # from the coarse ranges to the fine ones
+_d, _c = deleted_id_counts.c, nodes.c
 
 _ROWS: Final = {
     True: "SELECT :kind, json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') "
@@ -23,100 +25,105 @@ _ROWS: Final = {
     False: "SELECT :kind, CAST(value ->> 0 AS INTEGER), CAST(value ->> 1 AS BIGINT), CAST(value ->> 2 AS BIGINT) "
     "FROM jsonb_array_elements(CAST(:rows AS JSONB))",
 }
-_NOTE: Final = {
+_ADD: Final = {
     sqlite: Statement(
         sa.text(
-            f"INSERT INTO node_gaps (kind, level, block, gone) {rows} "
-            "ON CONFLICT (kind, level, block) DO UPDATE SET gone = node_gaps.gone + excluded.gone"
+            f"INSERT INTO deleted_id_counts (kind, shift, prefix, deleted) {rows} "
+            "ON CONFLICT (kind, shift, prefix) DO UPDATE SET deleted = deleted_id_counts.deleted + excluded.deleted"
         )
     )
     for sqlite, rows in _ROWS.items()
 }
 
 
-def open_up(tx: Transaction, kind: str, ids: Iterable[int]) -> None:
-    """Take note that these nodes are gone."""
-    _note(tx, kind, ids, 1)
+def record_deleted(tx: Transaction, kind: str, ids: Iterable[int]) -> None:
+    """Count ids whose nodes were deleted."""
+    _add(tx, kind, ids, 1)
 
 
-def close_up(tx: Transaction, kind: str, ids: Iterable[int]) -> None:
-    """Take note that nodes are back under these ids."""
-    _note(tx, kind, ids, -1)
+def record_restored(tx: Transaction, kind: str, ids: Iterable[int]) -> None:
+    """Count ids no more, whose nodes exist again."""
+    _add(tx, kind, ids, -1)
 
 
-def _note(tx: Transaction, kind: str, ids: Iterable[int], by: int) -> None:
-    blocks = Counter((level, node >> level) for node in ids for level in _LEVELS)
-    if blocks:
-        rows = [(level, block, by * count) for (level, block), count in blocks.items()]
-        tx.change(_NOTE[tx.sqlite], kind=kind, rows=tx.encoded(rows))
+def _add(tx: Transaction, kind: str, ids: Iterable[int], by: int) -> None:
+    ranges = Counter((shift, node >> shift) for node in ids for shift in _SHIFTS)
+    if ranges:
+        rows = [(shift, prefix, by * count) for (shift, prefix), count in ranges.items()]
+        tx.execute(_ADD[tx.sqlite], kind=kind, rows=tx.encode(rows))
 
 
-_BETWEEN: Final = Statement(
-    sa.select(_g.block, _g.gone)
-    .where(_g.kind == bindparam("kind"), _g.level == bindparam("level"), _g.block.between(bindparam("first"), bindparam("last")))
-    .order_by(_g.block)
+_RANGES: Final = Statement(
+    sa.select(_d.prefix, _d.deleted)
+    .where(_d.kind == bindparam("kind"), _d.shift == bindparam("shift"), _d.prefix.between(bindparam("first"), bindparam("last")))
+    .order_by(_d.prefix)
 )
 
 
-def place(tx: Transaction, kind: str, rank: int) -> tuple[int, int]:
-    """Say where the node stands that so many others precede by id: it is so many nodes behind the first from an id on."""
-    left = rank + 1  # as if there were a node 0
-    coarse, fine = _LEVELS
-    rows = tx.rows(_BETWEEN, kind=kind, level=coarse, first=0, last=2**47)
-    block, left = _descend(rows, 0, 1 << coarse, left)
-    first = block << (coarse - fine)
-    rows = tx.rows(_BETWEEN, kind=kind, level=fine, first=first, last=first + (1 << (coarse - fine)) - 1)
-    block, left = _descend(rows, first, 1 << fine, left)
-    return (block << fine, left) if block else (1, left - 1)
+def find_nth(tx: Transaction, kind: str, rank: int) -> tuple[int, int]:
+    """Find the node that has `rank` others before it by id: an id to start from, and how many nodes to skip from there on.
+
+    With ids 1…1,000 of which 10 were deleted below 256, rank 500 is (256, 255): the range from 256 on begins at rank 245.
+    """
+    left = rank + 1  # as if there were a node 0, so that ranges begin at multiples of their size
+    coarse, fine = _SHIFTS
+    rows = tx.fetch(_RANGES, kind=kind, shift=coarse, first=0, last=2**47)
+    prefix, left = _skip_ranges(rows, 0, 1 << coarse, left)
+    first = prefix << (coarse - fine)
+    rows = tx.fetch(_RANGES, kind=kind, shift=fine, first=first, last=first + (1 << (coarse - fine)) - 1)
+    prefix, left = _skip_ranges(rows, first, 1 << fine, left)
+    return (prefix << fine, left) if prefix else (1, left - 1)
 
 
-def _descend(rows: Iterable[Row], block: int, size: int, left: int) -> tuple[int, int]:
-    """Find the block in which the node behind `left` others is, counted from `block` on; give it and what is left."""
-    for at, gone in rows:
-        if left < (at - block) * size:
+def _skip_ranges(rows: Iterable[Row], prefix: int, size: int, left: int) -> tuple[int, int]:
+    """Skip whole ranges from `prefix` on, each with `size` ids; return the range that holds the node, and its rank in that.
+
+    `rows` are those ranges that have deleted ids. Between two of them, all ids exist.
+    """
+    for at, deleted in rows:
+        if left < (at - prefix) * size:
             break
-        left -= (at - block) * size
-        block = at
-        if left < size - gone:
-            return block, left
-        left -= size - gone
-        block += 1
-    return block + left // size, left % size
+        left -= (at - prefix) * size
+        prefix = at
+        if left < size - deleted:
+            return prefix, left
+        left -= size - deleted
+        prefix += 1
+    return prefix + left // size, left % size
 
 
 # --- the check ----------------------------------------------------------------------------------------------------
 
 
-def wrong(tx: Transaction, kind: str) -> int:
-    """Count the blocks of which another number is kept than there is."""
-    there, kept = _there(tx, kind), _kept(tx, kind)
-    return sum(there.get(block, 0) != kept.get(block, 0) for block in there.keys() | kept.keys())
+def check(tx: Transaction, kind: str) -> int:
+    """Count the ranges for which another number is kept than there is."""
+    actual, kept = _count(tx, kind), _read_kept(tx, kind)
+    return sum(actual.get(key, 0) != kept.get(key, 0) for key in actual.keys() | kept.keys())
 
 
-def count_anew(tx: Transaction, kind: str) -> None:
-    """Count the gaps of a kind."""
-    tx.connection.execute(sa.delete(gaps).where(_g.kind == kind))
-    rows = [(level, block, gone) for (level, block), gone in _there(tx, kind).items() if gone]
-    tx.change(_NOTE[tx.sqlite], kind=kind, rows=tx.encoded(rows))
+def repair(tx: Transaction, kind: str) -> None:
+    """Count the deleted ids of a kind anew."""
+    tx.connection.execute(sa.delete(deleted_id_counts).where(_d.kind == kind))
+    rows = [(shift, prefix, deleted) for (shift, prefix), deleted in _count(tx, kind).items() if deleted]
+    tx.execute(_ADD[tx.sqlite], kind=kind, rows=tx.encode(rows))
 
 
-def _kept(tx: Transaction, kind: str) -> dict[tuple[int, int], int]:
-    found = tx.connection.execute(sa.select(_g.level, _g.block, _g.gone).where(_g.kind == kind))
-    return {(level, block): gone for level, block, gone in found}
+def _read_kept(tx: Transaction, kind: str) -> dict[tuple[int, int], int]:
+    found = tx.connection.execute(sa.select(_d.shift, _d.prefix, _d.deleted).where(_d.kind == kind))
+    return {(shift, prefix): deleted for shift, prefix, deleted in found}
 
 
-def _there(tx: Transaction, kind: str) -> Mapping[tuple[int, int], int]:
-    """Count what is gone in each block: what was given out less what there is."""
+def _count(tx: Transaction, kind: str) -> Mapping[tuple[int, int], int]:
+    """Count the deleted ids of each range, (shift, prefix): those given out less those that exist."""
     given = tx.connection.execute(sa.select(counters.c.last).where(counters.c.name == kind)).scalar() or 0
     highest = tx.connection.execute(sa.select(sa.func.max(_c.id)).where(_c.kind == kind)).scalar() or 0
-    last, fine = max(given, highest), _LEVELS[-1]
-    block = sa.literal_column(f"id >> {fine}", sa.BigInteger)
-    counted = tx.connection.execute(sa.select(block, sa.func.count()).where(_c.kind == kind).group_by(block))
+    last, fine = max(given, highest), _SHIFTS[-1]
+    fine_prefix = sa.literal_column(f"id >> {fine}", sa.BigInteger)
+    counted = tx.connection.execute(sa.select(fine_prefix, sa.func.count()).where(_c.kind == kind).group_by(fine_prefix))
     living = {int(row[0]): int(row[1]) for row in counted}
-    there: Counter[tuple[int, int]] = Counter()
-    for at in range((last >> fine) + 1 if last else 0):
-        given_out = min(last, ((at + 1) << fine) - 1) - max(1, at << fine) + 1
-        gone = given_out - living.get(at, 0)
-        for level in _LEVELS:
-            there[level, at << fine >> level] += gone
-    return there
+    deleted: Counter[tuple[int, int]] = Counter()
+    for prefix in range((last >> fine) + 1 if last else 0):
+        given_out = min(last, ((prefix + 1) << fine) - 1) - max(1, prefix << fine) + 1
+        for shift in _SHIFTS:
+            deleted[shift, prefix << fine >> shift] += given_out - living.get(prefix, 0)
+    return deleted

@@ -19,13 +19,16 @@ def _all_of(column: Literal["permissions", "fields"]) -> Statement:
     return Statement(sa.select(_c.id, _c[column]).where(_KIND).order_by(_c.id))
 
 
-def every(tx: Transaction, kind: str, column: Literal["permissions", "fields"]) -> Iterator[tuple[int, Any]]:
-    """Read one JSON column of all nodes of a kind, by id. Equal texts are decoded once, so do not change what you get."""
-    known: dict[str, Any] = {}
-    for node, held in tx.rows(_all_of(column), kind=kind):
-        if not isinstance(held, str):
-            yield node, held
+def read_column(tx: Transaction, kind: str, column: Literal["permissions", "fields"]) -> Iterator[tuple[int, Any]]:
+    """Read one JSON column of all nodes of a kind: pairs of id and value, by id.
+
+    Equal texts are parsed once and share one value, which must not be changed.
+    """
+    parsed: dict[str, Any] = {}
+    for node, value in tx.fetch(_all_of(column), kind=kind):
+        if not isinstance(value, str):
+            yield node, value
             continue
-        if held not in known:
-            known[held] = tx.decoded(held)
-        yield node, known[held]
+        if value not in parsed:
+            parsed[value] = tx.decode(value)
+        yield node, parsed[value]

@@ -1,6 +1,5 @@
-"""The rows of nodes: reading one, a line of ancestors; inserting, changing and deleting."""
+"""The rows of nodes: reading them, their ancestors and descendants; inserting, changing and deleting."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
@@ -8,21 +7,22 @@ from typing import Any, Final, TypeVar
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.counters import add
-from trellis.store.engine import Among, AmongOf, Mentions, Row, Statement, Transaction
+from trellis.store import siblings
+from trellis.store.counters import add_to_total
+from trellis.store.engine import IdIn, MentionsNumber, NodeIdIn, Row, Statement, Transaction
 from trellis.store.nodes import deleted_ids
-from trellis.store.siblings import CAPACITY, PLACE, ZERO, Family, Spot, forget, spot_of
-from trellis.store.tables import nodes, shelves
+from trellis.store.siblings import POSITION, Slot
+from trellis.store.tables import nodes
 
 _c = nodes.c
 T = TypeVar("T")
-COLUMNS = (_c.id, _c.parent_id, PLACE, _c.name, _c.fields, _c.permissions, _c.created_at, _c.updated_at)
+COLUMNS = (_c.id, _c.parent_id, POSITION, _c.name, _c.fields, _c.permissions, _c.created_at, _c.updated_at)
 _KIND = _c.kind == bindparam("kind")
 
 
 @dataclass(slots=True)
 class Node:
-    """A node as it is kept, `position` its place among its siblings.
+    """A node as it is stored; `position` is its index among its siblings.
 
     `fields` are the kind's own, `permissions` option → "*" or a list of group ids.
     """
@@ -37,9 +37,9 @@ class Node:
     updated_at: str
 
 
-def node_of(row: Row, tx: Transaction) -> Node:
-    """Make a node of a row of COLUMNS."""
-    return Node(row[0], row[1], row[2], row[3], tx.decoded(row[4]), tx.decoded(row[5]), row[6], row[7])
+def decode_node(row: Row, tx: Transaction) -> Node:
+    """Convert a row of COLUMNS to a node."""
+    return Node(row[0], row[1], row[2], row[3], tx.decode(row[4]), tx.decode(row[5]), row[6], row[7])
 
 
 _FIND = Statement(sa.select(*COLUMNS).where(_KIND, _c.id == bindparam("id")))
@@ -47,12 +47,12 @@ _FIND = Statement(sa.select(*COLUMNS).where(_KIND, _c.id == bindparam("id")))
 
 def find(tx: Transaction, kind: str, node: int) -> Node | None:
     """Read one node."""
-    rows = tx.rows(_FIND, kind=kind, id=node)
-    return node_of(rows[0], tx) if rows else None
+    rows = tx.fetch(_FIND, kind=kind, id=node)
+    return decode_node(rows[0], tx) if rows else None
 
 
 def _with_path() -> Statement:
-    """Read a node and the names above it in one statement, which needs no snapshot around it."""
+    """Read a node and the names of its ancestors in one statement, which needs no snapshot around it."""
     up = (
         sa.select(_c.parent_id, sa.literal("", sa.Text).label("above"))
         .where(_KIND, _c.id == bindparam("id"))
@@ -69,13 +69,16 @@ def _with_path() -> Statement:
 
 
 def _with_two_above() -> Statement:
-    """Read a node, the names of its parent and of that one's, and whose child that one is: all there is for most."""
+    """Read a node, the names of its parent and grandparent, and the parent of that one: for most nodes, that is all there is.
+
+    Two joins cost half of what the recursive statement does.
+    """
     parent, second = nodes.alias(), nodes.alias()
-    way = nodes.outerjoin(parent, sa.and_(parent.c.kind == _c.kind, parent.c.id == _c.parent_id)).outerjoin(
+    joined = nodes.outerjoin(parent, sa.and_(parent.c.kind == _c.kind, parent.c.id == _c.parent_id)).outerjoin(
         second, sa.and_(second.c.kind == parent.c.kind, second.c.id == parent.c.parent_id)
     )
     columns = (*COLUMNS, parent.c.name, second.c.name, second.c.parent_id)
-    return Statement(sa.select(*columns).select_from(way).where(_KIND, _c.id == bindparam("id")))
+    return Statement(sa.select(*columns).select_from(joined).where(_KIND, _c.id == bindparam("id")))
 
 
 _FIND_WITH_PATH = _with_path()
@@ -83,36 +86,36 @@ _FIND_WITH_TWO_ABOVE = _with_two_above()
 
 
 def find_with_path(tx: Transaction, kind: str, node: int) -> tuple[Node, str] | None:
-    """Read one node, and the names above it with ' > ' behind each; "" at the top level."""
-    rows = tx.rows(_FIND_WITH_TWO_ABOVE, kind=kind, id=node)
-    if rows and rows[0][10] is not None:  # deeper: once more, since the answer has to come from one statement
-        rows = tx.rows(_FIND_WITH_PATH, kind=kind, id=node)
-        return (node_of(rows[0], tx), rows[0][8]) if rows else None
-    return (node_of(rows[0], tx), "".join(f"{name} > " for name in rows[0][9:7:-1] if name is not None)) if rows else None
+    """Read one node, and the names of its ancestors with ' > ' behind each; "" at the top level."""
+    rows = tx.fetch(_FIND_WITH_TWO_ABOVE, kind=kind, id=node)
+    if rows and rows[0][10] is not None:  # deeper: read again, since node and names must be of one snapshot
+        rows = tx.fetch(_FIND_WITH_PATH, kind=kind, id=node)
+        return (decode_node(rows[0], tx), rows[0][8]) if rows else None
+    return (decode_node(rows[0], tx), "".join(f"{name} > " for name in rows[0][9:7:-1] if name is not None)) if rows else None
 
 
-_THESE = Statement(sa.select(*COLUMNS).where(_KIND, AmongOf(_c.id, "ids")))
+_BY_IDS = Statement(sa.select(*COLUMNS).where(_KIND, NodeIdIn(_c.id, "ids")))
 
 
-def find_these(tx: Transaction, kind: str, ids: Sequence[int]) -> dict[int, Node]:
-    """Read some nodes, by id."""
-    return {row[0]: node_of(row, tx) for row in tx.rows(_THESE, kind=kind, ids=tx.ids(ids))}
+def find_by_ids(tx: Transaction, kind: str, ids: Sequence[int]) -> dict[int, Node]:
+    """Read some nodes: id → node. Those that do not exist are left out."""
+    return {row[0]: decode_node(row, tx) for row in tx.fetch(_BY_IDS, kind=kind, ids=tx.id_list(ids))}
 
 
-_EXISTING = Statement(sa.select(_c.id).where(_KIND, Among(_c.id, "ids")))
+_EXISTING = Statement(sa.select(_c.id).where(_KIND, IdIn(_c.id, "ids")))
 
 
-def existing(tx: Transaction, kind: str, ids: Iterable[int]) -> set[int]:
-    """Say which of these ids there are."""
+def find_existing(tx: Transaction, kind: str, ids: Iterable[int]) -> set[int]:
+    """Return those of the ids that exist."""
     wanted = sorted(set(ids))
-    return {row[0] for row in tx.rows(_EXISTING, kind=kind, ids=tx.ids(wanted))} if wanted else set()
+    return {row[0] for row in tx.fetch(_EXISTING, kind=kind, ids=tx.id_list(wanted))} if wanted else set()
 
 
-# --- lines of ancestors and subtrees ------------------------------------------------------------------------------
+# --- ancestors and descendants ------------------------------------------------------------------------------------
 
 
-def _line() -> Statement:
-    up = sa.select(_c.id, _c.parent_id, _c.name).where(_KIND, Among(_c.id, "ids")).cte("up", recursive=True)
+def _ancestors() -> Statement:
+    up = sa.select(_c.id, _c.parent_id, _c.name).where(_KIND, IdIn(_c.id, "ids")).cte("up", recursive=True)
     above = nodes.alias()
     up = up.union(
         sa.select(above.c.id, above.c.parent_id, above.c.name).where(
@@ -122,19 +125,19 @@ def _line() -> Statement:
     return Statement(sa.select(up.c.id, up.c.parent_id, up.c.name))
 
 
-_LINE = _line()
+_ANCESTORS = _ancestors()
 
 
-def lines(tx: Transaction, kind: str, ids: Iterable[int]) -> dict[int, tuple[int | None, str]]:
-    """Read these nodes and all above them: id → (parent's id, name)."""
+def find_ancestors(tx: Transaction, kind: str, ids: Iterable[int]) -> dict[int, tuple[int | None, str]]:
+    """Read these nodes and all their ancestors: id → (parent's id, name)."""
     wanted = sorted(set(ids))
     if not wanted:
         return {}
-    return {row[0]: (row[1], row[2]) for row in tx.rows(_LINE, kind=kind, ids=tx.ids(wanted))}
+    return {row[0]: (row[1], row[2]) for row in tx.fetch(_ANCESTORS, kind=kind, ids=tx.id_list(wanted))}
 
 
 def _below() -> sa.CTE:
-    # Nested, since Python's sqlite3 tells no number of rows for a statement that begins with WITH.
+    # Nested, since Python's sqlite3 gives no row count for a statement that begins with WITH.
     top = sa.select(_c.id, sa.literal(0).label("depth")).where(_KIND, _c.id == bindparam("root"))
     down = top.cte("down", recursive=True, nesting=True)
     child = nodes.alias()
@@ -145,38 +148,33 @@ def _below() -> sa.CTE:
 
 BELOW = _below()
 _SUBTREE = Statement(sa.select(BELOW.c.id).where(BELOW.c.depth > 0).order_by(BELOW.c.depth, BELOW.c.id))
-_DELETE = Statement(sa.delete(nodes).where(_KIND, AmongOf(_c.id, "ids")))
-_SHELVED = Statement(
-    sa.select(shelves.c.parent_id).where(
-        shelves.c.kind == bindparam("kind"), shelves.c.above == ZERO, shelves.c.parent_id.in_(sa.select(BELOW.c.id))
-    )
-)
+_DELETE = Statement(sa.delete(nodes).where(_KIND, NodeIdIn(_c.id, "ids")))
 
 
-def descendants(tx: Transaction, kind: str, root: int) -> list[int]:
-    """Give the ids of all nodes below one, the nearer before the farther."""
-    return [row[0] for row in tx.rows(_SUBTREE, kind=kind, root=root)]
+def find_descendants(tx: Transaction, kind: str, root: int) -> list[int]:
+    """Return the ids of all descendants of a node, parents before their children."""
+    return [row[0] for row in tx.fetch(_SUBTREE, kind=kind, root=root)]
 
 
 _OUTLINE = Statement(
-    sa.select(_c.id, _c.parent_id, PLACE)
+    sa.select(_c.id, _c.parent_id, POSITION)
     .join(BELOW, BELOW.c.id == _c.id)
     .where(_KIND, BELOW.c.depth > 0)
-    .order_by(BELOW.c.depth, PLACE, _c.id)
+    .order_by(BELOW.c.depth, POSITION, _c.id)
 )
 
 
-def outline_below(tx: Transaction, kind: str, root: int) -> list[tuple[int, int, int]]:
-    """Give id, parent and place of all nodes below one, parents before their children."""
-    return [(row[0], row[1], row[2]) for row in tx.rows(_OUTLINE, kind=kind, root=root)]
+def find_outline(tx: Transaction, kind: str, root: int) -> list[tuple[int, int, int]]:
+    """Read id, parent's id and position of all descendants of a node, parents before their children, siblings in order."""
+    return [(row[0], row[1], row[2]) for row in tx.fetch(_OUTLINE, kind=kind, root=root)]
 
 
-SLICE: Final = 2000  # rows that one statement deletes or brings back: so many are quick, and then it can be told
+BATCH: Final = 2000  # rows that are inserted, deleted or restored together: few enough for a progress report after each
 
 
-def slices(ids: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Cut ids, or rows, into slices, in their order."""
-    return (ids[first : first + SLICE] for first in range(0, len(ids), SLICE))
+def split_into_batches(ids: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Split a list of ids, or of rows, into batches, in order."""
+    return (ids[first : first + BATCH] for first in range(0, len(ids), BATCH))
 
 
 def delete_subtree(
@@ -184,25 +182,24 @@ def delete_subtree(
     kind: str,
     node: Node,
     below: Sequence[int] | None = None,
-    going: Callable[[Sequence[int]], None] = lambda _ids: None,
+    before_batch: Callable[[Sequence[int]], None] = lambda _ids: None,
 ) -> int:
-    """Delete a node with all below it, and let its siblings close up; give the number of those that are gone.
+    """Delete a node with its descendants, and close the gap among its siblings; return the number of nodes deleted.
 
-    `below` are its `descendants`, where they are known already. The farthest go first, in slices; `going` is told of each
-    slice before its rows are gone.
+    `below` are its descendants as `find_descendants` returns them, if the caller has them. They are deleted in batches, the
+    deepest first, since the foreign key lets no parent go before its children; `before_batch` is called with the ids of each.
     """
-    spot = spot_of(tx, kind, node.id)
-    shelved = [row[0] for row in tx.rows(_SHELVED, kind=kind, root=node.id)]
-    gone = [node.id, *(descendants(tx, kind, node.id) if below is None else below)]
-    for ids in slices(gone[::-1]):
-        going(ids)
-        tx.change(_DELETE, kind=kind, ids=tx.ids(ids))
-    if shelved:
-        forget(tx, kind, shelved)
-    Family(tx, kind, node.parent_id).leave(spot)
-    add(tx, kind, -len(gone))
-    deleted_ids.open_up(tx, kind, gone)
-    return len(gone)
+    slot = siblings.find_slot(tx, kind, node.id)
+    deleted = [node.id, *(find_descendants(tx, kind, node.id) if below is None else below)]
+    for ids in split_into_batches(deleted[::-1]):
+        before_batch(ids)
+        tx.execute(_DELETE, kind=kind, ids=tx.id_list(ids))
+    if len(deleted) > 1:
+        siblings.delete_blocks(tx, kind, deleted)
+    siblings.detach(tx, kind, node.parent_id, slot)
+    add_to_total(tx, kind, -len(deleted))
+    deleted_ids.record_deleted(tx, kind, deleted)
+    return len(deleted)
 
 
 # --- writing one node ---------------------------------------------------------------------------------------------
@@ -210,44 +207,42 @@ def delete_subtree(
 _INSERT = Statement(sa.insert(nodes).values({column.name: bindparam(column.name) for column in nodes.columns}))
 
 
-def insert(tx: Transaction, kind: str, node: Node, wanted: int | None = None) -> Node:
-    """Write a new node, under an id that `counters.next_number` gave and counted, and give it with its place.
+def insert(tx: Transaction, kind: str, node: Node, position: int | None = None) -> Node:
+    """Insert a node at a position among its siblings, or at the end (None); return it with its position.
 
-    That is the `wanted` one, for which its siblings make way, or behind the last one.
+    Its id is one that `counters.next_number` returned, and counted in the total; its own `position` is ignored.
     """
-    spot, place = Family(tx, kind, node.parent_id).enter(wanted)
-    tx.change(_INSERT, **_values(kind, node, spot))
-    return replace(node, position=place)
+    slot, new = siblings.attach(tx, kind, node.parent_id, position)
+    tx.execute(_INSERT, **_values(kind, node, slot))
+    return replace(node, position=new)
 
 
-def _values(kind: str, node: Node, spot: Spot) -> dict[str, Any]:
+def _values(kind: str, node: Node, slot: Slot) -> dict[str, Any]:
     return {
         "kind": kind,
         "id": node.id,
         "parent_id": node.parent_id,
-        "shelf": spot.shelf,
-        "position": spot.at,
+        "block": slot.block,
+        "block_offset": slot.offset,
         "name": node.name,
-        "name_key": name_key(node.name),
-        "fields": Transaction.encoded(node.fields),
-        "permissions": Transaction.encoded(node.permissions),
+        "name_key": fold_name(node.name),
+        "fields": Transaction.encode(node.fields),
+        "permissions": Transaction.encode(node.permissions),
         "created_at": node.created_at,
         "updated_at": node.updated_at,
     }
 
 
-def insert_below(tx: Transaction, kind: str, slices: Iterable[Sequence[Node]]) -> None:
-    """Write many new nodes whose ids `counters.next_numbers` gave, slice by slice, parents before their children.
+def insert_descendants(tx: Transaction, kind: str, batches: Iterable[Sequence[Node]]) -> None:
+    """Insert many nodes, whose ids `counters.next_numbers` returned, batch by batch, parents before their children.
 
-    Their parents must be new too, with no other children: the places of siblings are those of the nodes, 0…n-1.
+    Their parents must be new too and have no other children: the `position` of siblings is 0…n-1 and is kept.
     """
-    families: Counter[int] = Counter()
-    for rows in slices:
-        families.update(row.parent_id for row in rows if row.parent_id is not None)
-        tx.change_many(_INSERT, [_values(kind, row, Spot(0, row.position)) for row in rows])
-    for parent, count in families.items():
-        if count > CAPACITY:
-            Family(tx, kind, parent).deal_out(count)
+    parents: set[int | None] = set()
+    for batch in batches:
+        parents.update(node.parent_id for node in batch)
+        tx.execute_many(_INSERT, [_values(kind, node, Slot(0, node.position)) for node in batch])
+    siblings.build_blocks(tx, kind, parents)
 
 
 _UPDATE = Statement(
@@ -258,37 +253,37 @@ _UPDATE = Statement(
 
 
 def update(tx: Transaction, kind: str, node: Node) -> None:
-    """Write the name, fields, permissions and time of change of a node; its place is left alone."""
-    tx.change(
+    """Write the name, fields, permissions and `updated_at` of a node; its parent and position stay."""
+    tx.execute(
         _UPDATE,
         kind=kind,
         node=node.id,
         new_name=node.name,
-        new_name_key=name_key(node.name),
-        new_fields=tx.encoded(node.fields),
-        new_permissions=tx.encoded(node.permissions),
+        new_name_key=fold_name(node.name),
+        new_fields=tx.encode(node.fields),
+        new_permissions=tx.encode(node.permissions),
         new_updated_at=node.updated_at,
     )
 
 
-def name_key(name: str) -> str:
-    """Fold a name for sorting and searching."""
+def fold_name(name: str) -> str:
+    """Return the form of a name that is sorted by and searched in: case-folded."""
     return name.casefold()
 
 
 _MENTIONING = Statement(
     sa.select(_c.kind, *COLUMNS)
-    .where(sa.or_(Mentions(_c.permissions, "group"), Mentions(_c.fields, "group")))
+    .where(sa.or_(MentionsNumber(_c.permissions, "group"), MentionsNumber(_c.fields, "group")))
     .order_by(_c.kind, _c.id)
 )
 
 
-def mentioning(tx: Transaction, group: int) -> list[tuple[str, Node]]:
-    """Find the nodes in whose permissions or fields a number stands: the group's id, or a number that looks like it."""
-    return [(row[0], node_of(row[1:], tx)) for row in tx.rows(_MENTIONING, group=group)]
+def find_mentioning_group(tx: Transaction, group: int) -> list[tuple[str, Node]]:
+    """Find the nodes, of all kinds, whose permissions or fields contain a group's id, or a number that equals it: (kind, node)."""
+    return [(row[0], decode_node(row[1:], tx)) for row in tx.fetch(_MENTIONING, group=group)]
 
 
-def every(tx: Transaction, kind: str) -> list[Node]:
+def find_all(tx: Transaction, kind: str) -> list[Node]:
     """Read all nodes of a kind, by id."""
     statement = sa.select(*COLUMNS).where(_c.kind == kind).order_by(_c.id)
-    return [node_of(tuple(row), tx) for row in tx.connection.execute(statement)]
+    return [decode_node(tuple(row), tx) for row in tx.connection.execute(statement)]

@@ -1,22 +1,32 @@
 """The request log: every answered request of the API, and how often keys use what.
 
-`append` writes a batch, `search` and `find` read, `uses` and `uses_by_day` count, `purge` deletes what is older than it is kept.
+`append` writes a batch, `search` and the `find_…` functions read, `count_…` count, `purge` deletes what is older than it is kept.
 """
 
-from trellis.store.requests.history import Logged, Place, Use, estimate, find, of_operation, search, uses, uses_by_day
+from trellis.store.requests.history import (
+    LoggedRequest,
+    LogPosition,
+    OperationUse,
+    count_uses,
+    count_uses_by_day,
+    estimate_count,
+    find,
+    find_by_request_id,
+    search,
+)
 from trellis.store.requests.log import Request, append, purge
 
 __all__ = [
-    "Logged",
-    "Place",
+    "LogPosition",
+    "LoggedRequest",
+    "OperationUse",
     "Request",
-    "Use",
     "append",
-    "estimate",
+    "count_uses",
+    "count_uses_by_day",
+    "estimate_count",
     "find",
-    "of_operation",
+    "find_by_request_id",
     "purge",
     "search",
-    "uses",
-    "uses_by_day",
 ]

@@ -1,7 +1,7 @@
-"""The request log as it is searched: by what is rarest first, and a bounded stretch at a time.
+"""Searching the request log: by the most selective filter, a limited number of rows at a time.
 
-A search never reads the whole log. Where an index does not lead to the rows, it looks at one stretch after the other, the
-newest first, until its patience ends, and says from where to go on.
+A search never reads the whole log. Where no index leads to the rows, it looks through one chunk after the other, the newest first,
+until its time limit, and returns from where to continue.
 """
 
 import time
@@ -10,20 +10,20 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from trellis.store.engine import Beside, Holds, Transaction
+from trellis.store.engine import Contains, Transaction, WithoutIndex
 from trellis.store.requests.log import Request
 from trellis.store.tables import key_uses, requests
 
-PATIENCE: Final = 0.03  # seconds
-_STRETCH: Final = 5_000  # rows
-_LEADING: Final = ("key_id", "operation", "address", "status")  # each has an index, by time
+TIME_LIMIT: Final = 0.03  # seconds
+_CHUNK: Final = 5_000  # rows that one statement looks through
+_INDEXED: Final = ("key_id", "operation", "address", "status")  # each has an index, by time
 _MEMBERS: Final = tuple(requests.c[name] for name in Request._fields)
 _c = requests.c
 
-Place = tuple[str, int]  # a moment and an id: everything before it is older
+LogPosition = tuple[str, int]  # timestamp and id of a request, from which the search continues with older ones
 
 
-class Logged(NamedTuple):
+class LoggedRequest(NamedTuple):
     """A request with its number in the log."""
 
     id: int
@@ -31,54 +31,57 @@ class Logged(NamedTuple):
 
 
 class Search(NamedTuple):
-    """What a search has found. `next` is where to go on, if there may be more; `patient` is false if it ended early."""
+    """The result of a search.
 
-    found: list[Logged]
-    next: Place | None
-    patient: bool = True
+    `next` is where to continue, if there may be more; `complete` is false if the time limit ended the search.
+    """
+
+    found: list[LoggedRequest]
+    next: LogPosition | None
+    complete: bool = True
 
 
 def search(
-    tx: Transaction, filters: Mapping[str, Any], limit: int, before: Place | None = None, patience: float = PATIENCE
+    tx: Transaction, filters: Mapping[str, Any], limit: int, before: LogPosition | None = None, time_limit: float = TIME_LIMIT
 ) -> Search:
     """Search the log, the newest first.
 
     `filters` may hold key_id (0: requests without a good key), operation, address, status, method, `path` (a part of it),
-    `kind` (the first digit of the status), `slower` (microseconds), `since` and `until` (moments; the latter not included).
+    `kind` (the first digit of the status), `slower` (microseconds), `since` and `until` (timestamps; the latter not included).
     """
-    if "kind" in filters and not {*_LEADING, "method", "path", "slower"} & set(filters):
-        return _of_kind(tx, filters, limit, before)
-    leading = _leading(tx, filters)
-    reach = _reach(filters) + ([_is(leading, filters[leading])] if leading else [])
-    others = _others(filters, leading)
-    deadline = time.perf_counter() + patience
-    found: list[Logged] = []
-    place = before
+    if "kind" in filters and not {*_INDEXED, "method", "path", "slower"} & set(filters):
+        return _search_status_class(tx, filters, limit, before)
+    indexed = _choose_index(tx, filters)
+    span = _within(filters) + ([_is(indexed, filters[indexed])] if indexed else [])
+    others = _other_conditions(filters, indexed)
+    deadline = time.perf_counter() + time_limit
+    found: list[LoggedRequest] = []
+    position = before
     while True:
-        stretch = reach + _before(place)
-        end = _end(tx, stretch) if others else None
+        chunk = span + _before(position)
+        end = _find_end(tx, chunk) if others else None
         rows = tx.connection.execute(
             sa.select(_c.id, *_MEMBERS)
-            .where(*stretch, *others, *([_c.at >= end] if end else []))
+            .where(*chunk, *others, *([_c.at >= end] if end else []))
             .order_by(_c.at.desc(), _c.id.desc())
             .limit(limit + 1 - len(found)),
             {"path": filters.get("path")},
         )
-        found += [Logged(row[0], Request(*row[1:])) for row in rows]
+        found += [LoggedRequest(row[0], Request(*row[1:])) for row in rows]
         if len(found) > limit:
             last = found[limit - 1]
             return Search(found[:limit], (last.request.at, last.id))
         if end is None:
             return Search(found, None)
-        place = (end, 0)
+        position = (end, 0)
         if time.perf_counter() > deadline:
-            return Search(found, place, patient=False)
+            return Search(found, position, complete=False)
 
 
-def _of_kind(tx: Transaction, filters: Mapping[str, Any], limit: int, before: Place | None) -> Search:
-    """Search for a class of statuses and nothing else: an index leads to each of its statuses, however rare they are."""
+def _search_status_class(tx: Transaction, filters: Mapping[str, Any], limit: int, before: LogPosition | None) -> Search:
+    """Search by the first digit of the status and nothing else: status by status, for which there is an index."""
     rest = {name: value for name, value in filters.items() if name != "kind"}
-    first, found = filters["kind"] * 100, list[Logged]()
+    first, found = filters["kind"] * 100, list[LoggedRequest]()
     for status in _statuses(tx, first, first + 99):
         found += search(tx, rest | {"status": status}, limit + 1, before).found
     found.sort(key=lambda one: (one.request.at, one.id), reverse=True)
@@ -87,7 +90,7 @@ def _of_kind(tx: Transaction, filters: Mapping[str, Any], limit: int, before: Pl
 
 
 def _statuses(tx: Transaction, first: int, last: int) -> Iterator[int]:
-    """Give the statuses that occur, from an index alone."""
+    """Find the statuses that occur, each with one look into the index."""
     while True:
         least = sa.select(sa.func.min(_c.status)).where(_c.status >= first, _c.status <= last)
         if (status := tx.connection.execute(least).scalar()) is None:
@@ -96,72 +99,74 @@ def _statuses(tx: Transaction, first: int, last: int) -> Iterator[int]:
         first = status + 1
 
 
-def _leading(tx: Transaction, filters: Mapping[str, Any]) -> str | None:
-    """Choose the filter that the fewest rows pass, as far as can be seen at a glance."""
-    named = [name for name in _LEADING if name in filters]
+def _choose_index(tx: Transaction, filters: Mapping[str, Any]) -> str | None:
+    """Choose the indexed filter with the fewest matches, counted up to the size of a chunk."""
+    named = [name for name in _INDEXED if name in filters]
     if len(named) < 2:
         return named[0] if named else None
 
     def rows(name: str) -> int:
-        some = sa.select(sa.literal(1)).where(_is(name, filters[name]), *_reach(filters)).limit(_STRETCH).subquery()
+        some = sa.select(sa.literal(1)).where(_is(name, filters[name]), *_within(filters)).limit(_CHUNK).subquery()
         return int(tx.connection.execute(sa.select(sa.func.count()).select_from(some)).scalar_one())
 
     return min(named, key=rows)
 
 
-def _is(name: str, value: Any, *, leading: bool = True) -> sa.ColumnElement[bool]:
-    column = _c[name] if leading else Beside(_c[name])
+def _is(name: str, value: Any, *, indexed: bool = True) -> sa.ColumnElement[bool]:
+    column = _c[name] if indexed else WithoutIndex(_c[name])
     return column.is_(None) if name == "key_id" and value == 0 else column == value
 
 
-def _reach(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
+def _within(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
     since, until = filters.get("since"), filters.get("until")
     return ([_c.at >= since] if since else []) + ([_c.at < until] if until else [])
 
 
-def _before(place: Place | None) -> list[sa.ColumnElement[bool]]:
-    if place is None:
+def _before(position: LogPosition | None) -> list[sa.ColumnElement[bool]]:
+    if position is None:
         return []
-    at, number = place
+    at, number = position
     return [_c.at <= at, sa.or_(_c.at < at, _c.id < number)]
 
 
-def _others(filters: Mapping[str, Any], leading: str | None) -> list[sa.ColumnElement[bool]]:
-    found = [_is(name, filters[name], leading=False) for name in _LEADING if name in filters and name != leading]
+def _other_conditions(filters: Mapping[str, Any], indexed: str | None) -> list[sa.ColumnElement[bool]]:
+    found = [_is(name, filters[name], indexed=False) for name in _INDEXED if name in filters and name != indexed]
     if "method" in filters:
         found.append(_c.method == filters["method"])
     if "path" in filters:
-        found.append(Holds(_c.path, "path"))
+        found.append(Contains(_c.path, "path"))
     if "kind" in filters:
-        found.append(Beside(_c.status).between(filters["kind"] * 100, filters["kind"] * 100 + 99))
+        found.append(WithoutIndex(_c.status).between(filters["kind"] * 100, filters["kind"] * 100 + 99))
     if "slower" in filters:
         found.append(_c.duration >= filters["slower"])
     return found
 
 
-def _end(tx: Transaction, stretch: Sequence[sa.ColumnElement[bool]]) -> str | None:
-    """Give the moment at which a stretch ends; None if the log does before that."""
-    statement = sa.select(_c.at).where(*stretch).order_by(_c.at.desc()).limit(1).offset(_STRETCH)
+def _find_end(tx: Transaction, chunk: Sequence[sa.ColumnElement[bool]]) -> str | None:
+    """Return the timestamp at which a chunk ends; None if the log ends before that."""
+    statement = sa.select(_c.at).where(*chunk).order_by(_c.at.desc()).limit(1).offset(_CHUNK)
     return tx.connection.execute(statement).scalar()
 
 
-def estimate(tx: Transaction) -> int:
-    """Say how many requests the log holds, without counting them."""
+def estimate_count(tx: Transaction) -> int:
+    """Estimate the number of requests in the log from the first and the last id."""
     last, first = (sa.select(end(_c.id)).scalar_subquery() for end in (sa.func.max, sa.func.min))
     return int(tx.connection.execute(sa.select(sa.func.coalesce(last - first + 1, 0))).scalar_one())
 
 
-def find(tx: Transaction, number: int) -> Logged | None:
+def find(tx: Transaction, number: int) -> LoggedRequest | None:
     """Read one request."""
     row = tx.connection.execute(sa.select(_c.id, *_MEMBERS).where(_c.id == number)).first()
-    return Logged(row[0], Request(*row[1:])) if row else None
+    return LoggedRequest(row[0], Request(*row[1:])) if row else None
 
 
-def of_operation(tx: Transaction, operation: str, request_id: str, since: str, until: str) -> int | None:
-    """Find the request of an id that ran an operation in a span of time; give its number."""
+def find_by_request_id(tx: Transaction, operation: str, request_id: str, since: str, until: str) -> int | None:
+    """Find the successful request to an operation with a request id, within a span of time; return its number."""
     statement = (
         sa.select(_c.id)
-        .where(_c.operation == operation, _c.at >= since, _c.at <= until, Beside(_c.request_id) == request_id, _c.status < 400)
+        .where(
+            _c.operation == operation, _c.at >= since, _c.at <= until, WithoutIndex(_c.request_id) == request_id, _c.status < 400
+        )
         .order_by(_c.at)
         .limit(1)
     )
@@ -174,8 +179,8 @@ _REFUSED: Final = (401, 403, 429)
 _u = key_uses.c
 
 
-class Use(NamedTuple):
-    """What a key has done with an operation: how often and when last it was let through, and how often it was refused."""
+class OperationUse(NamedTuple):
+    """How often a key has used an operation and when last, and how often and when last it was refused (401, 403, 429)."""
 
     operation: str
     times: int
@@ -184,8 +189,8 @@ class Use(NamedTuple):
     refused_at: str | None
 
 
-def uses_by_day(tx: Transaction, key: int, since: str) -> dict[tuple[str, int], int]:
-    """Count a key's requests by day and first digit of the status, from a day on."""
+def count_uses_by_day(tx: Transaction, key: int, since: str) -> dict[tuple[str, int], int]:
+    """Count a key's requests from a day on: (day, first digit of the status) → number."""
     digit = _u.status // 100
     statement = (
         sa.select(_u.day, digit, sa.func.sum(_u.times)).where(_u.key_id == key, _u.day >= since[:10]).group_by(_u.day, digit)
@@ -193,8 +198,8 @@ def uses_by_day(tx: Transaction, key: int, since: str) -> dict[tuple[str, int], 
     return {(day, int(status)): int(times) for day, status, times in tx.connection.execute(statement)}
 
 
-def uses(tx: Transaction, key: int) -> list[Use]:
-    """Give what a key has done with each operation that it asked for."""
+def count_uses(tx: Transaction, key: int) -> list[OperationUse]:
+    """Count a key's uses of each operation that it asked for."""
     refused = _u.status.in_(_REFUSED)
     statement = (
         sa.select(
@@ -208,4 +213,6 @@ def uses(tx: Transaction, key: int) -> list[Use]:
         .group_by(_u.operation)
         .order_by(_u.operation)
     )
-    return [Use(name, int(times), last, int(no), no_at) for name, times, last, no, no_at in tx.connection.execute(statement)]
+    return [
+        OperationUse(name, int(times), last, int(no), no_at) for name, times, last, no, no_at in tx.connection.execute(statement)
+    ]

@@ -1,4 +1,4 @@
-"""The request log as it is written: batches of answered requests, counted by key and day and by hour."""
+"""Writing the request log: in batches of answered requests, which are counted by key and day, and by hour."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -28,12 +28,12 @@ class Request(NamedTuple):
     error: str | None
 
 
-_TOGETHER: Final = 80  # requests in one statement; SQLite may be built to take no more than 999 values
+_PER_STATEMENT: Final = 80  # requests in one statement; a SQLite may be built to take no more than 999 parameters
 
 
 @cache
-def _logging(count: int, *, sqlite: bool) -> str:
-    """Write one statement for many requests: row by row, writer and event loop would take turns with the interpreter's lock."""
+def _insert(count: int, *, sqlite: bool) -> str:
+    """Build one statement for many requests: one for each would hand the interpreter lock to and fro each time."""
     row = f"({', '.join('?' if sqlite else '%s' for _ in Request._fields)})"
     return f"INSERT INTO requests ({', '.join(Request._fields)}) VALUES {', '.join([row] * count)}"  # noqa: S608  # no values
 
@@ -55,21 +55,21 @@ _COUNT_HOUR = Statement(
 
 
 def append(tx: Transaction, batch: Sequence[Request]) -> None:
-    """Write answered requests; count what keys have used by day, and how much was asked in each hour."""
-    for first in range(0, len(batch), _TOGETHER):
-        part = batch[first : first + _TOGETHER]
-        tx.raw.execute(_logging(len(part), sqlite=tx.sqlite), tuple(chain.from_iterable(part)))
-    for hour, those in groupby(batch, key=_hour):
-        rows = list(those)
+    """Write answered requests, in order of time; count the uses of keys by day, and the requests by hour."""
+    for first in range(0, len(batch), _PER_STATEMENT):
+        part = batch[first : first + _PER_STATEMENT]
+        tx.raw.execute(_insert(len(part), sqlite=tx.sqlite), tuple(chain.from_iterable(part)))
+    for hour, group in groupby(batch, key=_hour):
+        rows = list(group)
         uses, last = Counter(map(_USE, rows)), dict(zip(map(_USE, rows), map(_AT, rows), strict=True))
         for use, times in uses.items():
             key, operation, status = use
             if key is not None:
-                named = {"key": key, "day": hour[:10], "operation": operation or "", "status": status}
-                tx.change(_COUNT_USES, **named, times=times, last=last[use])
+                params = {"key": key, "day": hour[:10], "operation": operation or "", "status": status}
+                tx.execute(_COUNT_USES, **params, times=times, last=last[use])
         for digit in {status // 100 for _, _, status in uses}:
             times = sum(times for (_, _, status), times in uses.items() if status // 100 == digit)
-            tx.change(_COUNT_HOUR, hour=hour, digit=digit, times=times)
+            tx.execute(_COUNT_HOUR, hour=hour, digit=digit, times=times)
 
 
 def _hour(request: Request) -> str:
@@ -81,7 +81,7 @@ _USE = attrgetter("key_id", "operation", "status")
 
 
 def purge(tx: Transaction, *, successes_before: str, failures_before: str, uses_before: str = "", most: int = 5000) -> int:
-    """Delete what is older than it is kept, at most `most` requests at a time; give the number of rows deleted."""
+    """Delete requests and counts that are older than they are kept, at most `most` requests; return the number of rows deleted."""
     old = sa.or_(
         sa.and_(requests.c.status < 400, requests.c.at < successes_before),
         sa.and_(requests.c.status >= 400, requests.c.at < failures_before),

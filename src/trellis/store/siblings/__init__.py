@@ -1,43 +1,61 @@
-"""The order of siblings: a counted B-tree (order-statistic tree)."""
+"""The order of siblings: a counted B-tree (order-statistic tree) for each parent with many children.
 
-from trellis.store.siblings.blocks import forget
-from trellis.store.siblings.btree import CAPACITY, Shelf, sound
-from trellis.store.siblings.moves import Family, Spot, adopt, move, spot_of
+A node's *position* is its index, from 0, among the children of its parent. Kept as a plain number, it would have to be changed
+in half a million rows when a node is inserted in the middle of a million. Therefore more than 64 siblings are kept in *blocks*:
+
+    level 1, the root        block 9, size 130
+                       ┌─────────────┼─────────────┐
+    level 0         block 6       block 7       block 8
+                    start 0       start 48      start 96
+                    size 48       size 48       size 34
+
+A leaf block (level 0) holds up to 64 rows of `nodes`, a block above it up to 64 blocks. A row stores its *slot*: the leaf
+block and its offset in it (`nodes.block`, `nodes.block_offset`). A block stores its size, which is the number of siblings in
+it at any depth, and its start, which is how many siblings precede it in its parent block. Adding the offset to the starts on
+the path to the root gives the position: block 7, offset 5 is position 48 + 5 = 53. An insert or a delete renumbers the rows
+behind it in one leaf and the blocks behind it on each level: a few dozen rows, however many siblings there are.
+
+Up to 64 siblings have no blocks: `nodes.block` is 0 and `nodes.block_offset` is the position.
+
+The functions below are all that other packages need. Only this package writes `nodes.parent_id`, `nodes.block`,
+`nodes.block_offset` and `sibling_blocks`. Who inserts a row into `nodes` writes the slot that `attach` returned; who inserts
+many gives them block 0 and offsets 0…n-1 and calls `build_blocks`; who deletes a row calls `detach` with its slot.
+Throughout, `parent` is the id of the parent node, or None for the top level of a kind.
+"""
+
+from trellis.store.siblings.moves import attach, build_blocks, detach, find_slot, move, move_children, reorder
+from trellis.store.siblings.pages import select_children, select_nodes
 from trellis.store.siblings.positions import (
-    KIND,
-    PLACE,
-    UNSHELVED,
-    ZERO,
-    between,
-    children,
-    count,
-    counts,
-    on_shelves,
-    place_of,
-    under,
-    with_parent,
+    POSITION,
+    count_children,
+    count_children_by_parent,
+    find_children,
+    find_position,
+    read_range,
 )
+from trellis.store.siblings.repair import append_to_top_level, check, repair
+from trellis.store.siblings.rows import delete_blocks
+from trellis.store.siblings.tree import Slot
 
 __all__ = [
-    "CAPACITY",
-    "KIND",
-    "PLACE",
-    "UNSHELVED",
-    "ZERO",
-    "Family",
-    "Shelf",
-    "Spot",
-    "adopt",
-    "between",
-    "children",
-    "count",
-    "counts",
-    "forget",
+    "POSITION",
+    "Slot",
+    "append_to_top_level",
+    "attach",
+    "build_blocks",
+    "check",
+    "count_children",
+    "count_children_by_parent",
+    "delete_blocks",
+    "detach",
+    "find_children",
+    "find_position",
+    "find_slot",
     "move",
-    "on_shelves",
-    "place_of",
-    "sound",
-    "spot_of",
-    "under",
-    "with_parent",
+    "move_children",
+    "read_range",
+    "reorder",
+    "repair",
+    "select_children",
+    "select_nodes",
 ]

@@ -1,8 +1,6 @@
-"""The arithmetic of shelves: how siblings are dealt out to them, where one is cut, and whether they are sound.
+"""The arithmetic of the counted B-tree: how many siblings go into a block, where a block is split, whether blocks agree.
 
-Siblings stand on shelves of level 0, these on shelves of level 1, and so on up to one that holds the whole family. Each shelf
-tells how many siblings stand on it, and how many before it on the shelf above. So a place is a sum over a few shelves, and
-who comes or goes touches those behind it on its shelf and the shelves behind each of these. Pure: no rows.
+Everything here is a pure function of numbers; `rows` reads and writes the blocks, `tree` decides when they change.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,72 +8,86 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-CAPACITY: Final = 64  # how many siblings stand on a shelf, or shelves on one, before it is cut in two
-HEIGHT: Final = 3  # the highest level; what stands there is not cut, so that a place is never a sum over more
+CAPACITY: Final = 64  # entries of a block: rows of nodes at level 0, blocks above it. One more, and it is split
+
+# The highest level. `positions.POSITION` joins as many blocks as there are levels below it, and a statement cannot join a
+# variable number, so the tree must not grow higher: a block of this level is never split, and takes any number of entries.
+HEIGHT: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
-    """A shelf of a family: `before` counts the siblings before it on the shelf `above`, `size` those on it."""
+class Block:
+    """A block of the tree.
+
+    `parent` is the id of the block that holds this one, 0 for the root. `start` is the number of siblings in the blocks
+    before this one in `parent`, `size` the number of siblings in it, at any depth.
+    """
 
     id: int
     level: int
-    above: int
-    before: int
+    parent: int
+    start: int
     size: int
 
 
 def fill(capacity: int) -> int:
-    """Give how many are put on a shelf when many are dealt out at once: there is room for more."""
+    """Return how many entries a block gets when a tree is built: three quarters, so that inserts do not split it at once."""
     return max(1, capacity * 3 // 4)
 
 
-def dealt(count: int, first: int, capacity: int) -> list[Shelf]:
-    """Plan the shelves of a family of so many, with ids from `first` on: the leaves in their order, then those above them."""
-    per = fill(capacity)
-    sizes = [per] * (count // per) + ([count % per] if count % per else [])
-    made: list[Shelf] = []
+def plan_blocks(count: int, first_id: int, capacity: int) -> list[Block]:
+    """Plan the tree for `count` siblings: the leaves in order, then each level above them, the root last.
+
+    The ids are consecutive from `first_id`. 130 siblings and a capacity of 64 make leaves of 48, 48 and 34 and a root.
+    """
+    per_block = fill(capacity)
+    sizes = [per_block] * (count // per_block) + ([count % per_block] if count % per_block else [])
+    planned: list[Block] = []
     level = 0
     while True:
-        upper = first + len(sizes)
-        group = len(sizes) if len(sizes) <= capacity or level + 1 >= HEIGHT else per
-        sums: list[int] = []
-        for start in range(0, len(sizes), group):
-            *befores, total = accumulate(sizes[start : start + group], initial=0)
-            for at, before in enumerate(befores, start):
-                made.append(Shelf(first + at, level, upper + start // group, before, sizes[at]))
-            sums.append(total)
-        first, level, sizes = upper, level + 1, sums
+        first_parent = first_id + len(sizes)
+        group = len(sizes) if len(sizes) <= capacity or level + 1 >= HEIGHT else per_block
+        parent_sizes: list[int] = []
+        for begin in range(0, len(sizes), group):
+            *starts, total = accumulate(sizes[begin : begin + group], initial=0)
+            for index, start in enumerate(starts, begin):
+                planned.append(Block(first_id + index, level, first_parent + begin // group, start, sizes[index]))
+            parent_sizes.append(total)
+        first_id, level, sizes = first_parent, level + 1, parent_sizes
         if len(sizes) == 1:
-            return [*made, Shelf(first, level, 0, 0, count)]
+            return [*planned, Block(first_id, level, 0, 0, count)]
 
 
-def cut(starts: Sequence[int], *, at_end: bool) -> int:
-    """Say how many siblings stay on a shelf that is cut in two; `starts` has how many stand before each thing on it.
+def split_point(starts: Sequence[int], *, at_end: bool) -> int:
+    """Return how many siblings stay in a block that is split; the others go to a new block behind it.
 
-    Where things come in their order, each at the end, only the last moves on, so that no shelf is left half empty.
+    `starts` has, for each entry, how many siblings precede it in the block. Where siblings are appended one by one (`at_end`),
+    only the last entry goes: a split in the middle would leave every block half empty.
     """
     return starts[-1 if at_end else len(starts) // 2]
 
 
-def sound(shelves: Sequence[Shelf], standing: Mapping[int, int]) -> bool:
-    """Say whether the shelves of one family agree with each other and with `standing`: leaf → how many siblings are there."""
-    by_id = {shelf.id: shelf for shelf in shelves}
-    tops = [shelf for shelf in shelves if shelf.above == 0]
-    if len(tops) != 1 or not 1 <= tops[0].level <= HEIGHT or tops[0].before != 0:
+def are_consistent(blocks: Sequence[Block], rows_by_leaf: Mapping[int, int]) -> bool:
+    """Return whether the blocks of one parent node form a tree whose sizes and starts add up.
+
+    `rows_by_leaf` has the number of rows that `nodes` really has for each leaf block.
+    """
+    by_id = {block.id: block for block in blocks}
+    roots = [block for block in blocks if block.parent == 0]
+    if len(roots) != 1 or not 1 <= roots[0].level <= HEIGHT or roots[0].start != 0:
         return False
-    if {shelf.id: shelf.size for shelf in shelves if shelf.level == 0} != standing:
+    if {block.id: block.size for block in blocks if block.level == 0} != rows_by_leaf:
         return False
-    things: dict[int, list[Shelf]] = {shelf.id: [] for shelf in shelves if shelf.level > 0}
-    for shelf in shelves:
-        if shelf.above:
-            if shelf.above not in things or by_id[shelf.above].level != shelf.level + 1:
+    entries: dict[int, list[Block]] = {block.id: [] for block in blocks if block.level > 0}
+    for block in blocks:
+        if block.parent:
+            if block.parent not in entries or by_id[block.parent].level != block.level + 1:
                 return False
-            things[shelf.above].append(shelf)
-    return all(_add_up(by_id[above], on_it) for above, on_it in things.items())
+            entries[block.parent].append(block)
+    return all(_adds_up(by_id[parent], inside) for parent, inside in entries.items())
 
 
-def _add_up(above: Shelf, things: list[Shelf]) -> bool:
-    things.sort(key=lambda shelf: shelf.before)
-    starts = list(accumulate((shelf.size for shelf in things), initial=0))
-    return [*(shelf.before for shelf in things), above.size] == starts and all(shelf.size > 0 for shelf in things)
+def _adds_up(parent: Block, entries: list[Block]) -> bool:
+    entries.sort(key=lambda block: block.start)
+    starts = list(accumulate((block.size for block in entries), initial=0))
+    return [*(block.start for block in entries), parent.size] == starts and all(block.size > 0 for block in entries)

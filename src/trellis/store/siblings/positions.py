@@ -1,8 +1,4 @@
-"""Where siblings stand, read: in which place one is, how many there are, and who stands in which places.
-
-Few siblings stand on shelf 0, where the column `position` is their place; many on shelves (see `shelving`), where it counts
-from the beginning of the shelf. Whoever wants to know asks here; whoever moves them asks `families`.
-"""
+"""Reading the order of siblings: a node's position, how many children there are, and which stand in a range of positions."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,39 +8,47 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.engine import Among, Row, Statement, Transaction
-from trellis.store.tables import NUMBER, nodes, shelves
+from trellis.store.engine import IdIn, Row, Statement, Transaction
+from trellis.store.tables import NUMBER, nodes, sibling_blocks
 
-_c, _s = nodes.c, shelves.c
+_c, _b = nodes.c, sibling_blocks.c
+Columns = tuple[sa.ColumnElement[Any], ...]
+
 KIND = _c.kind == bindparam("kind")
-ZERO: sa.ColumnElement[int] = sa.literal_column("0", NUMBER)  # no parameter: with one, SQLite would not use the partial index
-UNSHELVED = _c.shelf == ZERO
-# The same of the children of one parent. Not `=`, with which PostgreSQL may go through the index of all that are unshelved.
-FEW = _c.shelf <= ZERO
+# A literal, not a parameter: SQLite uses a partial index only where it can see that the condition is that of the index.
+ZERO: sa.ColumnElement[int] = sa.literal_column("0", NUMBER)
+IN_BLOCK_0 = _c.block == ZERO
+# The same for the children of one parent. `<=`, not `=`: with that, PostgreSQL may choose the partial index of all rows in block 0.
+WITHOUT_BLOCKS = _c.block <= ZERO
 
 
-def _place() -> sa.ColumnElement[int]:
-    """Add what stands before a node's shelf, and before those above it. The highest has nothing before it."""
-    leaf, second, third = (shelves.alias() for _ in range(3))  # as many as there are levels below the highest
-    way = leaf.outerjoin(second, second.c.id == leaf.c.above).outerjoin(third, third.c.id == second.c.above)
-    before = leaf.c.before + sa.func.coalesce(second.c.before, ZERO) + sa.func.coalesce(third.c.before, ZERO)
-    found = sa.select(before).select_from(way).where(leaf.c.id == _c.shelf)
-    start = sa.func.coalesce(found.correlate(nodes).scalar_subquery(), ZERO)  # no shelf: damage, which `check` mends
-    return _c.position + sa.case((UNSHELVED, ZERO), else_=start)
+def _position() -> sa.ColumnElement[int]:
+    """Add the starts on the path to the root. The root has none, so that as many blocks are joined as there are levels below it."""
+    leaf, second, third = (sibling_blocks.alias() for _ in range(3))
+    path = leaf.outerjoin(second, second.c.id == leaf.c.parent_block).outerjoin(third, third.c.id == second.c.parent_block)
+    starts = leaf.c.start + sa.func.coalesce(second.c.start, ZERO) + sa.func.coalesce(third.c.start, ZERO)
+    found = sa.select(starts).select_from(path).where(leaf.c.id == _c.block)
+    start = sa.func.coalesce(found.correlate(nodes).scalar_subquery(), ZERO)  # no such block: damage, which `repair` mends
+    return _c.block_offset + sa.case((IN_BLOCK_0, ZERO), else_=start)
 
 
-PLACE = _place()
+POSITION = _position()  # the position of a row of `nodes`, as a SQL expression: up to three look-ups by primary key
 
 
 @cache
-def under(top: bool) -> sa.ColumnElement[bool]:  # noqa: FBT001  # the two shapes of one condition
-    """Select the children of `:parent`, or the top level: `= NULL` finds nothing, and `IS NOT DISTINCT` no index."""
+def is_child(top: bool) -> sa.ColumnElement[bool]:  # noqa: FBT001  # the two shapes of one condition
+    """Select the children of `:parent`, or the top level: `= NULL` is never true, and IS NOT DISTINCT FROM uses no index."""
     return sa.and_(KIND, _c.parent_id.is_(None) if top else _c.parent_id == bindparam("parent"))
 
 
-def with_parent(parent: int | None) -> dict[str, int]:
-    """Give the parameter of `under`."""
+def parent_param(parent: int | None) -> dict[str, int]:
+    """Return the parameter of `is_child`."""
     return {} if parent is None else {"parent": parent}
+
+
+def with_position(columns: Columns, position: sa.ColumnElement[int]) -> list[sa.ColumnElement[Any]]:
+    """Replace POSITION among columns by an expression that a statement has at less cost."""
+    return [position.label("position") if column is POSITION else column for column in columns]
 
 
 # --- how many -----------------------------------------------------------------------------------------------------
@@ -52,113 +56,107 @@ def with_parent(parent: int | None) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How many siblings there are, and the shelf that holds all shelves; 0 if they are few and stand on shelf 0."""
+    """How many siblings there are, and the id of the root block, 0 without blocks."""
 
     count: int
-    top: int
+    root: int
 
 
 @cache
 def _extent(top: bool) -> Statement:  # noqa: FBT001
-    few = sa.select(sa.func.count()).where(under(top), FEW)
-    whole = (_s.kind == bindparam("kind"), _s.parent_id == bindparam("family", type_=NUMBER), _s.above == ZERO)
-    return Statement(sa.select(few.scalar_subquery(), *(sa.select(c).where(*whole).scalar_subquery() for c in (_s.size, _s.id))))
+    without_blocks = sa.select(sa.func.count()).where(is_child(top), WITHOUT_BLOCKS)
+    root = (_b.kind == bindparam("kind"), _b.parent_id == bindparam("owner", type_=NUMBER), _b.parent_block == ZERO)
+    columns = (sa.select(column).where(*root).scalar_subquery() for column in (_b.size, _b.id))
+    return Statement(sa.select(without_blocks.scalar_subquery(), *columns))
 
 
 def extent(tx: Transaction, kind: str, parent: int | None) -> Extent:
-    """Say how many children a node has, or the top level, and where they stand."""
-    few, size, top = tx.rows(_extent(parent is None), kind=kind, family=parent or 0, **with_parent(parent))[0]
-    return Extent(few + (size or 0), top or 0)
+    """Return how many children a parent has, and their root block."""
+    without, size, root = tx.fetch(_extent(parent is None), kind=kind, owner=parent or 0, **parent_param(parent))[0]
+    return Extent(without + (size or 0), root or 0)
 
 
-def count(tx: Transaction, kind: str, parent: int | None) -> int:
-    """Count the children of a node, or of the top level."""
+def count_children(tx: Transaction, kind: str, parent: int | None) -> int:
+    """Count the children of a parent."""
     return extent(tx, kind, parent).count
 
 
-_COUNTS = Statement(
+_COUNT_BY_PARENT = Statement(
     sa.union_all(
-        sa.select(_c.parent_id, sa.func.count()).where(KIND, Among(_c.parent_id, "ids"), FEW).group_by(_c.parent_id),
-        sa.select(_s.parent_id, _s.size).where(_s.kind == bindparam("kind"), Among(_s.parent_id, "ids"), _s.above == ZERO),
+        sa.select(_c.parent_id, sa.func.count()).where(KIND, IdIn(_c.parent_id, "ids"), WITHOUT_BLOCKS).group_by(_c.parent_id),
+        sa.select(_b.parent_id, _b.size).where(_b.kind == bindparam("kind"), IdIn(_b.parent_id, "ids"), _b.parent_block == ZERO),
     )
 )
 
 
-def counts(tx: Transaction, kind: str, parents: Iterable[int]) -> dict[int, int]:
-    """Count the children of each of these nodes; those without any are left out."""
+def count_children_by_parent(tx: Transaction, kind: str, parents: Iterable[int]) -> dict[int, int]:
+    """Count the children of each of these nodes: id → number. Those without children are left out."""
     wanted = sorted(set(parents))
-    return {row[0]: int(row[1]) for row in tx.rows(_COUNTS, kind=kind, ids=tx.ids(wanted))} if wanted else {}
+    return {row[0]: int(row[1]) for row in tx.fetch(_COUNT_BY_PARENT, kind=kind, ids=tx.id_list(wanted))} if wanted else {}
 
 
-# --- who stands where ---------------------------------------------------------------------------------------------
+# --- which --------------------------------------------------------------------------------------------------------
 
 
 @cache
-def _at(top: bool) -> Statement:  # noqa: FBT001
-    return Statement(sa.select(PLACE).where(under(top), _c.id == bindparam("id")))
+def _position_of(top: bool) -> Statement:  # noqa: FBT001
+    return Statement(sa.select(POSITION).where(is_child(top), _c.id == bindparam("id")))
 
 
-def place_of(tx: Transaction, kind: str, parent: int | None, node: int) -> int | None:
-    """Give the place of a node among the children of `parent`; None if it is not one of them."""
-    rows = tx.rows(_at(parent is None), kind=kind, id=node, **with_parent(parent))
+def find_position(tx: Transaction, kind: str, parent: int | None, node: int) -> int | None:
+    """Return the position of a node among the children of `parent`; None if it is not one of them."""
+    rows = tx.fetch(_position_of(parent is None), kind=kind, id=node, **parent_param(parent))
     return rows[0][0] if rows else None
 
 
-def on_shelves(top: bool, *, bounded: bool) -> tuple[sa.FromClause, sa.ColumnElement[int], sa.ColumnElement[bool]]:  # noqa: FBT001
-    """Give the nodes of a family with their shelves, the place of each, and the condition that selects them.
+def join_blocks(top: bool, *, bounded: bool) -> tuple[sa.FromClause, sa.ColumnElement[int], sa.ColumnElement[bool]]:  # noqa: FBT001
+    """Join the children of one parent to their blocks: what to select from, the position, and the condition that holds for them.
 
-    With `bounded`, only the shelves with places `:first`…`:last` (both included) are looked through.
+    The tree is walked from the root down, which costs less than POSITION for many rows. Without blocks, the walk begins and ends
+    with an imagined block 0. `bounded` limits it to the blocks and rows in positions `:first`…`:last`, both included. The other
+    parameters are `:kind`, `:owner` (the parent's id, 0 for the top level) and, unless `top`, `:parent`.
     """
-    family = (_s.kind == bindparam("kind"), _s.parent_id == bindparam("family", type_=NUMBER))
-    whole = [sa.select(column).where(*family, _s.above == ZERO).scalar_subquery() for column in (_s.id, _s.level)]
-    nothing = sa.cast(ZERO, NUMBER)
+    of_parent = (_b.kind == bindparam("kind"), _b.parent_id == bindparam("owner", type_=NUMBER))
+    root = [sa.select(column).where(*of_parent, _b.parent_block == ZERO).scalar_subquery() for column in (_b.id, _b.level)]
     begin = sa.select(
-        *(sa.func.coalesce(column, ZERO).label(name) for column, name in zip(whole, ("id", "level"), strict=True)),
-        nothing.label("start"),
+        *(sa.func.coalesce(column, ZERO).label(name) for column, name in zip(root, ("id", "level"), strict=True)),
+        sa.cast(ZERO, NUMBER).label("start"),
     )
     down = begin.cte("down", recursive=True)
-    start = down.c.start + _s.before
-    further = sa.select(_s.id, _s.level, start).where(_s.above == down.c.id, down.c.level > ZERO)
+    start = down.c.start + _b.start
+    inside = sa.select(_b.id, _b.level, start).where(_b.parent_block == down.c.id, down.c.level > ZERO)
+    first, last = (bindparam(name, type_=NUMBER) for name in ("first", "last"))
     if bounded:
-        first, last = (bindparam(name, type_=NUMBER) for name in ("first", "last"))
-        further = further.where(start <= last, start + _s.size > first)
-    down = down.union_all(further)
-    place = down.c.start + _c.position
-    standing = sa.and_(under(top), down.c.level == ZERO, _c.shelf == down.c.id)
-    if bounded:
-        on_it = _c.position.between(bindparam("first", type_=NUMBER) - down.c.start, bindparam("last", type_=NUMBER) - down.c.start)
-        standing = sa.and_(standing, on_it)
-    return sa.join(down, nodes, sa.true()), place, standing
+        inside = inside.where(start <= last, start + _b.size > first)
+    down = down.union_all(inside)
+    position = down.c.start + _c.block_offset
+    in_leaf = sa.and_(is_child(top), down.c.level == ZERO, _c.block == down.c.id)
+    if bounded:  # written as a range of offsets, which the index on them leads to
+        in_leaf = sa.and_(in_leaf, _c.block_offset.between(first - down.c.start, last - down.c.start))
+    return sa.join(down, nodes, sa.true()), position, in_leaf
 
 
 @cache
-def _between(top: bool, columns: tuple[sa.ColumnElement[Any], ...], descending: bool) -> Statement:  # noqa: FBT001
-    rows, place, standing = on_shelves(top, bounded=True)
-    found = sa.select(*columns, place.label("place")).select_from(rows).where(standing)
-    return Statement(found.order_by(place.desc() if descending else place))
+def _read_range(top: bool, columns: Columns, descending: bool) -> Statement:  # noqa: FBT001
+    source, position, in_leaf = join_blocks(top, bounded=True)
+    found = sa.select(*with_position(columns, position)).select_from(source).where(in_leaf)
+    return Statement(found.order_by(position.desc() if descending else position))
 
 
-def between(
-    tx: Transaction,
-    kind: str,
-    parent: int | None,
-    first: int,
-    last: int,
-    columns: tuple[sa.ColumnElement[Any], ...] = (_c.id,),
-    *,
-    descending: bool = False,
+def read_range(
+    tx: Transaction, kind: str, parent: int | None, first: int, last: int, columns: Columns, *, descending: bool = False
 ) -> list[Row]:
-    """Read columns of the siblings in places first…last, both included, and the place of each behind them, in their order."""
-    statement = _between(parent is None, columns, descending)
-    return tx.rows(statement, kind=kind, family=parent or 0, first=first, last=last, **with_parent(parent))
+    """Read columns of `nodes`, POSITION among them or not, of the children in positions first…last, both included, in order."""
+    statement = _read_range(parent is None, columns, descending)
+    return tx.fetch(statement, kind=kind, owner=parent or 0, first=first, last=last, **parent_param(parent))
 
 
 @cache
 def _children(top: bool) -> Statement:  # noqa: FBT001
-    rows, place, standing = on_shelves(top, bounded=False)
-    return Statement(sa.select(_c.id).select_from(rows).where(standing).order_by(place))
+    source, position, in_leaf = join_blocks(top, bounded=False)
+    return Statement(sa.select(_c.id).select_from(source).where(in_leaf).order_by(position))
 
 
-def children(tx: Transaction, kind: str, parent: int | None) -> list[int]:
-    """Give the ids of a node's children, or of the top level, in their order."""
-    return [row[0] for row in tx.rows(_children(parent is None), kind=kind, family=parent or 0, **with_parent(parent))]
+def find_children(tx: Transaction, kind: str, parent: int | None) -> list[int]:
+    """Return the ids of the children of a parent, in order."""
+    return [row[0] for row in tx.fetch(_children(parent is None), kind=kind, owner=parent or 0, **parent_param(parent))]

@@ -7,7 +7,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.engine import Among, Statement, Transaction
+from trellis.store.engine import IdIn, Statement, Transaction
 from trellis.store.tables import webhooks
 
 _c = webhooks.c
@@ -49,24 +49,24 @@ _COLUMNS = tuple(_c[f.name] for f in fields(Webhook))
 # Written by the worker that holds the endpoint, never by an operation.
 _BOOKKEEPING: Final = frozenset({"id", "cursor", "owner", "heartbeat", "failures", "failing_since", "attempted_at", "paused_until"})
 _ENABLED = Statement(sa.select(*_COLUMNS).where(_c.enabled == sa.true()).order_by(_c.id))
-_MOVE = Statement(sa.update(webhooks).where(Among(_c.id, "ids")).values(cursor=bindparam("cursor")))
+_MOVE = Statement(sa.update(webhooks).where(IdIn(_c.id, "ids")).values(cursor=bindparam("cursor")))
 _FIND = Statement(sa.select(*_COLUMNS).where(_c.id == bindparam("id")))
 
 
 def find(tx: Transaction, webhook: int) -> Webhook | None:
     """Read one webhook."""
-    rows = tx.rows(_FIND, id=webhook)
+    rows = tx.fetch(_FIND, id=webhook)
     return _webhook(rows[0], tx) if rows else None
 
 
 def list_enabled(tx: Transaction) -> list[Webhook]:
     """Read all webhooks that are switched on."""
-    return [_webhook(row, tx) for row in tx.rows(_ENABLED)]
+    return [_webhook(row, tx) for row in tx.fetch(_ENABLED)]
 
 
 def _webhook(row: Sequence[Any], tx: Transaction) -> Webhook:
     webhook = Webhook(*row)
-    webhook.events, webhook.enabled = tx.decoded(webhook.events), bool(webhook.enabled)
+    webhook.events, webhook.enabled = tx.decode(webhook.events), bool(webhook.enabled)
     return webhook
 
 
@@ -108,7 +108,7 @@ def reset_failures(tx: Transaction, webhook: int) -> None:
 
 def move_cursors(tx: Transaction, ids: Sequence[int], cursor: int) -> None:
     """Note up to which event the outbox of some webhooks is filled."""
-    tx.change(_MOVE, ids=tx.ids(ids), cursor=cursor)
+    tx.execute(_MOVE, ids=tx.id_list(ids), cursor=cursor)
 
 
 def delete(tx: Transaction, webhook: int) -> None:
@@ -137,19 +137,19 @@ _RELEASE = Statement(sa.update(webhooks).where(_c.id == bindparam("webhook"), _c
 def claim(tx: Transaction, webhook: int, me: str, left: tuple[str, int] | None) -> bool:
     """Take an endpoint that nobody holds or that its holder has left: `left` is who that was, and the last heartbeat seen."""
     if left is None:
-        return tx.change(_CLAIM_FREE, webhook=webhook, me=me) == 1
-    return tx.change(_CLAIM_LEFT, webhook=webhook, me=me, other=left[0], seen=left[1]) == 1
+        return tx.execute(_CLAIM_FREE, webhook=webhook, me=me) == 1
+    return tx.execute(_CLAIM_LEFT, webhook=webhook, me=me, other=left[0], seen=left[1]) == 1
 
 
 def renew(tx: Transaction, me: str) -> int:
     """Show by its heartbeat that this worker lives; give the number of endpoints that it holds."""
-    return tx.change(_RENEW, me=me)
+    return tx.execute(_RENEW, me=me)
 
 
 def release(tx: Transaction, held: Iterable[int], me: str) -> None:
     """Let go of endpoints, those that somebody else holds by now apart."""
     for webhook in held:
-        tx.change(_RELEASE, webhook=webhook, me=me)
+        tx.execute(_RELEASE, webhook=webhook, me=me)
 
 
 _SAVE = Statement(
@@ -167,7 +167,7 @@ _SAVE = Statement(
 def save_progress(tx: Transaction, webhook: Webhook, me: str) -> bool:
     """Write how an endpoint does. False, and nothing written, when somebody else holds the endpoint by now."""
     return bool(
-        tx.change(
+        tx.execute(
             _SAVE,
             webhook=webhook.id,
             me=me,

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, get_args
 
 import sqlalchemy as sa
 
-from trellis.store.engine import Beside, Transaction
+from trellis.store.engine import Transaction, WithoutIndex
 from trellis.store.tables import attempts, deliveries, webhooks
 from trellis.store.webhooks.outbox import COLUMNS, Attempt, Delivery, State
 
@@ -40,12 +40,12 @@ def search(
     `filters` may hold webhook_id, state, type, seq, `since` and `until` (moments of being made; the latter not included).
     """
     leading = [_c.webhook_id == filters["webhook_id"]] if "webhook_id" in filters else []
-    others = [Beside(_c[name]) == filters[name] for name in ("state", "type") if name in filters]
+    others = [WithoutIndex(_c[name]) == filters[name] for name in ("state", "type") if name in filters]
     others += [_c.created_at >= filters["since"]] if "since" in filters else []
     others += [_c.created_at < filters["until"]] if "until" in filters else []
     top, bottom = _reach(tx, filters, before)
     if (by_index := _conditions_by_index(tx, filters, leading)) is not None:
-        return _page(_read(tx, [*by_index, *others], Beside(_c.id), top, bottom, limit + 1), limit)
+        return _page(_read(tx, [*by_index, *others], WithoutIndex(_c.id), top, bottom, limit + 1), limit)
     deadline = time.perf_counter() + patience
     found: list[Delivery] = []
     while top > bottom:

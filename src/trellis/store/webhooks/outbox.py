@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.engine import Among, Statement, Transaction
+from trellis.store.engine import IdIn, Statement, Transaction
 from trellis.store.events import Event
 from trellis.store.tables import attempts, deliveries, events, webhooks
 
@@ -62,28 +62,28 @@ _EVENTS_AFTER = Statement(
     .order_by(_e.seq)
     .limit(bindparam("most", type_=sa.Integer))
 )
-_EVENTS_OF = Statement(sa.select(*(_e[name] for name in _EVENT_NAMES)).where(Among(_e.seq, "seqs")))
+_EVENTS_OF = Statement(sa.select(*(_e[name] for name in _EVENT_NAMES)).where(IdIn(_e.seq, "seqs")))
 _INSERT = Statement(sa.insert(deliveries).values({name: bindparam(name) for name in _NAMES if name != "id"}).returning(_c.id))
 
 
 def list_events_after(tx: Transaction, cursor: int, most: int) -> list[Event]:
     """Read the events after a number, the oldest first, without the records that they hold."""
-    return [_event(row, tx) for row in tx.rows(_EVENTS_AFTER, cursor=cursor, most=most)]
+    return [_event(row, tx) for row in tx.fetch(_EVENTS_AFTER, cursor=cursor, most=most)]
 
 
 def find_events(tx: Transaction, seqs: Iterable[int | None]) -> dict[int, Event]:
     """Read events by their numbers; those that are no longer kept are left out."""
     listed = [seq for seq in seqs if seq is not None]
-    return {row[0]: _event(row, tx) for row in tx.rows(_EVENTS_OF, seqs=tx.ids(listed))} if listed else {}
+    return {row[0]: _event(row, tx) for row in tx.fetch(_EVENTS_OF, seqs=tx.id_list(listed))} if listed else {}
 
 
 def _event(row: Sequence[Any], tx: Transaction) -> Event:
-    return Event(*(tx.decoded(value) if name in _JSON else value for name, value in zip(_EVENT_NAMES, row, strict=True)))
+    return Event(*(tx.decode(value) if name in _JSON else value for name, value in zip(_EVENT_NAMES, row, strict=True)))
 
 
 def insert(tx: Transaction, delivery: Delivery) -> int:
     """Write a new row; give its id."""
-    return int(tx.rows(_INSERT, **{name: getattr(delivery, name) for name in _NAMES if name != "id"})[0][0])
+    return int(tx.fetch(_INSERT, **{name: getattr(delivery, name) for name in _NAMES if name != "id"})[0][0])
 
 
 def withdraw_untried(tx: Transaction, webhook: int) -> int | None:
@@ -128,17 +128,17 @@ _FIRST_FAILED = Statement(
 
 def list_due(tx: Transaction, webhook: int, now: str, ahead: str, most: int) -> list[Delivery]:
     """Read what is due to an endpoint: tests first, then the oldest event first. No honest attempt was made after `ahead`."""
-    return [Delivery(*row) for row in tx.rows(_DUE_OF, webhook=webhook, now=now, ahead=ahead, most=most)]
+    return [Delivery(*row) for row in tx.fetch(_DUE_OF, webhook=webhook, now=now, ahead=ahead, most=most)]
 
 
 def find_webhooks_with_due(tx: Transaction, now: str, ahead: str) -> set[int]:
     """Give the ids of the enabled webhooks for which something is due."""
-    return {row[0] for row in tx.rows(_WITH_DUE, now=now, ahead=ahead)}
+    return {row[0] for row in tx.fetch(_WITH_DUE, now=now, ahead=ahead)}
 
 
 def find_first_failed(tx: Transaction, webhook: int, before: int, since: str, most_early: int) -> Delivery | None:
     """Read the oldest delivery before an event that has failed since a timestamp, early less often than `most_early`."""
-    rows = tx.rows(_FIRST_FAILED, webhook=webhook, before=before, since=since, most=most_early)
+    rows = tx.fetch(_FIRST_FAILED, webhook=webhook, before=before, since=since, most=most_early)
     return Delivery(*rows[0]) if rows else None
 
 
@@ -163,13 +163,13 @@ _BRING_FORWARD = Statement(
 
 def record_attempt(tx: Transaction, delivery: Delivery, attempt: Attempt) -> None:
     """Write what came of an attempt. A row that has been withdrawn meanwhile stays away, and so does its log."""
-    if tx.change(_UPDATE, delivery=delivery.id, **{"new_" + name: getattr(delivery, name) for name in _UPDATED}):
-        tx.change(_LOG, delivery_id=delivery.id, **attempt._asdict())
+    if tx.execute(_UPDATE, delivery=delivery.id, **{"new_" + name: getattr(delivery, name) for name in _UPDATED}):
+        tx.execute(_LOG, delivery_id=delivery.id, **attempt._asdict())
 
 
 def bring_forward(tx: Transaction, webhook: int, since: str, now: str, most_early: int) -> None:
     """Let what has failed since a timestamp be due now, for an attempt that the schedule does not count."""
-    tx.change(_BRING_FORWARD, webhook=webhook, since=since, now=now, most=most_early)
+    tx.execute(_BRING_FORWARD, webhook=webhook, since=since, now=now, most=most_early)
 
 
 def restart(tx: Transaction, webhook: int, now: str, *, delivery: int | None = None, failed_since: str | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Sweeps over every door: each operation stands in the OpenAPI document, the reference and the command line, and does the same."""
+"""Sweeps over every interface: each operation is in the OpenAPI document, the reference and the command line, and does the same."""
 
 from typing import Any, Final
 
@@ -52,7 +52,7 @@ def test_each_stands_in_the_reference_with_an_example(api: ApiClient) -> None:
     page = api.get("/docs", key=None).text
     for route in SERVED:
         assert f'id="{route.operation.name}"' in page
-        assert route.path.replace("{id}", "") in page
+        assert all(part in page for part in route.path.split("{id}"))
 
 
 def test_each_is_listed_by_trellis_routes() -> None:

@@ -11,17 +11,17 @@ from typing import Any, Final
 import orjson
 import pytest
 
-ROOT: Final = Path(__file__).parent.parent
+ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = ROOT / "docs" / "contributing"
 _BLOCK: Final = re.compile(r"<!-- (file|edit): (\S+) -->\n```\w+\n(.*?)```", re.DOTALL)
 _SWEEPS: Final = (
     "tests/sweeps/test_operations.py",
-    "tests/sweeps/test_doors.py",
+    "tests/sweeps/test_interfaces.py",
     "tests/sweeps/test_kinds.py",
     "tests/sweeps/test_new_kind.py",
     "tests/core/test_operation.py",
     "tests/core/test_verbs.py",
-    "tests/core/nodes/test_kind.py",
+    "tests/core/test_kind.py",
     "tests/kinds",
     "tests/http",
     "tests/rest/docs/test_openapi.py",

@@ -1,4 +1,4 @@
-"""A real Chromium for the panel's tests: opening pages in both themes and widths, signing in, and asking axe what is wrong."""
+"""A real Chromium: opening pages of the panel and the reference, signing in, and asking axe what is wrong with a page."""
 
 import shutil
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 Theme = Literal["light", "dark"]
 WIDTHS: Final = (1280, 360)
@@ -23,7 +23,8 @@ _ARGUMENTS: Final = (
     "--disable-component-update",
     "--disable-sync",
 )
-_AXE: Final = Path(__file__).parent.parent / "clients" / "node_modules" / "axe-core" / "axe.min.js"
+_GIVE_UP: Final = 60_000  # milliseconds until what a page should show is given up
+_AXE: Final = Path(__file__).parent / "clients" / "node_modules" / "axe-core" / "axe.min.js"
 _RULES: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 
@@ -38,6 +39,7 @@ def chromium() -> Iterator[Browser]:
     path = chromium_path()
     if path is None:
         pytest.skip("There is no Chromium here; see `make browser`.")
+    expect.set_options(timeout=_GIVE_UP)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=list(_ARGUMENTS))
         yield browser
@@ -56,7 +58,7 @@ def opened(
         reduced_motion="reduce",
         storage_state=state,
     )
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(_GIVE_UP)
     return context
 
 

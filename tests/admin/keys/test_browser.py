@@ -1,17 +1,17 @@
 """Keys, requests and events in a real Chromium: the key journey with scripts, without, and by keyboard alone; and axe."""
 
 import re
-import time
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Error, Locator, Page, expect
 
-from tests.admin.browser import THEMES, WIDTHS, Theme, confirm, opened, overflow, sign_in, violations
 from tests.admin.conftest import LOGIN, PASSWORD
+from tests.browser import THEMES, WIDTHS, Theme, confirm, opened, overflow, sign_in, violations
 from tests.community import CATALOGUE, GRANTABLE, Community
 from tests.fixture_types import Run
 from tests.service_process import Service
+from tests.wait import wait_until
 from trellis.admin.keys.grants import Grid
 
 GRID = Grid(CATALOGUE)
@@ -27,12 +27,12 @@ def _new_key(page: Page) -> str:
 
 def _see_request(page: Page, path: str) -> None:
     """Open the log until a request is in it: it is written a second after it was answered."""
-    for _ in range(40):
+
+    def is_listed() -> bool:
         page.goto("/admin/requests")
-        if page.locator("td.what", has_text=path).count():
-            return
-        time.sleep(0.25)
-    raise AssertionError(f"{path} has not come into the log")
+        return page.locator("td.what", has_text=path).count() > 0
+
+    wait_until(is_listed)
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
@@ -183,7 +183,6 @@ _PAGES = (
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-@pytest.mark.timeout(300)
 def test_axe_finds_nothing(chrome: Browser, mira: int, service: Service, run: Run, community: Community, events: Any) -> None:
     text = run("keys.create", name="Importer", grants=["forums.*"], expires="30d", addresses=["127.0.0.1"])["key"]
     run("keys.create", name="Spent")

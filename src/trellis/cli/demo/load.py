@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from trellis.cli.sample import BLOGS, CALENDARS, CATEGORIES, FORUMS, GROUPS, Seed, Who
-from trellis.cli.terminal import act
+from trellis.cli.community import act
+from trellis.cli.demo.sample import BLOGS, CALENDARS, CATEGORIES, FORUMS, GROUPS, Seed, Who
 from trellis.core.gate import Gate
 
 _REASON: Final = "The sample community"

@@ -15,9 +15,9 @@ from tests.community import CONTRACT, GRANTABLE
 from tests.service_process import Service
 from trellis.compose import catalogue_of
 from trellis.kinds import KINDS
-from trellis.settings import Settings, variable
+from trellis.settings import Settings, definitions, description, variable
 
-ROOT: Final = Path(__file__).parent.parent
+ROOT: Final = Path(__file__).parents[2]
 README: Final = (ROOT / "README.md").read_text()
 GUIDE: Final = (ROOT / "docs" / "guide.md").read_text()
 _BLOCK: Final = re.compile(r"```sh\n(.*?)```", re.DOTALL)
@@ -93,7 +93,7 @@ def test_the_examples_of_the_guide_run_as_printed(demo: tuple[Service, str], tmp
 
 def test_the_settings_of_the_readme_are_those_of_the_code() -> None:
     told = {tuple(row) for row in re.findall(r"^\| `(\w+)` \| (.*?) \| (.*) \|$", between(README, "settings"), re.MULTILINE)}
-    assert told == {(variable(name), _default(field.default), field.description) for name, field in Settings.model_fields.items()}
+    assert told == {(variable(name), _default(setting.default), description(name)) for name, setting in definitions().items()}
 
 
 def _default(value: object) -> str:

@@ -1,0 +1,45 @@
+"""What is drawn with Rich, at a terminal: tables, coloured JSON and the progress bar."""
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from rich import progress as bars
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+_FRAME: Final = 0.1  # seconds between two states of the bar
+
+
+def draw_json(text: str) -> None:
+    """Print JSON in colours."""
+    Console(highlight=False).print_json(text)
+
+
+def draw_table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+    """Print a table that is at most as wide as the terminal."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console(highlight=False).print(table)
+
+
+def draw_progress(what: str, since: float, look: Callable[[], tuple[int, int] | None], over: threading.Event) -> None:
+    """Show a bar on stderr until `over` is set. `look` says how much is done, and of how much; it pulses while nobody knows."""
+    columns = (
+        bars.TextColumn("{task.description}"),
+        bars.BarColumn(),
+        bars.TextColumn("{task.fields[told]}"),
+        bars.TimeElapsedColumn(),
+    )
+    with bars.Progress(*columns, console=Console(stderr=True, highlight=False), transient=True) as shown:
+        task = shown.add_task(escape(what), total=None, told="")
+        shown.tasks[0].start_time = since
+        while not over.wait(_FRAME):
+            if (far := look()) is not None:
+                shown.update(task, completed=far[0], total=far[1], told=f"{far[0]:,} of {far[1]:,}")

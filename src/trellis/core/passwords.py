@@ -1,0 +1,48 @@
+"""Digests of passwords (argon2id). Making or checking one is slow on purpose: never do it on an event loop."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from argon2 import PasswordHasher
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What making a digest costs: passes, KiB of memory, and threads."""
+
+    passes: int
+    memory: int
+    threads: int
+
+    def hasher(self) -> "PasswordHasher":
+        """Return a hasher with these parameters."""
+        from argon2 import PasswordHasher  # noqa: PLC0415  # start-up time: few processes ever see a password
+
+        return PasswordHasher(self.passes, self.memory, self.threads)
+
+
+SIGN_IN: Final = Cost(3, 64 * 1024, 4)  # RFC 9106's low-memory profile: about 50 ms, which must not pass in the writer
+NODE: Final = Cost(2, 19 * 1024, 1)  # OWASP's minimum: 15 ms, which may
+
+
+def hash_password(password: str, cost: Cost) -> str:
+    """Return the digest of a password."""
+    return cost.hasher().hash(_encode(password))
+
+
+def verify_password(digest: str | None, password: str, cost: Cost) -> bool:
+    """Return whether a password fits a digest. Takes as long where there is no digest, so that the time tells nothing."""
+    from argon2.exceptions import InvalidHashError, VerificationError  # noqa: PLC0415  # as above
+
+    if digest is None:
+        hash_password(password, cost)
+        return False
+    try:
+        return cost.hasher().verify(digest, _encode(password))
+    except (VerificationError, InvalidHashError):
+        return False
+
+
+def _encode(password: str) -> bytes:
+    return password.encode("utf-8", "surrogatepass")

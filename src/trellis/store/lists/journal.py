@@ -1,0 +1,94 @@
+"""The change journal: what became of the nodes lately, from which results that were kept are brought up to date.
+
+Triggers on `nodes` write it (see migration 0007), so that no way of changing a row passes it by. Each entry has the columns that
+filters and orders look at as they were before the change; for an insert they are null.
+"""
+
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy import bindparam
+
+from trellis.store.engine import Row, Statement, Transaction
+from trellis.store.lists.filters import match
+from trellis.store.tables import node_changes, nodes
+
+KEPT: Final = 20_000  # entries that `trim` leaves, for processes that have not read for a while
+_MAX_APPLIED: Final = 2_000  # with more entries than that to be compared, counting anew costs less
+_c, _j = nodes.c, node_changes.c
+
+
+class Bounds(NamedTuple):
+    """The sequence numbers of the first and the last entry; 0 without entries."""
+
+    first: int
+    last: int
+
+
+_BOUNDS: Final = Statement(
+    sa.select(
+        sa.select(sa.func.min(_j.seq)).scalar_subquery(),
+        sa.select(sa.func.max(_j.seq)).scalar_subquery(),
+    )
+)
+
+
+def find_bounds(tx: Transaction) -> Bounds:
+    """Return how far the journal reaches."""
+    ((first, last),) = tx.fetch(_BOUNDS)
+    return Bounds(first or 0, last or 0)
+
+
+class Delta(NamedTuple):
+    """How the matches of a query have changed up to entry `last`.
+
+    `removed` are the rows that matched before, as they were, `added` those that match now; one that still matches is in both.
+    The columns are id, name_key, created_at and updated_at.
+    """
+
+    last: int
+    removed: list[Row]
+    added: list[Row]
+
+
+_SINCE = sa.and_(_j.kind == bindparam("kind"), _j.seq > bindparam("since"))
+
+
+@cache
+def _removed(names: tuple[str, ...]) -> Statement:
+    first = sa.select(sa.func.min(_j.seq)).where(_SINCE).group_by(_j.id)  # how each node was before the first of its changes
+    return Statement(
+        sa.select(_j.id, _j.name_key, _j.created_at, _j.updated_at).where(
+            _j.seq.in_(first), _j.name_key.is_not(None), match(names, node_changes)
+        )
+    )
+
+
+@cache
+def _added(names: tuple[str, ...]) -> Statement:
+    changed = _c.id.in_(sa.select(_j.id).where(_SINCE))
+    return Statement(
+        sa.select(_c.id, _c.name_key, _c.created_at, _c.updated_at).where(changed, match(names, nodes, without_index=True))
+    )
+
+
+def find_delta(tx: Transaction, names: tuple[str, ...], params: dict[str, Any], since: int) -> Delta | None:
+    """Compare the nodes that pass the filters `names` with those that did as of entry `since`.
+
+    None where that cannot be told: the journal does not reach back so far, too much has changed, or `since` is after this
+    snapshot, because another thread has read a newer one.
+    """
+    first, last = find_bounds(tx)
+    if not first - 1 <= since <= last or last - since > _MAX_APPLIED:
+        return None
+    if since == last:
+        return Delta(last, [], [])
+    return Delta(last, tx.fetch(_removed(names), **params, since=since), tx.fetch(_added(names), **params, since=since))
+
+
+def trim(tx: Transaction, done: int, most: int = 5000) -> int:
+    """Delete the oldest entries of those up to `done`, at most `most`, but none of the last KEPT; return their number."""
+    first, last = find_bounds(tx)
+    bound = min(done, last - KEPT, first + most - 1)
+    return tx.connection.execute(sa.delete(node_changes).where(_j.seq <= bound)).rowcount if bound >= first > 0 else 0

@@ -1,0 +1,95 @@
+"""The statements of lists, one for each combination of filters and order, compiled when it is first asked for."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Final, Literal
+
+import sqlalchemy as sa
+from sqlalchemy import bindparam
+
+from trellis.store import siblings
+from trellis.store.engine import Statement, WithoutIndexOrder
+from trellis.store.lists.filters import SORT_COLUMNS, SortBy, match
+from trellis.store.nodes import COLUMNS
+from trellis.store.tables import counters, nodes
+
+_c = nodes.c
+
+# What leads to the rows: an index on the filters, whose matches are then sorted; an index in the order, along which all that do
+# not match are passed over; or whichever the engine's planner chooses.
+Strategy = Literal["planner", "filter", "order"]
+Start = Literal["first", "anchor", "last"]  # where a walk begins: at either end of the order, or at an anchor
+
+_LIMIT, _OFFSET = (bindparam(name, type_=sa.Integer) for name in ("limit", "offset"))
+
+COUNT_KIND: Final = Statement(sa.select(counters.c.total).where(counters.c.name == bindparam("kind")))
+PAGE_FROM_ID: Final = Statement(
+    sa.select(*COLUMNS)
+    .where(_c.kind == bindparam("kind"), _c.id >= bindparam("start"))
+    .order_by(_c.id)
+    .limit(_LIMIT)
+    .offset(_OFFSET)
+)
+
+
+@cache
+def count_matches(names: tuple[str, ...]) -> Statement:
+    """Count the nodes that pass the filters."""
+    return Statement(sa.select(sa.func.count()).select_from(nodes).where(match(names)))
+
+
+@cache
+def find_matches(names: tuple[str, ...]) -> Statement:
+    """Find the ids of `:limit` nodes that pass the filters, in no order."""
+    return Statement(sa.select(_c.id).where(match(names)).limit(_LIMIT))
+
+
+@cache
+def page(names: tuple[str, ...], sort_by: SortBy, descending: bool, strategy: Strategy, start: Start) -> Statement:  # noqa: FBT001
+    """Read `:limit` nodes, `:offset` behind the start. From the last, they come in reverse."""
+    return _walk(COLUMNS, names, sort_by, descending, strategy, start)
+
+
+@cache
+def next_anchor(names: tuple[str, ...], sort_by: SortBy, descending: bool, strategy: Strategy, start: Start) -> Statement:  # noqa: FBT001
+    """Read sort key and id of the node that is `:offset` behind the start."""
+    return _walk((_c[SORT_COLUMNS[sort_by]].label("key"), _c.id), names, sort_by, descending, strategy, start)
+
+
+@cache
+def page_by_position(names: tuple[str, ...], descending: bool) -> Statement:  # noqa: FBT001
+    """Read `:limit` nodes from `:offset` on by position, of one parent or of all."""
+    chosen = match(names)
+    if {"parent", "top"}.isdisjoint(names):
+        return Statement(siblings.select_nodes(COLUMNS, chosen, bounded=not names, descending=descending))
+    found = siblings.select_children(COLUMNS, chosen, top="top" in names, descending=descending)
+    return Statement(found.limit(_LIMIT).offset(_OFFSET))
+
+
+def _walk(
+    columns: Sequence[sa.ColumnElement[Any]],
+    names: tuple[str, ...],
+    sort_by: SortBy,
+    descending: bool,  # noqa: FBT001
+    strategy: Strategy,
+    start: Start,
+) -> Statement:
+    by, order = _c[SORT_COLUMNS[sort_by]], list[sa.ColumnElement[Any]]()
+    found = sa.select(*columns).where(match(names, without_index=strategy == "order"))
+    if start == "anchor":
+        found = found.where(_at_or_behind_anchor(by, descending=descending))
+    backwards = descending != (start == "last")
+    # Equal keys come by ascending id in both directions, and in reverse only from the last.
+    for column, is_turned in ((by, backwards), (_c.id, start == "last")) if by is not _c.id else ((by, backwards),):
+        sorted_by = WithoutIndexOrder(column) if strategy == "filter" else column
+        order.append(sorted_by.desc() if is_turned else sorted_by)
+    return Statement(found.order_by(*order).limit(_LIMIT).offset(_OFFSET))
+
+
+def _at_or_behind_anchor(by: sa.Column[Any], *, descending: bool) -> sa.ColumnElement[bool]:
+    key, node = bindparam("from_key", type_=by.type), bindparam("from_id", type_=_c.id.type)
+    if by is _c.id:
+        return _c.id <= node if descending else _c.id >= node
+    if descending:  # a row comparison would need both columns in one direction
+        return sa.and_(by <= key, sa.or_(by < key, _c.id >= node))
+    return sa.tuple_(by, _c.id) >= sa.tuple_(key, node)

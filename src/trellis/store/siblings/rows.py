@@ -1,0 +1,195 @@
+"""The rows of the tree: statements that read and write `sibling_blocks`, and the slots of the siblings in `nodes`."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy import bindparam
+
+from trellis.store.engine import IdIn, Statement, Transaction
+from trellis.store.siblings.btree import HEIGHT, Block
+from trellis.store.siblings.positions import POSITION, WITHOUT_BLOCKS, ZERO, is_child, parent_param
+from trellis.store.tables import NUMBER, nodes, sibling_blocks
+
+_c, _b = nodes.c, sibling_blocks.c
+_COLUMNS = (_b.id, _b.level, _b.parent_block, _b.start, _b.size)
+
+
+def _number(name: str) -> sa.BindParameter[int]:
+    return bindparam(name, type_=NUMBER)
+
+
+_NEXT_ID = Statement(sa.select(sa.func.coalesce(sa.func.max(_b.id), ZERO) + 1))
+_ADD = Statement(sa.insert(sibling_blocks).values({column.name: bindparam(column.name) for column in sibling_blocks.columns}))
+_DELETE = Statement(sa.delete(sibling_blocks).where(_b.id == bindparam("id")))
+_INSIDE = Statement(sa.select(*_COLUMNS).where(_b.parent_block == bindparam("parent_block")).order_by(_b.start, _b.size))
+_SET_SIZE = Statement(sa.update(sibling_blocks).where(_b.id == bindparam("block")).values(size=bindparam("new")))
+_SET_PARENT = Statement(sa.update(sibling_blocks).where(_b.id == bindparam("block")).values(parent_block=bindparam("to")))
+_TRANSFER_BLOCKS = Statement(
+    sa.update(sibling_blocks)
+    .where(_b.parent_block == _number("block"), _b.start >= _number("first"))
+    .values(parent_block=_number("to"), start=_b.start + _number("by"))
+)
+
+
+def _path_to_position() -> Statement:
+    """Find the blocks from the root, `:root`, down to the leaf for an insert at `:position`; between two, the first one."""
+    block, entry = sibling_blocks.alias(), sibling_blocks.alias()
+    root = sa.select(*_COLUMNS, sa.cast(ZERO, NUMBER).label("absolute")).where(_b.id == _number("root"))
+    path = root.cte("path", recursive=True)
+    absolute, position = path.c.absolute + entry.c.start, _number("position")
+    holds = sa.or_(
+        sa.and_(absolute < position, absolute + entry.c.size >= position),
+        sa.and_(position == ZERO, absolute == ZERO, entry.c.start == ZERO),
+    )
+    # A subquery that finds one id, not a join: PostgreSQL estimates many rows for the join and would read all blocks.
+    found = sa.select(entry.c.id).where(entry.c.parent_block == path.c.id, holds)
+    found_id = found.limit(sa.literal_column("1")).correlate(path).scalar_subquery()
+    columns = (block.c[column.name] for column in _COLUMNS)
+    path = path.union_all(sa.select(*columns, path.c.absolute + block.c.start).select_from(path).where(block.c.id == found_id))
+    return Statement(sa.select(path).order_by(path.c.level.desc()))
+
+
+def _path_to_block() -> Statement:
+    """Find the blocks from the root down to `:block`. UNION, not UNION ALL: it must end where damaged blocks form a cycle."""
+    parent = sibling_blocks.alias()
+    path = sa.select(*_COLUMNS).where(_b.id == bindparam("block")).cte("path", recursive=True)
+    path = path.union(sa.select(*(parent.c[column.name] for column in _COLUMNS)).where(parent.c.id == path.c.parent_block))
+    return Statement(sa.select(path).order_by(path.c.level.desc()))
+
+
+def _resize_path() -> Statement:
+    """Add `:by` to the size of each block on a path, and to the start of each block behind one of them, in one statement."""
+    behind = [sa.and_(_b.parent_block == _number(f"block{n}"), _b.start >= _number(f"start{n + 1}")) for n in range(HEIGHT)]
+    on_path = _b.id.in_([_number(f"block{n}") for n in range(HEIGHT + 1)])
+    return Statement(
+        sa.update(sibling_blocks)
+        .where(sa.or_(_b.id == _number("block0"), *behind))
+        .values(
+            size=_b.size + sa.case((on_path, _number("by")), else_=ZERO),
+            start=_b.start + sa.case((on_path, ZERO), else_=_number("by")),
+        )
+    )
+
+
+def _delete_trees() -> Statement:
+    """Delete all blocks of the children of `:parents`, from each root down."""
+    roots = sa.select(_b.id).where(_b.kind == bindparam("kind"), IdIn(_b.parent_id, "parents"), _b.parent_block == ZERO)
+    down = roots.cte("down", recursive=True, nesting=True)
+    block = sibling_blocks.alias()
+    down = down.union_all(sa.select(block.c.id).where(block.c.parent_block == down.c.id))
+    return Statement(sa.delete(sibling_blocks).where(_b.id.in_(sa.select(down.c.id))))
+
+
+_PATH_TO_POSITION, _PATH_TO_BLOCK, _RESIZE_PATH, _DELETE_TREES = (
+    _path_to_position(),
+    _path_to_block(),
+    _resize_path(),
+    _delete_trees(),
+)
+
+
+@cache
+def _shift(top: bool) -> Statement:  # noqa: FBT001  # see `is_child`
+    those = sa.and_(is_child(top), _c.block == _number("block"), _c.block_offset.between(_number("first"), _number("last")))
+    return Statement(sa.update(nodes).where(those).values(block_offset=_c.block_offset + _number("by")))
+
+
+@cache
+def _transfer_rows(top: bool) -> Statement:  # noqa: FBT001
+    those = sa.and_(is_child(top), _c.block == _number("block"), _c.block_offset >= _number("first"))
+    return Statement(sa.update(nodes).where(those).values(block=_number("to"), block_offset=_c.block_offset + _number("by")))
+
+
+@cache
+def _distribute(top: bool) -> Statement:  # noqa: FBT001
+    block, offset = _number("leaf") + _c.block_offset // _number("per_block"), _c.block_offset % _number("per_block")
+    return Statement(sa.update(nodes).where(is_child(top), WITHOUT_BLOCKS).values(block=block, block_offset=offset))
+
+
+@cache
+def _flatten(top: bool) -> Statement:  # noqa: FBT001
+    return Statement(sa.update(nodes).where(is_child(top), _c.block > ZERO).values(block=ZERO, block_offset=POSITION))
+
+
+_NO_BLOCK: Final = Block(-1, 0, -1, 0, 0)  # stands in for the levels that a path does not have; its id matches no row
+
+
+class BlockRows:
+    """The blocks of the children of `parent`, as rows, in one transaction. Block 0 has no row: it holds siblings without blocks."""
+
+    def __init__(self, tx: Transaction, kind: str, parent: int | None) -> None:
+        self._tx, self._kind, self._parent = tx, kind, parent
+        self._params: dict[str, Any] = {"kind": kind, **parent_param(parent)}
+
+    def next_id(self) -> int:
+        """Return the id for a new block. It may be one that a deleted block had: nothing else refers to blocks."""
+        return int(self._tx.fetch(_NEXT_ID)[0][0])
+
+    def add(self, block: Block) -> None:
+        """Insert a block."""
+        values = {"id": block.id, "level": block.level, "parent_block": block.parent, "start": block.start, "size": block.size}
+        self._tx.execute(_ADD, kind=self._kind, parent_id=self._parent or 0, **values)
+
+    def path_to_position(self, position: int, root: int) -> list[Block]:
+        """Read the blocks from the root down to the leaf into which a row for a position is to be inserted."""
+        return self._read(_PATH_TO_POSITION, root=root, position=position)
+
+    def path_to_block(self, block: int) -> list[Block]:
+        """Read the blocks from the root down to a given one."""
+        return self._read(_PATH_TO_BLOCK, block=block)
+
+    def inside(self, block: int) -> list[Block]:
+        """Read the blocks directly in a block, in order."""
+        return self._read(_INSIDE, parent_block=block)
+
+    def _read(self, statement: Statement, **params: Any) -> list[Block]:
+        return [Block(*row[:5]) for row in self._tx.fetch(statement, **params)]
+
+    def shift(self, block: int, first: int, end: int, by: int) -> None:
+        """Add `by` to the offsets from `first` up to, but not including, `end` of the rows in a leaf block."""
+        if first < end:
+            params = {"block": block, "first": first, "last": end - 1, "by": by}
+            self._tx.execute(_shift(self._parent is None), **self._params, **params)
+
+    def resize_path(self, path: list[Block], by: int) -> None:
+        """Add `by` to the size of each block on a path, and to the start of each block behind one of these in its parent."""
+        params: dict[str, int] = {}
+        for n in range(HEIGHT + 1):
+            block = path[n] if n < len(path) else _NO_BLOCK
+            params |= {f"block{n}": block.id, f"start{n}": block.start}
+        self._tx.execute(_RESIZE_PATH, **params, by=by)
+
+    def transfer(self, block: Block, to: int, first: int, by: int) -> None:
+        """Move the entries of a block from offset or start `first` on to the block `to`, adding `by` to that number."""
+        if block.level:
+            self._tx.execute(_TRANSFER_BLOCKS, block=block.id, to=to, first=first, by=by)
+        else:
+            self._tx.execute(_transfer_rows(self._parent is None), **self._params, block=block.id, to=to, first=first, by=by)
+
+    def set_size(self, block: int, size: int) -> None:
+        """Set how many siblings a block holds."""
+        self._tx.execute(_SET_SIZE, block=block, new=size)
+
+    def set_parent(self, block: int, parent_block: int) -> None:
+        """Make a block an entry of another one."""
+        self._tx.execute(_SET_PARENT, block=block, to=parent_block)
+
+    def delete(self, block: int) -> None:
+        """Delete a block that holds nothing any more."""
+        self._tx.execute(_DELETE, id=block)
+
+    def distribute(self, leaf: int, per_block: int) -> None:
+        """Move the rows in block 0, in order, to the blocks `leaf`, `leaf` + 1 and so on, `per_block` to each."""
+        self._tx.execute(_distribute(self._parent is None), **self._params, leaf=leaf, per_block=per_block)
+
+    def flatten(self) -> None:
+        """Move all rows to block 0, in order, and delete the other blocks."""
+        if self._tx.execute(_flatten(self._parent is None), **self._params):
+            delete_blocks(self._tx, self._kind, [self._parent or 0])
+
+
+def delete_blocks(tx: Transaction, kind: str, parents: Sequence[int]) -> None:
+    """Delete the blocks of the children of these nodes; 0 is the top level. The children must be gone, or have other slots."""
+    tx.execute(_DELETE_TREES, kind=kind, parents=tx.id_list(parents))

@@ -1,0 +1,173 @@
+"""The counted B-tree of the children of one parent: inserting into it, removing from it, splitting and merging its blocks."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import sqlalchemy as sa
+from sqlalchemy import bindparam
+
+from trellis.store.engine import Statement, Transaction
+from trellis.store.siblings import btree
+from trellis.store.siblings.btree import HEIGHT, Block, plan_blocks, split_point
+from trellis.store.siblings.positions import KIND, extent
+from trellis.store.siblings.rows import BlockRows
+from trellis.store.tables import nodes
+
+_c = nodes.c
+_NO_END: Final = 2**31 - 1  # more than any block holds
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Where a row is in the tree: what its columns `block` and `block_offset` hold."""
+
+    block: int
+    offset: int
+
+
+_SLOT = Statement(sa.select(_c.block, _c.block_offset).where(KIND, _c.id == bindparam("node")))
+_ASSIGN = Statement(
+    sa.update(nodes)
+    .where(KIND, _c.id == bindparam("node"))
+    .values(parent_id=bindparam("to"), block=bindparam("new_block"), block_offset=bindparam("new_offset"))
+)
+
+
+def find_slot(tx: Transaction, kind: str, node: int) -> Slot:
+    """Read the slot of a node, which must exist."""
+    return Slot(*tx.fetch(_SLOT, kind=kind, node=node)[0])
+
+
+class SiblingTree:
+    """The children of a parent in one transaction.
+
+    Attaching a row may split blocks, and detaching one may merge them, which changes the slots of others: read a slot with
+    `find_slot` after the last such change, never before it.
+    """
+
+    def __init__(self, tx: Transaction, kind: str, parent: int | None) -> None:
+        self._tx, self._kind, self._parent = tx, kind, parent
+        self._blocks = BlockRows(tx, kind, parent)
+
+    def attach(self, wanted: int | None) -> tuple[Slot, int]:
+        """Make room at a position, or at the end (None, or a number beyond it); return the free slot and its position."""
+        known = extent(self._tx, self._kind, self._parent)
+        position = known.count if wanted is None else min(wanted, known.count)
+        if not known.root and known.count < btree.CAPACITY:
+            self._blocks.shift(0, position, known.count, 1)
+            return Slot(0, position), position
+        path = self._blocks.path_to_position(position, known.root or self.build(known.count))
+        if path[-1].size >= btree.CAPACITY:
+            path = self._blocks.path_to_position(position, self._split(path, at_end=position == known.count))
+        leaf = path[-1]
+        slot = Slot(leaf.id, position - sum(block.start for block in path))
+        self._blocks.shift(leaf.id, slot.offset, leaf.size, 1)
+        self._blocks.resize_path(path, 1)
+        return slot, position
+
+    def detach(self, slot: Slot) -> None:
+        """Close the gap at a slot that no row is in any more."""
+        if not slot.block:
+            self._blocks.shift(0, slot.offset + 1, _NO_END, -1)
+            return
+        path = self._blocks.path_to_block(slot.block)
+        self._blocks.shift(slot.block, slot.offset + 1, path[-1].size, -1)
+        self._blocks.resize_path(path, -1)
+        if path[0].size - 1 <= btree.CAPACITY // 2:  # not at the capacity: it would be built again with the next insert
+            self.flatten()
+        else:
+            self._merge(path)
+
+    def assign(self, node: int, slot: Slot) -> None:
+        """Write a slot of this tree, and its parent, to a row."""
+        self._tx.execute(_ASSIGN, kind=self._kind, node=node, to=self._parent, new_block=slot.block, new_offset=slot.offset)
+
+    def reorder(self, node: int, old: int, wanted: int | None) -> int:
+        """Move a child from position `old` to another one, or to the end (None, or a number beyond it); return the new position.
+
+        Within a leaf block only the rows between both positions are renumbered; else the row is attached anew and detached.
+        """
+        last = extent(self._tx, self._kind, self._parent).count - 1
+        new = last if wanted is None else min(wanted, last)
+        if new == old:
+            return new
+        slot = find_slot(self._tx, self._kind, node)
+        offset = slot.offset + new - old
+        if not slot.block or (abs(new - old) < btree.CAPACITY and 0 <= offset < self._blocks.path_to_block(slot.block)[-1].size):
+            if old < new:
+                self._blocks.shift(slot.block, slot.offset + 1, offset + 1, -1)
+            else:
+                self._blocks.shift(slot.block, offset, slot.offset, 1)
+            self.assign(node, Slot(slot.block, offset))
+            return new
+        target, _ = self.attach(new + 1 if old < new else new)
+        slot = find_slot(self._tx, self._kind, node)  # again: attaching may have shifted it, or split its block
+        self.assign(node, target)
+        self.detach(slot)
+        return new
+
+    # --- the whole tree ---
+
+    def build(self, count: int) -> int:
+        """Distribute siblings in block 0, which have offsets 0…`count`-1, over new blocks; return the id of the root."""
+        planned = plan_blocks(count, self._blocks.next_id(), btree.CAPACITY)
+        self._blocks.distribute(planned[0].id, btree.fill(btree.CAPACITY))
+        for block in planned:
+            self._blocks.add(block)
+        return planned[-1].id
+
+    def flatten(self) -> None:
+        """Put all siblings into block 0, with their positions as offsets, and delete the other blocks."""
+        self._blocks.flatten()
+
+    # --- splitting and merging ---
+
+    def _split(self, path: list[Block], *, at_end: bool) -> int:
+        """Split the leaf at the end of a path, and each block above it that has one entry too many then; return the root's id."""
+        for block in reversed(path):
+            starts = self._starts(block)
+            # A leaf is split when it is full, before a row is attached; a block above, when the split below has overfilled it.
+            if len(starts) < btree.CAPACITY + (block.level > 0) or block.level == HEIGHT:
+                break
+            stay, new_id, parent = split_point(starts, at_end=at_end), self._blocks.next_id(), block.parent
+            if not parent:  # the root is split: a new root above both halves
+                parent, new_id = new_id, new_id + 1
+                self._blocks.set_parent(block.id, parent)
+                self._blocks.add(Block(parent, block.level + 1, 0, 0, block.size))
+            self._blocks.add(Block(new_id, block.level, parent, block.start + stay, block.size - stay))
+            self._blocks.transfer(block, new_id, stay, -stay)
+            self._blocks.set_size(block.id, stay)
+            if not block.parent:
+                return parent
+        return path[0].id
+
+    def _starts(self, block: Block) -> list[int]:
+        """Return how many siblings precede each entry of a block in it."""
+        return [entry.start for entry in self._blocks.inside(block.id)] if block.level else list(range(block.size))
+
+    def _merge(self, path: list[Block]) -> None:
+        """Merge each block of a path that has few entries left with a neighbour; delete it if it has none.
+
+        `path` is as it was read before one sibling was detached.
+        """
+        sizes = [block.size - 1 for block in path]
+        for depth in range(len(path) - 1, 0, -1):
+            block, size = path[depth], sizes[depth]
+            entries = len(self._blocks.inside(block.id)) if block.level else size
+            if entries > btree.CAPACITY // 4:
+                return
+            if not entries:
+                self._blocks.delete(block.id)
+                continue
+            neighbours = self._blocks.inside(block.parent)
+            index = next(n for n, one in enumerate(neighbours) if one.id == block.id)
+            if len(neighbours) == 1:
+                continue
+            left, right = (neighbours[index - 1], neighbours[index]) if index else (neighbours[0], neighbours[1])
+            other = left if index else right
+            others = len(self._blocks.inside(other.id)) if other.level else other.size
+            if entries + others > btree.fill(btree.CAPACITY):  # not at the capacity: the next insert would split them again
+                return
+            self._blocks.transfer(right, left.id, 0, left.size)
+            self._blocks.set_size(left.id, left.size + right.size)
+            self._blocks.delete(right.id)

@@ -1,0 +1,40 @@
+"""At which migration step a database is, and which steps there are. Alembic is not needed for that, and is slow to load."""
+
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import sqlalchemy as sa
+
+from trellis.settings import Settings
+from trellis.store.engine import create_engine
+
+_VERSIONS: Final = Path(__file__).parent / "migrations" / "versions"
+
+
+@cache
+def _steps() -> frozenset[str]:
+    """Return the names of all steps: each file's name begins with its step's."""
+    return frozenset(path.stem.partition("_")[0] for path in _VERSIONS.glob("[0-9]*_*.py"))
+
+
+def find_newest_step() -> str:
+    """Return the name of the newest step."""
+    return max(_steps())
+
+
+def is_known_step(step: str) -> bool:
+    """Return whether this version of Trellis knows a step."""
+    return step in _steps()
+
+
+def find_step(settings: Settings) -> str | None:
+    """Return the name of the step that a database is at; None for an empty one."""
+    engine = create_engine(settings)
+    try:
+        with engine.connect() as connection:
+            if not engine.dialect.has_table(connection, "alembic_version"):
+                return None
+            return connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar()
+    finally:
+        engine.dispose()

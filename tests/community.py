@@ -1,6 +1,7 @@
 """The sample community of the tests: its groups, forums, calendars, categories and blog, by name."""
 
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 from tests.fixture_types import Run
@@ -20,6 +21,12 @@ CATALOGUE = catalogue_of(KINDS)
 GRANTABLE = len(CATALOGUE.grantable)  # how many operations a key can be granted
 ENDPOINTS = len(build_routes(CATALOGUE))  # how many are served over REST
 COMMUNITY_URL = "https://community.example"
+
+
+def grantable(*patterns: str) -> list[str]:
+    """Give the names of the operations that a key can be granted and that match a pattern such as `forums.*`, in order."""
+    names = (operation.name for operation in CATALOGUE.grantable)
+    return sorted(name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns))
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ FAULTS = (
     Fault(
         "a child under a redirect",
         "UPDATE nodes SET parent_id = {wiki}, block_offset = 0 WHERE kind = 'forums' AND id = {staff}",
-        "forums", "staff", "barren", "it stands under 6, which is a redirect and has no children",
+        "forums", "staff", "leaf only", "it stands under 6, which is a redirect and has no children",
     ),
     Fault(
         "a child in a kind without trees",

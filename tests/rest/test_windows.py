@@ -4,11 +4,11 @@ import pytest
 
 from tests.rest.conftest import StoppedTime
 from trellis.rest import windows
-from trellis.rest.windows import Windows
+from trellis.rest.windows import RateWindows
 
 
 def test_a_window_counts_until_its_end_and_begins_anew(stopped_time: StoppedTime) -> None:
-    counted = Windows()
+    counted = RateWindows()
     assert [counted.count("a", 60) for _ in range(3)] == [(1, 1060), (2, 1060), (3, 1060)]
     assert counted.count("b", 60) == (1, 1060)
     stopped_time.now += 59.9
@@ -22,7 +22,7 @@ def test_windows_that_are_over_are_thrown_out_and_open_ones_are_not(
     stopped_time: StoppedTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(windows, "_MANY", 10)
-    counted = Windows()
+    counted = RateWindows()
     for number in range(8):
         counted.count(f"old {number}", 60)
     stopped_time.now += 61

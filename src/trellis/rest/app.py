@@ -15,8 +15,8 @@ from trellis.errors import Refused
 from trellis.http.routes import Route, build_routes
 from trellis.rest.cache import Answers, Kept
 from trellis.rest.calls import call_of, query_of
-from trellis.rest.completions import Arrivals
 from trellis.rest.docs import Reference
+from trellis.rest.event_loop import CompletionQueue, OncePerTick
 from trellis.rest.headers import request_id, request_ids
 from trellis.rest.identify import presented_key
 from trellis.rest.limits import Throttle
@@ -25,7 +25,6 @@ from trellis.rest.log import RequestLog
 from trellis.rest.request import Exchange, Receive, Reply, Scope, Send, headers_of
 from trellis.rest.responses import bad_method, conditional, options, refusal, written
 from trellis.rest.routing import Methods, Table
-from trellis.rest.turn import OncePerTurn
 from trellis.settings import Settings
 from trellis.store.requests import Request
 
@@ -52,10 +51,10 @@ class Rest:
         self.reference = Reference(gate.catalogue, settings)
         self.answers = Answers(settings.answer_cache)
         self.table = Table(build_routes(gate.catalogue))
-        # The data version, None where nobody knows it. To ask once per turn is exact: the bytes of a request whose task runs in
-        # this turn came before the turn began, and so before it was asked.
-        self._version = OncePerTurn(gate.store.data_version)
-        self._arrivals = Arrivals()
+        # The data version, None where it is unknown. Asking once per tick is exact: the bytes of a request whose task runs in
+        # this tick arrived before the tick began, and so before it was asked.
+        self._version = OncePerTick(gate.store.data_version)
+        self._completions = CompletionQueue()
         self._ids = request_ids()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -121,7 +120,7 @@ class Rest:
             operation = await self._followed(operation, bearer, target)
             exchange.operation = operation.name
         call = await call_of(exchange, operation, bearer.actor, target, self.settings)
-        answer = await self._arrivals.of(self.gate.submit(call))
+        answer = await self._completions.wait_for(self.gate.submit(call))
         return written(route, answer, f"{exchange.base}{PREFIX}{route.operation.path}")
 
     def _page(self, exchange: Exchange) -> Reply:

@@ -6,7 +6,7 @@ from ipaddress import IPv6Address, ip_network
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trellis.errors import Refused
-from trellis.rest.windows import Windows
+from trellis.rest.windows import RateWindows
 
 if TYPE_CHECKING:
     from limits.aio.storage import RedisStorage
@@ -29,7 +29,7 @@ class Throttle:
     """Counts in fixed windows of a minute: in this process, or in Redis for all of them together."""
 
     def __init__(self, storage: str, bad_keys: int) -> None:
-        self._memory = Windows() if storage == "memory://" else None
+        self._memory = RateWindows() if storage == "memory://" else None
         self._redis = _connect_redis(storage) if self._memory is None else None
         self._bad_keys = bad_keys
         self._bad_seen = False

@@ -1,4 +1,4 @@
-"""Fixed windows of time, and how much happened in each: the counting that is done in this process."""
+"""Rate windows: fixed periods of time, and how much was counted in each, in the memory of this process."""
 
 import time
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 _MANY: Final = 10_000  # windows from which on those that are over are thrown out
 
 
-class Windows:
+class RateWindows:
     """Counts by name. A window begins with the first count in it, and is forgotten some time after its end."""
 
     def __init__(self) -> None:

@@ -52,7 +52,7 @@ FORUMS: Final = (
         "The Association",
         "What happens in and around the association.",
         _forum("Announcements", "News from the board. Members may answer.", may=_NEWS, sitemapPriority=9),
-        _forum("House rules", "How we treat each other here.", may=_RULES, sitemapPriority=2),
+        _forum("Ground rules", "How we treat each other here.", may=_RULES, sitemapPriority=2),
         _forum("Introduce yourself", "Say hello: where you observe, and with what.", may=_OPEN),
         _forum(
             "Feedback",

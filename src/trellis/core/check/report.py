@@ -146,7 +146,9 @@ def _check_rows(context: Context, kind: NodeKind, groups: set[int], done: int, t
                 )
         leaf_only = [examination.repaired.id for examination in examinations if kind.leaf_only(examination.repaired.fields)]
         for child, parent in check.find_children(context.tx, kind.name, leaf_only):
-            yield _misplaced(context, kind, child, "barren", f"it stands under {parent}, which is a redirect and has no children")
+            yield _misplaced(
+                context, kind, child, "leaf only", f"it stands under {parent}, which is a redirect and has no children"
+            )
         done += len(batch)
         context.call.progress(done, total)
     for gone in sorted(kind.built_in - nodes.find_existing(context.tx, kind.name, kind.built_in)):

@@ -56,7 +56,7 @@ def fork(kinds: Sequence[NodeKind]) -> Operation:
         name=f"events.{RESTORE.name}",
         summary="Undo an event",
         doc=f"Takes back an event: {_DOC}\n\nThe grant that it needs is that of what the event is about, one of {grants}.",
-        run=_led_astray,
+        run=_not_runnable,
         fields=(_TO,),
         writes=True,
         has_target=True,
@@ -81,7 +81,7 @@ _DOC: Final = (
 )
 
 
-def _led_astray(_: Context) -> Outcome:
+def _not_runnable(_: Context) -> Outcome:
     raise LookupError("an operation that forks is never run itself")
 
 

@@ -58,7 +58,7 @@ def test_the_overview_shows_those_that_do_not_get_through(admin: Visitor, gate: 
     assert 'href="/admin/webhooks/1"' in page.text
     assert 'href="/admin/webhooks/2"' in page.text
     run("webhooks.update", 2, enabled=True)
-    assert "1 webhook does not get through Search index" in page_text(admin.get(""))
+    assert "1 webhook is failing Search index" in page_text(admin.get(""))
 
 
 def test_the_overview_lists_a_few_and_leads_to_the_rest(admin: Visitor, gate: Gate, run: Run, clock: Clock) -> None:

@@ -1,7 +1,6 @@
 """Sessions and sign-in attempts as the panel uses them: kept as digests, ended everywhere, counted before they are checked."""
 
 import pytest
-from argon2 import PasswordHasher
 
 from tests.fixture_types import Clock, Events, Run
 from trellis.core.admins import (
@@ -22,6 +21,7 @@ from trellis.core.admins import (
     remember_browser,
 )
 from trellis.core.gate import Gate
+from trellis.core.passwords import Cost
 
 PASSWORD = "correct horse battery"
 HERE = "192.0.2.7"
@@ -29,7 +29,7 @@ HERE = "192.0.2.7"
 
 @pytest.fixture(autouse=True)
 def _quick_digests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passwords, "_HASHER", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
+    monkeypatch.setattr(passwords, "SIGN_IN", Cost(passes=1, memory=8, threads=1))
 
 
 @pytest.fixture

@@ -38,6 +38,7 @@ def test_a_new_key_is_shown_whole_once(run: Run, clock: Clock) -> None:
         "public": text[:12],
         "state": "active",
         "grants": [
+            "calendars.copy",
             "calendars.create",
             "calendars.delete",
             "calendars.get",

@@ -242,7 +242,7 @@ def test_axe_finds_nothing(chrome: Browser, mira: int, community: Community, ser
             run("forums.update", community.help, name=f"Help {width} {theme}")
             page.get_by_label("Name", exact=True).fill("Mine")
             page.get_by_role("button", name="Save").last.click()
-            expect(page.get_by_role("alert")).to_contain_text("changed this forum while you were at it")
+            expect(page.get_by_role("alert")).to_contain_text("changed this forum while you were editing it")
             if (wrong := violations(page)) or overflow(page):
                 found["conflict", width, theme] = wrong or f"{overflow(page)} px too wide"
             page.goto("/admin/forums")

@@ -11,7 +11,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-in
 	--custom-compile-command 'make lock'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev serve test lint types layers format lock snapshot screenshots bench browser clean
+.PHONY: help setup setup-dev serve test lint types layers audit format lock snapshot screenshots bench browser clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,10 @@ types: setup-dev ## types: mypy, strict
 layers: setup-dev ## who imports whom: import-linter
 	@echo "Checking who imports whom …"
 	@$(BIN)/lint-imports
+
+audit: setup-dev ## known vulnerabilities of the pinned dependencies, where their database can be reached: pip-audit
+	@echo "Auditing the dependencies …"
+	@$(BIN)/python scripts/audit.py
 
 format: setup-dev ## let ruff put the code in order
 	@$(BIN)/ruff check --fix .

@@ -52,7 +52,7 @@ class Landmarks:
 
 
 def parents_of(shape: Shape, count: int, seed: int = 4) -> list[int | None]:
-    """Give the parent of each of so many forums, by their numbers from 0; None is the top level."""
+    """Return the parent of each of so many forums, by their numbers from 0; None is the top level."""
     if shape == "flat":
         return [None] * count
     if shape == "deep":
@@ -70,12 +70,12 @@ def parents_of(shape: Shape, count: int, seed: int = 4) -> list[int | None]:
 
 
 def _below(start: int, count: int) -> list[int | None]:
-    """Give the parents of a subtree's nodes, numbered from `start`: 20 below each."""
+    """Return the parents of a subtree's nodes, numbered from `start`: 20 below each."""
     return [None, *(start + (number - 1) // 20 for number in range(1, count))]
 
 
 def forest(shape: Shape, count: int, subtrees: int = 3) -> tuple[Iterator[Forum], Landmarks]:
-    """Give so many forums in a shape; among them a line of 50, and some subtrees of 1 % of all nodes each."""
+    """Return so many forums in a shape; among them a line of 50, and some subtrees of 1 % of all nodes each."""
     each = max(1, count // 100)
     line = min(DEPTH, count // 10)
     parents = parents_of(shape, count - subtrees * each - line)

@@ -86,7 +86,7 @@ def grown(folder: Path, grow: Grow, line: Steps) -> dict[str, list[dict[str, Any
 
 
 def _worker(site: Site, folder: Path) -> int:
-    """Give the bytes that a worker holds in memory after reading here and there, and after pages here and there."""
+    """Return the bytes that a worker holds in memory after reading here and there, and after pages here and there."""
     core, other = cores()
     raw = {"name": "Bench", "grants": ["*"], "rateLimit": 10_000_000}
     gate = compose(_settings(site))
@@ -216,7 +216,7 @@ class Place:
         return "root" if self._parent is None else self._parent
 
     def reads(self) -> dict[str, Work]:
-        """Give the reading operations, by name."""
+        """Return the reading operations, by name."""
         siblings = self._run("list", parentId=self._under(), perPage=1)["totalResults"]
         middle = max(1, self._pages // 2)
         return {
@@ -235,7 +235,7 @@ class Place:
         }
 
     def writes(self) -> dict[str, Work]:
-        """Give the writing operations, by name, in the order in which they are to run."""
+        """Return the writing operations, by name, in the order in which they are to run."""
         siblings = self._run("list", parentId=self._under(), perPage=1)["totalResults"]
         subtrees = iter(self._marks.subtrees)
         gone: Iterator[int] = iter(self._made)
@@ -252,5 +252,5 @@ class Place:
         return int(self._run("create", name="Made by the bench", parentId=self._parent, **place)["id"])
 
     def _leaf(self) -> int:
-        """Give one that has nothing below it, or, in a deep community, less than a chain."""
+        """Return one that has nothing below it, or, in a deep community, less than a chain."""
         return self._dice.randint(self._size // 2, self._size * 9 // 10)

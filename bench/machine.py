@@ -4,11 +4,12 @@ import os
 import platform
 import re
 import shutil
-import sqlite3
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
+
+from trellis.store.sqlite import library_version
 
 _PACKAGES: Final = (
     "uvicorn",
@@ -24,7 +25,7 @@ _PACKAGES: Final = (
 
 
 def described() -> dict[str, Any]:
-    """Give what is known of processor, memory, system, Python, libraries and disk."""
+    """Return what is known of processor, memory, system, Python, libraries and disk."""
     return {
         "cpu": _cpu(),
         "cores": os.cpu_count() or 1,
@@ -35,7 +36,7 @@ def described() -> dict[str, Any]:
         "system": _system(),
         "disk": _disk(),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
-        "sqlite": sqlite3.sqlite_version,
+        "sqlite": str(library_version()),
         "wrk": _wrk(),
         "load": round(os.getloadavg()[0], 2),
         "packages": {name: _version(name) for name in _PACKAGES},
@@ -67,7 +68,7 @@ def _system() -> str:
 
 
 def _disk() -> str:
-    """Give the file system that the checkout stands on."""
+    """Return the file system that the checkout stands on."""
     mounts = [line.split()[1:3] for line in _read("/proc/mounts").splitlines()]
     here = str(Path(__file__).resolve())
     fitting = [(len(at), kind) for at, kind in mounts if here.startswith(at)]

@@ -17,7 +17,7 @@ _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
 def cores() -> tuple[int, int]:
-    """Give the cores for the server and for the load; the same one twice where there is only one."""
+    """Return the cores for the server and for the load; the same one twice where there is only one."""
     usable = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0]
     return usable[0], usable[1] if len(usable) > 1 else usable[0]
 
@@ -71,11 +71,11 @@ class Server:
         return self._process.pid
 
     def cpu(self) -> float:
-        """Give the seconds that it has spent on the processor, all threads together, in user and system mode."""
+        """Return the seconds that it has spent on the processor, all threads together, in user and system mode."""
         return cpu_of(Path(f"/proc/{self.pid}/stat").read_text())
 
     def memory(self) -> int:
-        """Give the bytes that it has in memory (RSS)."""
+        """Return the bytes that it has in memory (RSS)."""
         return memory_of(Path(f"/proc/{self.pid}/status").read_text())
 
 
@@ -92,7 +92,7 @@ def memory_of(status: str) -> int:
 
 
 def own_environment() -> dict[str, str]:
-    """Give this process's environment without settings of trellis, and with this checkout to import from."""
+    """Return this process's environment without settings of trellis, and with this checkout to import from."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("TRELLIS_")}
     root = Path(__file__).parent.parent
     return kept | {"PYTHONPATH": os.pathsep.join(map(str, (root, root / "src")))}

@@ -7,12 +7,12 @@ Rep = Mapping[str, float]
 
 
 def middle(reps: Sequence[Rep], measure: str) -> float:
-    """Give the median of a measure over the repetitions."""
+    """Return the median of a measure over the repetitions."""
     return median(rep[measure] for rep in reps)
 
 
 def ratio(reps: Sequence[Rep], others: Sequence[Rep], measure: str = "rate") -> float:
-    """Give the median of the ratios of each repetition to its neighbour in time, so that a machine that drifts is no matter."""
+    """Return the median of the ratios of each repetition to its neighbour in time, so that a machine that drifts is no matter."""
     return median(one[measure] / other[measure] for one, other in zip(reps, others, strict=True))
 
 

@@ -26,7 +26,7 @@ class Table:
 
 
 def tables(figures: Figures) -> list[Table]:
-    """Give all tables that these figures make."""
+    """Return all tables that these figures make."""
     over_http = figures.get("http", {})
     grown = by_operation(figures.get("growth", ()))
     found = [
@@ -77,7 +77,7 @@ def _machine(figures: Figures) -> str:
 
 
 def verdict(measured: float, bound: float, *, at_most: bool = False) -> str:
-    """Say whether a bound was kept, or by how much it was missed."""
+    """Return whether a bound was kept, or by how much it was missed."""
     if at_most:
         return "reached" if measured <= bound else f"over by {measured / bound - 1:.0%}"
     return "reached" if measured >= bound else f"short by {1 - measured / bound:.0%}"

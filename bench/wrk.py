@@ -49,7 +49,7 @@ def parsed(output: str) -> Load:
 
 
 def judged(load: Load, *, refusals: bool, size: int | None) -> Load:
-    """Give the load if its answers are what they should be: all refused or none, none broken, and of this mean size.
+    """Return the load if its answers are what they should be: all refused or none, none broken, and of this mean size.
 
     Raises Unusable otherwise. `size` is in bytes with the head; names and numbers differ in length, hence the tenth.
     """

@@ -16,6 +16,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Final
@@ -91,6 +92,14 @@ def traffic(address: str, key: str) -> None:
     time.sleep(2)  # until the request log is written
 
 
+def post(address: str, key: str, path: str, **body: object) -> Mapping[str, str]:
+    """Send a request that writes; return the headers of the response."""
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    request = urllib.request.Request(f"{address}/api/{path}", json.dumps(body).encode(), headers)  # noqa: S310  # our own
+    with urllib.request.urlopen(request, timeout=10) as response:  # noqa: S310  # our own
+        return dict(response.headers)
+
+
 def sign_in(page: Page, login: str, password: str) -> None:
     """Sign in by the form."""
     page.goto("/admin/sign-in")
@@ -120,21 +129,16 @@ def hooks(address: str, key: str) -> None:
     """Make webhooks that get through, fail and are gone, and let something happen."""
     server = HTTPServer(("127.0.0.1", 0), _Receiver)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-
-    def post(path: str, **body: object) -> None:
-        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-        request = urllib.request.Request(f"{address}/api/{path}", json.dumps(body).encode(), headers)  # noqa: S310  # our own
-        urllib.request.urlopen(request, timeout=10).close()  # noqa: S310  # our own
-
+    send = partial(post, address, key)
     url = f"http://localhost:{server.server_port}"
-    post("core/webhooks", url=f"{url}/search", events=["forum.*", "category.*"], description="Search index")
-    post("core/webhooks", url=f"{url}/chat", events=["calendar.created"], description="Announcements in the chat")
-    post("core/webhooks", url=f"{url}/app", events=["category.created"], description="Mobile app")
-    post("core/webhooks", url="https://archive.example/trellis", events=["*"], description="Archive", enabled=False)
-    post("calendar/calendar", name="Star parties")
+    send("core/webhooks", url=f"{url}/search", events=["forum.*", "category.*"], description="Search index")
+    send("core/webhooks", url=f"{url}/chat", events=["calendar.created"], description="Announcements in the chat")
+    send("core/webhooks", url=f"{url}/app", events=["category.created"], description="Mobile app")
+    send("core/webhooks", url="https://archive.example/trellis", events=["*"], description="Archive", enabled=False)
+    send("calendar/calendar", name="Star parties")
     time.sleep(8)  # until the first delivery, that of the chat, has failed twice
-    post("forums/forums", name="Meteor showers")
-    post("downloads/category", name="Posters")
+    send("forums/forums", name="Meteor showers")
+    send("downloads/category", name="Posters")
     time.sleep(3)
     server.shutdown()
 
@@ -156,6 +160,19 @@ def take(browser: Browser, address: str, login: str, password: str, pages: Mappi
             page.screenshot(path=FOLDER / f"{name}.png")
             print(f"docs/screenshots/{name}.png", flush=True)
         context.close()
+
+
+def take_undo_of_change_set(browser: Browser, address: str, key: str, login: str, password: str) -> None:
+    """Run a batch, change one of its records again, and take the page that would undo the batch."""
+    operations = [
+        *({"operation": "calendars.create", "body": {"name": name}} for name in ("Workshops", "Excursions", "Eclipses")),
+        {"operation": "forums.update", "id": 2, "body": {"minContent": 3}},
+        {"operation": "forums.update", "id": 3, "body": {"minContent": 3}},
+    ]
+    headers = post(address, key, "core/batch", operations=operations)
+    number = next(value for name, value in headers.items() if name.lower() == "change-set-id")
+    post(address, key, "forums/forums/3", minContent=5)
+    take(browser, address, login, password, {"undo-change-set": (f"/admin/change-sets/{number}/undo", "light")})
 
 
 def take_undo(browser: Browser, address: str, login: str, password: str) -> None:
@@ -186,11 +203,13 @@ def main() -> None:
     ):
         traffic(address, key)
         browser = tool.chromium.launch(executable_path=browser_path, args=list(_ARGUMENTS))
-        wanted = set(sys.argv[1:]) or {*PAGES, *HOOK_PAGES, "undo"}
+        wanted = set(sys.argv[1:]) or {*PAGES, *HOOK_PAGES, "undo", "undo-change-set"}
         take(browser, address, login, password, {name: page for name, page in PAGES.items() if name in wanted})
         if wanted & set(HOOK_PAGES):
             hooks(address, key)
             take(browser, address, login, password, {name: page for name, page in HOOK_PAGES.items() if name in wanted})
+        if "undo-change-set" in wanted:
+            take_undo_of_change_set(browser, address, key, login, password)
         if "undo" in wanted:
             take_undo(browser, address, login, password)
         browser.close()

@@ -7,13 +7,14 @@ from typing import Any, Final
 import httpx
 
 from trellis.asgi import Application
+from trellis.errors import MOST_FAULTS
 from trellis.refusals import REFUSALS
 
 BASE_URL: Final = "http://api.example:8000"
 OWN: Final = "the caller's own key"
 CLIENT_ADDRESS: Final = "198.51.100.7"  # from where the caller calls (RFC 5737)
 
-_MEMBERS: Final = frozenset(("type", "title", "status", "detail", "errorCode", "errorMessage", "requestId", "errors"))
+_MEMBERS: Final = frozenset(("type", "title", "status", "detail", "errorCode", "errorMessage", "requestId", "errors", "moreErrors"))
 
 Json = dict[str, Any]
 Sending = Coroutine[Any, Any, httpx.Response]
@@ -85,7 +86,7 @@ class ApiClient:
 
 
 async def chunks(*parts: bytes, told: list[int] | None = None) -> AsyncIterator[bytes]:
-    """Give a body piece by piece, without saying how long it is; `told` learns of every piece that was asked for."""
+    """Return a body piece by piece, without saying how long it is; `told` learns of every piece that was asked for."""
     for part in parts:
         if told is not None:
             told.append(len(part))
@@ -103,6 +104,7 @@ def read_refusal(answer: httpx.Response, status: int, message: str) -> Json:
     assert document.keys() - _MEMBERS <= {member.name for member in row.members}
     assert all(name in answer.headers for name in row.headers)
     assert "errors" not in document or row.at_fault
+    assert "moreErrors" not in document or len(document["errors"]) == MOST_FAULTS
     assert document["type"].startswith("http")
     assert document["type"].endswith(f"/api/docs#{message}")
     assert document["detail"]
@@ -115,7 +117,7 @@ def read_refusal(answer: httpx.Response, status: int, message: str) -> Json:
 
 
 def read_field_errors(answer: httpx.Response, status: int = 400) -> dict[str, str]:
-    """Give the fields at fault of a refused request, each with its code; the first one must give the refusal its own."""
+    """Return the fields at fault of a refused request, each with its code; the first one must give the refusal its own."""
     document = read_refusal(answer, status, answer.json()["errorMessage"])
     assert document["errors"][0]["code"] == document["errorMessage"]
     return {fault["field"]: fault["code"] for fault in document["errors"]}

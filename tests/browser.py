@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 Theme = Literal["light", "dark"]
 WIDTHS: Final = (1280, 360)
 THEMES: Final[tuple[Theme, ...]] = ("light", "dark")
+LOOKS: Final = tuple(zip(WIDTHS, THEMES, strict=True))  # each width and each theme: colours do not depend on the width
 
 _NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
 _ARGUMENTS: Final = (
@@ -93,5 +94,5 @@ def violations(page: Page) -> list[str]:
 
 
 def overflow(page: Page) -> int:
-    """Give by how many pixels the page is wider than its window: it should be none."""
+    """Return by how many pixels the page is wider than its window: it should be none."""
     return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))

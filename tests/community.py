@@ -24,7 +24,7 @@ COMMUNITY_URL = "https://community.example"
 
 
 def grantable(*patterns: str) -> list[str]:
-    """Give the names of the operations that a key can be granted and that match a pattern such as `forums.*`, in order."""
+    """Return the names of the operations that a key can be granted and that match a pattern such as `forums.*`, in order."""
     names = (operation.name for operation in CATALOGUE.grantable)
     return sorted(name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns))
 

@@ -128,7 +128,7 @@ def _no_settings_of_the_developer() -> Iterator[None]:
 
 
 def settings_for(database_url: str) -> Settings:
-    """Give settings that come from nowhere but here. TRELLIS_TEST_CACHE=0 runs the tests without answers in memory."""
+    """Return settings that come from nowhere but here. TRELLIS_TEST_CACHE=0 runs the tests without answers in memory."""
     given = {
         "ANSWER_CACHE": os.environ.get("TRELLIS_TEST_CACHE", "33554432"),
         "DATABASE_URL": database_url,
@@ -234,7 +234,7 @@ def _community_template(_databases: Databases, _migrated_template: str) -> tuple
 
 @pytest.fixture
 def new_settings(_databases: Databases, request: pytest.FixtureRequest) -> Iterator[NewSettings]:
-    """Give settings for a new, migrated database at each call; with the sample community in it if the test asks for that."""
+    """Return settings for a new, migrated database at each call; with the sample community in it if the test asks for that."""
     template: str = (
         request.getfixturevalue("_community_template")[0]
         if "community" in request.fixturenames
@@ -289,7 +289,7 @@ def gate(settings: Settings, clock: Clock) -> Iterator[Gate]:
 
 
 def runner(gate: Gate) -> Run:
-    """Give what runs operations on a gate as the terminal."""
+    """Return what runs operations on a gate as the terminal."""
 
     def run(operation: str, target: int | None = None, /, **raw: Any) -> Any:
         return gate.run(Call(operation, TERMINAL, raw, target)).value
@@ -305,7 +305,7 @@ def run(gate: Gate) -> Run:
 
 @pytest.fixture
 def events(run: Run) -> Events:
-    """Give all events so far, the oldest first."""
+    """Return all events so far, the oldest first."""
     return lambda: list(run("events.list", limit=1000)["results"])
 
 

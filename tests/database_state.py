@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
-from trellis.store.tables import METADATA, key_uses, request_hours, requests, search_names
+from trellis.store.tables import METADATA, counters, key_uses, keyless_requests, request_hours, requests, search_names
 
 Rows = dict[str, list[dict[str, Any]]]
 Event = dict[str, Any]
@@ -24,18 +24,20 @@ class DatabaseState:
         self.environment = gate.environment
 
     def rows(self) -> Rows:
-        """Give all rows of all tables, the request log and the last use of keys left out."""
+        """Return all rows of all tables, the request log and the last use of keys left out."""
         with self._gate.store.reading() as tx:
-            bookkeeping = (requests, key_uses, request_hours, search_names)
-            return {table.name: _rows(tx.connection, table) for table in METADATA.sorted_tables if table not in bookkeeping}
+            bookkeeping = (requests, key_uses, keyless_requests, request_hours, search_names)
+            found = {table.name: _rows(tx.connection, table) for table in METADATA.sorted_tables if table not in bookkeeping}
+        found[counters.name] = [row for row in found[counters.name] if row["name"] != "request log bytes"]
+        return found
 
     def requests(self) -> list[dict[str, Any]]:
-        """Give the request log, the oldest first."""
+        """Return the request log, the oldest first."""
         with self._gate.store.reading() as tx:
             return _rows(tx.connection, requests)
 
     def events(self, after: int = 0) -> list[Event]:
-        """Give the events behind a sequence number."""
+        """Return the events behind a sequence number."""
         call = Call("events.list", TERMINAL, {"limit": 1000, "after": after})
         return list(self._gate.run(call).value["results"])
 
@@ -48,7 +50,7 @@ class DatabaseState:
 
     @contextmanager
     def new_events(self) -> Iterator[NewEvents]:
-        """Give a function that lists the events from here on."""
+        """Return a function that lists the events from here on."""
         last = self.events()[-1:]
         seq = last[0]["seq"] if last else 0
         yield lambda: self.events(seq)

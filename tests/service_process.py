@@ -157,7 +157,7 @@ def begin_post(port: int, path: str, key: str, body: bytes, sent: int) -> socket
 
 
 def refuses_connections(port: int) -> bool:
-    """Say whether nobody listens on a port of this machine."""
+    """Return whether nobody listens on a port of this machine."""
     try:
         socket.create_connection(("127.0.0.1", port), timeout=GIVE_UP).close()
     except ConnectionRefusedError:

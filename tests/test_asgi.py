@@ -8,11 +8,13 @@ import pytest
 
 from tests.api_client import ApiClient, read_refusal
 from tests.api_fixtures import api, make_api, serve, service
+from tests.community import Community
 from tests.service_process import Service
 from trellis import asgi
 from trellis.asgi import Application
 from trellis.core.keys.secret import new_secret
 from trellis.settings import PREFIX, Settings
+from trellis.store import sqlite
 
 __all__ = ["api", "make_api", "serve", "service"]
 
@@ -39,6 +41,7 @@ def test_what_stands_beside_the_api(api: ApiClient, path: str, status: int, told
     answer = get(api.application, path)
     assert (answer.status_code, told in answer.text) == (status, True)
     assert answer.headers["content-type"].startswith("text/plain")
+    assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers.get("location") == ("/api/docs" if status == 307 else None)
 
 
@@ -54,7 +57,7 @@ def test_what_is_not_http_is_refused(api: ApiClient) -> None:
     async def send(_message: Any) -> None:
         raise AssertionError("nothing is to be answered")
 
-    with pytest.raises(RuntimeError, match="does not speak websocket"):
+    with pytest.raises(RuntimeError, match="does not support websocket"):
         api.do(api.application({"type": "websocket", "path": "/api", "headers": []}, receive, send))
 
 
@@ -81,7 +84,7 @@ def test_without_its_database_the_service_says_so_and_asks_to_be_asked_again(
 
 def test_it_starts_only_over_a_database_at_the_newest_step(empty_database: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(f"{PREFIX}DATABASE_URL", empty_database.database_url)
-    with pytest.raises(RuntimeError, match=r"needs .*Run: trellis migrate"):
+    with pytest.raises(RuntimeError, match=r"trellis migrate"):
         asgi.create()
 
 
@@ -109,3 +112,46 @@ def test_a_request_names_its_host_once(service: Service, path: str) -> None:
         assert answer.startswith(b"HTTP/1.1 " + status)
         assert answer.startswith(b"HTTP/1.1 400") == bool(status)
     assert not service.raw(f"GET {path} HTTP/1.0\r\n\r\n".encode()).startswith(b"HTTP/1.1 400"), "older than the header"
+
+
+@pytest.mark.parametrize("hosts", ["", "Host: a.example\r\nHost: b.example\r\n", "Host: a.example\r\nHost: a.example\r\n"])
+def test_a_request_that_does_not_name_its_host_once_is_refused_everywhere(service: Service, hosts: str) -> None:
+    for path in ("/", "/healthz", "/nothing", "/admin", "/admin/sign-in", "/api/docs", "/api/openapi.json", "/api/forums/forums"):
+        answer = service.raw(f"GET {path} HTTP/1.1\r\n{hosts}Connection: close\r\n\r\n".encode())
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 400 "), (path, answer)
+        assert b"exactly one Host header" in body
+        assert (b"application/problem+json" in head) == path.startswith("/api/"), path
+    assert service.raw(b"GET /healthz HTTP/1.0\r\n\r\n").endswith(b"ok\n"), "HTTP/1.0 has no such header"
+
+
+def test_what_the_api_answers_runs_nothing_in_a_browser(api: ApiClient, community: Community) -> None:
+    forum = f"/forums/forums/{community.news}"
+    answers = [
+        *(api.get("/forums/forums"), api.get(forum), api.get(forum, headers={"If-None-Match": api.get(forum).headers["etag"]})),
+        *(
+            api.get(forum, key=None),
+            api.get("/nowhere"),
+            api.post("/forums/forums", {"name": "<script>"}),
+            api.post(forum, {"x": 1}),
+        ),
+        *(api("HEAD", forum), api("OPTIONS", forum), api("PUT", forum), api.get("/openapi.json"), api.delete(forum)),
+    ]
+    for answer in answers:
+        assert answer.headers.get_list("content-security-policy") == ["default-src 'none'"], answer.request
+    (policy,) = api.get("/docs").headers.get_list("content-security-policy")
+    assert "script-src 'self'" in policy, "the reference has scripts of its own"
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_health_tells_a_fault_of_the_file_until_it_is_over(api: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite._library, "SQLITE_OPEN_READWRITE", sqlite._library.SQLITE_OPEN_READONLY)
+        api.application.gate.store._writer.close()
+        refused = read_refusal(api.post("/forums/forums", json={"name": "News"}), 503, "BUSY")
+        assert refused["detail"].startswith("The database cannot be written to.")
+        health = get(api.application, "/healthz")
+        assert (health.status_code, health.text) == (503, "The database cannot be written to.\n")
+    health = get(api.application, "/healthz")
+    assert (health.status_code, health.text) == (200, "ok\n")
+    assert api.post("/forums/forums", json={"name": "News"}).status_code == 201

@@ -23,7 +23,7 @@ def test_a_refusal_has_the_code_of_its_row_unless_it_brings_its_own() -> None:
 
 
 def test_one_fault_is_told_as_it_is() -> None:
-    refused = refuse_faults((Fault("color", "INVALID_VALUE", "color must be a colour."),))
+    refused = refuse_faults(Fault("color", "INVALID_VALUE", "color must be a colour."))
     assert (refused.message, refused.detail) == ("INVALID_VALUE", "color must be a colour.")
 
 
@@ -32,9 +32,18 @@ def test_several_faults_are_counted_and_all_told() -> None:
         Fault("name", "NO_TITLE", "name is needed.", "1L364/2"),
         Fault("color", "INVALID_VALUE", "color must be a colour."),
     )
-    refused = refuse_faults(faults)
-    assert refused.detail == "2 fields are at fault: name is needed. color must be a colour."
+    refused = refuse_faults(*faults)
+    assert refused.detail == "2 fields are invalid: name is needed. color must be a colour."
     assert (refused.message, refused.code, refused.faults) == ("NO_TITLE", "1L364/2", faults)
+
+
+def test_of_very_many_faults_twenty_are_told_and_the_others_counted() -> None:
+    faults = [Fault(f"x{number}", "UNKNOWN_PARAMETER", f"There is no x{number}.") for number in range(1000)]
+    refused = refuse_faults(*faults, Fault("name", "NO_TITLE", "name is needed."))
+    assert (refused.message, len(refused.faults), refused.more_faults) == ("NO_TITLE", 20, 981)
+    assert refused.detail.startswith("1,001 fields are invalid: name is needed. There is no x0.")
+    assert refused.detail.endswith("There is no x18. The other 981 are not listed.")
+    assert refuse_faults(*faults[:20]).more_faults == 0
 
 
 def test_a_misspelt_name_does_not_give_the_refusal_its_code_when_something_else_is_wrong_too() -> None:
@@ -42,8 +51,8 @@ def test_a_misspelt_name_does_not_give_the_refusal_its_code_when_something_else_
         Fault("nmae", "UNKNOWN_PARAMETER", "There is no nmae."),
         Fault("name", "NO_TITLE", "name is needed."),
     )
-    assert refuse_faults((unknown, missing)).message == "NO_TITLE"
-    assert refuse_faults((unknown,)).message == "UNKNOWN_PARAMETER"
+    assert refuse_faults(unknown, missing).message == "NO_TITLE"
+    assert refuse_faults(unknown).message == "UNKNOWN_PARAMETER"
 
 
 def test_a_fault_has_the_code_of_its_row_unless_it_brings_its_own() -> None:

@@ -1,6 +1,8 @@
 """Housekeeping: what is purged and when, and the search index."""
 
+import asyncio
 import logging
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -10,9 +12,12 @@ from tests.api_client import CLIENT_ADDRESS, ApiClient
 from tests.api_fixtures import MakeApiClient, api, database, make_api
 from tests.database_state import DatabaseState
 from tests.fixture_types import Clock, Run
+from tests.wait import wait_in_loop_until
+from trellis import housekeeping
 from trellis.core.gate import Gate
+from trellis.housekeeping import Purges
 from trellis.store import lists
-from trellis.store.admins import Attempts, Session, sessions
+from trellis.store.admins import Attempts, Session, attempts, sessions
 from trellis.store.engine import Transaction
 from trellis.store.lists import journal, search
 from trellis.store.requests import Request
@@ -68,6 +73,109 @@ def test_kept_answers_go_after_a_day(api: ApiClient, database: DatabaseState, cl
     assert database.rows()["idempotent_responses"] == []
 
 
+# --- a clock that has jumped --------------------------------------------------------------------------------------
+
+
+@dataclass
+class Monotonic:
+    now: float = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def purges_of(gate: Gate, monotonic: Monotonic) -> Purges:
+    return Purges(gate, gate.store.settings, monotonic)
+
+
+def test_a_clock_far_ahead_at_the_start_purges_nothing_for_an_hour(
+    api: ApiClient, gate: Gate, clock: Clock, database: DatabaseState, run: Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    api.post("/forums/forums", {"name": "News"})
+    flushed(api, database)
+    before = database.rows() | {"counters": []}
+    logged = database.requests()
+    clock.move(days=100)
+    monotonic = Monotonic()
+    purges = purges_of(gate, monotonic)
+    for restarted in range(2):  # what the jumped clock wrote, and a restart, do not make it trusted
+        monotonic = Monotonic()
+        purges = purges_of(gate, monotonic)
+        api.do(purges.note_beginning())
+        for second in (600, 1200, 600 + 3599):
+            monotonic.now = 1000.0 + second
+            api.do(purges.run())
+        assert database.rows() | {"counters": []} == before
+        assert database.requests()[: len(logged)] == logged
+        assert caplog.text.count("Nothing is purged for an hour") == restarted + 1
+        api.get("/core/hello")
+        flushed(api, database)
+    assert "trellis purge" in caplog.text
+    monotonic.now = 1000.0 + 600 + 3600
+    api.do(purges.run())
+    assert database.rows()["events"] == []
+
+
+def test_a_clock_that_jumps_while_the_service_runs_purges_nothing_for_an_hour(
+    api: ApiClient, gate: Gate, clock: Clock, database: DatabaseState
+) -> None:
+    api.post("/forums/forums", {"name": "News"})
+    monotonic = Monotonic()
+    purges = purges_of(gate, monotonic)
+    for _ in range(20):
+        monotonic.now += 600
+        clock.move(seconds=600)
+        api.do(purges.run())
+    events = database.events()
+    clock.move(days=100)
+    monotonic.now += 600
+    api.do(purges.run())
+    assert database.events() == events != []
+    clock.move(days=-100)
+    api.do(purges.run())
+    clock.move(days=100)
+    monotonic.now += 3600
+    api.do(purges.run())
+    assert database.events() == events, "the hour begins anew with each jump"
+
+
+def test_the_operator_can_say_that_the_clock_is_right(api: ApiClient, gate: Gate, clock: Clock, database: DatabaseState) -> None:
+    api.post("/forums/forums", {"name": "News"})
+    purges = purges_of(gate, Monotonic())
+    api.do(purges.run())
+    clock.move(days=100)
+    api.do(purges.run())
+    assert database.events() != []
+    api.do(purges_of(gate, Monotonic()).run(trusting=True))
+    assert database.rows()["events"] == []
+
+
+def test_the_first_purge_waits_ten_minutes(api: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(housekeeping, "_INTERVAL", 0.01)
+    running, minutes, purged, rounds = api.application.housekeeping, 0, [], 0
+
+    async def purge() -> None:
+        purged.append(minutes)
+
+    async def index_names() -> None:
+        nonlocal rounds
+        rounds += 1
+
+    async def watch() -> None:
+        nonlocal minutes
+        loop = asyncio.get_running_loop()
+        monkeypatch.setattr(loop, "time", lambda honest=loop.time: honest() + minutes * 60)
+        running.start()
+        for at in (1, 5, 9, 11):
+            minutes, before = at, rounds
+            await wait_in_loop_until(lambda before=before: rounds > before + 2)  # type: ignore[misc]  # of each turn its own
+
+    monkeypatch.setattr(running, "purge", purge)
+    monkeypatch.setattr(running, "index_names", index_names)
+    api.do(watch())
+    assert purged == [11]
+
+
 # --- the index for searching --------------------------------------------------------------------------------------
 
 
@@ -115,13 +223,20 @@ def test_expired_sessions_and_forgotten_browsers_go(
     def write(tx: Transaction) -> None:
         for digest, ends in (("a", "2026-02-01T00:00:00.000Z"), ("b", "2026-12-01T00:00:00.000Z")):
             sessions.insert(tx, Session(digest, admin, now, now, ends, None, "-", "-"))
-        sessions.save_attempts(tx, Attempts("browser/x", 0, now, now))
+        attempts.save_attempts(tx, Attempts("browser/x", 0, now, now))
 
     gate.store.write(write).result(30)
-    clock.move(days=89)
-    api.do(api.application.housekeeping.purge())
+    clock.move(days=88)
+    gate.store.write(lambda tx: attempts.save_attempts(tx, Attempts("account/y", 3, gate.now(), gate.now()))).result(30)
+    api.do(api.application.housekeeping.purge(trusting=True))
     assert [row["digest"] for row in database.rows()["sessions"]] == ["b"]
-    assert len(database.rows()["sign_in_attempts"]) == 1
-    clock.move(days=2)
-    api.do(api.application.housekeeping.purge())
+    assert len(database.rows()["sign_in_attempts"]) == 2
+    clock.move(hours=23)
+    api.do(api.application.housekeeping.purge(trusting=True))
+    assert [row["subject"] for row in database.rows()["sign_in_attempts"]] == ["account/y", "browser/x"]
+    clock.move(hours=2)
+    api.do(api.application.housekeeping.purge(trusting=True))
+    assert [row["subject"] for row in database.rows()["sign_in_attempts"]] == ["browser/x"], "nobody has to sign in for that"
+    clock.move(days=1)
+    api.do(api.application.housekeeping.purge(trusting=True))
     assert database.rows()["sign_in_attempts"] == []

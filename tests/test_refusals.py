@@ -99,7 +99,7 @@ def test_an_operation_declares_refusals_with_their_codes() -> None:
 
 
 def named() -> Iterator[tuple[str, Path, ast.expr, ast.AST]]:
-    """Give each place outside the table where a message stands, with what it stands in."""
+    """Return each place outside the table where a message stands, with what it stands in."""
     for path in sorted(PACKAGE.rglob("*.py")):
         if path == PACKAGE / "refusals.py":
             continue

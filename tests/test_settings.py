@@ -85,6 +85,21 @@ def test_a_malformed_setting_is_named_with_what_was_given_and_what_it_is_for(nam
     assert description(name.lower()) in sentence
 
 
+@pytest.mark.parametrize("name", ["TRUSTED_PROXIES", "WEBHOOK_ALLOW"])
+@pytest.mark.parametrize(
+    ("given", "network"),
+    [("127.0.0.1/8", "127.0.0.0/8"), ("10.0.0.0/8, fd00::1/8", "fd00::/8"), ("10.1.2.3/255.0.0.0", "10.0.0.0/8")],
+)
+def test_an_address_with_the_length_of_a_network_is_refused_with_the_network(name: str, given: str, network: str) -> None:
+    with pytest.raises(SettingsError, match=f"write the network, {network}, or the address alone"):
+        load(**{name: given})
+
+
+def test_networks_and_addresses_are_accepted() -> None:
+    given = ("127.0.0.0/8", "127.0.0.1", "127.0.0.1/32", "fd00::/8", "::1", "10.0.0.0/255.0.0.0")
+    assert load(TRUSTED_PROXIES=", ".join(given)).trusted_proxies == given
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -1,11 +1,11 @@
-"""The web roof: the REST application beside the panel, and what starts and stops with the process."""
+"""The ASGI application: the API, the panel, and the tasks that start and stop with the process."""
 
 import asyncio
 import gc
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final
 
 from trellis.admin import PREFIX as PANEL
 from trellis.compose import compose
@@ -15,13 +15,16 @@ from trellis.housekeeping import Housekeeping
 from trellis.rest.app import PREFIX, Rest
 from trellis.rest.request import Receive, Scope, Send
 from trellis.settings import Settings
-from trellis.store.steps import find_newest_step, find_step
+from trellis.store.condition import Condition, explain_condition, find_condition
 from trellis.webhooks import Background
 
 if TYPE_CHECKING:
     from trellis.admin.app import Panel
 
 log = logging.getLogger(__name__)
+
+_HEALTH: Final = 1.0  # seconds after which a database that does not answer counts as one that cannot be read
+_LONGEST_ADDRESS: Final = 64  # characters that are kept of what a trusted proxy tells as the address of a caller
 
 
 class Application:
@@ -33,33 +36,42 @@ class Application:
         self.settings = settings
         self.housekeeping = Housekeeping(self.gate, settings, self.rest.log)
         self.outgoing = Background(self.gate) if settings.webhook_delivery else None
-
-    @cached_property
-    def panel(self) -> "Panel":
-        """The panel, loaded for its first visitor."""
-        from trellis.admin.app import Panel  # noqa: PLC0415  # start-up time: most workers only ever serve the API
-
-        return Panel(self.gate, self.settings)
+        self._health_thread = ThreadPoolExecutor(1, "trellis-health")  # of its own, since reads may take all others
+        self._looking: asyncio.Future[None] | None = None
+        self._panel: Panel | None = None
+        self._panel_loading = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             path: str = scope["path"]
-            hosts = [value for name, value in scope["headers"] if name == b"host"]
-            if len(hosts) > 1 or (not hosts and scope.get("http_version") == "1.1"):  # RFC 9112, 3.2; the server lets it pass
-                await _plain(send, 400, b"A request names its host once, in the header Host.\n")
-                return
+            malformed = "" if _has_one_host(scope) else "A request must have exactly one Host header."
+            if (client := scope.get("client")) and len(client[0]) > _LONGEST_ADDRESS:  # a proxy lets through whatever it was sent
+                scope["client"] = (client[0][:_LONGEST_ADDRESS], client[1])
             if path.startswith(PREFIX + "/") or path == PREFIX:
-                await self.rest(scope, receive, send)
+                await self.rest(scope, receive, send, malformed)
+            elif malformed:
+                await _plain(send, 400, f"{malformed}\n".encode())
             elif path.startswith(PANEL + "/") or path == PANEL:
-                if "panel" not in self.__dict__:
-                    await asyncio.to_thread(lambda: self.panel)  # loading it takes long
-                await self.panel(scope, receive, send)
+                panel = self._panel or await self._load_panel()
+                await panel(scope, receive, send)
             else:
                 await self._elsewhere(path, send)
         elif scope["type"] == "lifespan":
             await self._live(receive, send)
         else:
-            raise RuntimeError(f"Trellis does not speak {scope['type']}.")
+            raise RuntimeError(f"Trellis does not support {scope['type']}.")
+
+    async def _load_panel(self) -> "Panel":
+        """Load the panel on its first request, once, in a thread: loading takes longer than a request may block the loop."""
+        async with self._panel_loading:
+            if self._panel is None:
+                self._panel = await asyncio.to_thread(self._make_panel)
+            return self._panel
+
+    def _make_panel(self) -> "Panel":
+        from trellis.admin.app import Panel  # noqa: PLC0415  # start-up time: most workers only ever serve the API
+
+        return Panel(self.gate, self.settings)
 
     async def _elsewhere(self, path: str, send: Send) -> None:
         if path == "/":
@@ -68,20 +80,33 @@ class Application:
             await self._health(send)
         else:
             await _plain(
-                send, 404, b"There is nothing here. The API is under /api, its reference at /api/docs, the panel under /admin.\n"
+                send, 404, b"There is nothing at this path. The API is at /api, its reference at /api/docs, the panel at /admin.\n"
             )
 
     async def _health(self, send: Send) -> None:
-        """Say whether this process can read its database: for a balancer or a supervisor."""
+        """Respond whether this process can use its database, and why not, for a load balancer or a supervisor: they do not wait."""
         try:
             if self.gate.store.reads_inline:
                 self._look()
             else:
-                await asyncio.to_thread(self._look)
-        except Refused:
-            await _plain(send, 503, b"the database cannot be read\n")
+                if self._looking is None or self._looking.done():  # those who ask meanwhile wait for the same look
+                    self._looking = asyncio.ensure_future(asyncio.wrap_future(self._health_thread.submit(self._look)))
+                    self._looking.add_done_callback(lambda look: look.cancelled() or look.exception())  # nobody may wait for it
+                await asyncio.wait_for(asyncio.shield(self._looking), _HEALTH)
+            await self._see_whether_fault_is_over()
+        except (Refused, TimeoutError):
+            reason = self.gate.store.faults.reason or "the database cannot be read"
+            await _plain(send, 503, f"{reason}\n".encode())
         else:
             await _plain(send, 200, b"ok\n")
+
+    async def _see_whether_fault_is_over(self) -> None:
+        """Write, if that is what failed last. Raises Refused while the fault lasts."""
+        store = self.gate.store
+        if store.faults.reason is not None:
+            await asyncio.wrap_future(store.try_to_write())
+        if (reason := store.faults.reason) is not None:
+            raise Refused("BUSY", reason)
 
     def _look(self) -> None:
         with self.gate.store.reading():
@@ -102,8 +127,15 @@ class Application:
                 await self.housekeeping.stop()
                 await self.rest.throttle.close()
                 self.gate.store.close()
+                self._health_thread.shutdown(wait=False)
                 await send({"type": "lifespan.shutdown.complete"})
                 return
+
+
+def _has_one_host(scope: Scope) -> bool:
+    """Return whether a request has one Host header, or none in HTTP/1.0 (RFC 9112, 3.2); the server lets others pass."""
+    hosts = sum(name == b"host" for name, _ in scope["headers"])
+    return hosts == 1 or (hosts == 0 and scope.get("http_version") != "1.1")
 
 
 async def _plain(
@@ -115,20 +147,19 @@ async def _plain(
         {
             "type": "http.response.start",
             "status": status,
-            "headers": [kind, length, (b"cache-control", b"no-store"), *headers],
+            "headers": [kind, length, (b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"), *headers],
         }
     )
     await send({"type": "http.response.body", "body": body})
 
 
 def create() -> Application:
-    """Make the application from the environment, for a server such as uvicorn: `uvicorn --factory trellis.asgi:create`."""
+    """Create the application from the environment, for a server such as uvicorn: `uvicorn --factory trellis.asgi:create`."""
     settings = Settings.load()
-    if (at := find_step(settings)) != find_newest_step():
-        newest = find_newest_step()
-        raise RuntimeError(f"The database is at step {at or 'none'}, and this release needs {newest}. Run: trellis migrate")
-    roof = Application(settings)
-    # What has been loaded and made stays for good, and a full collection need not walk through it each time: it stopped everything
-    # for 220 to 360 ms on two busy cores, and now for 1 to 20. Higher thresholds made no difference that could be measured.
+    if (condition := find_condition(settings)) is not Condition.READY:
+        raise RuntimeError(explain_condition(settings, condition))
+    application = Application(settings)
+    # Everything loaded so far stays for good, so a full collection need not scan it each time. That paused the process for 220 to
+    # 360 ms on two busy cores, and now for 1 to 20. Higher thresholds made no measurable difference.
     gc.freeze()
-    return roof
+    return application

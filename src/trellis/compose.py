@@ -1,6 +1,6 @@
 """The composition root: settings → store → catalogue → gate. It alone knows every part of the core.
 
-What it puts together is imported when it is needed, for start-up time: a command runs one or two operations of all there are.
+Modules are imported when they are needed, for a quick start: a command runs only one or two operations.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +21,7 @@ from trellis.store.engine import Store
 if TYPE_CHECKING:
     from trellis.core.kind import NodeKind
 
-# The sections of the catalogue beside those below: packages and modules of the core, in which `operations` gives them.
+# The other sections of the catalogue: packages and modules of the core with a function `operations`.
 _BEFORE_UNDO: Final = ("keys", "admins", "events", "requests")
 _AFTER_UNDO: Final = ("webhooks", "check", "overview")
 
@@ -29,14 +29,14 @@ Kinds = Callable[[], "Sequence[NodeKind]"]
 
 
 def catalogue_of(kinds: "Sequence[NodeKind]") -> Catalogue:
-    """Return the catalogue of every operation there is, for these kinds."""
+    """Return the catalogue of all operations, for these kinds."""
     return _catalogue(lambda: kinds)
 
 
 def _catalogue(kinds: Kinds) -> Catalogue:
     return Catalogue(
         {
-            "core": _hello,
+            "core": _on_itself,
             "nodes": lambda: _on_nodes(kinds),
             **{name: partial(_operations_of, name) for name in _BEFORE_UNDO},
             "undo": lambda: _undo(kinds),
@@ -50,10 +50,10 @@ def _operations_of(name: str) -> tuple[Operation, ...]:
     return operations
 
 
-def _hello() -> tuple[Operation, ...]:
-    from trellis.core.hello import HELLO  # noqa: PLC0415  # start-up time
+def _on_itself() -> tuple[Operation, ...]:
+    from trellis.core import batch, hello  # noqa: PLC0415  # start-up time
 
-    return (HELLO,)
+    return (hello.HELLO, batch.OPERATION)
 
 
 def _on_nodes(kinds: Kinds) -> Iterator[Operation]:
@@ -66,7 +66,7 @@ def _on_nodes(kinds: Kinds) -> Iterator[Operation]:
 def _undo(kinds: Kinds) -> tuple[Operation, ...]:
     from trellis.core import undo  # noqa: PLC0415  # start-up time
 
-    return (undo.fork(kinds()), *undo.history_operations())
+    return (undo.fork(kinds()), *undo.history_operations(), *undo.change_set_operations())
 
 
 def _all_kinds() -> "Sequence[NodeKind]":
@@ -76,7 +76,7 @@ def _all_kinds() -> "Sequence[NodeKind]":
 
 
 def compose(settings: Settings, kinds: "Sequence[NodeKind] | None" = None, clock: Callable[[], datetime] | None = None) -> Gate:
-    """Put the service together, without `kinds` for all that there are. The database is not touched yet."""
+    """Compose the service, by default with all kinds. The database is not accessed yet."""
     load_kinds = _all_kinds if kinds is None else lambda: kinds
     catalogue = _catalogue(load_kinds)
     environment = Environment(

@@ -1,10 +1,12 @@
-"""How a refusal is raised: an exception that names a row of the table of refusals, and says what was wrong in this case."""
+"""The exception for a refusal, which names a row of the table of refusals and says what was wrong in this case."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from trellis.refusals import REFUSALS, Refusal
+
+MOST_FAULTS: Final = 20  # faults of one request that are listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,16 +22,17 @@ class Fault:
     code: str = ""
 
     def __post_init__(self) -> None:
-        """Fill in the code. Raises KeyError for a message that is in no row of the table."""
+        """Fill in the code. Raises KeyError for a message that is not in the table."""
         object.__setattr__(self, "code", self.code or REFUSALS[self.message].code)
 
 
-@dataclass(eq=False)  # not frozen: Python writes a traceback into what it raises
+@dataclass(eq=False)  # not frozen: Python sets the traceback of an exception
 class Refused(Exception):
-    """A refusal. Nothing was changed.
+    """A refusal. Nothing has changed.
 
     `message` names a row of REFUSALS, `detail` says what was wrong, where, and what to do; `code` is the row's, unless the kind
-    has its own; `faults` lists every field at fault; `facts` are the row's further members, for a program to read.
+    has its own; `faults` are the invalid fields, and `more_faults` the number of those that are not listed because there are too
+    many; `facts` are the values of the row's additional members, for programs.
     """
 
     message: str
@@ -37,9 +40,10 @@ class Refused(Exception):
     code: str = ""
     faults: tuple[Fault, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+    more_faults: int = 0
 
     def __post_init__(self) -> None:
-        """Fill in the code. Raises KeyError for a message that is in no row of the table."""
+        """Fill in the code. Raises KeyError for a message that is not in the table."""
         self.code = self.code or self.refusal.code
 
     @property
@@ -49,18 +53,28 @@ class Refused(Exception):
 
     @property
     def status(self) -> int:
-        """The HTTP status, which is also how a caller inside tells what kind of refusal it is."""
+        """The HTTP status, by which code in this package also distinguishes refusals."""
         return self.refusal.status
 
     def __str__(self) -> str:
         return f"{self.message}: {self.detail}"
 
 
-def refuse_faults(faults: tuple[Fault, ...]) -> Refused:
-    """Make one refusal of all faults of a request; the first one gives it its code.
+def raise_faults(faults: Iterable[Fault]) -> None:
+    """Raise Refused if there are faults."""
+    if found := tuple(faults):
+        raise refuse_faults(*found)
 
-    An unknown parameter comes last, so that the code names what was meant rather than what was misspelt.
+
+def refuse_faults(*faults: Fault) -> Refused:
+    """Return one refusal for all faults of a request, with the code of the first one. It lists MOST_FAULTS and counts the others.
+
+    Unknown parameters come last, so that a misspelt name does not determine the code.
     """
-    first, *rest = faults = tuple(sorted(faults, key=lambda fault: REFUSALS[fault.message].yields))
-    detail = first.detail if not rest else f"{len(faults)} fields are at fault: " + " ".join(f.detail for f in faults)
-    return Refused(first.message, detail, first.code, faults)
+    ordered = sorted(faults, key=lambda fault: REFUSALS[fault.message].yields)
+    listed = tuple(ordered[:MOST_FAULTS])
+    more = len(ordered) - len(listed)
+    first, detail = listed[0], " ".join(fault.detail for fault in listed)
+    if len(ordered) > 1:
+        detail = f"{len(ordered):,} fields are invalid: {detail}" + (f" The other {more:,} are not listed." if more else "")
+    return Refused(first.message, detail, first.code, listed, more_faults=more)

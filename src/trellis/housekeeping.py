@@ -5,23 +5,30 @@ Processes do this beside each other: what one has done, the next finds done.
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import timedelta
-from typing import Final, NamedTuple, Protocol
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple, Protocol, TypeVar
 
-from trellis.core.admins import REMEMBERED_FOR
+from trellis.core.admins import FORGOTTEN_AFTER, REMEMBERED_FOR, find_failed_sign_ins
+from trellis.core.fields import format_timestamp
 from trellis.core.gate import Gate
+from trellis.errors import Refused
 from trellis.settings import Settings
-from trellis.store import events, idempotency, lists, requests, snapshots
-from trellis.store.admins import sessions
+from trellis.store import events, idempotency, lists, purges, requests, snapshots
+from trellis.store.admins import attempts, sessions
 from trellis.store.engine import Transaction
 from trellis.store.webhooks import log as deliveries
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 _INTERVAL: Final = 1.0  # seconds between two rounds
-_PURGE_INTERVAL: Final = 600.0
+_PURGE_INTERVAL: Final = 600.0  # and until the first purge
+_DAY: Final = timedelta(days=1)  # more than this since the last purge, and the clock may have jumped
+_DOUBT: Final = 3600.0  # seconds for which nothing is purged then
 _PAUSE: Final = 0.05  # seconds between two batches, in which other writes come
 _USES_KEPT: Final = 400  # days for which it is known what a key has used
 _MOST_DELIVERIES: Final = 100_000  # of one webhook
@@ -51,8 +58,8 @@ class Housekeeping:
 
     def __init__(self, gate: Gate, settings: Settings, request_log: Log) -> None:
         self._gate = gate
-        self._settings = settings
         self._log = request_log
+        self._purges = Purges(gate, settings)
         self._task: asyncio.Task[None] | None = None
         self._stopping = False
 
@@ -70,7 +77,9 @@ class Housekeeping:
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
-        next_purge = loop.time() + _INTERVAL
+        next_purge = loop.time() + _PURGE_INTERVAL
+        with suppress(Refused):
+            await self._purges.note_beginning()
         while not self._stopping:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._log.urgent.wait(), _INTERVAL)
@@ -78,6 +87,7 @@ class Housekeeping:
                 self._log.urgent.clear()
             await self._log.flush()
             await self.index_names()
+            await self.tell_failed_sign_ins()
             if loop.time() >= next_purge:
                 next_purge = loop.time() + _PURGE_INTERVAL
                 await self.purge()
@@ -90,6 +100,8 @@ class Housekeeping:
                 if not await asyncio.wrap_future(store.write(lists.update_search_index, quiet=True)):
                     return
                 await asyncio.sleep(_PAUSE)
+        except Refused:  # the store has logged why
+            return
         except Exception:
             log.exception("The index for searching could not be brought up to date.")
 
@@ -100,18 +112,85 @@ class Housekeeping:
 
         return look() if self._gate.store.reads_inline else await asyncio.to_thread(look)
 
-    async def purge(self) -> None:
-        """Delete what is older than it is kept, a batch at a time, so that other writes come between."""
+    async def tell_failed_sign_ins(self) -> None:
+        """Write the events of the sign-ins that failed in minutes that are over."""
+        try:
+            inline = self._gate.store.reads_inline
+            for call in find_failed_sign_ins(self._gate) if inline else await asyncio.to_thread(find_failed_sign_ins, self._gate):
+                await asyncio.wrap_future(self._gate.submit(call))
+        except Refused:  # the store has logged why
+            return
+        except Exception:
+            log.exception("The failed sign-ins could not be told.")
+
+    async def purge(self, *, trusting: bool = False) -> None:
+        """Delete what is older than it is kept; `trusting` the clock, however far it has jumped."""
+        await self._purges.run(trusting=trusting)
+
+
+class Purges:
+    """Deletes old rows, unless it is doubtful how late it is.
+
+    A clock that is 100 days ahead would make everything old. So the time of the last purge is kept, and where that is more than a
+    day ago, nothing is purged until this process has seen an hour pass by the monotonic clock, or the operator has said so.
+    """
+
+    def __init__(self, gate: Gate, settings: Settings, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._gate = gate
+        self._settings = settings
+        self._monotonic = monotonic
+        self._doubted_at: float | None = None
+
+    async def note_beginning(self) -> None:
+        """Where no purge is known, count from the newest row of a log, or from now. To be run before anything is written."""
+
+        def note(tx: Transaction) -> None:
+            if purges.find_last(tx) is None:
+                purges.record(tx, _milliseconds(purges.find_newest_row(tx) or self._gate.now()))
+
+        await self._write(note)
+
+    async def run(self, *, trusting: bool = False) -> None:
+        """Delete what is older than it is kept, a batch at a time, so that other writes come between; `trusting` the clock."""
+        now = self._gate.now()
+        try:
+            await self.note_beginning()
+            if not trusting and not await self._is_clock_trusted(now):
+                return
+        except Refused:  # the store has logged why
+            return
         for purge in self._list_purges():
             count = 0
             try:
-                while gone := await asyncio.wrap_future(self._gate.store.write(purge.delete, quiet=purge.quiet)):
+                while gone := await self._write(purge.delete, quiet=purge.quiet):
                     count += gone
                     await asyncio.sleep(_PAUSE)
+            except Refused:  # the store has logged why
+                return
             except Exception:
                 log.exception("Old %s could not be deleted.", purge.rows)
             if count:
                 log.info("Deleted %d old %s.", count, purge.rows)
+        with suppress(Refused):
+            await self._write(lambda tx: purges.record(tx, _milliseconds(now)))
+
+    async def _is_clock_trusted(self, now: str) -> bool:
+        last = await self._write(purges.find_last)
+        if last is None or _milliseconds(now) - last <= _DAY / timedelta(milliseconds=1):
+            self._doubted_at = None
+            return True
+        if self._doubted_at is None:
+            self._doubted_at = self._monotonic()
+            log.warning(
+                "Nothing is purged for an hour: the last purge was at %s, and this machine's clock says %s. "
+                "If it is right, you need do nothing, or run: trellis purge",
+                format_timestamp(datetime.fromtimestamp(last / 1000, UTC)),
+                now,
+            )
+        return self._monotonic() - self._doubted_at >= _DOUBT
+
+    async def _write(self, work: Callable[[Transaction], T], *, quiet: bool = True) -> T:
+        return await asyncio.wrap_future(self._gate.store.write(work, quiet=quiet))
 
     def _list_purges(self) -> tuple[Purge, ...]:
         """Return everything that is not kept for ever."""
@@ -129,17 +208,23 @@ class Housekeeping:
                 settings.keep_deliveries,
             )
         )
-        remembered = self._gate.ago(REMEMBERED_FOR)
+        forgotten, remembered = self._gate.ago(FORGOTTEN_AFTER), self._gate.ago(REMEMBERED_FOR)
         return (
             Purge(
                 "requests",
                 lambda tx: requests.purge(tx, successes_before=successes, failures_before=failures, uses_before=uses),
             ),
+            Purge("counts of requests without a key", lambda tx: requests.purge_keyless(tx, failures)),
             Purge("idempotent responses", lambda tx: idempotency.purge(tx, a_day)),
             Purge("snapshots", lambda tx: snapshots.purge(tx, kept_snapshots)),
+            Purge("change sets", lambda tx: events.purge_change_sets(tx, kept_events)),
             Purge("events", lambda tx: events.purge(tx, kept_events), quiet=False),  # the feed says how far back it reaches
             Purge("changes", lists.trim_journal),
             Purge("webhook deliveries", lambda tx: deliveries.purge(tx, kept_deliveries, _MOST_DELIVERIES)),
             Purge("sessions", lambda tx: sessions.purge(tx, now)),
-            Purge("sign-in attempts", lambda tx: sessions.purge_attempts(tx, remembered)),
+            Purge("sign-in attempts", lambda tx: attempts.purge_attempts(tx, forgotten, remembered)),
         )
+
+
+def _milliseconds(timestamp: str) -> int:
+    return int(datetime.fromisoformat(timestamp).timestamp() * 1000)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from functools import cache
-from ipaddress import ip_network
+from ipaddress import ip_interface, ip_network
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -69,7 +69,11 @@ def _list(text: str) -> tuple[str, ...]:
 
 def _networks(text: str) -> tuple[str, ...]:
     for part in (parts := _list(text)):
-        ip_network(part, strict=False)  # its error names the part and says what is wrong with it
+        network = ip_network(part, strict=False)  # its error names the part and says what is wrong with it
+        if "/" in part and ip_interface(part).ip != network.network_address:
+            raise ValueError(
+                f"{part} is an address with the length of a network: write the network, {network}, or the address alone"
+            )
     return parts
 
 
@@ -101,7 +105,7 @@ class Settings:
         _counter,
         "Where requests are counted: `memory://` (each process for itself) or `redis://HOST:PORT/N` (all together).",
     )
-    bad_key_limit: int = _setting(30, _number(1, 1_000_000), "Requests with a bad key per minute and address.")
+    bad_key_limit: int = _setting(30, _number(1, 1_000_000), "Requests without a good key per minute and address.")
     key_in_url: bool = _setting(
         default=False, parse=_flag, description="Whether `?key=` is accepted. URLs end up in logs: leave it off."
     )
@@ -116,8 +120,16 @@ class Settings:
     idle_timeout: int = _setting(75, _number(1, 3600), "Seconds for which a connection waits for the next request.")
     send_timeout: int = _setting(30, _number(1, 3600), "Seconds for an answer to be read, and one more for every 10 KiB.")
     answer_cache: int = _setting(33_554_432, _number(0, 17_179_869_184), "Bytes of memory per process for answers; 0 keeps none.")
+    answers_under_way: int = _setting(
+        268_435_456,
+        _number(0, 17_179_869_184),
+        "Bytes of memory per process for large answers while they are read, and a quarter of it for one key.",
+    )
     keep_successes: int = _setting(7, _number(0, 3650), "Days for which successful requests stay in the request log.")
     keep_failures: int = _setting(30, _number(0, 3650), "Days for which refused and failed requests stay in it.")
+    request_log_size: int = _setting(
+        1_073_741_824, _number(1_048_576, 1_099_511_627_776), "Bytes that the request log may take; the oldest requests go first."
+    )
     # At least as long as a webhook may lag (a week) and a message be tried again (three days): webhooks are sent from them.
     keep_events: int = _setting(90, _number(14, 36500), "Days for which events stay in the feed.")
     keep_snapshots: int = _setting(30, _number(1, 36500), "Days for which a change can be undone.")
@@ -140,7 +152,28 @@ class Settings:
     )
     keep_deliveries: int = _setting(30, _number(1, 3650), "Days for which finished webhook deliveries stay in their log.")
     database_pool: int = _setting(8, _number(1, 200), "Connections to PostgreSQL per process, the writer's apart.")
+    database_connect_timeout: int = _setting(5, _number(1, 600), "Seconds for a connection to PostgreSQL to be made.")
+    database_pool_timeout: int = _setting(5, _number(1, 600), "Seconds for which a read waits for a connection of the pool.")
+    database_read_timeout: int = _setting(
+        10, _number(1, 3600), "Seconds that PostgreSQL may take for a statement that reads; then it is given up, with 503."
+    )
+    database_write_timeout: int = _setting(
+        60, _number(1, 3600), "Seconds that PostgreSQL may take for a statement of a write; large deletes take long."
+    )
     busy_timeout: int = _setting(30, _number(1, 600), "Seconds for which a write waits for its turn before 503.")
+    write_queue: int = _setting(
+        500, _number(1, 100_000), "Writes that may wait for their turn in a process; further ones are answered 503 at once."
+    )
+
+    @property
+    def is_https(self) -> bool:
+        """Whether callers reach this service under https, as its public address says."""
+        return (self.public_url or "").lower().startswith("https://")
+
+    @property
+    def transport_headers(self) -> tuple[tuple[bytes, bytes], ...]:
+        """The header of every answer that has browsers insist on https from then on (RFC 6797), where callers use it."""
+        return ((b"strict-transport-security", b"max-age=31536000"),) if self.is_https else ()
 
     @classmethod
     def load(cls, environment: Mapping[str, str] | None = None, dotenv: str | None = ".env") -> Self:
@@ -179,16 +212,16 @@ def _parse(setting: "Field[Any]", text: str) -> Any:
 
 
 def definitions() -> "dict[str, Field[Any]]":
-    """Give the settings by name."""
+    """Return the settings by name."""
     return {setting.name: setting for setting in fields(Settings)}
 
 
 def description(name: str) -> str:
-    """Give the sentence that says what a setting is for."""
+    """Return the sentence that says what a setting is for."""
     return str(definitions()[name].metadata["description"])
 
 
 @cache
 def variable(name: str) -> str:
-    """Give the environment variable of a field: `rate_limit` → `TRELLIS_RATE_LIMIT`."""
+    """Return the environment variable of a field: `rate_limit` → `TRELLIS_RATE_LIMIT`."""
     return PREFIX + name.upper()

@@ -59,7 +59,7 @@ class Visitor:
 
 
 def page_text(response: Any) -> str:
-    """Give the words of a page."""
+    """Return the words of a page."""
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", response.text)))
 
 
@@ -94,7 +94,7 @@ def visitor(gate: Gate, settings: Settings) -> Iterator[MakeVisitor]:
 @pytest.fixture
 def mira(run: Run) -> int:
     """An administrator, Mira Holm; gives her id."""
-    return int(run("admins.create", name="Mira Holm", login=LOGIN, password=PASSWORD)["id"])
+    return int(run("admins.create", name="Mira Holm", login=LOGIN, password=PASSWORD, mustChangePassword=False)["id"])
 
 
 @pytest.fixture

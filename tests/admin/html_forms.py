@@ -18,7 +18,7 @@ class HtmlForm:
     offered: list[tuple[str, str]] = field(default_factory=list)  # boxes and choices, ticked or not
 
     def filled(self, *more: tuple[str, str], without: Iterable[str] = (), **changes: str) -> dict[str, list[str]]:
-        """Give what is sent after some changes, without the token. `more` are added, names `without` left out."""
+        """Return what is sent after some changes, without the token. `more` are added, names `without` left out."""
         gone = {*changes, *without, CSRF}
         sent: dict[str, list[str]] = {}
         for name, value in (*(pair for pair in self.pairs if pair[0] not in gone), *changes.items(), *more):
@@ -29,7 +29,7 @@ class HtmlForm:
         return next(value for key, value in reversed(self.pairs) if key == name)
 
     def all(self, name: str) -> list[str]:
-        """Give every value of a name."""
+        """Return every value of a name."""
         return [value for key, value in self.pairs if key == name]
 
 
@@ -90,12 +90,12 @@ class _Reader(HTMLParser):
 
 
 def read_forms(response: Any) -> Iterator[HtmlForm]:
-    """Give the forms of a page."""
+    """Return the forms of a page."""
     reader = _Reader()
     reader.feed(response.text)
     yield from reader.forms
 
 
 def find_form(response: Any, ending: str) -> HtmlForm:
-    """Give the form whose action ends so."""
+    """Return the form whose action ends so."""
     return next(drawn for drawn in read_forms(response) if drawn.action.endswith(ending))

@@ -1,6 +1,8 @@
 """What the door sees to before and after every page."""
 
+import asyncio
 import re
+from typing import Any
 
 import pytest
 
@@ -167,3 +169,96 @@ def test_a_script_in_a_name_does_not_run(admin: Visitor, run: Run) -> None:
     run("admins.create", name="<script>alert(1)</script>", login="x", password=PASSWORD)
     for path in ("", "/administrators", "/administrators/2"):
         assert "<script>alert" not in admin.get(path).text
+
+
+class Sender:
+    """Sends a form straight to the panel, and sees whether the panel reads it."""
+
+    def __init__(self, client: Any) -> None:
+        self._panel = client.app
+        self.read = 0
+
+    def post(self, path: str, body: bytes, **cookies: str) -> tuple[int, bytes]:
+        cookie = "; ".join(f"trellis_{name}={value}" for name, value in cookies.items())
+        headers = [
+            (b"host", b"panel.example"),
+            (b"content-type", b"application/x-www-form-urlencoded"),
+            (b"cookie", cookie.encode()),
+        ]
+        scope: dict[str, Any] = {"type": "http", "http_version": "1.1", "method": "POST", "scheme": "http", "query_string": b""}
+        scope |= {"client": ("192.0.2.7", 1), "path": f"/admin{path}", "root_path": "", "headers": headers}
+        answer: list[Any] = []
+
+        async def receive() -> dict[str, Any]:
+            self.read += len(body)
+            return {"type": "http.request", "body": body}
+
+        async def send(message: Any) -> None:
+            answer.append(message)
+
+        asyncio.run(self._panel(scope, receive, send))
+        return answer[0]["status"], b"".join(message["body"] for message in answer[1:])
+
+
+def visitor_token(visitor: Visitor) -> str:
+    visitor.get("/sign-in")
+    return str(visitor.client.cookies["trellis_visitor"])
+
+
+@pytest.mark.parametrize(
+    "cookies",
+    [
+        {},
+        {"visitor": "x" * 43},
+        {"visitor": f"{'x' * 43}.{'0' * 64}"},
+        {"visitor": "."},
+        {"session": "x" * 43},
+        {"session": "x" * 43, "visitor": "x", "browser": "x" * 43, "flash": "x.y"},
+    ],
+    ids=str,
+)
+def test_no_body_is_read_of_somebody_who_is_not_known(visitor: MakeVisitor, mira: int, cookies: dict[str, str]) -> None:
+    sender = Sender(visitor().client)
+    for page in _WRITES:
+        status, body = sender.post(_path(page), b"a=1&" * 20_000, **cookies)
+        assert status in {303, 401, 409}, page
+        assert len(body) < 8_000
+    assert sender.read == 0
+
+
+def test_a_visitor_and_an_administrator_send_a_limited_number_of_fields(visitor: MakeVisitor, admin: Visitor, mira: int) -> None:
+    somebody = visitor()
+    token, session = visitor_token(somebody), str(admin.client.cookies["trellis_session"])
+    for cookies in ({"visitor": token}, {"session": session}):
+        sender = Sender(somebody.client)
+        for fields in (b"&".join(b"a%d=1" % number for number in range(501)), b"a=1&" * 2_001):
+            status, body = sender.post("/account/password", fields, **cookies)
+            assert status == 400
+            assert len(body) < 20_000
+        assert sender.post("/sign-in", b"&".join(b"a%d=1" % number for number in range(500)), **cookies)[0] == 409
+        assert sender.read > 0
+
+
+def test_a_token_is_the_services_own_and_changes_with_its_passwords(visitor: MakeVisitor, mira: int, run: Run) -> None:
+    somebody = visitor()
+    token = visitor_token(somebody)
+    sender, form = Sender(somebody.client), b"login=a&password=b"
+    assert sender.post("/sign-in", form, visitor=token[:-1] + ("0" if token[-1] != "0" else "1"))[0] == 409
+    assert sender.read == 0
+    sender.post("/sign-in", form, visitor=token)
+    assert sender.read == len(form)
+    run("admins.set_password", mira, password="another good password")
+    sender.post("/sign-in", form, visitor=token)
+    assert sender.read == len(form)
+    statuses = [somebody.sign_in(password="another good password").status_code for _ in range(2)]
+    assert 303 in statuses, "a new token came with the page"
+
+
+def test_cookies_and_parameters_of_a_visitor_are_not_taken_apart(visitor: MakeVisitor, mira: int) -> None:
+    somebody = visitor()
+    many = somebody.get("/sign-in", headers={"Cookie": "a=1; " * 12_000})
+    assert many.status_code == 200
+    assert somebody.get("/sign-in?" + "a&" * 501).status_code == 400
+    assert somebody.get("/sign-in?" + "a&" * 400 + "next=/admin/keys").status_code == 200
+    for path in ("/keys/" + "9" * 5_000, "/keys/" + "9" * 5_000 + "/revoke"):
+        assert somebody.get(path).status_code in {303, 404}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.admin.conftest import Visitor
+from tests.admin.conftest import Visitor, page_text
 from trellis.admin.forms import Form
 from trellis.admin.submitted import Submitted
 from trellis.core.fields import Boolean, Choice, Field, Groups, Integer, Password, Permissions, Text, TextList
@@ -79,17 +79,23 @@ def test_what_is_not_on_the_form_is_refused(name: str) -> None:
 
 def test_faults_stand_at_their_fields_by_their_labels() -> None:
     refused = refuse_faults(
-        (
-            Fault("minContent", "INVALID_VALUE", "minContent must be a whole number."),
-            Fault("permissions.view", "INVALID_GROUP", "permissions.view names groups that do not exist: 9."),
-            Fault("elsewhere", "INVALID_VALUE", "elsewhere is wrong."),
-        )
+        Fault("minContent", "INVALID_VALUE", "minContent must be a whole number."),
+        Fault("permissions.view", "INVALID_GROUP", "permissions.view names groups that do not exist: 9."),
+        Fault("elsewhere", "INVALID_VALUE", "elsewhere is wrong."),
     )
     form = _typed(("minContent", "many")).add_refusal(refused)
     assert form["minContent"].fault == "Min content must be a whole number."
     assert form["minContent"].value == "many"
     assert "9" in form["permissions"].fault
     assert [form.field_of(fault) for fault in form.faults] == ["minContent", "permissions", ""]
+
+
+def test_of_very_many_faults_twenty_are_shown_and_the_others_counted(admin: Visitor, mira: int) -> None:
+    unknown = {f"x{number}": "1" for number in range(400)}
+    shown = page_text(admin.post(f"/administrators/{mira}", {"name": "Mira", "login": "mira"} | unknown))
+    assert "400 fields need another look" in shown
+    assert shown.count("This form has no field") == 20
+    assert "… and 380 more." in shown
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.name))

@@ -14,7 +14,7 @@ from trellis.core.fields import format_timestamp
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.store import requests
-from trellis.store.requests.log import Request
+from trellis.store.requests import KeylessCount, Request
 
 Log = Callable[..., None]
 
@@ -32,7 +32,7 @@ def log(gate: Gate, clock: Clock) -> Log:
 
 
 def _shown(page: Any) -> list[str]:
-    """Give the paths of the requests on a page."""
+    """Return the paths of the requests on a page."""
     cells = re.findall(r'<td role="cell" class="what">(.*?)</td>', page.text)
     return [re.sub(r"<[^>]+>", "", cell).partition(" ")[2] for cell in cells]
 
@@ -40,7 +40,7 @@ def _shown(page: Any) -> list[str]:
 def test_an_empty_log_says_how_to_begin(admin: Visitor) -> None:
     page = admin.get("/requests")
     assert page.status_code == 200
-    assert "Nobody has called yet" in page_text(page)
+    assert "No requests yet" in page_text(page)
 
 
 def test_a_row_tells_everything_at_a_glance(admin: Visitor, log: Log, run: Run) -> None:
@@ -200,3 +200,17 @@ def test_an_impatient_search_says_how_far_it_looked(admin: Visitor, log: Log, mo
             break
         page = admin.get(further[1].replace("&amp;", "&"))
     assert _shown(page) == ["/there"]
+
+
+def test_requests_without_a_key_are_shown_as_counts_beside_their_examples(admin: Visitor, log: Log, gate: Gate) -> None:
+    log(0, key_id=None, status=401, operation=None, error="2S290/6")
+    counts = [
+        KeylessCount("2026-01-31T09:30", "192.0.2.7", 401, "2S290/6", 12_345),
+        KeylessCount("2026-01-31T09:29", "2001:db8::/64", 429, "1S290/D", 2),
+    ]
+    gate.store.write(lambda tx: requests.append_keyless(tx, counts)).result(30)
+    page = page_text(admin.get("/requests?key=0"))
+    assert "2026-01-31 09:30 UTC 192.0.2.7 401 12,345" in page
+    assert "2001:db8::/64 429 2" in page
+    assert "2001:db8::/64" not in page_text(admin.get("/requests?key=0&address=192.0.2.7"))
+    assert "12,345" not in page_text(admin.get("/requests"))

@@ -47,7 +47,7 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Environment:
 
 @pytest.fixture
 def cli(nowhere: Environment) -> Trellis:
-    """Give the command line, with no settings."""
+    """Return the command line, with no settings."""
     runner = testing.CliRunner()
     return lambda *arguments: runner.invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
 
@@ -76,14 +76,14 @@ def slowly(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
 
 @pytest.fixture
 def trellis(cli: Trellis, nowhere: Environment, settings: Settings) -> Trellis:
-    """Give the command line over a new, migrated database."""
+    """Return the command line over a new, migrated database."""
     nowhere(database_url=settings.database_url, community_url=settings.community_url)
     return cli
 
 
 @pytest.fixture
 def trellis_json(trellis: Trellis) -> TrellisJson:
-    """Give the command line over a new, migrated database, as a program uses it."""
+    """Return the command line over a new, migrated database, as a program uses it."""
 
     def run(*arguments: object) -> Any:
         result = trellis(*arguments, "--json")

@@ -26,7 +26,7 @@ FAULTS = (
         "a cycle",
         "UPDATE nodes SET parent_id = {betas}, block_offset = 0 WHERE kind = 'forums' AND id = {releases}; "
         "UPDATE nodes SET block_offset = 0 WHERE kind = 'forums' AND id = {interviews}",
-        "forums", "releases", "cycle", "it stands below itself: 2 under 3 under 2",
+        "forums", "releases", "cycle", "it is below itself: 2 under 3 under 2",
     ),
     Fault(
         "two siblings in one place",
@@ -42,19 +42,19 @@ FAULTS = (
         "a permission for a group that is gone",
         "UPDATE nodes SET permissions = '{{\"view\": [3, 77], \"read\": \"*\", \"add\": [], \"reply\": [], \"attachments\": []}}' "
         "WHERE kind = 'forums' AND id = {help}",
-        "forums", "help", "group", "view names groups that are gone: 77",
+        "forums", "help", "group", "view names groups that no longer exist: 77",
     ),
     Fault(
         "a field that names a group that is gone",
         "UPDATE nodes SET fields = '{{\"description\": \"\", \"owner\": \"\", \"groups\": [66], \"pinned\": false}}' "
         "WHERE kind = 'blogs' AND id = {notebook}",
-        "blogs", "notebook", "group", "groups names groups that are gone: 66",
+        "blogs", "notebook", "group", "groups names groups that no longer exist: 66",
     ),
     Fault(
         "a permission option that is unknown",
         "UPDATE nodes SET permissions = '{{\"view\": [], \"read\": [], \"add\": [], \"reply\": [], \"review\": [], "
         "\"askrsvp\": [], \"rsvp\": [], \"dance\": \"*\"}}' WHERE kind = 'calendars' AND id = {meetups}",
-        "calendars", "meetups", "permission", "it has an option 'dance', which a calendar does not have",
+        "calendars", "meetups", "permission", "it has an option 'dance', which does not belong to a calendar",
     ),
     Fault(
         "a permission option that is missing",
@@ -79,13 +79,13 @@ FAULTS = (
         "UPDATE nodes SET fields = '{{\"color\": \"#000000\", \"approveEvents\": \"true\", \"allowComments\": true, "
         "\"approveComments\": false, \"allowReviews\": true, \"approveReviews\": false}}' "
         "WHERE kind = 'calendars' AND id = {holidays}",
-        "calendars", "holidays", "field", "approveEvents is kept as 'true'; today it would be True",
+        "calendars", "holidays", "field", "approveEvents is stored as 'true'; today it would be True",
     ),
     Fault(
         "HTML that is not clean",
         "UPDATE nodes SET fields = '{{\"description\": \"<script>alert(1)</script>hi\", \"owner\": \"\", \"groups\": \"*\", "
         "\"pinned\": false}}' WHERE kind = 'blogs' AND id = {notebook}",
-        "blogs", "notebook", "field", "description is kept as '<script>alert(1)</script>hi'; today it would be 'hi'",
+        "blogs", "notebook", "field", "description is stored as '<script>alert(1)</script>hi'; today it would be 'hi'",
     ),
     Fault(
         "fields that are no object",
@@ -95,42 +95,47 @@ FAULTS = (
     Fault(
         "a child under a redirect",
         "UPDATE nodes SET parent_id = {wiki}, block_offset = 0 WHERE kind = 'forums' AND id = {staff}",
-        "forums", "staff", "leaf only", "it stands under 6, which is a redirect and has no children",
+        "forums", "staff", "leaf only", "its parent is 6, a redirect, which cannot have children",
     ),
     Fault(
         "a child in a kind without trees",
         "UPDATE nodes SET parent_id = {meetups}, block_offset = 0 WHERE kind = 'calendars' AND id = {holidays}",
-        "calendars", "holidays", "nested", "it stands under 1, and calendars have no parents",
+        "calendars", "holidays", "nested", "its parent is 1, but calendars have no parents",
     ),
     Fault(
         "a counter that counts too many",
         "UPDATE counters SET total = 12 WHERE name = 'forums'",
-        "forums", None, "counter", "12 are counted where there are 7",
+        "forums", None, "counter", "the stored count is 12, but there are 7",
     ),
     Fault(
         "a counter that would give an id again",
         "UPDATE counters SET last = 2 WHERE name = 'forums'",
-        "forums", None, "counter", "the last number given out is 2, though there is a 7",
+        "forums", None, "counter", "the last id assigned is 2, but there is a 7",
     ),
     Fault(
         "a counter that is not there",
         "DELETE FROM counters WHERE name = 'blogs'",
-        "blogs", None, "counter", "0 are counted where there are 1 and the last number given out is 0, though there is a 1",
+        "blogs", None, "counter", "the stored count is 0, but there are 1 and the last id assigned is 0, but there is a 1",
     ),
     Fault(
         "the counter of the events",
         "UPDATE counters SET last = 3 WHERE name = 'events'",
-        "events", None, "counter", "the last number given out is 3, though there is a 15",
+        "events", None, "counter", "the last id assigned is 3, but there is a 15",
+    ),
+    Fault(
+        "the size of the request log",
+        "UPDATE counters SET total = 77 WHERE name = 'request log bytes'",
+        "requests", None, "counter", "the request log is counted as 77 bytes, where there are 0",
     ),
     Fault(
         "a name that is found under another",
         "UPDATE nodes SET name_key = 'olds' WHERE kind = 'forums' AND id = {news}",
-        "forums", "news", "name key", "it is sorted and found as 'olds', though its name is 'News'",
+        "forums", "news", "name key", "it is sorted and found as 'olds', but its name is 'News'",
     ),
     Fault(
         "blanks around a name",
         "UPDATE nodes SET name = ' Help ', name_key = ' help ' WHERE kind = 'forums' AND id = {help}",
-        "forums", "help", "name", "its name is kept as ' Help ', with blanks around it",
+        "forums", "help", "name", "its name is stored as ' Help ', with spaces around it",
     ),
     Fault(
         "a name that is empty",
@@ -140,7 +145,7 @@ FAULTS = (
     Fault(
         "a time that is none",
         "UPDATE nodes SET updated_at = 'yesterday' WHERE kind = 'forums' AND id = {help}",
-        "forums", "help", "moment", "when it was last changed is kept as 'yesterday'", repairable=False,
+        "forums", "help", "moment", "the time of its last change is stored as 'yesterday'", repairable=False,
     ),
     Fault(
         "an event that is missing",
@@ -150,23 +155,23 @@ FAULTS = (
     Fault(
         "deleted ids that are miscounted",
         "UPDATE deleted_id_counts SET deleted = 3 WHERE kind = 'groups'",
-        "groups", None, "gaps", "the deleted ids are counted wrongly in 2 ranges of ids",
+        "groups", None, "gaps", "the counts of deleted ids are wrong in 2 ranges of ids",
     ),
     Fault(
         "deleted ids that are not counted",
         "DELETE FROM deleted_id_counts WHERE kind = 'groups' AND shift = 8",
-        "groups", None, "gaps", "the deleted ids are counted wrongly in 1 ranges of ids",
+        "groups", None, "gaps", "the counts of deleted ids are wrong in 1 ranges of ids",
     ),
     Fault(
         "a name that the index does not know",
         "UPDATE search_names SET name_key = 'hosts' WHERE kind = 'groups' AND id = 2",
-        "search", None, "index", "the search index does not hold 1 names as they are",
+        "search", None, "index", "1 names in the search index are missing or wrong",
     ),
     Fault(
         "a kind that there is not",
         "UPDATE nodes SET kind = 'galleries' WHERE kind = 'blogs'; UPDATE counters SET last = 0, total = 0 WHERE name = 'blogs'; "
         "UPDATE node_changes SET kind = 'galleries' WHERE kind = 'blogs'",
-        "galleries", None, "kind", "1 rows are of a kind that this community does not hold", repairable=False,
+        "galleries", None, "kind", "1 rows are of a kind that is not declared", repairable=False,
     ),
     Fault(
         "a built-in group that is gone",
@@ -174,6 +179,6 @@ FAULTS = (
         "UPDATE nodes SET block_offset = block_offset - 1 WHERE kind = 'groups'; "
         "DELETE FROM search_names WHERE kind = 'groups' AND id = 2; "
         "UPDATE deleted_id_counts SET deleted = 2 WHERE kind = 'groups'",
-        "groups", "guests", "built in", "this group is built in and not there", repairable=False,
+        "groups", "guests", "built in", "this built-in group is missing", repairable=False,
     ),
 )  # fmt: skip

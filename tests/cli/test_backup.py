@@ -1,6 +1,5 @@
 """`trellis backup`."""
 
-import sqlite3
 import stat
 import threading
 from contextlib import closing
@@ -10,16 +9,18 @@ import pytest
 
 from tests.cli.conftest import Environment, Trellis
 from tests.community import Community
+from tests.sqlite_file import open_sqlite
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.operation import Call
 from trellis.settings import Settings
+from trellis.store import sqlite
 from trellis.store.engine.backup import backup
 
-sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+on_sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 
 
-@sqlite
+@on_sqlite
 def test_a_copy_is_a_whole_database_that_only_its_owner_reads(community: Community, trellis: Trellis, nowhere: Environment) -> None:
     result = trellis("backup", "copy.db")
 
@@ -32,7 +33,7 @@ def test_a_copy_is_a_whole_database_that_only_its_owner_reads(community: Communi
     assert '"name": "Betas"' in trellis("run", "forums.get", f"id={community.betas}").stdout
 
 
-@sqlite
+@on_sqlite
 def test_nothing_is_overwritten(trellis: Trellis) -> None:
     Path("copy.db").write_text("precious")
 
@@ -43,7 +44,7 @@ def test_nothing_is_overwritten(trellis: Trellis) -> None:
     assert Path("copy.db").read_text() == "precious"
 
 
-@sqlite
+@on_sqlite
 def test_a_copy_that_cannot_be_written_is_a_sentence(trellis: Trellis) -> None:
     result = trellis("backup", "nowhere/copy.db")
 
@@ -51,7 +52,7 @@ def test_a_copy_that_cannot_be_written_is_a_sentence(trellis: Trellis) -> None:
     assert result.stderr == "nowhere/copy.db cannot be written: No such file or directory.\n"
 
 
-@sqlite
+@on_sqlite
 def test_a_copy_made_during_writes_is_consistent(settings: Settings, trellis: Trellis, nowhere: Environment) -> None:
     gate = compose(settings)
     stop = threading.Event()
@@ -79,30 +80,28 @@ def test_a_copy_made_during_writes_is_consistent(settings: Settings, trellis: Tr
 
 def test_writes_during_a_copy_do_not_begin_it_anew(tmp_path: Path) -> None:
     source, copy = tmp_path / "source.db", tmp_path / "copy.db"
-    with closing(sqlite3.connect(source)) as connection:
+    with closing(open_sqlite(source)) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("CREATE TABLE pages (body BLOB)")
         connection.executemany("INSERT INTO pages VALUES (zeroblob(4000))", [()] * 9000)
-        connection.commit()
         told: list[int] = []
 
         def write_between(done: int, _total: int) -> None:
             told.append(done)
             connection.execute("INSERT INTO pages VALUES (zeroblob(4000))")
-            connection.commit()
 
         backup(source, copy, write_between)
 
     assert len(told) >= 4
     assert told == sorted(told)
-    with closing(sqlite3.connect(copy)) as connection:
+    with closing(open_sqlite(copy)) as connection:
         assert connection.execute("SELECT count(*) FROM pages").fetchone() == (9000,)
 
 
 def test_a_copy_that_fails_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("Dear diary, " * 100)
 
-    with pytest.raises(sqlite3.DatabaseError):
+    with pytest.raises(sqlite.Error):
         backup(tmp_path / "notes.txt", tmp_path / "copy.db")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["notes.txt"]
 

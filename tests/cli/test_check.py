@@ -1,6 +1,5 @@
 """`trellis check` and its `--repair`: each fault that can be planted is found, and mended where that is safe."""
 
-import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
@@ -13,6 +12,7 @@ from tests.cli.conftest import Trellis, TrellisJson
 from tests.cli.database_faults import FAULTS, Fault
 from tests.community import GUESTS, Community
 from tests.fixture_types import Clock, Events, Run
+from tests.sqlite_file import open_sqlite
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.fields import Boolean, Field
@@ -34,10 +34,9 @@ def plant(settings: Settings) -> Plant:
     def run(*templates: str, **ids: int) -> None:
         statements = [template.format(**ids) if ids else template for template in templates]
         if settings.database_url.startswith("sqlite"):
-            with closing(sqlite3.connect(settings.database_url.removeprefix("sqlite:///"))) as file:
+            with closing(open_sqlite(settings)) as file:
                 for statement in ("PRAGMA foreign_keys=OFF", *statements):
                     file.execute(statement)
-                file.commit()
         else:
             with psycopg.connect(settings.database_url) as server:
                 for statement in ("SET session_replication_role = replica", *statements):
@@ -160,7 +159,7 @@ def test_a_password_in_plain_text_is_told_but_not_shown(community: Community, pl
     result = trellis("check", "--repair")
 
     assert result.exit_code == 1
-    assert "password is not kept as a digest: set it anew" in result.stdout
+    assert "password is not stored as a hash: set it again" in result.stdout
     assert "hunter2" not in result.output
 
 
@@ -188,7 +187,7 @@ def test_a_grant_of_an_operation_that_is_gone(trellis_json: TrellisJson, trellis
     found = trellis("check", "--json")
 
     assert found.exit_code == 1
-    assert '"detail": "it was granted operations that are gone: galleries.get"' in found.stdout
+    assert '"detail": "it is granted operations that no longer exist: galleries.get"' in found.stdout
     assert trellis_json("check", "--repair")["count"] == 0
     assert trellis_json("keys", "show", "1")["grants"] == ["forums.get"]
 

@@ -12,7 +12,7 @@ from trellis.cli.demo.sample import Seed
 
 @pytest.fixture
 def loaded(trellis: Trellis) -> Trellis:
-    """Give the command line over the sample community."""
+    """Return the command line over the sample community."""
     assert trellis("demo").exit_code == 0
     return trellis
 

@@ -45,15 +45,15 @@ def test_a_key_without_grants_comes_with_a_warning(trellis: Trellis) -> None:
     for json in ((), ("--json",)):
         result = trellis("keys", "create", "Plugin", *json)
         assert result.exit_code == 0
-        assert result.stderr.startswith("This key may do nothing yet. Grant it operations: trellis keys grant ")
+        assert result.stderr.startswith("This key may not do anything yet. Grant it operations: trellis keys grant ")
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
         (("--grant", "forum.create"), "Did you mean forums.create?"),
-        (("--grant", "keys.create"), "no operation that a key can be granted matches 'keys.create'"),
-        (("--expires", "soon"), "expires must be a span such as 90d"),
+        (("--grant", "keys.create"), "no grantable operation matches 'keys.create'"),
+        (("--expires", "soon"), "expires must be a duration such as 90d"),
         (("--ip", "localhost"), "addresses must be addresses or networks"),
     ],
 )
@@ -99,7 +99,7 @@ def test_grant_and_ungrant(trellis: Trellis, trellis_json: TrellisJson) -> None:
     assert granted["grants"] == grantable("forums.get", "*.list")
     assert ungranted["grants"] == ["forums.get"]
     assert again.exit_code == 0
-    assert again.stderr == "That made no difference: nothing was changed.\n"
+    assert again.stderr == "Nothing to change.\n"
 
 
 def test_rotate_shows_a_new_secret_of_the_same_key(trellis_json: TrellisJson) -> None:

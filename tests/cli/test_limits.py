@@ -1,5 +1,6 @@
 """Limits on connections of a running service: whoever does not send, or does not read, is cut off, and nobody else notices."""
 
+import logging
 import re
 import socket
 import time
@@ -15,6 +16,7 @@ from tests.database_state import DatabaseState
 from tests.fixture_types import MakeKey, Run
 from tests.service_process import Service
 from tests.wait import wait_until
+from trellis.cli.limits import OncePerMinute
 
 __all__ = ["database", "serve", "service"]
 
@@ -45,7 +47,7 @@ def rest(connection: socket.socket) -> bytes:
 
 
 def is_held(service: Service, connection: socket.socket) -> bool:
-    """Say whether the service holds its end of a connection open: `/proc/net/tcp` has both ports in hexadecimal, then the state."""
+    """Return whether the service holds its end of a connection: `/proc/net/tcp` has both ports in hexadecimal, then the state."""
     ends = f":{service.port:04X} [0-9A-F]+:{connection.getsockname()[1]:04X} 01 "
     return re.search(ends, Path("/proc/net/tcp").read_text()) is not None
 
@@ -190,3 +192,101 @@ def test_who_does_not_read_is_cut_off(serve: MakeService) -> None:
         wait_until(lambda: not is_held(service, connection))
         assert len(rest(connection)) < size * wanted
     assert service.client.get(f"{service.address}/healthz").status_code == 200
+
+
+def test_readers_who_do_not_read_hold_one_copy_of_what_they_asked_for(serve: MakeService, key: MakeKey, run: Run) -> None:
+    for number in range(100):
+        run("forums.create", name=f"Long {number}", description=f"{number:03d}" * 30_000)
+    service, text = serve(send_timeout=30), key("*")
+    size = len(service.call("GET", f"{FORUMS}?perPage=100", text).content)
+    assert size > 9_000_000
+
+    def memory() -> int:
+        found = re.search(r"VmRSS:\s+([0-9]+) kB", Path(f"/proc/{service.process.pid}/status").read_text())
+        assert found is not None
+        return int(found[1]) * 1024
+
+    asked = f"GET /api{FORUMS}?perPage=100 HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {text}\r\n\r\n".encode()
+    before = memory()
+    with ExitStack() as open_ones:
+        readers = [open_ones.enter_context(connected(service)) for _ in range(60)]
+        for reader in readers:
+            reader.sendall(asked)
+        for reader in readers:
+            assert status(reader.recv(4096, socket.MSG_PEEK)) == b"200"
+        assert memory() - before < 10 * size, "not sixty times"
+        whole = readers[0].recv(100)
+        while not whole.endswith(b"}]}"):
+            whole += readers[0].recv(1_000_000)
+        assert len(whole) > size
+
+
+def test_who_does_not_read_one_large_answer_is_cut_off_and_who_reads_slowly_is_not(
+    serve: MakeService, key: MakeKey, run: Run
+) -> None:
+    for number in range(100):
+        run("forums.create", name=f"Long {number}", description=f"{number:03d}" * 30_000)
+    service, text = serve(send_timeout=2), key("*")
+    asked = f"GET /api{FORUMS}?perPage=100 HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {text}\r\nConnection: close\r\n\r\n"
+    with socket.socket() as silent, socket.socket() as slow:
+        for reader in (silent, slow):
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)  # so that the service notices what is read
+            reader.settimeout(60)
+            reader.connect(("127.0.0.1", service.port))
+            reader.sendall(asked.encode())
+        read = 0
+        while is_held(service, silent):
+            read += len(slow.recv(50_000))
+            time.sleep(0.1)
+        length = read + len(rest(slow))
+        assert len(rest(silent)) < length
+    assert length > 9_000_000, "the slow reader has got all of it"
+
+
+# --- what strangers bring into the log ----------------------------------------------------------------------------
+
+
+def test_a_forwarded_request_of_nobody_who_is_trusted_is_warned_of_once(serve: MakeService) -> None:
+    service = serve(trusted_proxies=("127.0.0.2",))
+    forwarded = WHOLE.replace(b"Host:", b"X-Forwarded-For: 198.51.100.7\r\nHost:")
+    with connected(service, "127.0.0.2") as connection:
+        connection.sendall(forwarded.replace(b"Host:", b"Connection: close\r\nHost:"))
+        assert status(rest(connection)) == b"200"
+    assert "X-Forwarded-For" not in service.output, "that is the proxy"
+    for _ in range(3):
+        with connected(service, STRANGER) as connection:
+            connection.sendall(forwarded * 2)
+            connection.sendall(WHOLE.replace(b"Host:", b"Connection: close\r\nHost:"))
+            assert rest(connection).count(b"HTTP/1.1 200 ") == 3
+    assert service.output.count("X-Forwarded-For") == 1
+    assert f"A request from {STRANGER} " in service.output
+    assert "TRELLIS_TRUSTED_PROXIES" in service.output
+
+
+def test_requests_that_cannot_be_read_do_not_fill_the_log(serve: MakeService) -> None:
+    service = serve()
+    for _ in range(50):
+        with connected(service) as connection:
+            connection.sendall(b"\x16\x03\x01 nonsense\r\n\r\n")
+            assert status(rest(connection)) == b"400"
+    assert service.output.count("Invalid HTTP request") == 1
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_warning_is_repeated_after_a_minute_with_how_often_it_was_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("trellis.cli.limits.time.monotonic", lambda: now)
+    once = OncePerMinute()
+
+    def say(message: str, level: int = logging.WARNING) -> str | None:
+        record = logging.LogRecord("uvicorn.error", level, __file__, 1, message, (), None)
+        return record.getMessage() if once.filter(record) else None
+
+    assert [say("odd") for _ in range(3)] == ["odd", None, None]
+    assert say("other") == "other"
+    assert [say("broken", logging.ERROR) for _ in range(2)] == ["broken", "broken"]
+    now = 60.0
+    assert [say("odd"), say("odd")] == ["odd (2 more of these since the last one)", None]
+    for number in range(1000):
+        say(f"message {number}")
+    assert len(once._said) <= 100  # nothing else tells of memory

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -116,8 +117,8 @@ def test_children_that_are_in_the_way(trellis: Trellis) -> None:
     [
         (("forum.create",), 1, "There is no operation 'forum.create'. Did you mean forums.create?"),
         (("dance",), 1, "There is no operation 'dance'. `trellis routes` lists them."),
-        (("forums.get",), 2, "forums.get is about one record: give its id as a whole number, such as id=5."),
-        (("forums.get", "id=first"), 2, "give its id as a whole number"),
+        (("forums.get",), 2, "forums.get is about one record: pass its id as a whole number, such as id=5."),
+        (("forums.get", "id=first"), 2, "pass its id as a whole number"),
         (("forums.create", "News"), 2, "'News' is not a parameter. Write name=value, or name:=JSON."),
         (("forums.create", "name=A", "theme:=[1"), 2, "The value of theme is not JSON"),
         (("forums.create", "name=A", "name=B"), 1, "'name' is sent more than once"),
@@ -133,11 +134,14 @@ def test_what_is_typed_wrongly(trellis: Trellis, arguments: tuple[str, ...], cod
     assert result.stdout == ""
 
 
-def test_every_operation_of_the_catalogue_can_be_run(trellis: Trellis) -> None:
-    names = list(catalogue_of(KINDS))
-    assert len(names) >= 34
-    for name in names:
-        result = trellis("run", name, "id=1", "nonsense=1")
+def test_every_operation_of_the_catalogue_can_be_run(trellis: Trellis, tmp_path: Path) -> None:
+    catalogue = catalogue_of(KINDS)
+    assert len(catalogue) >= 34
+    (tmp_path / "password").write_text("kept in a tin box")
+    for name, operation in catalogue.items():
+        secrets = [f"{field.name}=@{tmp_path}/password" for field in operation.takes if field.is_secret]
+        named = [f"{operation.path_field.name}=x"] if operation.path_field else []
+        result = trellis("run", name, "id=1", "nonsense=1", *named, *secrets)
         assert result.exit_code == 1, name
         assert "There is no parameter" in result.stderr or "There is no " in result.stderr, name
 

@@ -18,7 +18,7 @@ def test_a_deleted_branch_comes_back(community: Community, run: Run, events: Eve
     result = trellis("restore", seq, "--reason", "by mistake")
 
     assert result.exit_code == 0
-    assert result.stdout == (f"Event {seq} (forums.delete) is undone, by event {seq + 1}: News\n  4 records in all come back.\n")
+    assert result.stdout == (f"Event {seq} (forums.delete) is undone, by event {seq + 1}: News\n  4 records are restored in all.\n")
     assert run("forums.get", community.betas)["path"] == "News > Releases > Betas"
     event = events()[-1]
     assert (event["type"], event["undoes"], event["reason"], event["actor"]["type"]) == (
@@ -48,7 +48,7 @@ def test_a_parent_that_is_gone_is_replaced_with_to(community: Community, run: Ru
 
     refused = trellis("restore", seq)
     assert refused.exit_code == 1
-    assert refused.stderr.startswith("PARENT_NEEDED: It cannot go back to where it was")
+    assert refused.stderr.startswith("PARENT_NEEDED: It cannot return to its old place")
 
     assert trellis("restore", seq, "--to", community.staff).exit_code == 0
     assert run("forums.get", community.betas)["path"] == "Staff > Betas"
@@ -59,13 +59,13 @@ def test_what_could_not_come_back_is_told(community: Community, run: Run, events
     seq = events()[-1]["seq"]
     run("forums.update", community.betas, parentId=community.staff)
     assert (
-        f"  forums {community.betas} stays as it is. It was moved elsewhere since.\n"
+        f"  forums {community.betas} is not changed. It has been moved elsewhere since.\n"
         in trellis("restore", seq, "--to", "root").stdout
     )
 
     run("groups.delete", community.patrons)
     seq = events()[-1]["seq"]
-    assert "  It stands in the permissions of 4 records again.\n" in trellis("restore", seq).stdout
+    assert "  It returns to the permissions of 4 records.\n" in trellis("restore", seq).stdout
 
 
 def test_json(community: Community, run: Run, events: Events, trellis_json: TrellisJson) -> None:
@@ -98,3 +98,51 @@ def test_a_slow_undo_shows_its_progress_beside_the_output(
 
     assert orjson.loads(result.stdout)["restored"]["count"] == 4
     assert result.stderr == f"Undoing event {seq}: 4 of 4\n"
+
+
+def test_a_change_set_is_undone(trellis: Trellis, trellis_json: TrellisJson, run: Run, events: Events) -> None:
+    wanted = '[{"operation": "forums.create", "body": {"name": "A"}}, {"operation": "forums.create", "body": {"name": "B"}}]'
+    trellis_json("run", "core.batch", f"operations:={wanted}")
+    number = events()[-1]["changeSet"]
+    before = events()
+
+    dry = trellis("restore", "--change-set", number, "--dry-run")
+    assert dry.stdout == "2 events would be undone.\n"
+    assert events() == before
+
+    assert trellis("restore", "--change-set", number).stdout == "2 events undone.\n"
+    assert run("forums.list", name="A")["totalResults"] == 0
+
+
+def test_conflicts_of_a_change_set_are_listed(trellis: Trellis, trellis_json: TrellisJson, run: Run, events: Events) -> None:
+    trellis_json("run", "core.batch", 'operations:=[{"operation": "forums.create", "body": {"name": "A"}}]')
+    made = events()[-1]
+    run("forums.update", made["resourceId"], name="B")
+
+    refused = trellis("restore", "--change-set", made["changeSet"])
+    assert refused.exit_code == 1
+    assert "skipConflicts" in refused.stderr
+    skipped = trellis("restore", "--change-set", made["changeSet"], "--skip-conflicts")
+    assert skipped.exit_code == 0
+    assert f"Event {made['seq']} (forums.create) cannot be undone." in skipped.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("5", "--change-set", "1"),
+        ("--key", "1"),
+        ("--since", "1h"),
+        ("--key", "1", "--since", "yesterday"),
+        ("--key", "1", "5"),
+    ],
+)
+@pytest.mark.usefixtures("community")
+def test_what_is_to_be_undone_must_be_clear(trellis: Trellis, arguments: tuple[str, ...]) -> None:
+    assert trellis("restore", *arguments).exit_code == 2
+
+
+@pytest.mark.usefixtures("community")
+def test_what_a_key_did_lately_is_undone(trellis: Trellis) -> None:
+    assert trellis("restore", "--key", 1, "--since", "1h").stdout == "0 events undone.\n"

@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from tests.cli.conftest import Environment, Trellis, TrellisJson
 from tests.community import GRANTABLE
 from tests.program import running
 from tests.service_process import begin_post, refuses_connections
+from tests.sqlite_file import open_sqlite
 from tests.wait import wait_until
 from trellis.settings import PREFIX, Settings
 
@@ -153,7 +153,7 @@ def _until_curl(process: "subprocess.Popen[str]") -> str:
 def test_sigterm_lets_a_request_in_flight_finish(settings: Settings, tmp_path: Path) -> None:
     with service(settings, tmp_path) as (process, client):
         assert client.get("/forums/forums?perPage=3").status_code == 200  # at once: who comes early waits
-        with closing(sqlite3.connect(settings.database_url.removeprefix("sqlite:///"), isolation_level=None)) as other:
+        with closing(open_sqlite(settings)) as other:
             other.execute("BEGIN IMMEDIATE")
             port, key, body = client.base_url.port, client.headers["Authorization"].partition(" ")[2], b'{"name": "Last words"}'
             assert port is not None
@@ -165,7 +165,7 @@ def test_sigterm_lets_a_request_in_flight_finish(settings: Settings, tmp_path: P
                 other.execute("ROLLBACK")
                 assert connection.recv(65_536).startswith(b"HTTP/1.1 201 ")
         assert process.wait(60) == 0
-        with closing(sqlite3.connect(settings.database_url.removeprefix("sqlite:///"))) as file:
+        with closing(open_sqlite(settings)) as file:
             assert file.execute("SELECT count(*) FROM nodes WHERE name = 'Last words'").fetchone() == (1,)
     assert (tmp_path / "errors.txt").read_text() == ""
 

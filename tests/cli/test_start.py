@@ -37,7 +37,7 @@ def packages(names: set[str]) -> set[str]:
 
 @pytest.fixture
 def typer(settings: Settings) -> set[str]:
-    """Give the packages that Typer loads."""
+    """Return the packages that Typer loads."""
     return packages(modules("import typer", settings))
 
 
@@ -45,15 +45,18 @@ def typer(settings: Settings) -> set[str]:
 def test_the_version_needs_nothing_but_typer(settings: Settings, typer: set[str]) -> None:
     loaded = of_command(settings, "--version")
 
-    assert packages(loaded) == {*typer, "trellis"}
+    assert packages(loaded) == {*typer, "apsw", "trellis"}
     assert {name for name in loaded if name.startswith("trellis.")} == {
         "trellis.cli",
         "trellis.cli.app",
         "trellis.cli.loading",
         "trellis.cli.terminal",
         "trellis.errors",
+        "trellis.invisible",
         "trellis.refusals",
         "trellis.settings",
+        "trellis.store",
+        "trellis.store.sqlite",
     }
 
 
@@ -61,11 +64,12 @@ def test_the_list_of_keys_needs_the_database_and_the_operations_on_keys(engine: 
     loaded = of_command(settings, "keys", "list")
     driver = "import sqlalchemy.dialects.sqlite" if engine == "sqlite" else "import sqlalchemy.dialects.postgresql.psycopg, psycopg"
 
-    assert packages(loaded) <= {*typer, *packages(modules(driver, settings)), "orjson", "trellis"}
+    assert packages(loaded) <= {*typer, *packages(modules(driver, settings)), "apsw", "orjson", "trellis"}
     assert packages(loaded) & SLOW == set()
     assert {name.split(".")[1] for name in loaded if name.startswith("trellis.")} == {
         "cli",
         "compose",
+        "invisible",
         "core",
         "errors",
         "refusals",

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from io import StringIO
@@ -11,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Environment, Trellis
+from tests.sqlite_file import open_sqlite
 from tests.wait import wait_until
+from trellis import asgi
 from trellis.cli.app import format_refusal
 from trellis.cli.terminal import progress_of
 from trellis.errors import Fault, Refused, refuse_faults
@@ -39,6 +40,13 @@ COMMANDS = (
     ("run", "forums.list"),
     ("check",),
     ("backup", "copy.db"),
+)
+ANY_BUT_MAKERS = (
+    *(command for command in COMMANDS if command[0] not in {"serve", "migrate", "demo"}),
+    ("restore", "1"),
+    ("work",),
+    ("admins", "list"),
+    ("admins", "create", "mira"),
 )
 WITHOUT_DATABASE = (("routes",), ("openapi",))
 
@@ -113,7 +121,7 @@ def test_a_file_that_is_no_database_is_a_sentence(cli: Trellis, nowhere: Environ
 
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command[0] != "backup"], ids=of)
 def test_a_database_of_another_program_is_left_alone(cli: Trellis, nowhere: Environment, command: tuple[str, ...]) -> None:
-    with closing(sqlite3.connect("places.db")) as connection:
+    with closing(open_sqlite("places.db")) as connection:
         connection.execute("CREATE TABLE bookmarks (title TEXT)")
     before = Path("places.db").read_bytes()
     nowhere(database_url="sqlite:///places.db")
@@ -121,7 +129,7 @@ def test_a_database_of_another_program_is_left_alone(cli: Trellis, nowhere: Envi
     result = cli(*command)
 
     assert result.exit_code == 1
-    assert "places.db belongs to another program, or to a newer Trellis. It was left alone." in result.stderr
+    assert "places.db belongs to another program, or to a newer Trellis. It was not changed." in result.stderr
     assert Path("places.db").read_bytes() == before
 
 
@@ -131,9 +139,8 @@ def test_a_database_of_a_newer_release_is_left_alone(
     cli: Trellis, nowhere: Environment, settings: Settings, command: tuple[str, ...]
 ) -> None:
     shutil.copy(settings.database_url.removeprefix("sqlite:///"), "newer.db")
-    with closing(sqlite3.connect("newer.db")) as connection:
+    with closing(open_sqlite("newer.db")) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
-        connection.commit()
     nowhere(database_url="sqlite:///newer.db")
 
     result = cli(*command)
@@ -175,24 +182,35 @@ def test_a_database_of_an_older_release_asks_for_migrate(trellis: Trellis, monke
     assert result.stderr.endswith("is from an older release. Run: trellis migrate\n")
 
 
-def test_the_first_command_makes_a_sqlite_database_and_says_so(cli: Trellis, nowhere: Environment) -> None:
+@pytest.mark.parametrize("command", [("migrate",), ("demo",)], ids=of)
+def test_a_database_is_made_by_the_commands_that_are_for_it(cli: Trellis, nowhere: Environment, command: tuple[str, ...]) -> None:
     nowhere(database_url="sqlite:///new/lantern.db")
 
-    result = cli("run", "forums.list", "--json")
+    assert cli(*command).exit_code == 0
 
-    assert result.exit_code == 0
-    assert result.stderr == "Made a new database: new/lantern.db\n"
-    assert '"totalResults": 0' in result.stdout
+    assert Path("new/lantern.db").exists()
+    assert '"totalResults"' in cli("run", "forums.list", "--json").stdout
 
 
-@pytest.mark.parametrize("command", [("check",), ("backup", "copy.db")], ids=of)
-def test_check_and_backup_do_not_make_a_database(cli: Trellis, nowhere: Environment, command: tuple[str, ...]) -> None:
-    nowhere(database_url="sqlite:///lantern.db")
+@pytest.mark.parametrize("address", ["lantern.db", "new/lantern.db"])
+@pytest.mark.parametrize("command", ANY_BUT_MAKERS, ids=of)
+def test_no_other_command_makes_a_database_or_a_folder(
+    cli: Trellis, nowhere: Environment, command: tuple[str, ...], address: str
+) -> None:
+    nowhere(database_url=f"sqlite:///{address}")
 
     result = cli(*command)
 
     assert result.exit_code == 1
-    assert result.stderr == "There is no database lantern.db. To make one, run: trellis migrate\n"
+    assert result.stderr == f"There is no database {address}. To create it, run: trellis migrate\n"
+    assert list(Path.cwd().iterdir()) == []
+
+
+def test_an_application_without_a_database_does_not_start(nowhere: Environment) -> None:
+    nowhere(database_url="sqlite:///new/lantern.db")
+
+    with pytest.raises(RuntimeError, match=r"There is no database new/lantern\.db\. To create it, run: trellis migrate"):
+        asgi.create()
     assert list(Path.cwd().iterdir()) == []
 
 
@@ -212,12 +230,20 @@ def test_a_refusal_names_each_field_on_a_line_of_its_own() -> None:
         Fault("colour", "UNKNOWN_PARAMETER", "There is no parameter 'colour'."),
     )
 
-    assert format_refusal(refuse_faults(faults)).splitlines() == [
+    assert format_refusal(refuse_faults(*faults)).splitlines() == [
         "INVALID_VALUE: A value is not allowed.",
         "  color must be a colour as #RRGGBB.",
         "  colour: There is no parameter 'colour'.",
     ]
     assert format_refusal(Refused("CANNOT_DELETE", "Guests is built in.")) == "CANNOT_DELETE: Guests is built in."
+
+
+def test_a_refusal_with_very_many_faults_names_twenty_and_counts_the_others() -> None:
+    lines = format_refusal(
+        refuse_faults(*(Fault(f"x{number}", "UNKNOWN_PARAMETER", "Unknown.") for number in range(1000)))
+    ).splitlines()
+    assert len(lines) == 1 + 20 + 1
+    assert lines[-1] == "  … and 980 more."
 
 
 def test_the_version_and_the_help(cli: Trellis) -> None:

@@ -43,7 +43,7 @@ def test_work_delivers_until_it_is_told_to_end(allowed: Settings, run: Run, tmp_
         process.send_signal(signal.SIGTERM)
         _, told = process.communicate(timeout=60)
     assert process.returncode == 0
-    assert told == "Delivering webhooks. SIGTERM ends it.\n"
+    assert told == "Delivering webhooks. Send SIGTERM to stop.\n"
 
 
 @pytest.mark.parametrize("delivery", [True, False])

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.api_fixtures import listen
 from tests.community import COMMUNITY_URL, CONTRACT
 from tests.fixture_types import Clock, Events, MakeKey, Run
 from trellis import __version__
@@ -13,8 +14,10 @@ from trellis.compose import compose
 from trellis.core.actor import TERMINAL, Actor
 from trellis.core.gate import Gate, Result
 from trellis.core.operation import Access, Call
+from trellis.core.verbs import CREATE
 from trellis.errors import Refused
 from trellis.settings import Settings
+from trellis.store.counters import next_number
 
 PLUGIN = Actor("key", 7, "Plugin", frozenset({"forums.create", "calendars.create"}))
 
@@ -29,6 +32,22 @@ def second(gate: Gate, settings: Settings, clock: Clock) -> Iterator[Gate]:
     second = compose(settings, clock=clock)
     yield second
     second.store.close()
+
+
+def test_a_write_that_changes_nothing_leaves_the_data_version(gate: Gate, run: Run) -> None:
+    """It may share a commit with bookkeeping, which does write."""
+    listen(gate)
+    forum = run("forums.create", name="News")["id"]
+    before = gate.store.data_version()
+    go = threading.Event()
+    quiet = gate.store.write(lambda _: go.wait(30), quiet=True)
+    bookkeeping = gate.store.write(lambda tx: next_number(tx, "tickets"), quiet=True)
+    unchanged = gate.submit(Call("forums.update", TERMINAL, {"name": "News"}, forum))
+    dry = gate.submit(Call("forums.update", TERMINAL, {"name": "Other", "dryRun": True}, forum))
+    go.set()
+    assert (quiet.result(30), bookkeeping.result(30)) == (True, 1)
+    assert (unchanged.result(30).event, dry.result(30).dry) == (None, True)
+    assert gate.store.data_version() in {before, None}
 
 
 # --- who may pass -------------------------------------------------------------------------------------------------
@@ -121,7 +140,7 @@ def test_a_wish_is_remembered_by_another_process_and_after_a_restart(
     gate: Gate, second: Gate, settings: Settings, clock: Clock
 ) -> None:
     first = gate.run(create())
-    assert second.run(create()) == Result(first.value, replayed=True)
+    assert second.run(create()) == Result(first.value, replayed=True, verb=CREATE)
     with pytest.raises(Refused, match=r"^IDEMPOTENCY_KEY_REUSED"):
         second.run(create(fingerprint="f-2"))
     gate.store.close()
@@ -187,3 +206,30 @@ def test_two_processes_with_one_wish_do_it_once(gate: Gate, second: Gate, run: R
         assert sorted(answer.replayed for answer in answers) == [False, True]
         assert answers[0].value == answers[1].value
     assert run("forums.list")["totalResults"] == 10
+
+
+# --- clocks -------------------------------------------------------------------------------------------------------
+
+
+def test_no_record_and_no_event_lies_before_an_earlier_event(gate: Gate, run: Run, clock: Clock, events: Events) -> None:
+    forum = run("forums.create", name="News")
+    made = clock.text
+    clock.move(hours=-2)
+    changed = run("forums.update", forum["id"], name="Renamed")
+    beside = run("calendars.create", name="Made by a machine whose clock is behind")
+    assert changed["createdAt"] == changed["updatedAt"] == beside["createdAt"] == beside["updatedAt"] == made
+    clock.move(hours=3)
+    assert run("forums.update", forum["id"], name="Again")["updatedAt"] == clock.text
+    times = [event["at"] for event in events()]
+    assert times == sorted(times)
+
+
+def test_a_clock_that_was_ahead_does_not_prolong_keys(run: Run, clock: Clock) -> None:
+    """Records bear the time of the newest event; expiries go by the clock."""
+    clock.move(days=100)
+    run("forums.create", name="News")
+    clock.move(days=-100)
+    made = run("keys.create", name="Plugin", expires="1d")
+    clock.move(days=1)
+    assert made["expiresAt"] == clock.text
+    assert run("keys.get", made["id"])["state"] == "expired"

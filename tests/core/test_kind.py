@@ -33,7 +33,7 @@ def names(fields: tuple[Field, ...]) -> list[str]:
 
 def test_a_record_has_its_members_in_their_order() -> None:
     assert names(SHELVES.answered) == [
-        *("id", "name", "url", "position"),
+        *("id", "name", "url", "externalId", "position"),
         *("label", "readers", "oak", "boards"),
         "locked",
         "permissions",
@@ -46,7 +46,7 @@ def test_a_tree_tells_the_parent_and_the_path_too() -> None:
 
 
 def test_what_is_not_ordered_has_no_place() -> None:
-    assert names(PLAIN.answered) == ["id", "name", "url", "createdAt", "updatedAt"]
+    assert names(PLAIN.answered) == ["id", "name", "url", "externalId", "createdAt", "updatedAt"]
     assert PLAIN.placement == ()
     assert PLAIN.permissions_field == ()
 

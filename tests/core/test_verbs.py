@@ -19,7 +19,7 @@ each_verb = pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
 
 
 def questions(source: str) -> Iterator[int]:
-    """Give the lines on which some code compares a verb, or the name of an operation, with one in particular."""
+    """Return the lines on which some code compares a verb, or the name of an operation, with one in particular."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Compare) and any(map(_is_verb, (node.left, *node.comparators))):
             if not all(isinstance(one, ast.Constant) and one.value is None for one in node.comparators):
@@ -75,7 +75,7 @@ def test_a_verb_keeps_to_its_method(verb: Verb) -> None:
     assert (verb.status == 201) == verb.creates
     assert verb.writes or not (verb.destructive or verb.body or verb.if_match or verb.idempotency_key or verb.keeps_rows)
     assert (verb.response is Response.NULL) <= (verb.method == "DELETE")
-    assert verb.body is not Body.CHANGES or (verb.has_target and verb.if_match)
+    assert verb.body is not Body.CHANGES or (verb.path_parameter and verb.if_match)
 
 
 @each_verb
@@ -103,4 +103,12 @@ def test_no_two_verbs_share_a_name_or_a_code() -> None:
     [("create", "created"), ("restore", "restored"), ("copy", "copied"), ("revoke", "revoked")],
 )
 def test_an_event_has_the_past_tense(name: str, past: str) -> None:
+    assert past_tense(name) == past
+
+
+@pytest.mark.parametrize(
+    ("name", "past"),
+    [("sign_in", "signed_in"), ("refuse_sign_in", "refused_sign_in"), ("set_password", "set_password"), ("begin", "begun")],
+)
+def test_verbs_of_several_words_have_a_past_tense(name: str, past: str) -> None:
     assert past_tense(name) == past

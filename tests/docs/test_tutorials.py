@@ -34,6 +34,7 @@ _SWEEPS: Final = (
 
 # Tells, as JSON, where the operations of a catalogue appear.
 _LOOK: Final = """
+import asyncio
 import re
 import orjson
 import trellis
@@ -47,7 +48,7 @@ from trellis.settings import Settings
 gate = compose(Settings.load({"TRELLIS_DATABASE_URL": "sqlite:///nothing.db"}, None))
 catalogue = gate.catalogue
 told = document(catalogue)
-page = Reference(catalogue, Settings.load({}, None)).find("/docs", "http://localhost").body.decode()
+page = asyncio.run(Reference(catalogue, Settings.load({}, None)).find("/docs", "http://localhost")).body.decode()
 print(orjson.dumps({
     "package": trellis.__file__,
     "rest": [o.name for o in catalogue.values() if o.path],
@@ -125,10 +126,11 @@ def test_a_kind_is_added_as_printed(project: Path) -> None:
     assert [name for name, _ in touched] == ["src/trellis/kinds/courses.py", *["src/trellis/kinds/__init__.py"] * 2]
     assert sum(lines for name, lines in touched[1:]) == 2
     after = appearances(project)
-    names = {f"courses.{verb}" for verb in ("list", "get", "create", "update", "delete", "copy")}
+    grants = {f"courses.{verb}" for verb in ("list", "get", "create", "update", "delete", "copy")}
+    names = grants | {f"courses.{verb}" for verb in ("get_external", "put_external", "delete_external", "order", "tree")}
     for place in ("rest", "openapi", "reference"):
         assert set(after[place]) - set(before[place]) == names, place
-    assert set(after["grants"]) - set(before["grants"]) == names | {"courses.restore"}
+    assert set(after["grants"]) - set(before["grants"]) == grants | {"courses.restore"}
     assert {"Course", "CoursePage", "CourseInput", "CourseChanges", "CoursePermissions"} <= set(after["schemas"])
     assert {"GET /courses", "POST /courses/new", "POST /courses/{id:int}/copy"} <= set(after["panel"])
     assert {"course.created", "course.moved", "course.copied", "course.restored"} <= set(after["events"])

@@ -41,7 +41,7 @@ def test_an_unknown_type_has_its_own_refusal(run: Run) -> None:
 
 @pytest.mark.parametrize("address", [{}, {"redirectUrl": None}, {"redirect_url": ""}])
 def test_a_redirect_needs_an_address(run: Run, address: dict[str, Any], events: Events) -> None:
-    with pytest.raises(Refused, match=r"^NO_REDIRECT_URL: redirectUrl is needed when type is redirect") as refused:
+    with pytest.raises(Refused, match=r"^NO_REDIRECT_URL: redirectUrl is required when type is redirect") as refused:
         run("forums.create", name="Wiki", type="redirect", **address)
     assert refused.value.code == "1F363/3"
     assert [fault.field for fault in refused.value.faults] == ["redirectUrl"]
@@ -49,7 +49,7 @@ def test_a_redirect_needs_an_address(run: Run, address: dict[str, Any], events: 
 
 
 def test_an_address_that_is_none_is_told_as_that_only(run: Run) -> None:
-    with pytest.raises(Refused, match="redirectUrl must be an http or https address") as refused:
+    with pytest.raises(Refused, match="redirectUrl must be an http or https URL") as refused:
         run("forums.create", name="Wiki", type="redirect", redirectUrl="javascript:alert(1)")
     assert [fault.message for fault in refused.value.faults] == ["INVALID_VALUE"]
 
@@ -79,7 +79,7 @@ def test_nothing_can_be_made_under_a_redirect_nor_moved_there(run: Run, communit
 
 
 def test_children_of_a_deleted_forum_do_not_go_to_a_redirect(run: Run, community: Community) -> None:
-    with pytest.raises(Refused, match=f"^INVALID_TARGET: .* forum {community.wiki} is a redirect and has no children"):
+    with pytest.raises(Refused, match=f"^INVALID_TARGET: .* forum {community.wiki} is a redirect and cannot have children"):
         run("forums.delete", community.news, deleteChildrenOrMove=community.wiki)
 
 

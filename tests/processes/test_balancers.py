@@ -50,7 +50,7 @@ def program(name: str) -> str:
 
 
 def shown(language: str) -> str:
-    """Give the configuration that the manual shows."""
+    """Return the configuration that the manual shows."""
     (found,) = re.findall(rf"```{language}\n(.*?)```", MANUAL.read_text("utf-8"), re.DOTALL)
     return str(found)
 
@@ -170,7 +170,7 @@ def test_addresses_are_those_of_the_callers(balanced: Balanced, key: MakeKey, ru
 
 
 def test_who_has_signed_in_is_known_to_both(balanced: Balanced, run: Run) -> None:
-    run("admins.create", name="Mira Holm", login="mira", password=PASSWORD)
+    run("admins.create", name="Mira Holm", login="mira", password=PASSWORD, mustChangePassword=False)
     with balanced.client() as browser:
         token = re.search(r'name="csrf" value="([0-9a-f]{64})"', browser.get("/admin/sign-in").text)
         assert token is not None

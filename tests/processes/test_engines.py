@@ -74,7 +74,7 @@ def _left(gate: Gate) -> dict[str, Any]:
 
 
 def session() -> list[Ask]:
-    """Give a session in which every operation and most refusals are met."""
+    """Return a session in which every operation and most refusals are met."""
     names = [
         "Ärger",
         "arger",
@@ -159,7 +159,7 @@ def session() -> list[Ask]:
 
 
 def wandering(seed: int, length: int) -> list[Ask]:
-    """Give a session of many moves, deletes and creates in one tree, always the same for a seed."""
+    """Return a session of many moves, deletes and creates in one tree, always the same for a seed."""
     dice = Random(seed)  # noqa: S311  # a session is to be repeated, not guessed
     asks: list[Ask] = []
     for number in range(length):

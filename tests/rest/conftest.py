@@ -12,11 +12,15 @@ __all__ = ["api", "database", "make_api", "serve", "service"]
 
 @dataclass
 class StoppedTime:
-    """Stands in for the module `time`, and moves only when the test moves it."""
+    """Stands in for the module `time`, and moves only when the test moves it; the time of day by `set_by` more."""
 
     now: float = 1000.0
+    set_by: float = 0.0
 
     def time(self) -> float:
+        return self.now + self.set_by
+
+    def monotonic(self) -> float:
         return self.now
 
 

@@ -35,7 +35,10 @@ GALLERIES: Final = NodeKind(
     options={"view": "See the pictures."},
 )
 
-_IN_ORDER: Final = ("create", "get", "list", "others", "update", "restore", "delete")
+_IN_ORDER: Final = (
+    *("create", "get", "get_external", "list", "others"),
+    *("update", "put_external", "restore", "delete_external", "delete", "batch", "change set"),
+)
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ class DocumentedOperation:
 
 
 def documented_operations(document: Json) -> Iterator[DocumentedOperation]:
-    """Give every operation of a document, so that the example of each finds what the ones before it left."""
+    """Return every operation of a document, so that the example of each finds what the ones before it left."""
     found = [
         DocumentedOperation(document, told["operationId"], method.upper(), path, told)
         for path, methods in document["paths"].items()
@@ -85,7 +88,9 @@ def documented_operations(document: Json) -> Iterator[DocumentedOperation]:
 
 
 def _verb(promise: DocumentedOperation) -> str:
-    verb = promise.name.partition(".")[2]
+    resource, _, verb = promise.name.partition(".")
+    if resource == "changesets":  # that of the batch
+        return "change set"
     return verb if verb in _IN_ORDER else "others"
 
 

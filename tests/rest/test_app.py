@@ -8,6 +8,7 @@ from tests.community import COMMUNITY_URL, GRANTABLE, Community, grantable
 from tests.database_state import DatabaseState
 from tests.fixture_types import Clock, MakeKey
 from tests.service_process import Service
+from trellis.rest.docs.reference import POLICY
 
 RECORD_METHODS = "DELETE, GET, HEAD, OPTIONS, POST"
 
@@ -153,10 +154,10 @@ def test_a_path_that_is_not_there_is_not_there_for_anybody(
     api: ApiClient, key: MakeKey, database: DatabaseState, subtests: pytest.Subtests
 ) -> None:
     nobody = key([])
-    for path in NOWHERE:
+    for number, path in enumerate(NOWHERE):
         with subtests.test(path), database.unchanged():
             for method in ("GET", "POST", "DELETE", "PUT", "HEAD", "OPTIONS"):
-                assert api(method, path, key=None).status_code == 401, method
+                assert api(method, path, key=None, address=f"192.0.2.{number}").status_code == 401, method
             for method in ("GET", "POST", "DELETE", "PUT", "OPTIONS"):
                 document = read_refusal(api(method, path, key=nobody), 404, "NO_ENDPOINT")
                 assert len(document["detail"]) < 300
@@ -225,6 +226,8 @@ def test_every_answer_says_that_it_is_private_and_what_it_is(api: ApiClient) -> 
     ):
         assert answer.headers["cache-control"] == "private, no-cache"
         assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["content-security-policy"] == "default-src 'none'"
+        assert "strict-transport-security" not in answer.headers
         assert {part.strip() for part in answer.headers["vary"].split(",")} >= {"Authorization", "X-API-Key", "Origin"}
         assert len(answer.headers["x-request-id"]) == 24
 
@@ -276,3 +279,16 @@ def test_an_unknown_parameter_in_the_query_is_refused_wherever_it_stands(
         assert read_field_errors(api.get("/core/hello?x=1")) == {"x": "UNKNOWN_PARAMETER"}
         assert read_field_errors(api.delete(f"/forums/forums/{community.betas}?force=1")) == {"force": "UNKNOWN_PARAMETER"}
         assert read_field_errors(api.post("/forums/forums?force=1", {"name": "News"})) == {"force": "UNKNOWN_PARAMETER"}
+
+
+def test_where_callers_use_https_browsers_are_told_to_insist_on_it(make_api: MakeApiClient) -> None:
+    api = make_api(public_url="https://api.example")
+    for answer in (api("GET", "/core/hello"), api("GET", "/core/hello", key=None), api("GET", "/docs", key=None)):
+        assert answer.headers["strict-transport-security"] == "max-age=31536000"
+
+
+def test_the_pages_of_the_reference_keep_a_policy_of_their_own(api: ApiClient) -> None:
+    first = api("GET", "/docs", key=None)
+    again = api("GET", "/docs", key=None, headers={"If-None-Match": first.headers["etag"]})
+    assert again.status_code == 304
+    assert {answer.headers["content-security-policy"] for answer in (first, again)} == {POLICY}

@@ -26,6 +26,7 @@ def test_a_create_answers_the_record_and_where_it_is(api: ApiClient, database: D
         "id": number,
         "name": "News & more",
         "url": f"{COMMUNITY_URL}/forums/{number}-news-more/",
+        "externalId": None,
         "parentId": None,
         "position": 0,
         "path": "News & more",
@@ -187,7 +188,7 @@ def test_what_the_caller_has_already_is_not_sent_again(api: ApiClient, community
                 answer = api(method, path, headers={"If-None-Match": match})
                 assert (answer.status_code, answer.content, answer.headers["etag"]) == (304, b"", tag)
                 assert "content-type" not in answer.headers
-        for match in ('"other"', "", "nonsense"):
+        for match in ('"other"', "", "nonsense", '"*"', "garbage*", f"garbage {tag}", f"{tag} garbage", f"*, {tag}"):
             assert api.get(path, headers={"If-None-Match": match}).status_code == 200
 
 
@@ -211,7 +212,7 @@ def test_a_write_meant_for_another_version_is_refused(api: ApiClient, community:
     stale = api.get(path).headers["etag"]
     current = api.post(path, {"name": "Previews"}).headers["etag"]
     with database.unchanged():
-        for match in (stale, f"W/{current}", '"other"', "nonsense", "", f'{stale}, "other"'):
+        for match in (stale, f"W/{current}", '"other"', '"*"', 'W/"*"', f'{stale}, "other"'):
             for answer in (
                 api.post(path, {"name": "Alphas"}, headers={"If-Match": match}),
                 api.post(path, {}, headers={"If-Match": match}),
@@ -223,6 +224,34 @@ def test_a_write_meant_for_another_version_is_refused(api: ApiClient, community:
     assert renamed.json()["name"] == "Alphas"
     assert api.post(path, {"name": "Gammas"}, headers={"If-Match": "*"}).status_code == 200
     assert api.delete(path, headers={"If-Match": api.get(path).headers["etag"]}).status_code == 200
+
+
+def test_an_if_match_that_is_no_list_of_tags_is_refused(api: ApiClient, community: Community, database: DatabaseState) -> None:
+    path = f"/forums/forums/{community.betas}"
+    tag = api.get(path).headers["etag"]
+    malformed = (
+        "",
+        ",",
+        "nonsense",
+        "garbage*",
+        "**",
+        f"*, {tag}",
+        f"{tag} x",
+        f"x {tag}",
+        f"w/{tag}",
+        f"W/ {tag}",
+        tag[1:],
+        tag[:-1],
+    )
+    with database.unchanged():
+        for match in (*malformed, tag.strip('"'), f"{tag}{tag}", '"a b"', '"a"b"'):
+            for answer in (
+                api.post(path, {"name": "x"}, headers={"If-Match": match}),
+                api.delete(path, headers={"If-Match": match}),
+            ):
+                assert "If-Match" in read_refusal(answer, 400, "INVALID_HEADER")["detail"], match
+    for match in (f", {tag} ,,", f'"é","other",{tag}', f"\t{tag}\t", " * "):
+        assert api.post(path, {}, headers={"If-Match": match}).status_code == 200, match
 
 
 def test_if_match_does_not_hide_that_a_record_is_gone(api: ApiClient, database: DatabaseState) -> None:

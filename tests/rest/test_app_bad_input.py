@@ -2,7 +2,9 @@
 
 from typing import Any, Final
 
-from tests.api_client import ApiClient, read_field_errors
+import pytest
+
+from tests.api_client import ApiClient, read_field_errors, read_refusal
 from tests.community import Community
 from tests.database_state import DatabaseState
 from trellis.core.verbs import CREATE
@@ -78,6 +80,47 @@ def test_no_name_of_a_parameter_or_option_does_harm(api: ApiClient, community: C
                 assert set(read_field_errors(api.post(f"/forums/forums/{community.news}", body)).values()) == {
                     "UNKNOWN_PARAMETER"
                 }, name[:30]
-        answer = api.post(f"/forums/forums/{community.news}", dict.fromkeys(map(str, range(5000)), 1))
-        assert len(read_field_errors(answer)) == 5000, "every field at fault is told"
     assert api.post("/forums/forums", {"name": "Next"}).status_code == 201
+
+
+def test_of_very_many_unknown_names_a_few_are_told_and_the_others_counted(
+    api: ApiClient, community: Community, database: DatabaseState
+) -> None:
+    names = {f"nam{number}": "1" for number in range(1000)}
+    path = f"/forums/forums/{community.news}"
+    with database.unchanged():
+        answers = [
+            api.post(path, names),
+            api.post(path, data=names),
+            api.post(path, params=names),
+            api.get("/forums/forums", params=names),
+        ]
+        for answer in answers:
+            assert len(read_field_errors(answer)) == 20
+            assert answer.json()["moreErrors"] == 980
+            assert answer.json()["detail"].startswith("1,000 fields are invalid: ")
+            assert answer.text.count("There is no parameter 'nam4'. ") == 2, "in the detail and in the faults"
+            assert answer.text.count("There is no parameter 'nam5'. ") == 1, "only in the detail, before the next sentence"
+            assert len(answer.content) < 8_000
+
+
+def test_an_object_with_more_names_than_anybody_needs_is_refused_without_reading_them(
+    api: ApiClient, community: Community, database: DatabaseState
+) -> None:
+    names = ",".join(f'"n{number}": 1' for number in [*range(20_000), 7])
+    with database.unchanged():
+        for body in (f"{{{names}}}", f'{{"permissions": {{{names}}}}}', f'{{"name": [{{{names}}}]}}'):
+            answer = api.post(f"/forums/forums/{community.news}", content=body, headers={"Content-Type": "application/json"})
+            document = read_refusal(answer, 400, "MALFORMED_REQUEST")
+            assert "an object has 20,001 names; 1,000 are allowed" in document["detail"]
+
+
+@pytest.mark.parametrize("depth", [65, 300, 900])
+def test_a_body_nested_too_deeply_is_refused_with_an_idempotency_key_too(
+    api: ApiClient, database: DatabaseState, depth: int
+) -> None:
+    with database.unchanged():
+        for opening, closing in (("[", "]"), ('{"a":', "}")):
+            body = f'{{"name": {opening * depth}1{closing * depth}}}'
+            headers = {"Content-Type": "application/json", "Idempotency-Key": "deep"}
+            read_refusal(api.post("/forums/forums", content=body, headers=headers), 400, "MALFORMED_REQUEST")

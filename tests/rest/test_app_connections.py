@@ -1,5 +1,6 @@
 """Over real connections: proxies, clients that go away, servers that are busy, and requests one behind another."""
 
+import asyncio
 import socket
 import threading
 import time
@@ -7,17 +8,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+import httpx
 import pytest
 
 from tests.api_client import ApiClient, read_refusal
-from tests.api_fixtures import MakeService
+from tests.api_fixtures import MakeApiClient, MakeService
 from tests.community import Community
 from tests.database_state import DatabaseState
 from tests.fixture_types import MakeKey
 from tests.service_process import Service
+from tests.wait import wait_in_loop_until
 from trellis.asgi import Application
 from trellis.compose import compose
 from trellis.settings import Settings
+from trellis.store.engine.writer import QueueLimits
 
 FORUMS = "/forums/forums"
 BEHIND = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https", "Host": "api.forum.example"}
@@ -134,3 +138,54 @@ def test_while_another_process_writes_reads_are_served_and_a_write_is_told_to_co
         assert int(answer.headers["retry-after"]) >= 1
         assert hasty.get(FORUMS).status_code == 200
     assert hasty.post(FORUMS, {"name": "Now"}).status_code == 201
+
+
+def test_a_write_whose_client_has_gone_while_it_waited_is_not_begun(
+    service: Service, settings: Settings, key: MakeKey, community: Community
+) -> None:
+    text, body = key("*"), b'{"name": "Nobody waits for it"}'
+    head = f"POST /api{FORUMS} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {text}\r\nContent-Type: application/json\r\n"
+    with writing_elsewhere(settings):
+        for _ in range(5):
+            with socket.create_connection(("127.0.0.1", service.port), timeout=60) as connection:
+                connection.sendall(f"{head}Content-Length: {len(body)}\r\nExpect: 100-continue\r\n\r\n".encode())
+                assert connection.recv(1000).startswith(b"HTTP/1.1 100")
+                connection.sendall(body)
+        for _ in range(5):  # each is a connection that is taken after those have ended: by now the service knows of it
+            assert service.raw(f"GET /api{FORUMS} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+    assert service.call("POST", FORUMS, text, json={"name": "Somebody waits for it"}).status_code == 201
+    names = [forum["name"] for forum in service.call("GET", f"{FORUMS}?perPage=1000", text).json()["results"]]
+    assert "Somebody waits for it" in names
+    assert "Nobody waits for it" not in names
+
+
+def test_what_waits_behind_a_long_write_is_refused_when_its_time_is_over(hasty: ApiClient) -> None:
+    done = threading.Event()
+    held = hasty.application.gate.store.write(lambda _: done.wait(600))
+    for _ in range(2):
+        read_refusal(hasty.post(FORUMS, {"name": "Too late"}), 503, "BUSY")
+    done.set()
+    assert held.result(60)
+    assert hasty.get(FORUMS).json()["totalResults"] == 0
+
+
+def test_the_queue_of_writes_has_an_end(make_api: MakeApiClient) -> None:
+    api = make_api()
+    done = threading.Event()
+    store = api.application.gate.store
+    store._writer._limits = QueueLimits(timeout=30, room=2)
+    held = store.write(lambda _: done.wait(600))
+
+    async def send_many() -> list[httpx.Response]:
+        sending = [asyncio.create_task(api.sending("POST", FORUMS, json={"name": f"Forum {number}"})) for number in range(20)]
+        await wait_in_loop_until(lambda: sum(task.done() for task in sending) >= 17)
+        done.set()
+        return list(await asyncio.gather(*sending))
+
+    answers = api.do(send_many())
+    assert held.result(60)
+    refused = [answer for answer in answers if answer.status_code != 201]
+    for answer in refused:
+        assert "Too many writes wait" in read_refusal(answer, 503, "BUSY")["detail"]
+        assert int(answer.headers["retry-after"]) >= 1
+    assert api.get(FORUMS).json()["totalResults"] == 20 - len(refused) <= 3

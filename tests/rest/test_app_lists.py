@@ -1,11 +1,15 @@
 """Lists over REST: paging, filters and sorting, and what is refused."""
 
+import threading
+from typing import Any
+
 import pytest
 
 from tests.api_client import ApiClient, read_field_errors
 from tests.community import Community
 from tests.database_state import DatabaseState
 from tests.fixture_types import Clock
+from trellis.core.nodes.listing import build_query
 
 FORUMS = "/forums/forums"
 
@@ -165,3 +169,18 @@ def test_the_clubs_of_older_clients_are_accepted_and_mean_nothing(api: ApiClient
 def test_a_repeated_parameter_is_refused_whether_its_values_differ_or_not(api: ApiClient) -> None:
     for query in ("page=1&page=2", "page=1&page=1", "parentId=1&parent=1", "ids=1&ids[]=2", "page=1&page[]=2"):
         assert api.get(f"{FORUMS}?{query}").status_code == 400, query
+
+
+@pytest.mark.parametrize("name", ["under", "%75nder"])
+def test_what_may_read_a_whole_tree_is_not_read_on_the_event_loop(
+    api: ApiClient, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    where: list[str] = []
+
+    def build(*given: Any) -> Any:
+        where.append(threading.current_thread().name)
+        return build_query(*given)
+
+    monkeypatch.setattr("trellis.core.nodes.crud.build_query", build)
+    assert api.get(f"/forums/forums?{name}=1").status_code == 200
+    assert where != [threading.main_thread().name]

@@ -46,7 +46,7 @@ def test_a_page_of_an_allowed_origin_may_call_and_read_every_header_of_ours(make
     ours |= {"x-ratelimit-reset", "retry-after"}
     assert exposed >= ours
     sent = {name for answer in (listed, dry, made, again) for name in answer.headers}
-    plain = {"content-type", "content-length", "cache-control"}
+    plain = {"content-type", "content-length", "cache-control", "content-security-policy"}
     assert {name for name in sent if not name.startswith("access-control-")} - plain - {"vary", "x-content-type-options"} <= exposed
 
 
@@ -88,6 +88,7 @@ def test_a_browser_may_ask_first(make_api: MakeApiClient) -> None:
         "if-match",
         "if-none-match",
         "x-api-key",
+        "change-set",
         "x-audit-log-reason",
         "x-request-id",
     }

@@ -12,7 +12,7 @@ FORUMS = "/forums/forums"
 
 
 def order(api: ApiClient, parent: int | str = "root", path: str = FORUMS) -> list[str]:
-    """Give the names of the children in their order, having seen that they are numbered without gaps."""
+    """Return the names of the children in their order, having seen that they are numbered without gaps."""
     listed = api.get(f"{path}?parentId={parent}&sortBy=position").json()["results"]
     assert [node["position"] for node in listed] == list(range(len(listed)))
     return [node["name"] for node in listed]

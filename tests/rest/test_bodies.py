@@ -1,6 +1,5 @@
 """Bodies of every kind that is read, and what is refused."""
 
-import asyncio
 import json
 from typing import Any
 from urllib.parse import urlencode
@@ -11,7 +10,7 @@ from tests.api_client import ApiClient, read_field_errors, read_refusal
 from tests.community import MEMBERS, Community
 from tests.database_state import DatabaseState
 from trellis.errors import Refused
-from trellis.rest.bodies import from_body, from_query
+from trellis.rest.bodies import parse_body, parse_query
 
 JSON = b"application/json"
 FORM = b"application/x-www-form-urlencoded"
@@ -19,7 +18,7 @@ FORUMS = "/forums/forums"
 
 
 def read(content_type: bytes, body: bytes | str) -> dict[str, Any]:
-    return asyncio.run(from_body(content_type, body.encode() if isinstance(body, str) else body))
+    return parse_body(content_type, body.encode() if isinstance(body, str) else body)
 
 
 def multipart(*parts: tuple[str, str], boundary: str = "x-y") -> tuple[bytes, bytes]:
@@ -90,14 +89,14 @@ def test_a_body_of_another_type_is_not_read(content_type: bytes) -> None:
 
 
 def test_a_text_with_plus_and_percent_signs_is_decoded_once() -> None:
-    assert read(FORM, "name=a+b%2Bc%2525") == from_query(b"name=a+b%2Bc%2525") == {"name": "a b+c%25"}
+    assert read(FORM, "name=a+b%2Bc%2525") == parse_query(b"name=a+b%2Bc%2525") == {"name": "a b+c%25"}
     assert read(FORM, "name=%C3%A9%F0%9F%8C%8D&empty=") == {"name": "é\U0001f30d", "empty": ""}
     assert read(*multipart(('name="name"', "a+b%2B é"))) == {"name": "a+b%2B é"}
 
 
 def test_a_query_is_read_like_a_form() -> None:
-    assert from_query(b"") == {}
-    assert from_query(b"ids[]=1&ids[]=2&x[y][z]=3&flag") == {"ids": ["1", "2"], "x": {"y": {"z": "3"}}, "flag": ""}
+    assert parse_query(b"") == {}
+    assert parse_query(b"ids[]=1&ids[]=2&x[y][z]=3&flag") == {"ids": ["1", "2"], "x": {"y": {"z": "3"}}, "flag": ""}
 
 
 def test_one_field_among_several_is_not_the_whole_body() -> None:
@@ -172,7 +171,7 @@ def test_a_form_that_cannot_be_read_is_refused_in_body_and_query_alike(body: byt
     with pytest.raises(Refused, match=r"^MALFORMED_REQUEST: ") as in_body:
         read(FORM, body)
     with pytest.raises(Refused, match=r"^MALFORMED_REQUEST: ") as in_query:
-        from_query(body)
+        parse_query(body)
     assert max(len(in_body.value.detail), len(in_query.value.detail)) < 400
 
 

@@ -1,6 +1,7 @@
 """Answers kept in memory: never stale, never another's, never more than there is room for."""
 
 import asyncio
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -11,49 +12,85 @@ from tests.fixture_types import MakeKey, Run
 from tests.wait import wait_until
 from trellis.core.gate import Gate, Result
 from trellis.core.operation import Call
-from trellis.rest.cache import Answers, Kept
+from trellis.rest.cache import CachedResponse, Name, ResponseCache
 from trellis.settings import Settings
 
 
-def kept(size: int) -> Kept:
-    return Kept(b"x" * size, b"tag")
+def named(path: str) -> Name:
+    return path, b"", "http://api.example"
+
+
+def kept(size: int) -> CachedResponse:
+    return CachedResponse(b"x" * size, b"tag")
 
 
 def test_an_answer_is_found_again_under_the_same_version_only() -> None:
-    answers = Answers(1_000_000)
-    assert answers.find(1, ("a",)) is None
-    answers.keep(1, ("a",), kept(10))
-    assert answers.find(1, ("a",)) == kept(10)
-    assert answers.find(2, ("a",)) is None
-    assert answers.find(1, ("a",)) is None
+    answers = ResponseCache(1_000_000)
+    assert answers.find(1, named("a")) is None
+    answers.add(1, named("a"), kept(10))
+    assert answers.find(1, named("a")) == kept(10)
+    assert answers.find(2, named("a")) is None
+    assert answers.find(1, named("a")) is None
 
 
 def test_an_answer_that_was_made_under_a_version_that_has_passed_is_not_kept() -> None:
-    answers = Answers(1_000_000)
-    answers.find(2, ("a",))
-    answers.keep(1, ("a",), kept(10))
-    assert answers.find(2, ("a",)) is None
+    answers = ResponseCache(1_000_000)
+    answers.find(2, named("a"))
+    answers.add(1, named("a"), kept(10))
+    assert answers.find(2, named("a")) is None
 
 
 def test_the_least_recently_used_is_forgotten_when_the_room_is_used_up() -> None:
-    answers = Answers(20_000)
-    answers.find(1, ())
+    answers = ResponseCache(20_000)
+    answers.find(1, named(""))
     for name in "abcdefgh":
-        answers.keep(1, (name,), kept(1_000))
-        answers.find(1, ("a",))
+        answers.add(1, named(name), kept(1_000))
+        answers.find(1, named("a"))
     for name in "ijklmnop":
-        answers.keep(1, (name,), kept(1_000))
-        answers.find(1, ("a",))
-    assert answers.find(1, ("a",)) is not None
-    assert answers.find(1, ("b",)) is None
-    assert answers.find(1, ("p",)) is not None
+        answers.add(1, named(name), kept(1_000))
+        answers.find(1, named("a"))
+    assert answers.find(1, named("a")) is not None
+    assert answers.find(1, named("b")) is None
+    assert answers.find(1, named("p")) is not None
 
 
 def test_an_answer_that_would_fill_the_room_alone_is_not_kept() -> None:
-    answers = Answers(20_000)
-    answers.find(1, ())
-    answers.keep(1, ("a",), kept(19_000))
-    assert answers.find(1, ("a",)) is None
+    answers = ResponseCache(20_000)
+    answers.find(1, named(""))
+    answers.add(1, named("a"), kept(19_000))
+    assert answers.find(1, named("a")) is None
+
+
+def test_an_answer_that_is_too_large_to_be_kept_is_the_same_for_all_while_somebody_reads_it() -> None:
+    answers = ResponseCache(20_000)
+    answers.find(1, named(""))
+    first = answers.add(1, named("a"), kept(19_000))
+    assert answers.find(1, named("a")) is first
+    assert answers.add(1, named("a"), kept(19_000)) is first
+    assert answers.find(2, named("a")) is None, "something has changed"
+    again = answers.add(2, named("a"), kept(19_000))
+    assert again is not first
+    del again
+    assert answers.find(2, named("a")) is None
+
+
+@pytest.mark.parametrize(("queries", "length", "links"), [(9_000, 60_000, 4), (60_000, 20, 0), (2_000, 3_000, 4)])
+def test_the_bound_is_one_on_memory_whatever_the_answers_consist_of(queries: int, length: int, links: int) -> None:
+    """The names of answers and their headers hold what was asked, which can be much longer than the answer."""
+    capacity = 8_000_000
+    tracemalloc.start()
+    answers = ResponseCache(capacity)
+    answers.find(1, named(""))
+    before = tracemalloc.get_traced_memory()[0]
+    for number in range(queries):
+        query = b"clubs=%*d" % (length, number)
+        name = (f"/forums/forums/{number}", query, f"http://forum{number}.example")
+        headers = ((b"link", bytes(query * links)),)
+        answers.add(1, name, CachedResponse(b"%200d" % number, b"%024d" % number, headers))
+    used = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert used < 1.05 * capacity
+    answers.find(2, named(""))
 
 
 def test_what_is_kept_is_not_given_to_a_key_without_the_grant(make_api: MakeApiClient, key: MakeKey) -> None:

@@ -45,7 +45,7 @@ Seen = tuple[Any, ...]
 
 
 def seen(answer: httpx.Response) -> Seen:
-    """Give what an answer tells of the data; of a refusal, what it is."""
+    """Return what an answer tells of the data; of a refusal, what it is."""
     if answer.status_code != 200:
         return answer.status_code, answer.json()["errorMessage"]
     return (200, answer.content, *(answer.headers.get(name) for name in TOLD))
@@ -128,7 +128,7 @@ class Walk:
         self.told(there, version)
 
     def change_key(self) -> None:
-        """Give and take grants by the terminal, which is a process for itself as far as the doors know."""
+        """Return and take grants by the terminal, which is a process for itself as far as the doors know."""
         number, text = self.dice.choice(list(self.keys.items())[1:])
         versions = [door.version() for door in self.doors]
         self.run("keys.update", number, grants=self.dice.choice([[], ["forums.*"], ["*"]]), name=f"Key {self.dice.random()}")

@@ -10,7 +10,10 @@ from tests.api_fixtures import MakeApiClient
 from tests.community import Community
 from tests.database_state import DatabaseState
 from tests.fixture_types import Clock, MakeKey, Run
+from trellis.core.actor import Actor
 from trellis.core.gate import Gate
+from trellis.core.operation import Call
+from trellis.errors import Refused
 from trellis.store import snapshots
 from trellis.store.events import log
 
@@ -88,7 +91,7 @@ def test_the_grant_is_that_of_what_the_event_is_about(
 ) -> None:
     api.delete(f"/calendar/calendar/{community.meetups}")
     path = f"{FEED}/{newest(api)}/restore"
-    other, reader = key("forums.*"), key(["events.list", "calendars.delete"])
+    other, reader = key(["forums.*", "events.list"]), key(["events.list", "calendars.delete"])
     with database.unchanged():
         document = read_refusal(api.post(path, key=other), 403, "NO_PERMISSION")
         assert document["missingOperation"] == "calendars.restore"
@@ -104,8 +107,46 @@ def test_the_grant_is_judged_before_the_body(api: ApiClient, key: MakeKey, commu
     api.delete(f"/calendar/calendar/{community.meetups}")
     path = f"{FEED}/{newest(api)}/restore"
     broken = {"content": b"{", "headers": {"Content-Type": "application/json"}}
-    read_refusal(api("POST", path, key=key("forums.*"), **broken), 403, "NO_PERMISSION")
+    read_refusal(api("POST", path, key=key(["forums.*", "events.list"]), **broken), 403, "NO_PERMISSION")
+    read_refusal(api("POST", path, key=key("forums.*"), **broken), 404, "INVALID_ID")
     read_refusal(api("POST", path, **broken), 400, "MALFORMED_REQUEST")
+
+
+def test_a_key_that_may_undo_one_thing_learns_nothing_of_other_events(
+    api: ApiClient, gate: Gate, key: MakeKey, community: Community, run: Run, database: DatabaseState
+) -> None:
+    api.delete(f"/calendar/calendar/{community.meetups}")
+    run("webhooks.create", url="https://hooks.example/", events=["*"])
+    gate.store.write(lambda tx: tx.raw.execute("DELETE FROM events WHERE seq < 4")).result(60)
+    everything, last = {event["seq"]: event["resource"] for event in run("events.list", limit=1000)["results"]}, newest(api)
+    others = [number for number, resource in everything.items() if resource != "forums"]
+    assert {everything[number] for number in others} >= {"keys", "blogs", "calendars", "webhooks"}
+    text = key("forums.restore", name="Undoes forums")
+    with database.unchanged():
+        answers = {}
+        for number in (1, 3, *others, last + 1, last + 50, 999_999):
+            for path in (f"{FEED}/{number}/restore", f"{FEED}/{number}/restore?dryRun=1"):
+                answer = api.post(path, key=text, headers={"X-Request-Id": "same"})
+                read_refusal(answer, 404, "INVALID_ID")
+                answers[answer.text.replace(f"event {number} ", "event N ")] = path
+        assert len(answers) == 1, answers
+    with pytest.raises(Refused, match="INVALID_ID"):
+        gate.run(Call("forums.restore", Actor("key", 9, "x", frozenset({"forums.restore"})), target=others[-1]))
+    api.post(f"/forums/forums/{community.news}", {"name": "Newer"})
+    assert api.post(f"{FEED}/{newest(api)}/restore", key=text).status_code == 200
+
+
+def test_a_key_that_may_list_events_is_told_why_one_cannot_be_undone(
+    api: ApiClient, gate: Gate, key: MakeKey, community: Community
+) -> None:
+    api.delete(f"/calendar/calendar/{community.meetups}")
+    deleted = newest(api)
+    text = key(["forums.restore", "events.list"], name="Told")
+    gate.store.write(lambda tx: tx.raw.execute("DELETE FROM events WHERE seq < 4")).result(60)
+    read_refusal(api.post(f"{FEED}/2/restore", key=text), 410, "NO_LONGER_KEPT")
+    read_refusal(api.post(f"{FEED}/{deleted + 1}/restore", key=text), 409, "NOT_RESTORABLE")
+    document = read_refusal(api.post(f"{FEED}/{deleted}/restore", key=text), 403, "NO_PERMISSION")
+    assert document["missingOperation"] == "calendars.restore"
 
 
 @pytest.mark.parametrize("number", ["999", "0", "-1", "x", "1.5", str(2**63)])
@@ -180,15 +221,15 @@ def test_the_bookkeeper_purges_what_is_older_than_it_is_kept(
 ) -> None:
     api = make_api(keep_events=20, keep_snapshots=10)
     run("forums.update", community.help, name="Questions")
-    api.do(api.application.housekeeping.purge())
+    api.do(api.application.housekeeping.purge(trusting=True))
     assert run("check.list")["kept"]["snapshots"]["count"] == 1
     clock.move(days=11)
-    api.do(api.application.housekeeping.purge())
+    api.do(api.application.housekeeping.purge(trusting=True))
     kept = run("check.list")["kept"]
     assert (kept["snapshots"]["count"], kept["events"]["count"], kept["snapshots"]["purged"]) == (0, newest(api), 1)
     clock.move(days=10)
     run("forums.update", community.help, name="Help")
-    api.do(api.application.housekeeping.purge())
+    api.do(api.application.housekeeping.purge(trusting=True))
     kept = run("check.list")["kept"]
     assert (kept["snapshots"]["count"], kept["events"]["count"]) == (1, 1)
     assert kept["events"]["purged"] == newest(api) - 1

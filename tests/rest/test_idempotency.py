@@ -26,7 +26,7 @@ def token(text: str) -> dict[str, str]:
 
 
 def same(first: httpx.Response, again: httpx.Response) -> bool:
-    """Say whether an answer is the first one, byte for byte, and says so."""
+    """Return whether an answer is the first one, byte for byte, and says so."""
     assert first.status_code == 201, first.text
     assert "idempotent-replayed" not in first.headers
     told = ("location", "etag", "content-type")

@@ -9,7 +9,7 @@ from tests.api_fixtures import MakeApiClient
 from tests.community import Community
 from tests.fixture_types import MakeKey
 from trellis.errors import Refused
-from trellis.rest.identify import presented_key
+from trellis.rest.identify import find_key
 
 KEY = "trl_abcdefgh_01234567890123456789012345678901ABCDEF"
 
@@ -38,7 +38,7 @@ def basic(text: str) -> str:
 def test_a_key_is_found_in_every_form_of_the_contract(headers: dict[str, str]) -> None:
     raw = {name.lower().encode(): value.encode() for name, value in headers.items()}
     for in_url in (False, True):
-        assert presented_key(raw, b"page=1", in_url=in_url) == KEY
+        assert find_key(raw, b"page=1", in_url=in_url) == KEY
 
 
 @pytest.mark.parametrize(
@@ -55,12 +55,12 @@ def test_a_key_is_found_in_every_form_of_the_contract(headers: dict[str, str]) -
 def test_what_is_no_form_of_the_contract_is_no_key(headers: dict[str, str]) -> None:
     raw = {name.lower().encode(): value.encode() for name, value in headers.items()}
     with pytest.raises(Refused, match=r"^NO_API_KEY: .*Bearer"):
-        presented_key(raw, b"", in_url=False)
+        find_key(raw, b"", in_url=False)
 
 
 @pytest.mark.parametrize("sent", ["Bearer", "Bearer ", "Basic", "Basic !!!", "Basic " + "A" * 5, "Basic Og=="])
 def test_credentials_that_hold_no_key_are_a_bad_key(sent: str) -> None:
-    assert presented_key({b"authorization": sent.encode()}, b"", in_url=False) == ""
+    assert find_key({b"authorization": sent.encode()}, b"", in_url=False) == ""
 
 
 def test_each_form_is_accepted_over_rest(api: ApiClient, community: Community, key: MakeKey) -> None:
@@ -133,8 +133,21 @@ def test_a_key_in_the_url_works_where_the_operator_allows_it(make_api: MakeApiCl
     read_refusal(api.get(f"/forums/forums?key={api.key}", key=nobody), 403, "NO_PERMISSION")
 
 
+@pytest.mark.parametrize("name", ["k%65y", "%6bey", "%6Be%79", "ke%79", "%6B%65%79"])
+def test_a_key_in_the_url_is_one_however_its_name_is_encoded(make_api: MakeApiClient, community: Community, name: str) -> None:
+    refusing, taking = make_api(), make_api(key_in_url=True)
+    for path in (f"/forums/forums?{name}={refusing.key}", f"/forums/forums?page=1&{name}="):
+        document = read_refusal(refusing.get(path), 403, "CANNOT_USE_KEY_AS_URL_PARAM")
+        assert refusing.key not in str(document)
+    read_refusal(refusing.post(f"/forums/forums?{name}={refusing.key}", {"name": "No"}), 403, "CANNOT_USE_KEY_AS_URL_PARAM")
+    for _ in range(2):  # such an answer is not kept, and one that is kept is not given without a key
+        assert taking.get(f"/forums/forums?{name}={taking.key}", key=None).status_code == 200
+    read_refusal(taking.get(f"/forums/forums?{name}=x", key=None), 401, "INVALID_API_KEY")
+    assert taking.key not in taking.get(f"/forums/forums?perPage=1&{name}={taking.key}", key=None).headers["link"]
+
+
 def test_a_parameter_that_only_looks_like_a_key_is_none(api: ApiClient, community: Community) -> None:
-    for query in ("akey=1", "KEY=1", "api_key=1", "keys=1"):
+    for query in ("akey=1", "KEY=1", "api_key=1", "keys=1", "%4bey=1", "k%2565y=1", "x=key=1"):
         read_refusal(api.get(f"/forums/forums?{query}"), 400, "UNKNOWN_PARAMETER")
 
 

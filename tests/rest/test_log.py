@@ -1,6 +1,7 @@
 """The request log and the last use of keys: what is written, and when."""
 
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from tests.wait import wait_until
 from trellis.core.gate import Gate
 from trellis.store import requests
 from trellis.store.engine.transaction import Transaction
-from trellis.store.requests.log import Request
+from trellis.store.requests import Request
 
 BAD = "trl_00000000_000000000000000000000000000000000000000"
 
@@ -68,10 +69,10 @@ def test_a_row_tells_what_was_asked_by_whom_and_what_came_of_it(
     }
 
 
-def test_every_request_leaves_one_row_whatever_came_of_it(
+def test_each_kind_of_request_leaves_a_row_whatever_came_of_it(
     make_api: MakeApiClient, community: Community, key: MakeKey, database: DatabaseState
 ) -> None:
-    api = make_api(bad_key_limit=1)
+    api = make_api(bad_key_limit=2)
     nobody, everything = key([], name="Nobody"), 1
     asked: list[tuple[str, str, str | None, int, str | None, int | None, str | None]] = [
         ("GET", "/forums/forums", None, 401, "2S290/6", None, None),
@@ -119,11 +120,12 @@ def test_odd_texts_are_kept_as_they_can_be(api: ApiClient, database: DatabaseSta
     ):
         api(method, path)
     api.get("/forums/forums", address="2001:db8::1")
+    api.get("/forums/forums", address="x" * 5000)
     rows = flushed(api, database)
-    assert [len(row["method"]) for row in rows] == [16, 3, 3, 3, 3]
+    assert [len(row["method"]) for row in rows] == [16, 3, 3, 3, 3, 3]
     assert len(rows[1]["path"]) == 512
-    assert [row["path"] for row in rows[2:]] == ["/api/forums%00forums", "/api/%F0%9F%8C%8D'", "/api/forums/forums"]
-    assert rows[-1]["address"] == "2001:db8::1"
+    assert [row["path"] for row in rows[2:5]] == ["/api/forums%00forums", "/api/%F0%9F%8C%8D'", "/api/forums/forums"]
+    assert [row["address"] for row in rows[4:]] == ["2001:db8::1", "x" * 64]
 
 
 def test_a_key_whose_requests_are_not_logged_leaves_no_row(api: ApiClient, key: MakeKey, database: DatabaseState, run: Run) -> None:
@@ -169,6 +171,89 @@ def test_using_a_key_changes_nothing_else_about_it(api: ApiClient, key: MakeKey,
         flushed(api, database)
 
 
+# --- without a good key -------------------------------------------------------------------------------------------
+
+
+def test_requests_without_a_key_are_counted_by_address_and_minute_and_few_are_logged(
+    api: ApiClient, run: Run, database: DatabaseState, clock: Clock
+) -> None:
+    def flood(address: str, times: int) -> None:
+        for _ in range(times):
+            api.get("/forums/forums", key=None, address=address)
+            api("OPTIONS", "/forums/forums", key=None, address=address)
+
+    flood("203.0.113.9", 40)
+    flood("2001:db8::1", 3)
+    flood("2001:db8::2", 3)
+    clock.move(minutes=1)
+    flood("203.0.113.9", 1)
+    rows = flushed(api, database)
+    examples = Counter((row["at"][14:16], row["address"]) for row in rows)
+    assert examples == {("30", "203.0.113.9"): 5, ("30", "2001:db8::1"): 5, ("31", "203.0.113.9"): 2}
+    counted = run("requests.keyless")["results"]
+    assert [(one["minute"][11:16], one["address"], one["status"], one["times"]) for one in counted] == [
+        ("09:31", "203.0.113.9", 204, 1),
+        ("09:31", "203.0.113.9", 429, 1),
+        ("09:30", "203.0.113.9", 204, 40),
+        ("09:30", "203.0.113.9", 401, 30),
+        ("09:30", "203.0.113.9", 429, 10),
+        ("09:30", "2001:db8::/64", 204, 6),
+        ("09:30", "2001:db8::/64", 401, 6),
+    ]
+    assert run("requests.keyless", address="2001:db8::77", limit=1)["results"] == counted[-2:-1]
+    hour = run("overview.get")["hours"][-1]
+    assert (hour["2xx"], hour["4xx"]) == (47, 47), "the overview counts all of them"
+
+
+def test_many_addresses_without_a_key_make_no_more_rows_than_a_hundred_do(
+    api: ApiClient, run: Run, database: DatabaseState
+) -> None:
+    log = api.application.rest.log
+    for number in range(20_000):
+        log.record(refused(api, f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}"))
+    rows = flushed(api, database)
+    assert len(rows) == 100
+    counted = run("requests.keyless", limit=500)["results"]
+    assert len(counted) == 101
+    assert (counted[0]["address"], counted[0]["times"]) == ("others", 19_900)
+
+
+def refused(api: ApiClient, address: str) -> Request:
+    return Request(api.application.gate.now(), "GET", "/api/x", None, None, address, 401, 1, "r", "2S290/6")
+
+
+def test_the_database_grows_no_further_when_the_same_address_goes_on(api: ApiClient, gate: Gate, database: DatabaseState) -> None:
+    sizes = []
+    for _ in range(3):
+        for _ in range(5_000):
+            api.application.rest.log.record(refused(api, "203.0.113.9"))
+        flushed(api, database)
+        with gate.store.reading() as tx:
+            tables = ("requests", "keyless_requests", "key_uses", "request_hours")
+            sizes.append([tx.raw.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables])  # noqa: S608
+    assert sizes == [[5, 1, 0, 1]] * 3
+
+
+def test_the_log_has_a_greatest_size_and_the_oldest_requests_go_first(
+    make_api: MakeApiClient, gate: Gate, database: DatabaseState, key: MakeKey
+) -> None:
+    text = key([], name="Chatty")
+    api = make_api(text, request_log_size=1_048_576)
+    log, known = api.application.rest.log, Request(gate.now(), "GET", "/api/x", None, 1, CLIENT_ADDRESS, 200, 1, "r", None)
+    for number in range(6_000):
+        log.record(known._replace(path=f"/api/{number:06d}/".ljust(400, "x")))
+        if number % 500 == 499:
+            api.do(log.flush())
+            with gate.store.reading() as tx:
+                assert requests.check_size(tx)[0] <= 1_048_576
+    paths = [row["path"][:11] for row in database.requests()]
+    assert paths == [f"/api/{number:06d}" for number in range(6_000 - len(paths), 6_000)]
+    assert 1_000 <= len(paths) < 2_000
+    with gate.store.reading() as tx:
+        counted, found = requests.check_size(tx)
+    assert counted == found
+
+
 # --- by itself ----------------------------------------------------------------------------------------------------
 
 
@@ -185,11 +270,7 @@ def test_a_log_that_cannot_be_written_stops_no_request(
     assert len(flushed(api, database)) == 1, "the next batch is written again"
 
 
-def test_a_running_service_writes_its_log_and_purges_it(
-    service: Service, key: MakeKey, gate: Gate, database: DatabaseState
-) -> None:
-    old = Request("2020-01-01T00:00:00.000Z", "GET", "/api/old", None, None, CLIENT_ADDRESS, 500, 1, "old", None)
-    gate.store.write(lambda tx: requests.append(tx, [old])).result(60)
+def test_a_running_service_writes_its_log(service: Service, key: MakeKey, database: DatabaseState) -> None:
     assert service.call("GET", "/core/hello", key([]), {"X-Request-Id": "seen"}).status_code == 200
     wait_until(lambda: [row["request_id"] for row in database.requests()] == ["seen"])
     (row,) = database.requests()

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from tests.api_client import ApiClient
 from tests.api_fixtures import MakeService
 from tests.community import Community
 from tests.fixture_types import MakeKey, Run
@@ -21,7 +22,7 @@ UNKNOWN = str(new_secret())  # of the right form, and nobody's
 
 
 def everything_kept(settings: Settings) -> Iterator[bytes]:
-    """Give every byte of the database: the files of SQLite, log included, or each row of each table of PostgreSQL."""
+    """Return every byte of the database: the files of SQLite, log included, or each row of each table of PostgreSQL."""
     url = settings.database_url
     if url.startswith("sqlite"):
         file = Path(url.removeprefix("sqlite:///"))
@@ -37,6 +38,10 @@ def everything_kept(settings: Settings) -> Iterator[bytes]:
                 yield row.encode()
 
 
+def encoded(text: str) -> str:
+    return "".join(f"%{ord(one):02X}" for one in text)
+
+
 def plant(service: Service, good: str, planted: str, community: Community) -> list[int]:
     """Put a key everywhere that a request has room for text; give the statuses."""
     basic = base64.b64encode(f"{good}:{planted}".encode()).decode()
@@ -46,6 +51,12 @@ def plant(service: Service, good: str, planted: str, community: Community) -> li
         ("GET", f"/forums/forums?search={planted}", {}, {}),
         ("GET", f"/forums/forums/{planted}", {}, {}),
         ("GET", f"/{planted}/{planted}", {}, {}),
+        ("GET", f"/{encoded(planted)}", {}, {}),
+        ("GET", f"/forums/forums/{encoded(planted).replace('%', '%25')}", {}, {}),
+        ("GET", f"/forums/{planted[:20]}{encoded(planted[20:])}", {}, {}),
+        ("POST", forum, {"X-Audit-Log-Reason": f"for {encoded(planted).lower()}."}, {"json": {"minContent": 5}}),
+        ("POST", forum, {"X-Request-Id": encoded(planted)}, {"json": {"minContent": 6}}),
+        ("POST", "/calendar/calendar", {"Idempotency-Key": encoded(planted)}, {"json": {"name": "Kept too"}}),
         ("GET", f"/forums/forums?{planted}={planted}", {}, {}),
         (
             "GET",
@@ -96,6 +107,9 @@ def test_no_key_and_no_password_is_kept_in_the_database_or_the_logs(
     for text in (good, other, rotated, UNKNOWN):
         hidden = text[13:45]
         assert len(hidden) == 32
+        for percent in ("%", "%25"):
+            half = encoded(hidden[16:]).replace("%", percent)
+            assert not [part for part in kept if half.encode() in part or half.lower().encode() in part]
         assert not [part for part in kept if hidden.encode() in part]
         assert hidden not in service.output
         assert hidden not in caplog.text
@@ -110,3 +124,18 @@ def test_a_key_shown_once_is_shown_nowhere_again(settings: Settings, run: Run, d
     for text in (made["key"], shown["key"]):
         assert text[13:45] not in told
         assert text[:12] in told, "its public part is how people tell keys apart"
+
+
+def test_no_answer_repeats_a_key_in_what_it_says_of_a_request(api: ApiClient) -> None:
+    planted = str(new_secret())
+    for path in (
+        f"/{planted}",
+        f"/{encoded(planted)}",
+        f"/forums/forums/{planted}",
+        f"/forums/forums?sortBy={planted}&{planted}=1",
+    ):
+        answer = api.get(path)
+        assert answer.status_code >= 400
+        assert planted[13:29] not in answer.text
+        assert encoded(planted[13:29]) not in answer.text
+        assert "[hidden]" in answer.text or "…" in answer.text

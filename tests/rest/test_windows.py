@@ -9,13 +9,36 @@ from trellis.rest.windows import RateWindows
 
 def test_a_window_counts_until_its_end_and_begins_anew(stopped_time: StoppedTime) -> None:
     counted = RateWindows()
-    assert [counted.count("a", 60) for _ in range(3)] == [(1, 1060), (2, 1060), (3, 1060)]
-    assert counted.count("b", 60) == (1, 1060)
-    stopped_time.now += 59.9
-    assert counted.seen("a") == (3, 1060)
-    stopped_time.now += 0.1
-    assert counted.seen("a") == (0, 1060)
-    assert counted.count("a", 60) == (1, 1120)
+    assert [counted.count("a", 60) for _ in range(3)] == [(1, 60), (2, 60), (3, 60)]
+    assert counted.count("b", 60) == (1, 60)
+    stopped_time.now += 59.5
+    assert counted.seen("a") == (3, 0.5)
+    stopped_time.now += 0.5
+    assert counted.seen("a") == (0, 0)
+    assert counted.count("a", 60) == (1, 60)
+
+
+@pytest.mark.parametrize("hours", [-2, 2])
+def test_setting_the_clock_neither_prolongs_nor_ends_a_window(stopped_time: StoppedTime, hours: float) -> None:
+    counted = RateWindows()
+    counted.count("a", 60)
+    stopped_time.set_by = hours * 3600
+    assert counted.count("a", 60) == (2, 60)
+    stopped_time.now += 60
+    assert counted.count("a", 60) == (1, 60)
+
+
+def test_there_are_never_more_windows_than_the_most_and_the_oldest_go_first(stopped_time: StoppedTime) -> None:
+    counted = RateWindows(100)
+    for number in range(100_000):
+        counted.count(f"2001:db8:0:{number:x}::/64", 60)
+    assert len(counted._open) == 100  # nothing else tells of memory
+    assert counted.seen("2001:db8:0:0::/64")[0] == 0
+    assert counted.seen(f"2001:db8:0:{99_999:x}::/64")[0] == 1
+    stopped_time.now += 61
+    counted.count(f"2001:db8:0:{99_999:x}::/64", 60)
+    counted.count("new", 60)
+    assert counted.seen(f"2001:db8:0:{99_999:x}::/64")[0] == 1, "a window that has begun anew is not the oldest"
 
 
 def test_windows_that_are_over_are_thrown_out_and_open_ones_are_not(

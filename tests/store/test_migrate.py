@@ -34,7 +34,6 @@ def tables(settings: Settings) -> set[str]:
 
 def test_a_new_database_is_brought_to_the_newest_step(empty_database: Settings) -> None:
     ran: list[str] = []
-    assert find_step(empty_database) is None
     assert migrate(empty_database, ran.append) == len(ran) > 0
     assert find_step(empty_database) == ran[-1] == find_newest_step()
 
@@ -91,7 +90,6 @@ def test_a_step_that_fails_leaves_nothing_behind(empty_database: Settings) -> No
     with pytest.raises(LookupError):
         migrate(empty_database, fail)
     assert tables(empty_database) == set()
-    assert find_step(empty_database) is None
     assert migrate(empty_database) > 0
 
 

@@ -5,12 +5,11 @@ from functools import partial
 from trellis.settings import Settings
 from trellis.store import overview
 from trellis.store.engine.store import Store
-from trellis.store.requests import log
-from trellis.store.requests.log import Request
+from trellis.store.requests import Request, log
 
 
 def request(at: str, status: int) -> Request:
-    return Request(at, "GET", "/api/x", None, None, "127.0.0.1", status, 1, "r", None)
+    return Request(at, "GET", "/api/x", None, 1, "127.0.0.1", status, 1, "r", None)
 
 
 def test_requests_are_counted_by_hour_and_class_of_status(settings: Settings) -> None:

@@ -11,7 +11,7 @@ from trellis.rest.docs.examples import given_of
 
 
 def grantable_routes(catalogue: Catalogue) -> list[Route]:
-    """Give a route for every operation that can be granted; those to which one address forks have that one's."""
+    """Return a route for every operation that can be granted; those to which one address forks have that one's."""
     found: list[Route] = []
     for route in build_routes(catalogue):
         names = route.operation.fork.to if route.operation.fork else (route.operation.name,)

@@ -24,7 +24,7 @@ from trellis.settings import Settings
 CATALOGUE: Final = catalogue_of(KINDS)
 ROUTES: Final = grantable_routes(CATALOGUE)
 SERVED: Final = [route for route in ROUTES if route.operation.path is not None]  # under their own names
-OWN: Final = {"id", "url", "position", "path", "createdAt", "updatedAt", "secret"}  # what differs between two records made alike
+OWN: Final = {"maker", "id", "url", "position", "path", "createdAt", "updatedAt", "secret"}  # what differs between twins
 
 
 def test_there_are_the_nineteen_of_the_contract_and_ours() -> None:
@@ -65,7 +65,7 @@ def test_each_is_listed_by_trellis_routes() -> None:
 
 
 def sent_to(operation: Operation) -> dict[str, Any]:
-    """Give what is sent to a create or an update."""
+    """Return what is sent to a create or an update."""
     if operation.verb not in {CREATE, UPDATE}:
         return {}
     return {"name": "By any door"} if operation.kind else given_of(operation)
@@ -92,7 +92,7 @@ def alike(record: Any) -> Any:
 
 
 def essence(event: Event) -> Event:
-    """Give what an event says apart from who, when, and which of two twins."""
+    """Return what an event says apart from who, when, and which of two twins."""
     passing = {"seq", "at", "actor", "requestId", "resourceId", "undoes"}
     return {name: alike(value) if name in {"before", "after"} else value for name, value in event.items() if name not in passing}
 

@@ -74,7 +74,7 @@ def test_every_field_that_is_taken_or_answered_is_explained(kind: NodeKind) -> N
 
 
 def another(field: Field, made: dict[str, Any]) -> Any:
-    """Give a value of a field that differs from the one it has."""
+    """Return a value of a field that differs from the one it has."""
     now = made.get(field.name)
     candidates = (field.example, "Another", 0 if now else 1, "https://another.example/", None)
     for value in candidates:

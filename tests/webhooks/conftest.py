@@ -66,6 +66,6 @@ def hook(run: Run, receiver: Receiver) -> dict[str, Any]:
 
 
 def deliveries(run: Run, **filters: Any) -> list[dict[str, Any]]:
-    """Give the deliveries of webhook 1, the oldest first."""
+    """Return the deliveries of webhook 1, the oldest first."""
     listed = run("deliveries.list", webhook=1, limit=1000, **filters)["results"]
     return [dict(run("deliveries.get", one["id"])) for one in reversed(listed)]

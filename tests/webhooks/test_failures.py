@@ -99,7 +99,7 @@ def test_an_endpoint_that_is_gone_is_switched_off(
     work_off()
     assert len(receiver.received) == 1
     now = run("webhooks.get", 1)
-    assert (now["enabled"], now["state"], now["disabledBecause"]) == (False, "off", "The endpoint answered 410: it is gone.")
+    assert (now["enabled"], now["state"], now["disabledBecause"]) == (False, "off", "The endpoint returned 410: it is gone.")
     assert (events()[-1]["operation"], events()[-1]["actor"]["type"]) == ("webhooks.disable", "service")
     receiver.answer = respond_with(200)
     run("webhooks.update", 1, enabled=True)
@@ -121,7 +121,7 @@ def test_a_week_of_nothing_but_failure_switches_an_endpoint_off(
     assert run("webhooks.get", 1)["state"] == "failing"
     clock.move(hours=1)
     work_off()
-    assert run("webhooks.get", 1)["disabledBecause"] == "Every attempt of a week has failed."
+    assert run("webhooks.get", 1)["disabledBecause"] == "Every attempt for a week has failed."
 
 
 def test_a_redirect_is_a_failure_and_not_followed(run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off) -> None:
@@ -160,11 +160,11 @@ def garbled(connection: socket.socket) -> None:
 @pytest.mark.parametrize(
     ("act", "status", "error"),
     [
-        (silent, None, "There was no whole answer within 0.3 seconds."),
-        (dripping, 200, "There was no whole answer within 0.3 seconds."),
-        (broken, 200, "The exchange broke off"),
-        (mute, None, "The exchange broke off"),
-        (garbled, None, "The exchange broke off"),
+        (silent, None, "There was no complete response within 0.3 seconds."),
+        (dripping, 200, "There was no complete response within 0.3 seconds."),
+        (broken, 200, "The connection was interrupted"),
+        (mute, None, "The connection was interrupted"),
+        (garbled, None, "The connection was interrupted"),
     ],
 )
 def test_what_is_no_whole_answer_is_a_failure(run: Run, work_off: Off, act: Any, status: int | None, error: str) -> None:
@@ -203,7 +203,7 @@ def test_an_endpoint_that_does_not_listen_is_a_failure_in_words(run: Run, work_o
     run("webhooks.create", url=f"http://127.0.0.1:{port}/", events=["*"])
     run("forums.create", name="News")
     work_off()
-    assert deliveries(run)[0]["attempts"][0]["error"].startswith("There was no connection")
+    assert deliveries(run)[0]["attempts"][0]["error"].startswith("The connection failed")
 
 
 def test_a_slow_endpoint_does_not_hold_up_the_others(run: Run, receiver: Receiver, work_off: Off) -> None:

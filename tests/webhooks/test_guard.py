@@ -58,7 +58,7 @@ def test_a_private_address_at_the_second_lookup_is_not_connected_to(run: Run, re
     first, second = attempts(run)
     assert (first["status"], first["error"]) == (200, None)
     assert second["status"] is None
-    assert second["error"].startswith("The address leads to 127.0.0.2, which is not on the open internet")
+    assert second["error"].startswith("The address leads to 127.0.0.2, which is not on the public internet")
     assert len(receiver.received) == 1
 
 
@@ -68,7 +68,7 @@ def test_a_name_of_which_one_address_is_closed_is_closed(run: Run, receiver: Rec
     run("webhooks.create", url=f"http://hooks.test:{receiver.port}/hook", events=["*"])
     run("forums.create", name="News")
     work_off(resolve=Names(found))
-    assert "not on the open internet" in attempts(run)[0]["error"]
+    assert "not on the public internet" in attempts(run)[0]["error"]
     assert receiver.received == []
 
 
@@ -85,7 +85,7 @@ def test_a_name_without_an_address_is_a_failure_in_words(run: Run, work_off: Off
     run("webhooks.create", url="http://hooks.test/hook", events=["*"])
     run("forums.create", name="News")
     work_off(resolve=Names([]))
-    assert attempts(run)[0]["error"] == "The exchange broke off: hooks.test has no address"
+    assert attempts(run)[0]["error"] == "The connection was interrupted: hooks.test has no address"
 
 
 @sqlite

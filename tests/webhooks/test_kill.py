@@ -68,7 +68,7 @@ def test_nothing_is_lost_and_the_order_is_kept(settings: Settings, receiver: Rec
 
 
 def run_all(run: Run) -> list[dict[str, int]]:
-    """Give the events of forums, however many."""
+    """Return the events of forums, however many."""
     found: list[dict[str, int]] = []
     while page := run("events.list", limit=1000, resource="forums", after=found[-1]["seq"] if found else 0)["results"]:
         found += page

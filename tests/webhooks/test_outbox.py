@@ -23,7 +23,7 @@ def fill(gate: Gate) -> None:
 
 
 def rows(run: Run) -> list[tuple[int, int, str]]:
-    """Give the endpoint, the event and the state of each row, the oldest first."""
+    """Return the endpoint, the event and the state of each row, the oldest first."""
     listed = run("deliveries.list", limit=1000)["results"]
     return [(one["webhookId"], one["event"], one["state"]) for one in reversed(listed)]
 

@@ -11,7 +11,7 @@ from bench.peers.fastapi_peer.models import Key, now
 
 
 def may(operation: str) -> Any:
-    """Give the dependency that lets in only keys that were granted the operation; it gives the key."""
+    """Return the dependency that lets in only keys that were granted the operation; it gives the key."""
 
     async def judge(session: Reading, authorization: Annotated[str | None, Header()] = None) -> Key:
         scheme, _, text = (authorization or "").partition(" ")

@@ -54,13 +54,13 @@ _writing = async_sessionmaker(WRITES, expire_on_commit=False)
 
 
 async def reading() -> AsyncIterator[AsyncSession]:
-    """Give a session for reads."""
+    """Return a session for reads."""
     async with _reading() as session:
         yield session
 
 
 async def writing() -> AsyncIterator[AsyncSession]:
-    """Give a session for one change; those who use it commit."""
+    """Return a session for one change; those who use it commit."""
     async with _writing() as session:
         yield session
 

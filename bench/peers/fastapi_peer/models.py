@@ -12,7 +12,7 @@ COMMUNITY = "http://localhost:8000"
 
 
 def now() -> datetime:
-    """Give the moment, in UTC."""
+    """Return the moment, in UTC."""
     return datetime.now(UTC).replace(tzinfo=None)
 
 

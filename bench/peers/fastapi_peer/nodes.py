@@ -217,7 +217,7 @@ def _plain(sent: dict[str, Any]) -> dict[str, Any]:
 
 
 def router_of(kind: Kind, verbs: str) -> APIRouter:
-    """Give the router of a kind, with these of its operations."""
+    """Return the router of a kind, with these of its operations."""
     router = APIRouter()
     if "list" in verbs:
         add_list(router, kind)

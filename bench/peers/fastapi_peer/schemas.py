@@ -31,7 +31,7 @@ class In(BaseModel):
     name: Name | None = None
 
     def sent(self) -> dict[str, Any]:
-        """Give what was sent, under the names of columns."""
+        """Return what was sent, under the names of columns."""
         return self.model_dump(exclude_unset=True)
 
 

@@ -30,7 +30,7 @@ async def ancestors(session: AsyncSession, model: Any, ids: Iterable[int]) -> di
 
 
 async def descendants(session: AsyncSession, model: Any, top: int) -> list[int]:
-    """Give the ids of all nodes below one, the nearer before the farther."""
+    """Return the ids of all nodes below one, the nearer before the farther."""
     down = select(model.id).where(model.parent_id == top).cte("down", recursive=True)
     down = down.union_all(select(model.id).where(model.parent_id == down.c.id))
     return list(await session.scalars(select(down.c.id)))
@@ -69,7 +69,7 @@ async def enter(session: AsyncSession, model: Any, node: Any, parent: int | None
 
 
 async def judge_parent(session: AsyncSession, model: Any, parent: int | None, node: int | None) -> Any:
-    """Give the parent; refuse one that does not exist, or that is the node itself or below it."""
+    """Return the parent; refuse one that does not exist, or that is the node itself or below it."""
     if parent is None:
         return None
     found = await session.get(model, parent)

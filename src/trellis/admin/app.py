@@ -1,6 +1,7 @@
 """The panel as a web application: the checks before every page, and the headers and cookies of every response.
 
-Order of checks: the body's size → the session → the site that sent the form → the form's token → the page.
+Order of checks: the session, or the token of a visitor → the body's size → the site that sent the form → the form's token → the
+page. Without a session or such a token no body is read.
 """
 
 import logging
@@ -17,18 +18,20 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from trellis.admin import PREFIX
-from trellis.admin.page import CONFIRM, SIGN_IN, Page, PageRequest, PasswordNeeded, StaleForm
+from trellis.admin.page import CHOOSE, CONFIRM, SIGN_IN, Page, PageRequest, PasswordNeeded, StaleForm
 from trellis.admin.runner import Runner
 from trellis.admin.sections import pages_of
 from trellis.admin.sessions import Sessions, is_equal
 from trellis.admin.static import Static
 from trellis.admin.submitted import CSRF, Submitted
 from trellis.admin.view import View
-from trellis.core.admins import generate_token
+from trellis.core.admins import generate_visitor_token, is_visitor_token
 from trellis.core.gate import Gate
 from trellis.core.keys import redact_keys
 from trellis.errors import Refused
+from trellis.http.large import run_by_size
 from trellis.http.problems import problem_headers
+from trellis.http.sending import send_body
 from trellis.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -39,7 +42,9 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _MAX_FORM: Final = 1_048_576  # bytes
 _MAX_READ: Final = 33_554_432  # bytes of a larger form that are read and discarded, so that the browser shows the response
-_MAX_FIELDS: Final = 20_000
+_MAX_PATH: Final = 1000  # characters; no page has a longer one, and Python makes no number of several thousand digits
+_MAX_FIELDS: Final = 500  # names
+_MAX_VALUES: Final = 2_000  # a field has several where several boxes are ticked
 _FORM: Final = "application/x-www-form-urlencoded"
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._~+/=:-]{1,128}")
 _HEADERS: Final = (
@@ -71,6 +76,7 @@ class Panel:
 
     def __init__(self, gate: Gate, settings: Settings, pages: tuple[Page, ...] | None = None) -> None:
         self.runner = Runner(gate, settings)
+        self.headers = (*_HEADERS, *settings.transport_headers)
         self.sessions = Sessions(self.runner)
         self.static = Static(f"{PREFIX}/static")
         self.view = View(gate.catalogue, gate.environment.kinds, gate.environment.community_name, self.static)
@@ -89,13 +95,17 @@ class Panel:
             if message["type"] == "http.response.start":
                 headers = message["headers"]
                 present = {name.lower() for name, _ in headers}
-                headers.extend(pair for pair in _HEADERS if pair[0] not in present)
+                headers.extend(pair for pair in self.headers if pair[0] not in present)
                 if b"cache-control" not in present:
                     headers.append((b"cache-control", b"no-store"))
-            await send(message)
+                await send(message)
+            elif message["type"] == "http.response.body" and not message.get("more_body"):
+                await send_body(send, message.get("body", b""))
+            else:
+                await send(message)
 
-        if scope["type"] == "http" and scope["path"].endswith("/"):
-            scope = {**scope, "path": scope["path"].rstrip("/"), "raw_path": None}
+        if scope["type"] == "http" and (scope["path"].endswith("/") or len(scope["path"]) > _MAX_PATH):
+            scope = {**scope, "path": scope["path"][:_MAX_PATH].rstrip("/"), "raw_path": None}
         await self.app(scope, receive, send_with_headers)
 
     # --- one page -------------------------------------------------------------------------------------------------
@@ -120,7 +130,7 @@ class Panel:
         sent = http.headers.get("x-request-id", "")
         valid = _REQUEST_ID.fullmatch(sent) and redact_keys(sent) == sent
         return PageRequest(
-            runner=self.runner,
+            runner=self.runner.serving(http.receive),
             sessions=self.sessions,
             view=self.view,
             http=http,
@@ -131,15 +141,17 @@ class Panel:
         )
 
     async def _run(self, page: Page, request: PageRequest) -> Response:
-        if page.method == "POST":
-            request.form = await _read_form(request.http)
-        await self._find_session(request)
+        is_known = await self._find_session(request)
         if page.method == "POST":
             _require_same_site(request)
+            if is_known:
+                request.form = await _read_form(request.http)
             sent = request.form.get(CSRF) or request.http.headers.get("x-csrf-token", "")
             request.stale = not is_equal(sent, request.csrf)
         if request.me is None and not page.open:
             return self._sign_in_first(request)
+        if request.me is not None and request.me.must_change_password and not (page.open or page.first):
+            return self._change_password_first(request)
         try:
             return await page.run(request)
         except StaleForm as stale:
@@ -151,17 +163,24 @@ class Panel:
         except PasswordNeeded:
             return self._confirm_first(request)
 
-    async def _find_session(self, request: PageRequest) -> None:
-        """Find the session of the cookie, or give the visitor a token for the forms that are open to all."""
-        cookies = request.http.cookies
-        if token := cookies.get(request.cookie("session"), ""):
+    async def _find_session(self, request: PageRequest) -> bool:
+        """Find the session of the cookie, or give the visitor a token for the forms that are open to all.
+
+        Return whether there was a session, or such a token, before.
+        """
+        if token := request.read_cookie("session"):
             request.me = await self.sessions.find(token, request.address)
             request.token = token
-        if request.me is None:
-            request.token = cookies.get(request.cookie("visitor"), "")
-            if len(request.token) < 43:
-                request.token = generate_token()
-                request.cookies.append(("visitor", request.token, None))
+        if request.me is not None:
+            return True
+        visitor = request.read_cookie("visitor")
+        is_known: bool = visitor != "" and await self.runner.read(is_visitor_token, visitor)
+        if is_known:
+            request.token = visitor
+            return True
+        request.token = await self.runner.read(generate_visitor_token)
+        request.cookies.append(("visitor", request.token, None))
+        return False
 
     # --- pages that come before another ---------------------------------------------------------------------------
 
@@ -184,6 +203,11 @@ class Panel:
             note=f"Your session has ended. Sign in again. {then}",
             fault="",
         )
+
+    def _change_password_first(self, request: PageRequest) -> Response:
+        if request.wants_json:
+            return request.json({"message": "NEEDS_PASSWORD", "detail": "Choose a password of your own first."}, 403)
+        return request.redirect(CHOOSE)
 
     def _confirm_first(self, request: PageRequest) -> Response:
         if request.wants_json:
@@ -216,7 +240,8 @@ class Panel:
     def _refusal(self, request: PageRequest, refused: Refused) -> Response:
         if request.wants_json:
             faults = [{"field": fault.field, "detail": fault.detail} for fault in refused.faults]
-            return request.json({"message": refused.message, "detail": refused.detail, "faults": faults}, refused.status)
+            told = {"message": refused.message, "detail": refused.detail, "faults": faults, "moreFaults": refused.more_faults}
+            return request.json(told, refused.status)
         try:
             response = request.page("error.html", status=refused.status, title=refused.refusal.title, refused=refused, back="")
         except Exception:  # whatever broke the layout must not hide the refusal
@@ -265,10 +290,17 @@ async def _read_form(http: Request) -> Submitted:
         return Submitted()
     if kind != _FORM:
         raise Refused("UNSUPPORTED_MEDIA_TYPE", "The panel accepts forms as browsers send them, and nothing else.")
+    return await run_by_size(size, _parse_form, bytes(body))
+
+
+def _parse_form(body: bytes) -> Submitted:
     try:
-        return Submitted(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=_MAX_FIELDS))
+        form = Submitted(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=_MAX_VALUES), len(body))
     except ValueError as error:
         raise Refused("MALFORMED_REQUEST", "The form could not be read. Go back and send it again.") from error
+    if len(form) > _MAX_FIELDS:
+        raise Refused("MALFORMED_REQUEST", f"The form has {len(form):,} fields; at most {_MAX_FIELDS} are read.")
+    return form
 
 
 def _require_same_site(request: PageRequest) -> None:

@@ -1,4 +1,4 @@
-"""Pages that ask before they run an operation on one record, and forms that must not take effect twice."""
+"""Confirmation pages for operations on one record, and forms that must not take effect twice."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,6 +9,7 @@ from starlette.responses import Response
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
+from trellis.core.fields import isolate
 from trellis.core.gate import Result
 from trellis.errors import Refused
 
@@ -19,11 +20,11 @@ def _build_empty_form(typed: Submitted | None) -> Form:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """A page that asks before it runs an operation on one record: to rotate, revoke or delete it.
+    """A confirmation page for an operation on one record: to rotate, revoke or delete it.
 
     The page is `/{section}/{id}/{action}`, and its template `{section}/{action}.html`, which extends `confirm.html`. `fetch`
-    reads the record, with a `name`; `respond` gives the response after the operation. `raw` is sent beside the form. With
-    `shows_secret` the password must have been entered lately, and the same form sent again does nothing more. `find_objection`
+    reads the record, with a `name`; `respond` returns the response after the operation. `raw` is sent in addition to the form. With
+    `shows_secret` the password must have been entered recently, and sending the same form again has no effect. `find_objection`
     returns why there is nothing to confirm, or "".
     """
 
@@ -42,7 +43,7 @@ class Confirmation:
 
     @property
     def pages(self) -> tuple[Page, Page]:
-        """The page that asks, and the one that runs the operation."""
+        """The page that asks for confirmation, and the one that runs the operation."""
         path = f"/{self.section}/{{id:int}}/{self.action}"
         return Page("GET", path, self.show, self.section), Page("POST", path, self.run, self.section)
 
@@ -74,7 +75,7 @@ class Confirmation:
         return request.page(
             f"{self.section}/{self.action}.html",
             status=status,
-            title=self.title.format(name=record["name"]),
+            title=self.title.format(name=isolate(record["name"])),
             record=record,
             form=form,
             button=self.button,
@@ -84,15 +85,15 @@ class Confirmation:
 
 
 class SettingsForm(Protocol):
-    """A form whose `settings` an operation that creates something takes."""
+    """A form with `settings` for an operation that creates something."""
 
     title: str
 
     def settings(self) -> dict[str, Any]:
-        """Return what was typed. Raises Refused."""
+        """Return the typed values. Raises Refused."""
 
     def add_refusal(self, refused: Refused) -> Any:
-        """Put a refusal on the form."""
+        """Add a refusal to the form."""
 
 
 async def create_once(

@@ -1,4 +1,4 @@
-"""Two administrators at one record: saving a form only if nobody has changed what it showed."""
+"""Conflicts between two administrators: a form is saved only if nobody has changed what it showed."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -14,7 +14,7 @@ _MAX_TRIES: Final = 5
 
 
 class Conflict(Exception):
-    """The record is not the one that the page showed; `record` is how it is now."""
+    """The record is not the one that the page showed; `record` is its current state."""
 
     def __init__(self, record: Mapping[str, Any]) -> None:
         super().__init__()
@@ -30,8 +30,8 @@ async def update_if_unchanged(
 ) -> Result:
     """Update a record if `version_of` is still what the form showed. Raises Conflict otherwise, and Refused.
 
-    `record` is the record as it was read for this request. Members that `version_of` leaves out may change meanwhile: then
-    the update is tried again on the newest version.
+    `record` is the record as it was read for this request. Members that `version_of` leaves out may change meanwhile; then
+    the update is retried on the newest version.
     """
     request.require_fresh_form()
     shown = request.form.get(VERSION, "")

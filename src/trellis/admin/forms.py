@@ -1,18 +1,18 @@
-"""Forms built from the fields that operations declare: the controls, what was typed, and what is wrong with it.
+"""Forms built from the fields that operations declare: the controls, the typed values, and their faults.
 
     form = Form(fields)                              # empty: the declared defaults
     form = Form(fields, record)                      # filled in from a record
-    form = Form(fields, request.form)                # as it was typed
+    form = Form(fields, request.form)                # with the typed values
     form.raw()                                       # what to pass to request.perform
-    return request.page(…, status=400, form=form.add_refusal(refused))   # typed values kept, faults at their fields
+    return request.page(…, status=400, form=form.add_refusal(refused))   # with the typed values, and faults at their fields
 
 A template shows all of it with `{{ ui.form_fields(form) }}`, or one control at a time with `{{ ui.control(form["name"]) }}`; put
 `{{ ui.faults(form) }}` above. `choices` turns a field into a list to choose from (`{"parentId": (("", "Top level"), …)}`),
 `groups` are the groups that `groups` and `permissions` controls offer as pairs of id and name, `widgets` chooses another
-control (`{"addresses": "lines"}`), `labels` and `help` replace the declared words. `raw` refuses names that are not on the form:
+control (`{"addresses": "lines"}`), `labels` and `help` replace the declared texts. `raw` refuses names that are not on the form:
 call it where Refused is caught.
 
-Widgets: text, textarea, lines (one value a line), number, checkbox, select, radio, color, url, password, new-password,
+Widgets: text, textarea, lines (one value per line), number, checkbox, select, radio, color, url, password, new-password,
 datetime-local (UTC), groups, permissions, hidden.
 """
 
@@ -24,7 +24,7 @@ from typing import Any, Final, Self
 from trellis.admin.page import StaleForm
 from trellis.admin.submitted import CSRF, Submitted
 from trellis.core.fields import EVERYONE, Choice, Field, quote
-from trellis.errors import Fault, Refused, refuse_faults
+from trellis.errors import Fault, Refused, raise_faults
 
 _SECRET: Final = frozenset({"password", "new-password"})
 _MANY: Final = frozenset({"groups"})
@@ -32,7 +32,7 @@ _MANY: Final = frozenset({"groups"})
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """One field of a form. `value` is text (of a checkbox, a bool); `chosen` are the ticked values where there can be several."""
+    """One field of a form. `value` is text (for a checkbox, a bool); `chosen` are the ticked values if there can be several."""
 
     name: str
     widget: str
@@ -76,16 +76,17 @@ class Form:
         self.id = id
         self.title = ""  # shown above the faults
         self.faults: tuple[Fault, ...] = ()
+        self.more_faults = 0  # that are not told
         self._typed = values if isinstance(values, Submitted) else None
         self._values = values
         self._choices = {name: tuple((str(v), t) for v, t in pairs) for name, pairs in (choices or {}).items()}
         self._groups = tuple((str(number), name) for number, name in groups)
         self._widgets, self._labels, self._help = widgets or {}, labels or {}, help or {}
 
-    # --- what was typed -------------------------------------------------------------------------------------------
+    # --- the typed values -----------------------------------------------------------------------------------------
 
     def raw(self) -> dict[str, Any]:
-        """Return what was typed, as an operation takes it. Raises Refused for a name that is not on the form."""
+        """Return the typed values as an operation accepts them. Raises Refused for a name that is not on the form."""
         typed = self._typed or Submitted()
         raw: dict[str, Any] = {}
         unknown: list[Fault] = []
@@ -105,22 +106,22 @@ class Form:
                 continue  # an empty password means no change
             else:
                 raw[name] = typed[name].replace("\r\n", "\n")
-        if unknown:
-            raise refuse_faults(tuple(unknown))
+        raise_faults(unknown)
         return raw
 
     def add_refusal(self, refused: Refused) -> Self:
-        """Put a refusal on the form: each fault at its field, or the detail above all fields."""
+        """Add a refusal to the form: each fault at its field, or the detail above all fields."""
         order = list(self.fields)
         field_of = self.field_of
         self.faults = tuple(sorted(refused.faults, key=lambda f: order.index(field_of(f)) if field_of(f) else len(order)))
+        self.more_faults = refused.more_faults
         self.title = "" if refused.faults else refused.detail
         if isinstance(refused, StaleForm):
             self.faults = ()
         return self
 
     def add_fault(self, name: str, detail: str) -> Self:
-        """Add a fault that the panel has found itself."""
+        """Add a fault found by the panel itself."""
         self.faults = (*self.faults, Fault(name, "INVALID_VALUE", detail))
         return self
 
@@ -133,7 +134,7 @@ class Form:
         return self.controls[name]
 
     def widget(self, name: str) -> str:
-        """Return the kind of control that a field is shown as."""
+        """Return the control with which a field is shown."""
         if name in self._widgets:
             return self._widgets[name]
         return "select" if name in self._choices else self.fields[name].type.widget
@@ -218,7 +219,7 @@ class Form:
 
 
 def _read_groups(values: Sequence[str]) -> str | list[str]:
-    """Read the ticks in a row of groups: every group, or some. An empty value only says that the row was on the form."""
+    """Read the ticks in a row of groups: every group, or some. An empty value only means that the row was on the form."""
     return EVERYONE if EVERYONE in values else [value for value in values if value]
 
 

@@ -27,10 +27,12 @@ shows its form again with what was typed, as after any other refusal.
 
 import base64
 import binascii
+import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 from urllib.parse import parse_qsl
 
@@ -43,10 +45,11 @@ from trellis.admin.runner import Runner
 from trellis.admin.sessions import Attempt, Sessions, csrf_token, is_equal, sign
 from trellis.admin.submitted import Submitted
 from trellis.core.actor import Actor
-from trellis.core.admins import Credentials, SignedIn, begin_session
+from trellis.core.admins import Credentials, SignedIn, address_lane, begin_session
 from trellis.core.catalogue import Catalogue
 from trellis.core.fields import MAX_ID
 from trellis.core.gate import Gate, Result
+from trellis.core.keys import redact_keys
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Call
 from trellis.errors import Refused
@@ -54,8 +57,10 @@ from trellis.errors import Refused
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_MAX_PARAMETERS: Final = 500
 SIGN_IN: Final = "/sign-in"
 CONFIRM: Final = "/confirm-password"
+CHOOSE: Final = "/new-password"
 _SUBMISSION: Final = "_submission"  # the name of the token in forms that must not take effect twice
 
 
@@ -71,7 +76,7 @@ class StaleForm(Refused):
 
 
 class PasswordNeeded(Exception):
-    """A page requires that the password was entered in the last quarter of an hour; the panel asks for it."""
+    """A page requires that the password was entered in the last 15 minutes; the panel asks for it."""
 
 
 class Renderer(Protocol):
@@ -85,7 +90,7 @@ class Renderer(Protocol):
 class PageRequest:
     """One request for a page, and everything that a page may do.
 
-    `http` is the request as Starlette gives it, `form` what a POST sent. `me` is None only on pages that are open to all.
+    `http` is Starlette's request, `form` the form of a POST. `me` is None only on pages that are open to all.
     `cookies` are set on the response.
     """
 
@@ -111,10 +116,13 @@ class PageRequest:
             raise Refused("INVALID_ID", f"There is no record with the id {number}.")
         return number
 
-    @property
+    @cached_property
     def query(self) -> dict[str, str]:
-        """The parameters in the address, each with its last value."""
-        return dict(parse_qsl(self.http.url.query, keep_blank_values=True))
+        """The parameters in the address, each with its last value. Raises Refused if there are too many."""
+        try:
+            return dict(parse_qsl(self.http.url.query, keep_blank_values=True, max_num_fields=_MAX_PARAMETERS))
+        except ValueError:
+            raise Refused("MALFORMED_REQUEST", f"The address has more than {_MAX_PARAMETERS} parameters.") from None
 
     @property
     def path(self) -> str:
@@ -170,14 +178,29 @@ class PageRequest:
 
     async def check_password(self, login: str, password: str) -> Attempt:
         """Check a login and a password that were typed here."""
-        browser = self.http.cookies.get(self.cookie("browser"), "")
+        browser = self.read_cookie("browser")
         return await self.sessions.attempt(Credentials(login, password, self.address, browser))
 
-    async def begin_session(self, admin: int) -> None:
-        """Begin a session in this browser; the forms of this response carry its token."""
-        agent = self.http.headers.get("user-agent", "")
-        self.token = await self.runner.write(begin_session, admin, self.address, agent)
-        self.cookies.append(("session", self.token, None))
+    async def sign_in(self, admin: int) -> None:
+        """Sign an administrator in, in this browser."""
+        name = (await self.runner.perform(Call("admins.get", Actor("admin", admin, ""), target=admin))).value["name"]
+        raw = {"address": self.address, "agent": self.agent}
+        call = Call("admins.sign_in", Actor("admin", admin, name), raw, admin, request_id=self.request_id)
+        self.take_session((await self.runner.perform(call)).value["token"])
+
+    async def go_on_after_change(self) -> None:
+        """Go on in a new session, after a change of one's own password has ended all."""
+        self.take_session(await self.runner.write(begin_session, self.signed_in.id, self.address, self.agent))
+
+    def take_session(self, token: str) -> None:
+        """Give this browser the cookie of a session; the forms of this response carry its token."""
+        self.token = token
+        self.cookies.append(("session", token, None))
+
+    @property
+    def agent(self) -> str:
+        """What the browser says of itself, without control characters."""
+        return redact_keys("".join(c for c in self.http.headers.get("user-agent", "") if c.isprintable())[:300])
 
     def require_recent_password(self) -> None:
         """Require that the password was entered less than 15 minutes ago.
@@ -208,9 +231,16 @@ class PageRequest:
         if self.catalogue.find(operation).writes:
             self.require_fresh_form()
         call = Call(
-            operation, actor or self.actor, raw or {}, target, expected=expected, request_id=self.request_id, reason=reason or None
+            operation,
+            actor or self.actor,
+            raw or {},
+            target,
+            expected=expected,
+            request_id=self.request_id,
+            reason=reason or None,
+            waits_as="" if self.me else address_lane(self.address),
         )
-        return await self.runner.perform(call, slow=slow)
+        return await self.runner.perform(call, slow=slow, size=self.form.size)
 
     async def fetch(
         self, operation: str, raw: Mapping[str, Any] | None = None, target: int | None = None, *, slow: bool = False
@@ -219,9 +249,9 @@ class PageRequest:
         return (await self.perform(operation, raw, target, slow=slow)).value
 
     async def dry_run(self, operation: str, raw: Mapping[str, Any] | None = None, target: int | None = None) -> Any:
-        """Return what a write would do. Nothing of it is kept. Raises Refused."""
+        """Return what a write would do, without saving anything. Raises Refused."""
         call = Call(operation, self.actor, {**(raw or {}), "dryRun": True}, target, request_id=self.request_id)
-        return (await self.runner.perform(call)).value
+        return (await self.runner.perform(call, size=self.form.size)).value
 
     def submission_token(self, *, renew: bool = False) -> str:
         """Return the token of a form that must not take effect twice: the one that it was sent with, or a new one."""
@@ -236,7 +266,7 @@ class PageRequest:
         self.require_fresh_form()
         token, fingerprint = f"panel/{self.form.get(_SUBMISSION, '')[:200]}", self.form.digest(self.path)
         call = Call(operation, self.actor, raw, target, request_id=self.request_id, token=token, fingerprint=fingerprint)
-        return await self.runner.perform(call)
+        return await self.runner.perform(call, size=self.form.size)
 
     async def write(self, function: Callable[Concatenate[Gate, P], Future[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function that writes bookkeeping: `await request.write(end_session, digest)`. Raises StaleForm."""
@@ -251,24 +281,30 @@ class PageRequest:
     # --- responses ------------------------------------------------------------------------------------------------
 
     def page(self, template: str, *, status: int = 200, **context: Any) -> Response:
-        """Respond with a template; templates/layout.html says what each is given."""
+        """Respond with a template; see templates/layout.html for its context."""
         return Response(self.view.render(template, self, context), status, media_type="text/html")
 
     def json(self, value: Any, status: int = 200) -> Response:
         """Respond to a script."""
         return Response(orjson.dumps(value), status, media_type="application/json")
 
-    def redirect(self, path: str, message: str = "", tone: str = "good", undo: int | None = None) -> Response:
-        """Go to another page of the panel, and show a message there. Tones: good, note, bad. `undo` is an event to undo."""
+    def redirect(
+        self, path: str, message: str = "", tone: str = "good", undo: int | None = None, change_set: int | None = None
+    ) -> Response:
+        """Redirect to another page of the panel, and show a message there. Tones: good, note, bad.
+
+        The message has a link to undo the event `undo`, or to the events of `change_set`.
+        """
         if message:
-            flash = {"text": message[:1000], "tone": tone} | ({} if undo is None else {"undo": str(undo)})
+            links = {"undo": undo, "changeSet": change_set}
+            flash = {"text": message[:1000], "tone": tone} | {name: str(one) for name, one in links.items() if one is not None}
             text = base64.urlsafe_b64encode(orjson.dumps(flash)).decode()
             self.cookies.append(("flash", f"{text}.{sign(self.token, text)}", 60))
         return RedirectResponse(PREFIX + path, 303)
 
     def take_flash(self) -> dict[str, str] | None:
         """Return the message that the last page left, once."""
-        from_cookie = self.http.cookies.get(self.cookie("flash"), "")
+        from_cookie = self.read_cookie("flash")
         if not from_cookie:
             return None
         if not any(name == "flash" for name, _, _ in self.cookies):
@@ -286,13 +322,16 @@ class PageRequest:
     @property
     def is_secure(self) -> bool:
         """Whether the browser reaches the panel under https."""
-        public = self.runner.settings.public_url or ""
-        behind = public.startswith("https://") and public.partition("://")[2].partition("/")[0] == self.http.headers.get("host")
-        return self.http.url.scheme == "https" or behind
+        return self.http.url.scheme == "https" or self.runner.settings.is_https
 
     def cookie(self, name: str) -> str:
         """Return the full name of one of the panel's cookies: session, visitor, browser, flash."""
         return ("__Host-" if self.is_secure else "") + f"trellis_{name}"
+
+    def read_cookie(self, name: str) -> str:
+        """Return one of the panel's cookies, "" if it was not sent. The others are not read: there may be any number of them."""
+        found = re.search(rf"(?:^|;) *{re.escape(self.cookie(name))}=([^;]*)", "; ".join(self.http.headers.getlist("cookie")))
+        return "" if found is None else found[1].strip().strip('"')
 
     def set_cookies(self, response: Response) -> Response:
         """Put the cookies on a response."""
@@ -314,13 +353,17 @@ Handler = Callable[[PageRequest], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One method of one path, without /admin. `open` pages need no session; `section` is the menu entry that is marked."""
+    """One method of one path, without /admin. `open` pages need no session; `section` is the menu entry that is marked.
+
+    A page that is not `first` waits until a password that somebody else has chosen is changed.
+    """
 
     method: str
     path: str
     run: Handler
     section: str = ""
     open: bool = False
+    first: bool = False
 
 
 def panel_path(path: str) -> str:

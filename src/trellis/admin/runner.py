@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, Self, TypeVar
 
-from trellis.core.admins import NewPassword
 from trellis.core.gate import Gate, Result
 from trellis.core.operation import Call
+from trellis.http.large import run_by_size
+from trellis.http.reading import read_in_thread
+from trellis.http.withdrawal import Receive, wait_for_write
 from trellis.settings import Settings
 
 P = ParamSpec("P")
@@ -15,33 +17,47 @@ T = TypeVar("T")
 
 
 class Runner:
-    """Hands operations to the gate, and runs the functions of `core.admins` that do bookkeeping.
+    """Passes operations to the gate, and runs the functions of `core.admins` that do bookkeeping.
 
     On SQLite a read runs in place, since a thread would cost more than the read; on PostgreSQL it runs in a thread. Writes
-    wait for the one writer without blocking anything else.
+    wait for the one writer without blocking anything else. With `receive`, as ASGI has it, those of a client that has gone
+    are withdrawn before they begin.
     """
 
-    def __init__(self, gate: Gate, settings: Settings) -> None:
+    def __init__(self, gate: Gate, settings: Settings, receive: Receive | None = None) -> None:
         self.gate = gate
         self.settings = settings
+        self._receive = receive
+        self._read_seconds = settings.database_pool_timeout + settings.database_read_timeout
 
-    async def perform(self, call: Call, *, slow: bool = False) -> Result:
-        """Run an operation; a `slow` read runs in a thread on either engine. Raises Refused, and then nothing was changed."""
+    def serving(self, receive: Receive) -> Self:
+        """Return a runner for one request, whose body is read before anything is written."""
+        return type(self)(self.gate, self.settings, receive)
+
+    async def perform(self, call: Call, *, slow: bool = False, size: int = 0) -> Result:
+        """Run an operation; a `slow` read runs in a thread on either engine. Raises Refused, in which case nothing has changed.
+
+        `size` is the size of the form that the call is made from, in bytes.
+        """
         operation = self.gate.catalogue.find(call.operation)
         if operation.writes:
-            if any(isinstance(field.type, NewPassword) for field in operation.fields):  # a slow digest, on purpose
-                return await asyncio.wrap_future(await asyncio.to_thread(self.gate.submit, call))
-            return await asyncio.wrap_future(self.gate.submit(call))
-        if self.gate.store.reads_inline and not slow:
-            return self.gate.run(call)
-        return await asyncio.to_thread(self.gate.run, call)
+            return await self._wait_for(await run_by_size(size, self.gate.submit, call))
+        if not self.gate.store.reads_inline:
+            return await read_in_thread(self._read_seconds, self.gate.run, call)
+        return await asyncio.to_thread(self.gate.run, call) if slow else self.gate.run(call)
 
     async def read(self, function: Callable[Concatenate[Gate, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function that reads bookkeeping: `await runner.read(find_session, token)`."""
         if self.gate.store.reads_inline:
             return function(self.gate, *args, **kwargs)
-        return await asyncio.to_thread(function, self.gate, *args, **kwargs)
+        return await read_in_thread(self._read_seconds, function, self.gate, *args, **kwargs)
 
     async def write(self, function: Callable[Concatenate[Gate, P], Future[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a function that writes bookkeeping, and wait until that is durable."""
+        """Run a function that writes bookkeeping, and wait until the write is durable."""
         return await asyncio.wrap_future(function(self.gate, *args, **kwargs))
+
+    async def _wait_for(self, future: Future[T]) -> T:
+        waiting = asyncio.wrap_future(future)
+        if self._receive is None:
+            return await waiting
+        return await wait_for_write(future, waiting, self._receive, self.settings.busy_timeout)

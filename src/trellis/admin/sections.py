@@ -19,5 +19,5 @@ PAGES: Final[tuple[Page, ...]] = (
 
 
 def pages_of(catalogue: Catalogue, kinds: tuple[NodeKind, ...]) -> tuple[Page, ...]:
-    """Give every page of a community that holds these kinds of nodes."""
+    """Return every page of a community with these kinds of nodes."""
     return PAGES + tuple(page for kind in kinds for page in nodes.pages(catalogue, kind))

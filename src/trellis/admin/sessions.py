@@ -4,7 +4,6 @@ import asyncio
 import hashlib
 import hmac
 from dataclasses import dataclass
-from typing import Final
 
 from trellis.admin.runner import Runner
 from trellis.core.admins import (
@@ -13,11 +12,11 @@ from trellis.core.admins import (
     check_password,
     clear_attempts,
     count_attempt,
+    count_failure,
+    find_lane,
     find_session,
     record_session_use,
 )
-
-_MAX_CONCURRENT: Final = 2  # passwords checked at a time, 64 MiB each
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +28,10 @@ class Attempt:
 
 
 class Sessions:
-    """Finds the session of a cookie, and checks passwords, a few at a time."""
+    """Finds the session of a cookie, and checks passwords."""
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
-        self._checking = asyncio.Semaphore(_MAX_CONCURRENT)
 
     async def find(self, token: str, address: str) -> SignedIn | None:
         """Find the live session of a cookie, and record, at most once a minute, that it was used."""
@@ -43,13 +41,13 @@ class Sessions:
         return me
 
     async def attempt(self, credentials: Credentials) -> Attempt:
-        """Check a login and a password, unless there were too many failures lately."""
+        """Check a login and a password, unless there were too many failures lately. Raises Refused (TOO_MANY_PASSWORDS)."""
+        gate, lane = self._runner.gate, await self._runner.read(find_lane, credentials)
+        gate.lanes.require_room(lane)  # before it is counted: what is not checked is no failure
         if wait := await self._runner.write(count_attempt, credentials):
             return Attempt(wait=wait)
-        async with self._checking:
-            admin = await asyncio.to_thread(check_password, self._runner.gate, credentials)
-        if admin is not None:
-            await self._runner.write(clear_attempts, credentials)
+        admin = await asyncio.wrap_future(gate.lanes.submit(lane, lambda: check_password(gate, credentials)))
+        await self._runner.write(count_failure if admin is None else clear_attempts, credentials)
         return Attempt(admin)
 
 

@@ -1,4 +1,4 @@
-"""The panel's own style sheet and scripts, under addresses that change with their content, to be kept for a year."""
+"""The panel's own style sheets and scripts, at URLs that change with their content, so browsers may cache them for a year."""
 
 import hashlib
 from pathlib import Path
@@ -12,7 +12,7 @@ _TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/sv
 
 
 class Static:
-    """All files, in memory. One digest of all of them stands in the path, so that modules import each other by plain names."""
+    """All files, in memory. Their path contains one digest of all files, so modules can import each other by plain names."""
 
     def __init__(self, base: str) -> None:
         self._files = {file.name: file.read_bytes() for file in sorted(_FOLDER.iterdir()) if file.suffix in _TYPES}
@@ -23,13 +23,13 @@ class Static:
         self._base = base
 
     def address(self, name: str) -> str:
-        """Give the address of a file; a name that is not there is a mistake of ours."""
+        """Return the URL of a file; an unknown name is a programming error."""
         if name not in self._files:
             raise LookupError(name)
         return f"{self._base}/{self._digest}/{name}"
 
     async def serve(self, request: Request) -> Response:
-        """Answer with a file. An address from before an upgrade gets the file as it is now, and is not kept."""
+        """Respond with a file. A URL from before an upgrade returns the current file, which is not cached."""
         name = request.path_params["name"]
         content = self._files.get(name)
         if content is None:

@@ -9,13 +9,15 @@ import orjson
 CSRF: Final = "csrf"  # the name of the token in forms; scripts send it as X-CSRF-Token
 _TIMES: Final = ("from", "to")  # the filters that are times
 _MAX_CARRIED: Final = 262_144  # characters of a form that are carried through signing in
+_MAX_PAIRS: Final = 750  # of a form that are carried; each comes back as two
 
 
 class Submitted(Mapping[str, str]):
     """The fields of a form that was sent: each name with its last value; `all` returns every value of a name."""
 
-    def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
+    def __init__(self, pairs: Iterable[tuple[str, str]] = (), size: int = 0) -> None:
         self.pairs = tuple(pairs)
+        self.size = size  # bytes, as it was sent
         self._last = dict(self.pairs)
 
     def __getitem__(self, name: str) -> str:
@@ -49,4 +51,4 @@ class Submitted(Mapping[str, str]):
     def carried(self) -> tuple[tuple[str, str], ...]:
         """Return what may be carried through another page: everything but tokens and passwords, unless it is too much."""
         kept = tuple((n, v) for n, v in self.pairs if n != CSRF and "password" not in n.lower())
-        return kept if sum(len(n) + len(v) for n, v in kept) <= _MAX_CARRIED else ()
+        return kept if len(kept) <= _MAX_PAIRS and sum(len(n) + len(v) for n, v in kept) <= _MAX_CARRIED else ()

@@ -1,6 +1,6 @@
-"""Renders templates: the environment, what every template is given, and how times and numbers are formatted.
+"""Renders templates: the environment, the context of every template, and the formats of times and numbers.
 
-Every template extends `layout.html` (blocks: `actions`, `main`) and gets, beside the page's own context: `request`, `me` (None
+Every template extends `layout.html` (blocks: `actions`, `main`) and gets, besides the page's own context: `request`, `me` (None
 when nobody is signed in), `csrf`, `menu`, `section`, `section_title`, `flash` and `now`. Macros come by
 `{% import "macros.html" as ui with context %}`. There are no inline scripts or styles: the content security policy forbids them.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
-from markupsafe import Markup
+from markupsafe import Markup, soft_str
 
 from trellis import __version__
 from trellis.admin import PREFIX
@@ -22,6 +22,7 @@ from trellis.admin.nodes import find_actions, node_badges, node_colour
 from trellis.admin.page import PageRequest
 from trellis.admin.static import Static
 from trellis.core.catalogue import Catalogue
+from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class View:
 
     @cached_property
     def environment(self) -> "Environment":
-        """What Jinja2 needs to know."""
+        """The configuration of Jinja2."""
         from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415  # start-up time: for the first page
 
         environment = Environment(
@@ -99,6 +100,7 @@ class View:
             trim_blocks=True,
             lstrip_blocks=True,
             auto_reload=False,
+            finalize=isolate_shown,
         )
         environment.globals.update(
             static=self._static.address,
@@ -111,11 +113,19 @@ class View:
             node_colour=node_colour,
             kinds={kind.name: kind for kind in sort_kinds(self._kinds)},
         )
-        environment.filters.update(time=format_time, ago=format_age, number=format_number, plural=plural, query=format_query)
+        environment.filters.update(
+            format=format_isolated,
+            exact=Markup.escape,
+            time=format_time,
+            ago=format_age,
+            number=format_number,
+            plural=plural,
+            query=format_query,
+        )
         return environment
 
     def render(self, template: str, request: PageRequest, context: Mapping[str, Any]) -> str:
-        """Give the HTML of a template."""
+        """Return the HTML of a template."""
         shared = {
             "title": "",
             "request": request,
@@ -128,6 +138,16 @@ class View:
             "now": request.now,
         }
         return self.environment.get_template(template).render(shared | dict(context))
+
+
+def format_isolated(template: str, *values: Any) -> str:
+    """Format a sentence as Jinja's `format` does, each text in it in a direction of its own."""
+    return soft_str(template) % tuple(isolate_shown(value) for value in values)
+
+
+def isolate_shown(value: Any) -> Any:
+    """Return a value as a page shows it: text in a direction of its own, unless it is HTML already. `|exact` shows it as it is."""
+    return isolate(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def format_time(moment: str | None, otherwise: str = "never") -> Markup:

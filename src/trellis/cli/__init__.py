@@ -1,4 +1,4 @@
-"""The terminal door: `trellis`, its commands, and what they show."""
+"""The command line: `trellis`, its commands, and what they print."""
 
 from trellis.cli.app import main
 

@@ -18,29 +18,30 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 
-Login = Annotated[str, typer.Argument(metavar="LOGIN", help="What is typed to sign in.", show_default=False)]
+Login = Annotated[str, typer.Argument(metavar="LOGIN", help="The name used to sign in.", show_default=False)]
 FromStdin = Annotated[
-    bool, typer.Option("--password-stdin", help="Read the password from standard input. Without: one is made up and shown, once.")
+    bool,
+    typer.Option("--password-stdin", help="Read the password from standard input. By default one is generated and shown once."),
 ]
 
 
 @app.command()
 def create(
     login: Login,
-    name: Annotated[str | None, typer.Option(help="The name that events show. Without: the login.")] = None,
+    name: Annotated[str | None, typer.Option(help="The name shown in events. By default the login.")] = None,
     password_stdin: FromStdin = False,
     json: Json = False,
 ) -> None:
-    """Add an administrator. Without --password-stdin a password is made up and shown, this once."""
+    """Add an administrator. Without --password-stdin a password is generated and shown once."""
     password = _password(password_stdin)
     with community(Settings.load()) as gate:
         made = act(gate, "admins.create", {"name": name or login, "login": login, "password": password}).value
-    _tell(made, None if password_stdin else password, json, f"{made['name']} can sign in to the panel now.")
+    _print_admin(made, None if password_stdin else password, json, f"{made['name']} can sign in to the panel now.")
 
 
 @app.command("list")
 def list_admins(json: Json = False) -> None:
-    """List all administrators, disabled ones too."""
+    """List all administrators, including disabled ones."""
     with community(Settings.load()) as gate:
         found = _all(gate)
     if json:
@@ -54,19 +55,19 @@ def list_admins(json: Json = False) -> None:
 
 @app.command("reset-password")
 def reset_password(login: Login, password_stdin: FromStdin = False, json: Json = False) -> None:
-    """Give an administrator a new password, and sign them out everywhere."""
+    """Set a new password for an administrator, and sign them out everywhere."""
     password = _password(password_stdin)
     with community(Settings.load()) as gate:
         changed = act(gate, "admins.set_password", {"password": password}, _id_of(gate, login)).value
-    _tell(changed, None if password_stdin else password, json, f"{changed['name']} was signed out everywhere.")
+    _print_admin(changed, None if password_stdin else password, json, f"{changed['name']} was signed out everywhere.")
 
 
 @app.command()
 def disable(login: Login, json: Json = False) -> None:
-    """Sign an administrator out everywhere, and let them in no more."""
+    """Sign an administrator out everywhere, and stop them from signing in."""
     with community(Settings.load()) as gate:
         changed = act(gate, "admins.disable", target=_id_of(gate, login)).value
-    _tell(changed, None, json, f"{changed['name']} cannot sign in any more.")
+    _print_admin(changed, None, json, f"{changed['name']} cannot sign in any more.")
 
 
 @app.command()
@@ -74,7 +75,7 @@ def enable(login: Login, json: Json = False) -> None:
     """Let a disabled administrator sign in again."""
     with community(Settings.load()) as gate:
         changed = act(gate, "admins.enable", target=_id_of(gate, login)).value
-    _tell(changed, None, json, f"{changed['name']} can sign in again.")
+    _print_admin(changed, None, json, f"{changed['name']} can sign in again.")
 
 
 def _all(gate: Gate) -> list[dict[str, Any]]:
@@ -87,18 +88,18 @@ def _id_of(gate: Gate, login: str) -> int:
     for admin in _all(gate):
         if admin["login"].casefold() == wanted:
             return int(admin["id"])
-    raise Failure(f"There is no administrator with the login '{login}'. `trellis admins list` tells them.")
+    raise Failure(f"There is no administrator with the login '{login}'. `trellis admins list` lists them.")
 
 
 def _password(from_stdin: bool) -> str:
     if not from_stdin:
         return generate_password()
     if not (password := sys.stdin.readline().rstrip("\r\n")):
-        raise Failure("No password came on standard input.", MISUSED)
+        raise Failure("There was no password on standard input.", MISUSED)
     return password
 
 
-def _tell(admin: dict[str, Any], password: str | None, json: bool, sentence: str) -> None:
+def _print_admin(admin: dict[str, Any], password: str | None, json: bool, sentence: str) -> None:
     if json:
         show_json(admin | ({"password": password} if password else {}), plain=True)
         return

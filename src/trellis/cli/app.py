@@ -1,4 +1,4 @@
-"""The command `trellis`: every command under its name, loaded from its module when it is used."""
+"""The command `trellis`, which loads each of its commands from a module when it is used."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from trellis.cli.terminal import FAILED, MISUSED, Failure, say, show
 from trellis.errors import Fault, Refused
 from trellis.settings import SettingsError
 
-# In which module each command is, and what it is called there: a function, or the Typer application of a group of commands.
+# The module of each command, and its name there: a function, or the Typer application of a group of commands.
 _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "serve": ("serve", "serve"),
     "work": ("work", "work"),
@@ -26,15 +26,16 @@ _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "restore": ("operations", "restore"),
     "routes": ("operations", "routes"),
     "check": ("database", "check"),
-    "backup": ("database", "backup_database"),
+    "purge": ("database", "purge"),
+    "backup": ("database", "backup_app"),
     "openapi": ("operations", "openapi"),
 }
 
-_QUIET: Final = logging.NullHandler()  # the sentence on stderr says it; `serve` sets up a log of its own
+_QUIET: Final = logging.NullHandler()  # errors are printed to stderr; `serve` sets up its own log
 
 
 class _Loaded(Mapping[str, Any]):
-    """The commands by name. A command's module is imported when the command is asked for, since most take long to load."""
+    """The commands by name. A command's module is imported when it is used, since most take long to load."""
 
     def __init__(self) -> None:
         self._loaded: dict[str, Any] = {}
@@ -54,7 +55,7 @@ class _Loaded(Mapping[str, Any]):
 
 
 def _command(name: str, found: Any) -> Any:
-    """Make a command of a function. Typer makes it from an application, which is one of a single command here."""
+    """Build a command from a function. Typer needs an application for that, here one with a single command."""
     if not isinstance(found, typer.Typer):
         function, found = found, typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
         found.command()(function)
@@ -71,7 +72,7 @@ class Commands(TyperGroup):
         self.commands: Any = _Loaded()
 
     def list_commands(self, ctx: Any) -> list[str]:
-        del ctx  # without loading them, as Typer's own would
+        del ctx  # does not load the commands, unlike Typer's own method
         return list(self.commands)
 
     def invoke(self, ctx: Any) -> Any:
@@ -89,10 +90,11 @@ class Commands(TyperGroup):
 
 
 def format_refusal(refused: Refused) -> str:
-    """Write a refusal: its message and what was wrong, with every faulty field on a line of its own."""
+    """Format a refusal: its message and what was wrong, with every invalid field on a line of its own."""
     if not refused.faults:
         return f"{refused.message}: {refused.detail}"
-    return "\n".join((f"{refused.message}: {refused.refusal.title}.", *(f"  {_line(fault)}" for fault in refused.faults)))
+    more = (f"  … and {refused.more_faults:,} more.",) if refused.more_faults else ()
+    return "\n".join((f"{refused.message}: {refused.refusal.title}.", *(f"  {_line(fault)}" for fault in refused.faults), *more))
 
 
 def _line(fault: Fault) -> str:
@@ -102,7 +104,7 @@ def _line(fault: Fault) -> str:
 app = typer.Typer(
     name="trellis",
     cls=Commands,
-    help="Trellis, the structure service of a community. Settings come from TRELLIS_* variables and a .env file.",
+    help="Trellis manages the structure of a community. Settings are read from TRELLIS_* variables and a .env file.",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
@@ -113,14 +115,16 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        show(f"trellis {__version__}")
+        from trellis.store.sqlite import library_version  # noqa: PLC0415  # start-up time: most commands load it later, or never
+
+        show(f"trellis {__version__}, SQLite {library_version()}")
         raise typer.Exit
 
 
 @app.callback()
 def _trellis(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     del version

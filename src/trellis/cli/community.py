@@ -1,4 +1,4 @@
-"""How the commands reach the community: its database is looked at, opened, and operations are run as the terminal."""
+"""How commands use the community: they check and open its database, and run operations as the terminal."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,14 +12,14 @@ from trellis.core.gate import Gate, Result
 from trellis.core.operation import Call
 from trellis.errors import Refused
 from trellis.settings import Settings, SettingsError
-from trellis.store.condition import Condition, describe_database, explain_error, find_condition, find_file
+from trellis.store.condition import Condition, describe_database, explain_condition, explain_error, find_condition, find_file
 
 
 @contextmanager
-def community(settings: Settings, *, make: bool = True) -> Iterator[Gate]:
-    """Open the community. A SQLite database that is not there is made, unless `make` is false.
+def community(settings: Settings, *, make: bool = False) -> Iterator[Gate]:
+    """Open the community. A missing SQLite database is created if `make` is true.
 
-    Raises Failure, with a sentence, when there is no database, when it is not at the newest step, or cannot be used.
+    Raises Failure with a message if there is no database, or if it is not at the newest step or cannot be used.
     """
     with explaining(settings):
         _prepare_database(settings, make=make)
@@ -53,21 +53,9 @@ def _prepare_database(settings: Settings, *, make: bool) -> None:
         from trellis.store.migrate import migrate  # noqa: PLC0415  # start-up time: Alembic is rarely needed
 
         migrate(settings)
-        say(f"Made a new database: {describe_database(settings)}")
+        say(f"Created a new database: {describe_database(settings)}")
         return
-    raise Failure(unready(settings, at))
-
-
-def unready(settings: Settings, at: Condition) -> str:
-    """Say why a database cannot be used as it is, and what to do."""
-    name = describe_database(settings)
-    return {
-        Condition.MISSING: f"There is no database {name}. To make one, run: trellis migrate",
-        Condition.EMPTY: f"The database {name} is empty. Run: trellis migrate",
-        Condition.OLDER: f"The database {name} is from an older release. Run: trellis migrate",
-        Condition.FOREIGN: f"The database {name} belongs to another program, or to a newer Trellis. It was left alone.",
-        Condition.READY: f"The database {name} is ready.",
-    }[at]
+    raise Failure(explain_condition(settings, at))
 
 
 def act(
@@ -79,7 +67,7 @@ def act(
     reason: str | None = None,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Result:
-    """Run an operation as the terminal, under a request id of its own."""
+    """Run an operation as the terminal, with its own request id."""
     return gate.run(
         Call(operation, TERMINAL, raw or {}, target, request_id=uuid4().hex, reason=reason, progress=progress),
     )

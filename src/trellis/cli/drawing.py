@@ -1,4 +1,4 @@
-"""What is drawn with Rich, at a terminal: tables, coloured JSON and the progress bar."""
+"""Output with Rich at a terminal: tables, coloured JSON and the progress bar."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-_FRAME: Final = 0.1  # seconds between two states of the bar
+_FRAME: Final = 0.1  # seconds between updates of the bar
 
 
 def draw_json(text: str) -> None:
@@ -30,7 +30,7 @@ def draw_table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
 
 
 def draw_progress(what: str, since: float, look: Callable[[], tuple[int, int] | None], over: threading.Event) -> None:
-    """Show a bar on stderr until `over` is set. `look` says how much is done, and of how much; it pulses while nobody knows."""
+    """Show a bar on stderr until `over` is set. `look` returns how much is done and the total; without these the bar pulses."""
     columns = (
         bars.TextColumn("{task.description}"),
         bars.BarColumn(),

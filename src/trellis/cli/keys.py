@@ -11,18 +11,21 @@ from trellis.core.gate import Gate
 from trellis.settings import Settings
 
 app = typer.Typer(
-    help="Make, list, change, rotate and revoke API keys.", no_args_is_help=True, add_completion=False, rich_markup_mode="markdown"
+    help="Create, list, change, rotate and revoke API keys.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
 )
 
 _PAGE = 1000
-_FEW = 3  # grants that a list names; more are counted
+_FEW = 3  # the most grants that a list names; more are counted
 
-Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The key's id; `trellis keys list` tells it.", show_default=False)]
+Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The key's id; see `trellis keys list`.", show_default=False)]
 Patterns = Annotated[
     list[str],
     typer.Argument(
         metavar="OPERATION…",
-        help="Operations such as forums.create; 'forums.*', '*.list' and '*' stand for all that match.",
+        help="Operations such as forums.create; 'forums.*', '*.list' and '*' mean all that match.",
         show_default=False,
     ),
 ]
@@ -35,18 +38,20 @@ def create(
         list[str] | None,
         typer.Option(help="An operation that it may run, or a pattern such as 'forums.*'. Repeat as needed."),
     ] = None,
-    expires: Annotated[str | None, typer.Option(help="When it ends: 90d, 12h, or a moment in ISO 8601. Without: never.")] = None,
+    expires: Annotated[
+        str | None, typer.Option(help="When it expires: 90d, 12h, or a timestamp in ISO 8601. By default never.")
+    ] = None,
     ip: Annotated[
         list[str] | None,
-        typer.Option(metavar="CIDR", help="An address or network it may be used from. Repeat as needed; without: everywhere."),
+        typer.Option(metavar="CIDR", help="An address or network that it may be used from. Repeat as needed. By default any."),
     ] = None,
     rate_limit: Annotated[
-        int | None, typer.Option(help="Requests per minute; 0 is no limit. Without: the service's own limit.")
+        int | None, typer.Option(help="Requests per minute; 0 means no limit. By default the service's limit.")
     ] = None,
     log: Annotated[bool, typer.Option("--log/--no-log", help="Whether its requests are written to the request log.")] = True,
     json: Json = False,
 ) -> None:
-    """Make a key and show it. It is shown this once only."""
+    """Create a key and show it. The key is shown only once."""
     raw = {
         "name": name,
         "grants": grant or [],
@@ -61,7 +66,7 @@ def create(
 
 @app.command("list")
 def list_keys(json: Json = False) -> None:
-    """List all keys, revoked ones too."""
+    """List all keys, including revoked ones."""
     with community(Settings.load()) as gate:
         keys = list(every_key(gate))
     if json:
@@ -84,35 +89,35 @@ def list_keys(json: Json = False) -> None:
             ),
         )
     else:
-        show("There are no keys yet. Make one: trellis keys create NAME --grant 'forums.*'")
+        show("There are no keys yet. Create one: trellis keys create NAME --grant 'forums.*'")
 
 
 @app.command("show")
 def show_key(key: Id, json: Json = False) -> None:
-    """Show one key with everything it may do, but never its secret."""
+    """Show a key and everything it may do, but never its secret."""
     with community(Settings.load()) as gate:
         _show(act(gate, "keys.get", target=key).value, json)
 
 
 @app.command()
 def grant(key: Id, operations: Patterns, json: Json = False) -> None:
-    """Let a key run more operations, from its next request on."""
+    """Grant a key more operations, from its next request on."""
     _change(key, {"grant": operations}, json)
 
 
 @app.command()
 def ungrant(key: Id, operations: Patterns, json: Json = False) -> None:
-    """Take operations from a key, from its next request on."""
+    """Remove operations from a key, from its next request on."""
     _change(key, {"ungrant": operations}, json)
 
 
 @app.command()
 def rotate(
     key: Id,
-    overlap_days: Annotated[int, typer.Option(help="For how many days, 0 to 7, the old secret lives on beside the new one.")] = 0,
+    overlap_days: Annotated[int, typer.Option(help="For how many days, 0 to 7, the old secret remains valid.")] = 0,
     json: Json = False,
 ) -> None:
-    """Give a key a new secret and show it, this once."""
+    """Generate a new secret for a key and show it, once."""
     with community(Settings.load()) as gate:
         _show_once(act(gate, "keys.rotate", {"overlapDays": overlap_days}, key).value, json)
 
@@ -121,16 +126,23 @@ def rotate(
 def revoke(
     key: Id,
     reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why; shown in the list and in the event log.")] = None,
+    keep_webhooks: Annotated[
+        bool, typer.Option("--keep-webhooks", help="Leave the webhooks on that it has made; they are switched off otherwise.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """End a key for good. It stays in the list and in the log."""
-    raw = {} if reason is None else {"reason": reason}
+    """Revoke a key for good, and switch off the webhooks that it has made. It stays in the list and in the log."""
+    raw = {"keepWebhooks": keep_webhooks} | ({} if reason is None else {"reason": reason})
     with community(Settings.load()) as gate:
-        _show(act(gate, "keys.revoke", raw, key, reason=reason).value, json)
+        result = act(gate, "keys.revoke", raw, key, reason=reason)
+        off = act(gate, "events.get", target=result.event).value["touched"]
+        _show(result.value, json)
+    if off:
+        say(f"Switched off with it: {', '.join('webhook ' + str(one['id']) for one in off)}")
 
 
 def every_key(gate: Gate) -> Iterator[dict[str, Any]]:
-    """Give all keys, page by page."""
+    """Return all keys, page by page."""
     page = 1
     while True:
         found = act(gate, "keys.list", {"page": page, "perPage": _PAGE}).value
@@ -145,7 +157,7 @@ def _change(key: int, raw: dict[str, Any], json: bool) -> None:
         answer = act(gate, "keys.update", raw, key)
         _show(answer.value, json)
     if answer.event is None:
-        say("That made no difference: nothing was changed.")
+        say("Nothing to change.")
 
 
 def _show_once(key: dict[str, Any], json: bool) -> None:
@@ -157,7 +169,7 @@ def _show_once(key: dict[str, Any], json: bool) -> None:
         show(f"It may run: {', '.join(key['grants']) or 'nothing'}")
     if not key["grants"]:
         say(
-            f"This key may do nothing yet. Grant it operations: trellis keys grant {key['id']} 'forums.*'",
+            f"This key may not do anything yet. Grant it operations: trellis keys grant {key['id']} 'forums.*'",
             style="yellow",
         )
 

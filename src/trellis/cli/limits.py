@@ -6,9 +6,14 @@ calls of the parser.
 """
 
 import asyncio
+import logging
+import math
 import resource
+import socket
 import sys
+import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
@@ -26,7 +31,12 @@ RATE: Final = 10_240  # bytes a second at which a body must come, and an answer 
 _OTHERS: Final = 96  # descriptors kept for logs, webhooks, static files and refusals
 _REFUSALS: Final = 32  # connections without a place that linger at once
 _LINGER: Final = 1.0  # seconds for which a refused connection stays open, so that the caller can read the answer
+_UNSENT: Final = 131_072  # bytes of answers that the system takes of a connection before they can be sent
 _TICK: Final = 0.5  # seconds between two looks at all connections
+_MESSAGES: Final = 100  # that are remembered as said
+_QUIET: Final = 60.0  # seconds for which a message is not repeated in the log
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +51,7 @@ class Limits:
     proxies: tuple[str, ...] = ()
 
     def protocol(self) -> Any:
-        """Give what makes the protocol of each connection of one server, for uvicorn's `http`."""
+        """Return what makes the protocol of each connection of one server, for uvicorn's `http`."""
         return partial(LimitedProtocol, Connections(self))
 
 
@@ -70,6 +80,7 @@ class Connections:
         self._by_address: Counter[str] = Counter()
         self._proxies = [ip_network(proxy, strict=False) for proxy in limits.proxies]
         self._watching = False
+        self._warned = False
 
     def add(self, connection: "LimitedProtocol", address: str) -> bool:
         """Count a new connection; False where there is no place for it.
@@ -87,7 +98,7 @@ class Connections:
         return False
 
     def may_linger(self, connection: "LimitedProtocol") -> bool:
-        """Say whether a connection that is refused may stay until the caller has read why."""
+        """Return whether a connection that is refused may stay until the caller has read why."""
         if connection not in self._admitted and len(self._refused) >= _REFUSALS:
             return False
         self._refused.add(connection)
@@ -102,6 +113,17 @@ class Connections:
         if not self._by_address[address]:
             del self._by_address[address]
 
+    def check_forwarding(self, headers: list[tuple[bytes, bytes]], address: str) -> None:
+        """Warn once where a request was forwarded by nobody who is trusted: then all callers behind it have its address."""
+        if not self._warned and any(name == b"x-forwarded-for" for name, _ in headers) and not self._is_proxy(address):
+            self._warned = True
+            log.warning(
+                "A request from %s has the header X-Forwarded-For, which is not believed. If that is your proxy, name it in "
+                "TRELLIS_TRUSTED_PROXIES: otherwise all who come through it have one address, and share what it may do. "
+                "This is said once.",
+                address,
+            )
+
     def _is_proxy(self, address: str) -> bool:
         try:
             return any(ip_address(address) in network for network in self._proxies)
@@ -113,6 +135,29 @@ class Connections:
         for connection in tuple(self._admitted):
             connection.look(now)
         loop.call_later(_TICK, self._look, loop)
+
+
+class OncePerMinute(logging.Filter):
+    """Lets a warning into the log once a minute, with how often it was left out: anybody can send what the parser warns of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said: dict[str, tuple[float, int]] = {}  # message → when it was said, and how often it was left out since
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno > logging.WARNING:
+            return True
+        now, message = time.monotonic(), str(record.msg)
+        at, left_out = self._said.get(message, (-math.inf, 0))
+        if now - at < _QUIET:
+            self._said[message] = (at, left_out + 1)
+            return False
+        if left_out:
+            record.msg = f"{message} ({left_out:,} more of these since the last one)"
+        if len(self._said) >= _MESSAGES:
+            self._said.clear()
+        self._said[message] = (now, 0)
+        return True
 
 
 class _Step(Enum):
@@ -140,7 +185,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._head = 0  # bytes of the head, as far as it has come in chunks of its own
         self._chunk = 0
         self._came = 0  # bytes of the body since the last look
-        self._unsent = 0  # bytes, at the last look
+        self._unsent = 0  # bytes, when that was last asked
+        self._went = 0  # bytes of answers that were read since the last look
         self._looked = 0.0
         self._body_patience = limits.body
         self._send_patience = limits.send
@@ -158,6 +204,9 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
+        # The system would take megabytes that the caller has not read, and tell of them only when a third has been.
+        with suppress(OSError):  # not of a socket in the file system
+            transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT)
         self._looked = self.loop.time()
         self._until = self._looked + self._limits.head
         if not self._connections.add(self, self._address):
@@ -191,6 +240,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if max(self._head, self._chunk) > HEAD and self._size_of_head() > HEAD:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, after_another=self._is_answering())
         else:
+            self._connections.check_forwarding(self.headers, self._address)
             super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -202,6 +252,19 @@ class LimitedProtocol(HttpToolsProtocol):
         if not self._refused:
             self._step = _Step.REQUEST
             super().on_message_complete()
+
+    def pause_writing(self) -> None:
+        self._count_unsent()
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        self._count_unsent()  # before the application sends the next part
+        super().resume_writing()
+
+    def _count_unsent(self) -> None:
+        unsent = self.transport.get_write_buffer_size()
+        self._went += max(0, self._unsent - unsent)
+        self._unsent = unsent
 
     def _begin(self) -> None:
         """Expect the head of a request, whose first byte has come."""
@@ -242,13 +305,12 @@ class LimitedProtocol(HttpToolsProtocol):
             self._refuse(HTTPStatus.REQUEST_TIMEOUT, after_another=cycle.response_started)
 
     def _is_read_too_slowly(self, passed: float) -> bool:
-        unsent = self.transport.get_write_buffer_size()
-        if not unsent:
+        self._count_unsent()
+        went, self._went = self._went, 0
+        if not self._unsent:
             self._send_patience = self._limits.send
         else:
-            went = max(0, self._unsent - unsent)
             self._send_patience = min(self._limits.send, self._send_patience - passed + went / RATE)
-        self._unsent = unsent
         return self._send_patience <= 0
 
     def _give_up(self) -> None:
@@ -273,6 +335,7 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         body = f"{status.value} {status.phrase}\n".encode()
         head = f"HTTP/1.1 {status.value} {status.phrase}\r\nconnection: close\r\ncontent-type: text/plain; charset=utf-8\r\n"
+        head += "x-content-type-options: nosniff\r\n"
         retry = "retry-after: 1\r\n" if status is HTTPStatus.SERVICE_UNAVAILABLE else ""
         self.transport.write(f"{head}{retry}content-length: {len(body)}\r\n\r\n".encode() + body)
         if self._connections.may_linger(self):  # to close while bytes come would take the answer away from the caller

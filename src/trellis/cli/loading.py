@@ -1,4 +1,4 @@
-"""How modules are loaded quickly."""
+"""Loading modules quickly."""
 
 import gc
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Keep the garbage collector off what is being loaded: all of it stays, and looking through it takes a tenth of the time."""
+    """Pause garbage collection while modules load: nothing can be freed, and scanning takes a tenth of the time."""
     gc.disable()
     try:
         yield

@@ -15,17 +15,18 @@ import uvicorn
 from uvicorn.config import LOGGING_CONFIG
 
 from trellis.admin import first_run_link
-from trellis.cli.community import act, community, explaining, unready
+from trellis.cli.community import act, community, explaining
 from trellis.cli.demo import load_sample
 from trellis.cli.keys import every_key
-from trellis.cli.limits import limits_of, raise_descriptors
+from trellis.cli.limits import OncePerMinute, limits_of, raise_descriptors
 from trellis.cli.loading import uncollected
-from trellis.cli.terminal import Failure, progress_of, say, show
+from trellis.cli.terminal import MISUSED, Failure, progress_of, say, show
 from trellis.cli.workers import GaveUp, Workers, run_server
 from trellis.core.admins import create_demo_administrator
 from trellis.core.gate import Gate
 from trellis.settings import Settings
-from trellis.store.condition import Condition, describe_database, find_condition, find_file
+from trellis.store.condition import Condition, describe_database, explain_condition, find_condition, find_file
+from trellis.store.sqlite import describe_wal_reset_bug
 
 _BACKLOG: Final = 2048  # connections that may wait to be taken
 _DEMO: Final = "Demo"
@@ -44,6 +45,7 @@ def serve(
 ) -> None:
     """Serve the REST API, its reference and the administration panel. A SQLite database is made and brought up to date first."""
     settings = Settings.load()
+    _judge_library(settings, workers)
     with _bound(host, port) as listener:
         with explaining(settings):
             _bring_up_to_date(settings)
@@ -52,6 +54,15 @@ def serve(
         address = _address(host, listener.getsockname()[1])
         _announce(address, key, _way_in(settings, address, demo=demo))
         _run(settings, listener, workers)
+
+
+def _judge_library(settings: Settings, workers: int) -> None:
+    """Say that this SQLite loses writes of two processes, and refuse to start several."""
+    if find_file(settings) is None or (bug := describe_wal_reset_bug()) is None:
+        return
+    if workers > 1:
+        raise Failure(f"With this SQLite only one process may use a database: leave --workers at 1. {bug}", MISUSED)
+    say(f"Warning: no other process may use the database while this one does. {bug}", style="yellow")
 
 
 def _bound(host: str, port: int) -> socket.socket:
@@ -88,7 +99,7 @@ def _bring_up_to_date(settings: Settings) -> None:
     if at is Condition.READY:
         return
     if at is Condition.FOREIGN or find_file(settings) is None:
-        raise Failure(unready(settings, at))
+        raise Failure(explain_condition(settings, at))
     from trellis.store.migrate import migrate  # noqa: PLC0415  # start-up time: Alembic is rarely needed
 
     made = at is not Condition.OLDER
@@ -198,4 +209,6 @@ def _log_config() -> dict[str, Any]:
     config["formatters"]["default"]["fmt"] = "%(asctime)s %(levelprefix)s %(name)s: %(message)s"
     config["loggers"]["trellis"] = {"handlers": ["default"], "level": "WARNING", "propagate": False}
     config["loggers"]["trellis.cli.workers"] = {"level": "INFO"}
+    config["filters"] = {"once per minute": {"()": OncePerMinute}}
+    config["loggers"]["uvicorn.error"]["filters"] = ["once per minute"]  # where the parser warns of what it cannot read
     return config

@@ -1,4 +1,4 @@
-"""How results, sentences and progress are shown."""
+"""Output of results, messages and progress."""
 
 import os
 import sys
@@ -11,18 +11,20 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from trellis.invisible import escape_unsafe
+
 FAILED: Final = 1
 MISUSED: Final = 2
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for a program to read.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
-# Seconds before progress is shown, and between two lines of it where there is no terminal.
+# Seconds before progress is shown, and between two lines of it if there is no terminal.
 _PATIENCE: Final = 1.0
 _PAUSE: Final = 10.0
 
 
 class Failure(Exception):
-    """A command cannot do what it was asked; the text is a sentence for whoever typed it."""
+    """A command failed; the text is a message for the user."""
 
     def __init__(self, sentence: str, code: int = FAILED) -> None:
         super().__init__(sentence)
@@ -30,25 +32,27 @@ class Failure(Exception):
 
 
 def say(sentence: str, style: str = "") -> None:
-    """Say something to the person, beside the output: on stderr."""
+    """Print a message to stderr, apart from the output."""
     _echo(sentence, style, err=True)
 
 
 def show(line: str = "", style: str = "") -> None:
-    """Print a line of output as it is. `style` is a colour, or `bold`."""
+    """Print a line of output unchanged. `style` is a colour, or `bold`."""
     _echo(line, style, err=False)
 
 
 def _echo(text: str, style: str, *, err: bool) -> None:
     colour = None if style in {"", "bold"} else style
-    typer.secho(text, err=err, fg=colour, bold=style == "bold" or None, color=False if os.environ.get("NO_COLOR") else None)
+    typer.secho(
+        escape_unsafe(text), err=err, fg=colour, bold=style == "bold" or None, color=False if os.environ.get("NO_COLOR") else None
+    )
 
 
 def show_json(value: Any, *, plain: bool = False) -> None:
-    """Print a value as JSON: coloured for a person at a terminal, plain for a program."""
+    """Print a value as JSON: coloured at a terminal, plain otherwise."""
     from orjson import OPT_INDENT_2, dumps  # noqa: PLC0415  # start-up time: `trellis --version` prints none
 
-    text = dumps(value, option=OPT_INDENT_2).decode()
+    text = escape_unsafe(dumps(value, option=OPT_INDENT_2).decode())
     if plain or not sys.stdout.isatty():
         typer.echo(text)
         return
@@ -58,8 +62,8 @@ def show_json(value: Any, *, plain: bool = False) -> None:
 
 
 def show_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
-    """Print a table: as wide as the terminal at most, or each row on one line where there is no terminal."""
-    cells = [["–" if cell is None else str(cell) for cell in row] for row in rows]
+    """Print a table: at most as wide as the terminal, or each row on one line if there is no terminal."""
+    cells = [["–" if cell is None else escape_unsafe(str(cell)) for cell in row] for row in rows]
     if sys.stdout.isatty():
         from trellis.cli.drawing import draw_table  # noqa: PLC0415  # start-up time: Rich is slow to load
 
@@ -77,9 +81,9 @@ def show_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None
 
 @contextmanager
 def progress_of(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Show on stderr that something is under way, if it takes long; give a function that is told how much is done, and of how much.
+    """Show progress on stderr if something takes long. Yields a function to call with how much is done and the total.
 
-    A terminal shows a bar, which pulses as long as nothing was told; elsewhere a line is written now and then.
+    A terminal shows a bar, which pulses until the function is called; elsewhere a line is written now and then.
     """
     progress = Progress(time.monotonic())
     over = threading.Event()
@@ -94,7 +98,7 @@ def progress_of(what: str) -> Iterator[Callable[[int, int], None]]:
 
 @dataclass(slots=True)
 class Progress:
-    """How far it is: `done` of `total`, of which None is known at first."""
+    """The progress: `done` of `total`, or None before anything is known."""
 
     since: float
     far: tuple[int, int] | None = None

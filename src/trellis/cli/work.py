@@ -1,4 +1,4 @@
-"""The command that delivers webhooks, apart from serving."""
+"""The command that delivers webhooks separately from serving."""
 
 import asyncio
 import signal
@@ -12,7 +12,7 @@ from trellis.webhooks import Worker
 
 
 def work() -> None:
-    """Deliver webhooks until SIGTERM. Run as many of these as you like: they share the work, with `trellis serve` too."""
+    """Deliver webhooks until SIGTERM. You can run several; they share the work with each other and with `trellis serve`."""
     with community(Settings.load()) as gate, suppress(KeyboardInterrupt):
         asyncio.run(_work(gate))
 
@@ -22,5 +22,5 @@ async def _work(gate: Gate) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, worker.stop)
-    say("Delivering webhooks. SIGTERM ends it.")
+    say("Delivering webhooks. Send SIGTERM to stop.")
     await worker.run()

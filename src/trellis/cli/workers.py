@@ -23,6 +23,7 @@ BEAT: Final = 2  # seconds between signs of life of a worker, the first of which
 START: Final = 120.0  # seconds that a worker may take until then
 SILENT: Final = 60.0  # seconds without a sign of life after which a worker is taken for stuck
 END: Final = 45.0  # seconds for all workers to end, of which requests under way get thirty
+STEADY: Final = 20.0  # seconds for which a worker has to serve before its start counts as one that succeeded
 TRIES: Final = 5  # starts that fail in a row, with no worker serving, after which the parent gives up
 LONGEST: Final = 30.0  # seconds between two starts, at most; the pause doubles from one second
 
@@ -42,11 +43,16 @@ class Worker:
     replaces: "Worker | None"
     heard: float = field(default_factory=time.monotonic)
     serves: bool = False
+    since: float = 0.0  # when it began to serve
     leaving: bool = False
 
     @property
     def pid(self) -> int:
         return self.process.pid or 0
+
+    @property
+    def steady(self) -> bool:
+        return self.serves and time.monotonic() - self.since > STEADY
 
     @property
     def late(self) -> bool:
@@ -135,7 +141,7 @@ class Workers:
             return
         worker.heard = time.monotonic()
         if not worker.serves:
-            worker.serves, self._failed = True, 0
+            worker.serves, worker.since = True, worker.heard
             log.info("Worker %d serves.", worker.pid)
             if worker.replaces is not None:
                 self._dismiss(worker.replaces)
@@ -156,6 +162,9 @@ class Workers:
                 worker.process.join()
             if not worker.process.is_alive():
                 self._bury(worker)
+        staying = [worker for worker in self._workers if not worker.leaving]
+        if len(staying) >= self._count and all(worker.steady for worker in staying):
+            self._failed = 0
 
     def _bury(self, worker: Worker) -> None:
         self._workers.remove(worker)
@@ -166,15 +175,21 @@ class Workers:
             return
         if worker.serves:
             log.error("Worker %d ended by itself (%s); another one is started.", worker.pid, how)
+            if not worker.steady:
+                self._count_failure(how)
             return
         if worker.replaces is not None:
             self._to_replace = []
             log.error("Worker %d could not start (%s); worker %d stays.", worker.pid, how, worker.replaces.pid)
             return
+        log.error("Worker %d could not start (%s).", worker.pid, how)
+        self._count_failure(how)
+
+    def _count_failure(self, how: str) -> None:
+        """Count a start that led to nothing, wait longer before the next one, and give up after some. Raises GaveUp."""
         if time.monotonic() >= self._next_start:  # else it was begun together with another one that failed
             self._failed += 1
             self._postpone(min(LONGEST, 2.0 ** (self._failed - 1)))
-        log.error("Worker %d could not start (%s).", worker.pid, how)
         if self._failed >= TRIES and not any(other.serves for other in self._workers):
             raise GaveUp(f"No worker can be started: {self._failed} tries have failed, the last one with {how}. The log has why.")
 

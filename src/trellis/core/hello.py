@@ -1,4 +1,4 @@
-"""The operation by which a program looks at the service and at its own rights."""
+"""The operation with which a program inspects the service and its own rights."""
 
 from typing import Any
 
@@ -10,9 +10,9 @@ from trellis.store import keys
 
 _KEY = ObjectOf(
     (
-        Field("name", Text(), "What it is called."),
-        Field("expiresAt", Timestamp(nullable=True), "When it ends; null is never."),
-        Field("operations", TextList(), "The operations that it was granted, sorted by name."),
+        Field("name", Text(), "Its name."),
+        Field("expiresAt", Timestamp(nullable=True), "When it expires; null means never."),
+        Field("operations", TextList(), "The operations that it has been granted, sorted by name."),
     )
 )
 _ANSWERS = (
@@ -27,14 +27,14 @@ _ANSWERS = (
     Field(
         "key",
         _KEY,
-        "The key that asks.",
+        "The key that sent the request.",
         example={"name": "Plugin", "expiresAt": None, "operations": ["forums.create", "forums.list"]},
     ),
 )
 
 
 def _hello(context: Context) -> Outcome:
-    context.input.demand()
+    context.input.raise_faults()
     key = keys.find(context.tx, context.call.actor.id) if context.call.actor.type == "key" and context.call.actor.id else None
     grants = sorted(context.environment.grantable if context.call.actor.grants is None else context.call.actor.grants)
     mine: dict[str, Any] = {
@@ -56,7 +56,7 @@ def _hello(context: Context) -> Outcome:
 HELLO = Operation(
     name="core.hello",
     summary="Say hello",
-    doc="The community's name and address, the version of this service, and what the asking key is called, may do, and until when.",
+    doc="Returns the community's name and address, the version of this service, and the name, expiry and grants of the key.",
     run=_hello,
     access=Access.ANY_KEY,
     verb=LOOK,

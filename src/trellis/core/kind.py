@@ -1,11 +1,11 @@
 """A kind of node as a declaration: its names, fields, permissions and the few rules that are its own."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from trellis.core.fields import Field, Groups, Integer, NodeId, ParentId, Permissions, Text, Timestamp, Type
+from trellis.core.fields import ExternalId, Field, Groups, Integer, NodeId, ParentId, Permissions, Text, Timestamp, Type
 from trellis.core.verbs import Verb
 from trellis.errors import Fault
 
@@ -17,7 +17,7 @@ Rule = Callable[[Values], Iterable[Fault]]
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """A read-only member of a record that is worked out from its name and stored fields."""
+    """A read-only member of a record, computed from its name and stored fields."""
 
     name: str
     type: Type
@@ -29,15 +29,15 @@ class Derived:
 class NodeKind:
     """One kind of node.
 
-    `name` is the resource (`forums`) and the first half of its operations' names; `singular` is what one of them is called.
-    `path` is where the REST API serves it, `also` other paths that mean the same. `over_rest` are the verbs that are served
-    there, by default all that there are; the panel and the terminal have the five standard ones of every kind. `code` is the
-    stem of its own error codes, `codes` are those that do not follow from it, by verb or message.
+    `name` is the resource (`forums`) and the first half of its operations' names; `singular` is the name of a single one. `path` is
+    its path in the REST API, `also` are aliases of it. `over_rest` are the verbs that are served there, by default all; the panel
+    and the terminal have the five standard ones of every kind. `code` is the stem of its own error codes; `codes` are those that
+    do not follow this pattern, by verb or message.
 
-    `tree`: its nodes may have children. `ordered`: its position is told and can be chosen. `leaf_only` says of which stored
-    fields a node must not have children. `prepare` settles the complete fields of a node before it is kept, `rules` judge
-    them; `refuses` are messages of refusals that only its fields and rules have. `built_in` are the ids that cannot be deleted.
-    `is_group`: its nodes are whom permissions are given to. `example` is a name for examples.
+    `tree`: its nodes may have children. `ordered`: its nodes have a position, which callers can choose. `leaf_only` returns whether
+    a node with these stored fields must not have children. `prepare` adjusts the complete fields of a node before they are stored,
+    and `rules` validate them; `refuses` are the messages of refusals that only its fields and rules raise. `built_in` are ids that
+    cannot be deleted. `is_group`: permissions are given to its nodes. `example` is a name for examples.
     """
 
     name: str
@@ -64,59 +64,72 @@ class NodeKind:
     codes: Mapping[str, str] = field(default_factory=dict)
 
     def operation(self, verb: str) -> str:
-        """Name one of its operations."""
+        """Return the name of one of its operations."""
         return f"{self.name}.{verb}"
 
     def serves(self, wanted: Verb) -> bool:
-        """Say whether a verb is served over REST."""
+        """Return whether a verb is served over REST."""
         return self.over_rest is None or wanted in self.over_rest
 
     def missing_code(self, verb: Verb) -> str:
-        """Give the code of 'no such record' for one operation."""
+        """Return the error code of 'no such record' for one operation."""
         return self.codes.get(verb.name) or f"1{self.code}/{verb.code}"
 
     def code_of(self, message: str) -> str:
-        """Give its own code of a refusal, or "" where that of the table holds."""
+        """Return its own code for a refusal, or "" if it uses the code in the table of refusals."""
         suffix = _OWN_CODES.get(message)
         return self.codes.get(message) or (f"1{self.code}/{suffix}" if suffix else "")
 
     @cached_property
     def secrets(self) -> tuple[Field, ...]:
-        """The fields that callers set and never read."""
+        """The fields that callers can set but never read."""
         return tuple(f for f in self.fields if f.write_only)
 
     @cached_property
     def readable(self) -> tuple[str, ...]:
-        """The names of its own fields that stand in a record."""
+        """The names of its own fields that appear in a record."""
         return tuple(f.name for f in self.fields if not f.write_only)
 
     @cached_property
     def blank(self) -> dict[str, Any]:
-        """A record with nothing in it: its members, in their order."""
+        """An empty record: its members, in order."""
         tree = ("parentId",) if self.tree else ()
         place = ("position",) if self.ordered else ()
         way = ("path",) if self.tree else ()
         permissions = ("permissions",) if self.options else ()
         derived = tuple(d.name for d in self.derived)
-        names = ("id", "name", "url", *tree, *place, *way, *self.readable, *derived, *permissions, "createdAt", "updatedAt")
+        names = (
+            "id",
+            "name",
+            "url",
+            "externalId",
+            *tree,
+            *place,
+            *way,
+            *self.readable,
+            *derived,
+            *permissions,
+            "createdAt",
+            "updatedAt",
+        )
         return dict.fromkeys(names)
 
     @cached_property
     def option_names(self) -> tuple[str, ...]:
-        """The names of its permission options, in their order."""
+        """The names of its permission options, in order."""
         return tuple(self.options)
 
     @cached_property
     def group_fields(self) -> tuple[Field, ...]:
-        """The fields that name groups, beside the permissions."""
+        """The fields that name groups, besides the permissions."""
         return tuple(f for f in self.fields if isinstance(f.type, Groups))
 
     @cached_property
     def name_field(self) -> Field:
-        """The name, and as which other names it is accepted."""
+        """The field for the name, with its aliases."""
         return Field(
             "name",
-            Text(255, 1, missing="NO_TITLE"),
+            Text(255, 1, visible=True, missing="NO_TITLE"),
             f"The {self.singular}'s name, 1 to 255 characters after trimming, without control characters.",
             also=("title",),
             required=True,
@@ -125,90 +138,117 @@ class NodeKind:
         )
 
     @cached_property
+    def external_id_field(self) -> Field:
+        """What another system calls the node."""
+        return Field(
+            "externalId",
+            ExternalId(nullable=True),
+            f"The id of the {self.singular} in another system: 1 to 255 visible characters, unique among the {self.title.lower()}; "
+            "null if there is none.",
+        )
+
+    @cached_property
+    def external_key(self) -> Field:
+        """The external id by which an operation is told which node it is about."""
+        doc = f"The external id of the {self.singular}."
+        return replace(self.external_id_field, type=ExternalId(), doc=doc, required=True, example=f"{self.name}-7")
+
+    @cached_property
     def placement(self) -> tuple[Field, ...]:
-        """The fields that say where a node stands."""
+        """The fields for the placement of a node."""
         parent = Field(
             "parentId",
             ParentId(),
-            f'The {self.singular} that it stands under; null for the top level (also "", 0 and -1).',
+            f'The id of its parent {self.singular}; null for the top level (also "", 0 and -1).',
             also=("parent",),
+        )
+        external_parent = Field(
+            "parentExternalId",
+            ExternalId(),
+            f"The external id of its parent {self.singular}, in place of `parentId`.",
+            write_only=True,
         )
         place = (
             Field(
                 "position",
                 Integer(),
-                "Its place among its siblings, counted from 0. Past the end means last.",
+                "Its position among its siblings, counted from 0. A position past the end means last.",
                 example=0,
             ),
             Field(
                 "before",
                 NodeId(),
-                "Put it before this sibling. At most one of position, before, after.",
+                "The sibling to place it before. Send at most one of position, before and after.",
                 write_only=True,
             ),
-            Field("after", NodeId(), "Put it after this sibling. At most one of position, before, after.", write_only=True),
+            Field(
+                "after", NodeId(), "The sibling to place it after. Send at most one of position, before and after.", write_only=True
+            ),
         )
-        return ((parent,) if self.tree else ()) + (place if self.ordered else ())
+        return ((parent, external_parent) if self.tree else ()) + (place if self.ordered else ())
 
     @cached_property
     def permissions_field(self) -> tuple[Field, ...]:
-        """The permissions, and from where they may be copied; nothing for a kind without options."""
+        """The fields for permissions and for copying them; none for a kind without options."""
         if not self.options:
             return ()
         return (
             Field(
                 "permissions",
-                Permissions(self.options),
-                'Who may do what: for each option "*" (every group) or a list of group ids. An option left out on create is '
+                Permissions(self.options, external=True),
+                'Who may do what: for each option "*" (every group) or a list of groups, by id or as `{"externalId": "mods"}`. '
+                "An option left out on create becomes "
                 + ("the parent's value, or [] (nobody) at the top level" if self.tree else "[] (nobody)")
-                + "; on update it stays as it is.",
+                + "; on update it keeps its value.",
                 example={next(iter(self.options)): "*"},
             ),
             Field(
                 "copyPermissionsFrom",
                 NodeId(),
-                f"Take the permissions of this {self.singular}; options in `permissions` go before them.",
+                f"The {self.singular} to copy permissions from. Options in `permissions` take precedence.",
                 write_only=True,
             ),
         )
 
     @cached_property
     def answered(self) -> tuple[Field, ...]:
-        """What stands in a record, in its order."""
+        """The fields of a record, in order."""
         place = tuple(f for f in self.placement if not f.write_only)
         path = Field(
             "path",
             Text(100_000),
-            "The names from the top level down to it, with ' > ' between.",
+            "The names from the top level down to it, joined by ' > '.",
             read_only=True,
             example="A > B",
         )
         return (
-            Field("id", NodeId(), "Its id, never used again after a delete.", read_only=True, example=1),
+            Field("id", NodeId(), "Its id, never reused after a delete.", read_only=True, example=1),
             self.name_field,
             Field("url", Text(4096), "Its address in the community.", read_only=True),
+            self.external_id_field,
             *place,
             *((path,) if self.tree else ()),
             *(f for f in self.fields if not f.write_only),
             *(Field(d.name, d.type, d.doc, read_only=True) for d in self.derived),
-            *(f for f in self.permissions_field if not f.write_only),
-            Field("createdAt", Timestamp(), "When it was made.", read_only=True),
+            *(replace(f, type=Permissions(self.options)) for f in self.permissions_field if not f.write_only),
+            Field("createdAt", Timestamp(), "When it was created.", read_only=True),
             Field(
                 "updatedAt",
                 Timestamp(),
-                "When it was last changed; a shift among siblings does not count.",
+                "When it was last changed. A shift caused by siblings does not count.",
                 read_only=True,
             ),
         )
 
     @cached_property
     def accepted(self) -> tuple[Field, ...]:
-        """What create and update take: everything writable, and the read-only members, which are passed over."""
+        """The fields that create and update accept: the writable ones, and the read-only ones, which they ignore."""
         readable = tuple(f for f in self.answered if f.read_only)
         writable = (
             self.name_field,
+            self.external_id_field,
             *self.placement,
-            *(f for f in self.fields if not f.read_only),
+            *(replace(f, type=Groups(external=True)) if f in self.group_fields else f for f in self.fields if not f.read_only),
             *self.permissions_field,
         )
         return writable + readable

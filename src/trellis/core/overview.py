@@ -1,4 +1,4 @@
-"""The overview: how much there is, what was asked of the API in the last day, and which keys and webhooks want looking at."""
+"""The overview: the size of the community, the API requests of the last day, and keys and webhooks that need attention."""
 
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -18,20 +18,20 @@ _CLASSES: Final = ("2xx", "3xx", "4xx", "5xx")
 
 
 def operations() -> tuple[Operation, ...]:
-    """Return the one operation of the overview."""
+    """Return the operation of the overview."""
     return (
         Operation(
             "overview.get",
-            "Look at everything at once",
-            "Counts of nodes, requests of the last 24 hours by hour and class of status, and the keys and webhooks that want "
-            "looking at.",
+            "Get an overview",
+            "Returns the numbers of nodes, the requests of the last 24 hours by hour and class of status, and the keys and "
+            "webhooks that need attention.",
             _get,
         ),
     )
 
 
 def _get(context: Context) -> Outcome:
-    context.input.demand()
+    context.input.raise_faults()
     now = datetime.fromisoformat(context.now)
     counted = overview.count_nodes(context.tx)
     expiring, soon = overview.find_expiring_keys(context.tx, context.now, format_timestamp(now + _SOON), _FEW)
@@ -51,7 +51,7 @@ def _get(context: Context) -> Outcome:
 
 
 def _requests_by_hour(context: Context, now: datetime) -> list[dict[str, Any]]:
-    """Count the requests of each of the last hours, this one included, by class of status."""
+    """Count the requests of each of the last hours, including the current one, by class of status."""
     first = now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=HOURS - 1)
     counted = overview.count_requests_by_hour(context.tx, format_timestamp(first))
     hours = [format_timestamp(first + timedelta(hours=number)) for number in range(HOURS)]

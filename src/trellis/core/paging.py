@@ -1,4 +1,4 @@
-"""Pages: the parameters that every list takes, and what it answers."""
+"""Pages: the parameters and the response of every list."""
 
 from typing import Any, Final
 
@@ -8,13 +8,13 @@ PER_PAGE: Final = 25
 MOST_PER_PAGE: Final = 1000
 
 PAGING: Final = (
-    Field("page", Integer(1), "Which page, counted from 1. Past the end is an empty page.", default=1, example=1),
-    Field("perPage", Integer(1, MOST_PER_PAGE), "How many records a page holds.", default=PER_PAGE, example=PER_PAGE),
+    Field("page", Integer(1), "The page number, counted from 1. Pages past the end are empty.", default=1, example=1),
+    Field("perPage", Integer(1, MOST_PER_PAGE), "The number of records per page.", default=PER_PAGE, example=PER_PAGE),
 )
 
 
 def serialize_page(results: list[Any], total: int, page: int, per_page: int) -> dict[str, Any]:
-    """Write a page."""
+    """Serialize a page."""
     return {
         "page": page,
         "perPage": per_page,

@@ -1,4 +1,4 @@
-"""The request log for administrators: searched; one request with its event; what a key has used."""
+"""The request log for administrators: search, one request with its event, and the usage of a key."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ from trellis.core.fields import (
     require,
 )
 from trellis.core.keys import find_key
+from trellis.core.networks import find_network
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.store import events, requests
 from trellis.store.keys import Key
@@ -27,7 +28,7 @@ from trellis.store.requests import LoggedRequest, LogPosition
 DAYS: Final = 30
 CLASSES: Final = ("2xx", "3xx", "4xx", "5xx")
 METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-_BEFORE: Final = timedelta(minutes=1)  # a write may wait for as long before it is answered and logged
+_BEFORE: Final = timedelta(minutes=1)  # a write may wait this long before its response is sent and logged
 _AFTER: Final = timedelta(seconds=1)
 
 
@@ -51,7 +52,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """A position in the log: the `next` of an earlier list."""
+    """A position in the log: the `next` of a previous list."""
 
     widget: str = "hidden"
 
@@ -60,7 +61,7 @@ class Cursor:
             return None
         at, _, number = str(raw).rpartition("_")
         if not number.isdecimal() or not number.isascii() or len(number) > 18:
-            raise Invalid(f"must be the `next` of an earlier list, not {quote(raw)}.")
+            raise Invalid(f"must be the `next` of a previous list, not {quote(raw)}.")
         return Timestamp().parse(at) or "", int(number)
 
     def schema(self) -> dict[str, Any]:
@@ -68,40 +69,52 @@ class Cursor:
 
 
 FILTERS: Final = (
-    Field("key", Integer(0, nullable=True), "Only requests with the key of this id; 0 is requests without a good key."),
+    Field("key", Integer(0, nullable=True), "Only requests with the key of this id; 0 means requests without a valid key."),
     Field("operation", Text(100), "Only requests for this operation."),
     Field("method", Choice({name: f"Only {name}." for name in METHODS}), "Only requests with this method."),
-    Field("status", Status(), "Only requests with this status, or this class of them: 404, 4xx."),
-    Field("path", Text(200), "Only requests whose path holds this text."),
+    Field("status", Status(), "Only requests with this status or class of statuses: 404, 4xx."),
+    Field("path", Text(200), "Only requests whose path contains this text."),
     Field("address", IpAddress(), "Only requests from this address."),
-    Field("from", Timestamp(nullable=True), "Only requests at or after this moment."),
-    Field("to", Timestamp(nullable=True), "Only requests before this moment."),
-    Field("slower", Integer(0, 3_600_000, nullable=True), "Only requests that took at least as many milliseconds."),
+    Field("from", Timestamp(nullable=True), "Only requests at or after this time."),
+    Field("to", Timestamp(nullable=True), "Only requests before this time."),
+    Field("slower", Integer(0, 3_600_000, nullable=True), "Only requests that took at least this many milliseconds."),
 )
 _PAGE: Final = (
-    Field("limit", Integer(1, 500), "How many at most.", default=50),
-    Field("before", Cursor(), "Where to go on: the `next` of the list before."),
+    Field("limit", Integer(1, 500), "The number of requests at most.", default=50),
+    Field("before", Cursor(), "Where to continue: the `next` of the previous list."),
 )
 
 
+_KEYLESS: Final = (
+    *(field for field in FILTERS if field.name in {"address", "from", "to"}),
+    Field("limit", Integer(1, 500), "How many at most.", default=50),
+)
 _KEY: Final = Field("key", Integer(1), "The key's id.", required=True)
 
 
 def operations() -> tuple[Operation, ...]:
-    """Return the operations of the request log. All are for the panel and the terminal."""
+    """Return the operations of the request log, all for the panel and the terminal."""
     return (
         Operation(
             "requests.list",
             "Search the request log",
-            "Requests to the API, the newest first. A search that would take long ends early and says from where to go on.",
+            "Returns requests to the API, newest first. A search that would take too long ends early and says where to continue.",
             _list,
             FILTERS + _PAGE,
         ),
-        Operation("requests.get", "Get a logged request", "One request, and the event that it left.", _get, has_target=True),
+        Operation(
+            "requests.keyless",
+            "Count requests without a key",
+            "Returns how many requests without a valid key came from each address in each minute, the newest first. The request "
+            "log has only a few of them, as examples. Addresses beyond the first hundred of a minute are counted as `others`.",
+            _keyless,
+            _KEYLESS,
+        ),
+        Operation("requests.get", "Get a logged request", "Returns a request and the event that it caused.", _get, has_target=True),
         Operation(
             "requests.summary",
-            "Sum up a key's requests",
-            "What a key has done by day and by operation, and what it was granted and has not used for 30 days.",
+            "Summarise a key's requests",
+            "Returns the requests of a key by day and by operation, and the grants that it has not used for 30 days.",
             _summary,
             (_KEY,),
         ),
@@ -113,7 +126,7 @@ _SAME: Final = ("operation", "method", "path", "address")
 
 def _list(context: Context) -> Outcome:
     given = context.input
-    given.demand()
+    given.raise_faults()
     filters: dict[str, Any] = {name: given.get(name) for name in _SAME if given.get(name)}
     if given.get("key") is not None:
         filters["key_id"] = given.get("key")
@@ -151,8 +164,19 @@ def serialize_request(logged: LoggedRequest) -> dict[str, Any]:
     }
 
 
+def _keyless(context: Context) -> Outcome:
+    given = context.input
+    given.raise_faults()
+    address = given.get("address")
+    network = find_network(address) if address else None
+    counted = requests.search_keyless(context.tx, network, given.get("from"), given.get("to"), given.get("limit", 50))
+    return Outcome(
+        {"results": [one._asdict() | {"minute": f"{one.minute}:00.000Z", "error": one.error or None} for one in counted]}
+    )
+
+
 def _get(context: Context) -> Outcome:
-    context.input.demand()
+    context.input.raise_faults()
     logged = requests.find(context.tx, context.call.target or 0)
     if logged is None:
         raise invalid_id("request", context.call.target, "1T107/1")
@@ -164,11 +188,11 @@ def _get(context: Context) -> Outcome:
     return Outcome(serialize_request(logged) | {"event": event})
 
 
-# --- what a key has used ------------------------------------------------------------------------------------------
+# --- the usage of a key -------------------------------------------------------------------------------------------
 
 
 def _summary(context: Context) -> Outcome:
-    require((_KEY,), context.input).demand()
+    require((_KEY,), context.input).raise_faults()
     key = find_key(context, context.input.get("key"))
     today = datetime.fromisoformat(context.now).replace(hour=0, minute=0, second=0, microsecond=0)
     days = [format_timestamp(today - timedelta(days=back)) for back in reversed(range(DAYS))]
@@ -187,7 +211,7 @@ def _summary(context: Context) -> Outcome:
 
 
 def _find_unused(context: Context, key: Key, used: Sequence[requests.OperationUse]) -> list[str] | None:
-    """Return the grants that a key has held for 30 days without using them; None if its requests were not logged throughout."""
+    """Return the grants that a key has had for 30 days without using them; None if its requests were not always logged."""
     since = format_timestamp(datetime.fromisoformat(context.now) - timedelta(days=DAYS))
     held, logged = set(key.grants), key.log_requests
     for event in events.search(context.tx, {"resource": "keys", "resource_id": key.id, "since": since}, 500).found:

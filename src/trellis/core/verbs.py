@@ -1,6 +1,6 @@
 """Verbs as data: what the second half of an operation's name means to every interface, one record for each verb.
 
-Here are the records of the verbs that several resources share. A verb that a single module runs has its record in that module.
+This module has the records of the verbs that several resources share. A verb that only one module uses is declared there.
 """
 
 from collections.abc import Mapping
@@ -10,41 +10,41 @@ from typing import Final
 
 
 class Body(Enum):
-    """What the body of a request holds. An operation without a body takes its fields from the query string."""
+    """The kinds of request bodies. An operation without a body takes its fields from the query string."""
 
-    NEW = auto()  # a whole record: what is required must be sent, what is left out gets its default
+    NEW = auto()  # a whole record: required members must be sent, others get their defaults
     CHANGES = auto()  # the members that are to change
-    OPTIONS = auto()  # how the operation is to be carried out; the body itself may be left out
+    OPTIONS = auto()  # how to carry out the operation; the body itself may be left out
 
 
 class Response(Enum):
-    """What an operation answers."""
+    """The kinds of responses."""
 
     RECORD = auto()
     PAGE = auto()  # one page of records, with links to the other pages
-    FEED = auto()  # an answer of its own, with a cursor to go on with
-    ANSWER = auto()  # an answer of its own
-    NULL = auto()  # null; a dry run answers what would be deleted, moved and changed
+    FEED = auto()  # a form of its own, with a cursor to continue from
+    ANSWER = auto()  # a form of its own
+    NULL = auto()  # null; a dry run returns what would be deleted, moved and changed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verb:
-    """What one verb means, wherever an operation has it.
+    """What a verb means in every operation that has it.
 
     `name` is the second half of the operation's name. Over HTTP it is served with `method` at the resource's path followed by
-    `tail`, and answers `status`. `body` and `response` are what is sent and answered; `answer` describes the answer in a
-    sentence. `etag`: the answer has a version. `creates`: the answer is a new record, which has an address. `if_match`: the
-    operation is refused if the record has changed since the caller read it. `idempotency_key`: a request that is sent again
-    with the same key gets the first answer.
+    `tail`, and returns `status`. `body` and `response` are the kinds of its bodies; `answer` describes the response in a
+    sentence. `etag`: the response has a version. `creates`: the response is a new record with an address; `may_create`: it is
+    one if there was none before. `if_match`: the operation is refused if the record has changed since the caller read it.
+    `idempotency_key`: a repeated request with the same key gets the first response.
 
-    `moved` is the name of its event if nothing but the place of the record has changed; otherwise the event has the verb's
-    past tense. `keeps_rows`: what it changes or deletes is kept, so that its events can be undone. `undone_by_deleting`: to
-    undo its event deletes what it made; what other verbs make has to be deleted by hand.
+    `moved` is the name of its event if only the place of the record has changed; otherwise the event has the verb's
+    past tense. `keeps_rows`: the rows that it changes or deletes are saved, so that its events can be undone. `undone_by_deleting`:
+    undoing its event deletes what it created; what other verbs create has to be deleted by hand.
 
-    `destructive`: it changes or deletes what was there before. `idempotent`: to run it twice leaves the same as to run it once.
-    `code` ends the error code that a kind of nodes has for 'no such record'. `column` is its heading in the grid of grants; a
-    verb without one is listed below the grid. `button` is what its button says on a node's page and row in the panel, which
-    leads to a form of the operation's fields; verbs without one have pages of their own, or none.
+    `destructive`: it changes or deletes existing data. `idempotent`: running it twice has the same effect as running it once.
+    `code` is the end of a kind's error code for 'no such record'. `column` is its heading in the grid of grants; a
+    verb without one is listed below the grid. `button` is the label of its button on a node's page and row in the panel, which
+    leads to a form with the operation's fields; verbs without one have pages of their own, or none.
     """
 
     name: str
@@ -54,9 +54,10 @@ class Verb:
     writes: bool = False
     body: Body | None = None
     response: Response = Response.RECORD
-    answer: str = "The answer."
+    answer: str = "The response."
     etag: bool = True
     creates: bool = False
+    may_create: bool = False
     if_match: bool = False
     idempotency_key: bool = False
     moved: str = ""
@@ -74,13 +75,28 @@ class Verb:
         return "{id}" in self.tail
 
     @property
+    def path_parameter(self) -> str:
+        """The name of what stands in the path: `id`, `externalId`; "" if nothing does."""
+        return self.tail.partition("{")[2].partition("}")[0]
+
+    @property
     def event(self) -> str:
         """The second half of its events' type."""
         return past_tense(self.name)
 
 
+_IRREGULAR: Final = {"set": "set", "begin": "begun"}
+
+
 def past_tense(name: str) -> str:
-    """Give the past tense of a verb: `delete` → `deleted`, `copy` → `copied`."""
+    """Return the past tense of a verb: `delete` → `deleted`, `copy` → `copied`, `sign_in` → `signed_in`."""
+    name, underscore, rest = name.partition("_")
+    return _past_tense_of(name) + underscore + rest
+
+
+def _past_tense_of(name: str) -> str:
+    if name in _IRREGULAR:
+        return _IRREGULAR[name]
     if name.endswith("y"):
         return f"{name[:-1]}ied"
     return f"{name}d" if name.endswith("e") else f"{name}ed"
@@ -121,7 +137,7 @@ UPDATE: Final = Verb(
     tail="/{id}",
     writes=True,
     body=Body.CHANGES,
-    answer="The record as it is now; of a dry run, as it would be, without an `ETag`.",
+    answer="The changed record. For a dry run, the record as it would be, without an `ETag`.",
     if_match=True,
     moved="moved",
     keeps_rows=True,
@@ -135,7 +151,7 @@ DELETE: Final = Verb(
     tail="/{id}",
     writes=True,
     response=Response.NULL,
-    answer="`null`; of a dry run, what would be deleted, moved and changed.",
+    answer="`null`. For a dry run, what would be deleted, moved and changed.",
     etag=False,
     if_match=True,
     keeps_rows=True,
@@ -150,7 +166,7 @@ RESTORE: Final = Verb(
     writes=True,
     body=Body.OPTIONS,
     response=Response.ANSWER,
-    answer="What came back, and what could not; of a dry run, what would.",
+    answer="What was restored and what could not be. For a dry run, what would be.",
     etag=False,
     if_match=True,
     destructive=True,
@@ -160,7 +176,7 @@ FEED: Final = Verb(
     name="feed",
     method="GET",
     response=Response.FEED,
-    answer="The events, and the cursor to go on with.",
+    answer="The events, and the cursor to continue from.",
 )
 
 STANDARD: Final = (LIST, GET, CREATE, UPDATE, DELETE)  # what every kind of node and most other resources have

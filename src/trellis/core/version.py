@@ -1,4 +1,4 @@
-"""The bytes of a record, and the version that they make: equal bytes, equal version."""
+"""The serialized bytes of a record, and its version, which is computed from them: equal bytes have equal versions."""
 
 from collections.abc import Mapping
 from hashlib import blake2b
@@ -8,28 +8,28 @@ import orjson
 
 from trellis.errors import Refused
 
-_ANY: Final = "*"
+ANY_VERSION: Final = "*"
 
 
 def encode_json(record: Any) -> bytes:
-    """Write a record as JSON in UTF-8, its members in the order they stand in."""
+    """Serialize a record as JSON in UTF-8, keeping the order of its members."""
     return orjson.dumps(record)
 
 
 def compute_version(body: bytes) -> str:
-    """Return the version of a body: 24 hexadecimal digits, made from its bytes alone."""
+    """Return the version of a body: 24 hexadecimal digits, computed from its bytes alone."""
     return blake2b(body, digest_size=12).hexdigest()
 
 
 def record_version(record: Mapping[str, Any]) -> str:
-    """Return the version of a record, as If-Match takes it."""
+    """Return the version of a record, as used in If-Match."""
     return compute_version(encode_json(record))
 
 
 def check_precondition(expected: tuple[str, ...], before: Mapping[str, Any]) -> None:
-    """Refuse a write that was meant for another version of the record; nothing expected is any."""
-    if expected and _ANY not in expected and record_version(before) not in expected:
+    """Refuse a write that was meant for another version of the record. Without expected versions any version will do."""
+    if expected and ANY_VERSION not in expected and record_version(before) not in expected:
         raise Refused(
             "PRECONDITION_FAILED",
-            "The record has changed since you read it: its ETag is not in If-Match. Get it again, and decide anew.",
+            "The record has changed since you read it: its ETag is not in If-Match. Read it again before you change it.",
         )

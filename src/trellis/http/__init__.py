@@ -1,1 +1,1 @@
-"""What the REST API and the panel share about HTTP: routes from the catalogue, and the status of refusals."""
+"""The parts of HTTP that the REST API and the panel share: routes from the catalogue, and the status of refusals."""

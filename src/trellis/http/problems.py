@@ -1,32 +1,51 @@
-"""Refusals as HTTP answers them: the problem document of RFC 9457, and the headers that go with it."""
+"""Refusals over HTTP: the problem document of RFC 9457, and its headers."""
 
 from typing import Any
 
+from trellis.core.keys import redact_keys
 from trellis.core.version import encode_json
 from trellis.errors import Refused
 
 
 def format_problem(refused: Refused, base_url: str, request_id: str) -> tuple[int, bytes]:
-    """Give the status and the problem document of a refusal, with the 4.2 pair errorCode and errorMessage in it."""
+    """Return the status and the problem document of a refusal, with the 4.2 pair errorCode and errorMessage in it.
+
+    Details quote what was sent. Keys in them are hidden, since callers may log responses.
+    """
+    return refused.status, encode_json(_serialize_problem(refused, base_url, request_id))
+
+
+def _serialize_problem(refused: Refused, base_url: str, request_id: str) -> dict[str, Any]:
     refusal = refused.refusal
     document: dict[str, Any] = {
         "type": f"{base_url}/api/docs#{refusal.message}",
         "title": refusal.title,
         "status": refusal.status,
-        "detail": refused.detail,
+        "detail": redact_keys(refused.detail),
         "errorCode": refused.code,
         "errorMessage": refusal.message,
         "requestId": request_id,
-        **refused.facts,
+        **{name: _serialize_fact(fact, base_url, request_id) for name, fact in refused.facts.items()},
     }
     if refused.faults:
         document["errors"] = [
-            {"field": fault.field, "code": fault.message, "errorCode": fault.code, "message": fault.detail}
+            {
+                "field": redact_keys(fault.field),
+                "code": fault.message,
+                "errorCode": fault.code,
+                "message": redact_keys(fault.detail),
+            }
             for fault in refused.faults
         ]
-    return refusal.status, encode_json(document)
+    if refused.more_faults:
+        document["moreErrors"] = refused.more_faults
+    return document
+
+
+def _serialize_fact(fact: Any, base_url: str, request_id: str) -> Any:
+    return _serialize_problem(fact, base_url, request_id) if isinstance(fact, Refused) else fact
 
 
 def problem_headers(refused: Refused) -> dict[str, str]:
-    """Give the headers that a refusal brings, their values filled in."""
+    """Return the headers of a refusal, with their values filled in."""
     return {name: value.format_map(refused.facts) for name, value in refused.refusal.headers.items()}

@@ -1,4 +1,4 @@
-"""Where operations are served over HTTP: method, path and status. REST answers there, and the panel tells of it."""
+"""Where operations are served over HTTP: method, path and status. REST serves them there, and the panel shows it."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from trellis.core.verbs import Verb
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where an operation is served: method and path, `{id}` standing for the id; `also` are other paths to the same."""
+    """Where an operation is served: method and path, with `{id}` for the id; `also` are aliases of the path."""
 
     operation: Operation
     verb: Verb
@@ -28,7 +28,7 @@ class Route:
 
 
 def build_routes(catalogue: Catalogue) -> list[Route]:
-    """Give the route of every operation that REST serves, in the order of the catalogue."""
+    """Return the route of every operation that REST serves, in the order of the catalogue."""
     return [
         Route(operation, verb, operation.path + verb.tail, tuple(path + verb.tail for path in operation.also))
         for operation in catalogue.values()

@@ -1,4 +1,4 @@
-"""What this community holds: one declaration a kind. A new kind is a file beside these and a line in this list."""
+"""The kinds of nodes, one declaration each. A new kind is a new file in this folder and a line in this list."""
 
 from typing import Final
 

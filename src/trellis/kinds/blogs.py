@@ -1,4 +1,4 @@
-"""Blogs: made and changed in the panel, deleted over REST."""
+"""Blogs: created and changed in the panel, deleted over REST."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ BLOGS: Final = NodeKind(
     application="Blogs",
     path="/blog/blogs",
     example="Notes from the greenhouse",
-    doc="A member's or a team's own pages. Made and changed in the administration panel only.",
+    doc="The blog of a member or a team. Blogs can be created and changed only in the administration panel.",
     code="B366",
     over_rest=(DELETE,),
     ordered=False,
@@ -21,11 +21,11 @@ BLOGS: Final = NodeKind(
         Field(
             "description",
             Html(),
-            "What it is about, as HTML; sanitised on the way in.",
+            "What it is about, as HTML; sanitised when it is saved.",
             default="",
             example="<p>Notes.</p>",
         ),
-        Field("owner", Text(255), "Whose it is.", default="", example="Mira Holm"),
+        Field("owner", Text(255, visible=True), "Who owns it.", default="", example="Mira Holm"),
         Field(
             "groups",
             Groups(),
@@ -33,6 +33,6 @@ BLOGS: Final = NodeKind(
             default="*",
             example=[3, 4],
         ),
-        Field("pinned", Boolean(), "Whether it stands before the others.", default=False),
+        Field("pinned", Boolean(), "Whether it is listed before the others.", default=False),
     ),
 )

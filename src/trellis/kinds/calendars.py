@@ -1,4 +1,4 @@
-"""Calendars: a flat, ordered list of them."""
+"""Calendars, in a flat, ordered list."""
 
 from typing import Final
 
@@ -13,16 +13,22 @@ CALENDARS: Final = NodeKind(
     path="/calendar/calendar",
     also=("/calendar/calendars",),
     example="Workshops",
-    doc="Where events are announced. Calendars are an ordered list.",
+    doc="Calendars announce events. They form an ordered list.",
     code="L364",
     fields=(
         Field("color", Color(), "The colour of its events, #RRGGBB.", default="#3B82F6", example="#3B82F6"),
-        Field("approveEvents", Boolean(), "Whether events wait for a moderator.", default=False, also=("approve_events",)),
+        Field(
+            "approveEvents",
+            Boolean(),
+            "Whether new events wait for a moderator's approval.",
+            default=False,
+            also=("approve_events",),
+        ),
         Field("allowComments", Boolean(), "Whether events can be commented on.", default=True, also=("allow_comments",)),
         Field(
             "approveComments",
             Boolean(),
-            "Whether comments wait for a moderator.",
+            "Whether comments wait for a moderator's approval.",
             default=False,
             also=("approve_comments",),
         ),
@@ -30,7 +36,7 @@ CALENDARS: Final = NodeKind(
         Field(
             "approveReviews",
             Boolean(),
-            "Whether reviews wait for a moderator.",
+            "Whether reviews wait for a moderator's approval.",
             default=False,
             also=("approve_reviews",),
         ),
@@ -41,7 +47,7 @@ CALENDARS: Final = NodeKind(
         "add": "Announce events.",
         "reply": "Comment on events.",
         "review": "Review events.",
-        "askrsvp": "Ask for replies to an invitation.",
+        "askrsvp": "Request replies to an invitation.",
         "rsvp": "Reply to an invitation.",
     },
 )

@@ -1,4 +1,4 @@
-"""Download categories: a tree that files are put into."""
+"""Download categories: a tree of categories for files."""
 
 from typing import Final
 
@@ -13,26 +13,32 @@ CATEGORIES: Final = NodeKind(
     path="/downloads/category",
     also=("/downloads/categories",),
     example="Planting plans",
-    doc="Where files are offered for download. Categories stand in a tree.",
+    doc="Categories contain files to download. They form a tree.",
     code="D365",
     tree=True,
     fields=(
         Field(
             "description",
             Html(),
-            "What belongs here, as HTML; sanitised on the way in.",
+            "What belongs here, as HTML; sanitised when it is saved.",
             default="",
             example="<p>Skins.</p>",
         ),
-        Field("moderation", Boolean(), "Whether new files wait for a moderator.", default=False),
-        Field("moderationEdits", Boolean(), "Whether new versions wait too.", default=False, also=("moderation_edits",)),
+        Field("moderation", Boolean(), "Whether new files wait for a moderator's approval.", default=False),
+        Field(
+            "moderationEdits",
+            Boolean(),
+            "Whether new versions of files wait for a moderator's approval.",
+            default=False,
+            also=("moderation_edits",),
+        ),
         Field("allowScreenshots", Boolean(), "Whether files may have screenshots.", default=True, also=("allowss",)),
-        Field("requireScreenshots", Boolean(), "Whether they must have one.", default=False, also=("reqss",)),
+        Field("requireScreenshots", Boolean(), "Whether files must have a screenshot.", default=False, also=("reqss",)),
         Field("comments", Boolean(), "Whether files can be commented on.", default=True),
         Field(
             "commentsModeration",
             Boolean(),
-            "Whether comments wait for a moderator.",
+            "Whether comments wait for a moderator's approval.",
             default=False,
             also=("comments_moderation",),
         ),
@@ -40,14 +46,14 @@ CATEGORIES: Final = NodeKind(
         Field(
             "reviewsModeration",
             Boolean(),
-            "Whether reviews wait for a moderator.",
+            "Whether reviews wait for a moderator's approval.",
             default=False,
             also=("reviews_mod",),
         ),
         Field(
             "reviewsDownload",
             Boolean(),
-            "Whether only those who downloaded may review.",
+            "Whether only members who downloaded a file may review it.",
             default=False,
             also=("reviews_download",),
         ),

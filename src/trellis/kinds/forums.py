@@ -1,4 +1,4 @@
-"""Forums: a tree in which people discuss."""
+"""Forums: a tree of places for discussion."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -13,7 +13,7 @@ def _redirect_needs_url(fields: Values) -> Iterator[Fault]:
         yield Fault(
             "redirectUrl",
             "NO_REDIRECT_URL",
-            "redirectUrl is needed when type is redirect: give an http or https address.",
+            "redirectUrl is required when type is redirect: send an http or https URL.",
         )
 
 
@@ -24,7 +24,7 @@ FORUMS: Final = NodeKind(
     application="Forums",
     path="/forums/forums",
     example="Garden diaries",
-    doc="Where people start topics and answer them. Forums stand in a tree.",
+    doc="Members start topics in forums and reply to them. Forums form a tree.",
     code="F363",
     codes={"delete": "1S359/1"},
     tree=True,
@@ -32,7 +32,7 @@ FORUMS: Final = NodeKind(
         Field(
             "description",
             Html(),
-            "What it is about, as HTML; sanitised on the way in.",
+            "What it is about, as HTML; sanitised when it is saved.",
             default="",
             example="<p>Say hello.</p>",
         ),
@@ -41,9 +41,9 @@ FORUMS: Final = NodeKind(
             Choice(
                 {
                     "discussions": "Topics and replies.",
-                    "questions": "Questions whose answers are voted on.",
-                    "category": "Holds forums, but no topics.",
-                    "redirect": "Leads elsewhere; it has no children.",
+                    "questions": "Questions with answers that members vote on.",
+                    "category": "Contains forums, but no topics.",
+                    "redirect": "Redirects to another address; it has no children.",
                 },
                 also={"normal": "discussions", "qa": "questions"},
                 message="INVALID_TYPE",
@@ -52,23 +52,23 @@ FORUMS: Final = NodeKind(
             default="discussions",
             listed=True,
         ),
-        Field("password", Password(), "A password that readers must know; null takes it away.", write_only=True),
-        Field("theme", Integer(1, nullable=True), "The id of the theme it is shown in; null is the community's."),
+        Field("password", Password(), "The password that readers must enter; null removes it.", write_only=True),
+        Field("theme", Integer(1, nullable=True), "The id of its theme; null means the community's default."),
         Field(
             "sitemapPriority",
             Integer(1, 9, nullable=True),
-            "Its priority in the sitemap in tenths, 1 to 9; null leaves it to the community.",
+            "Its priority in the sitemap in tenths, 1 to 9; null means the community's default.",
             also=("sitemap_priority",),
         ),
-        Field("minContent", Integer(), "How many posts a member needs before seeing it.", default=0, also=("min_content",)),
+        Field("minContent", Integer(), "How many posts a member needs in order to see it.", default=0, also=("min_content",)),
         Field(
             "canSeeOthers",
             Boolean(),
-            "Whether members see each other's topics.",
+            "Whether members can see each other's topics.",
             default=True,
             also=("can_see_others",),
         ),
-        Field("redirectUrl", Url(), "Where a redirect leads; needed when type is redirect.", also=("redirect_url",)),
+        Field("redirectUrl", Url(), "The URL that a redirect leads to; required when type is redirect.", also=("redirect_url",)),
     ),
     derived=(
         Derived("passwordProtected", Boolean(), "Whether a password is set.", lambda _, fields: bool(fields.get("password"))),

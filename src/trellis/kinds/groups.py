@@ -1,4 +1,4 @@
-"""Member groups: whom permissions are given to. Guests, Members and Administrators are built in."""
+"""Member groups, to which permissions are given. Guests, Members and Administrators are built in."""
 
 from collections.abc import Iterator
 from html import escape
@@ -11,14 +11,14 @@ from trellis.core.verbs import DELETE, GET, LIST
 from trellis.errors import Fault
 
 _LONGEST: Final = 1000  # characters of an affix
-_NAME = "\N{OBJECT REPLACEMENT CHARACTER}"  # stands for the name while the affixes are sanitised as one piece
+_NAME = "\N{OBJECT REPLACEMENT CHARACTER}"  # replaces the name while the affixes are sanitised as one piece
 
 
-def _formatted(name: str, fields: Values) -> str:
+def _format_name(name: str, fields: Values) -> str:
     return f"{fields['prefix']}{escape(name)}{fields['suffix']}"
 
 
-def _sanitised(fields: Values) -> Values:
+def _sanitize_affixes(fields: Values) -> Values:
     """Sanitise both affixes as one piece of HTML around the name, so that `<b>` and `</b>` stay a pair.
 
     Affixes between which the name would not be plain text (inside a tag or an attribute) are dropped.
@@ -31,7 +31,7 @@ def _sanitised(fields: Values) -> Values:
     return {**fields, "prefix": prefix.strip(), "suffix": suffix.strip()}
 
 
-def _affixes_fit(fields: Values) -> Iterator[Fault]:
+def _check_affixes(fields: Values) -> Iterator[Fault]:
     for affix in ("prefix", "suffix"):
         if (length := len(fields[affix])) > _LONGEST:
             detail = f"{affix} is {length:,} characters of HTML once it is sanitised; at most {_LONGEST:,} are allowed."
@@ -54,19 +54,20 @@ GROUPS: Final = NodeKind(
     application="Core",
     path="/core/groups",
     example="Master gardeners",
-    doc="Members are sorted into groups, and permissions are given to groups. Made and changed in the administration panel only.",
+    doc="Members belong to groups, and permissions are given to groups. Groups can be created and changed only in the "
+    "administration panel.",
     code="C358",
     codes={"delete": "1C358/2", "NO_TITLE": "1C358/4"},
     over_rest=(LIST, GET, DELETE),
     ordered=False,
     fields=(
-        Field("prefix", Text(_LONGEST), "HTML before the name where it is shown; sanitised.", default="", example="<b>"),
-        Field("suffix", Text(_LONGEST), "HTML after it; sanitised.", default="", example="</b>"),
+        Field("prefix", Text(_LONGEST), "HTML shown before the name; sanitised.", default="", example="<b>"),
+        Field("suffix", Text(_LONGEST), "HTML shown after the name; sanitised.", default="", example="</b>"),
         Field("builtIn", Boolean(), "Whether it is built in and cannot be deleted.", default=False, read_only=True),
     ),
-    prepare=_sanitised,
-    rules=(_affixes_fit,),
-    derived=(Derived("formattedName", Text(3000), "Prefix, name and suffix as HTML, the name escaped.", _formatted),),
+    prepare=_sanitize_affixes,
+    rules=(_check_affixes,),
+    derived=(Derived("formattedName", Text(3000), "Prefix, escaped name and suffix, as HTML.", _format_name),),
     built_in=frozenset({2, 3, 4}),
     is_group=True,
 )

@@ -1,1 +1,1 @@
-"""The API door: HTTP in, operations through the gate, problem documents and JSON out."""
+"""The REST API: reads HTTP requests, runs operations through the gate, and responds with JSON or problem documents."""

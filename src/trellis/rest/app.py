@@ -4,26 +4,36 @@ import asyncio
 import logging
 import re
 import time
+from collections.abc import Awaitable
+from concurrent.futures import Future
+from functools import partial
 from typing import Final
+from urllib.parse import unquote_to_bytes
 
+from trellis.core.actor import Actor
 from trellis.core.fields import MAX_ID, invalid_id, quote
-from trellis.core.gate import Gate
+from trellis.core.gate import Gate, Result
 from trellis.core.keys import Bearer, Keyring, authenticate, redact_keys
 from trellis.core.operation import Access, Call, Operation
 from trellis.core.version import compute_version, encode_json
 from trellis.errors import Refused
+from trellis.http.large import LARGE, run_by_size
+from trellis.http.reading import read_in_thread
 from trellis.http.routes import Route, build_routes
-from trellis.rest.cache import Answers, Kept
-from trellis.rest.calls import call_of, query_of
+from trellis.http.sending import BytesUnderWay, send_body
+from trellis.http.withdrawal import wait_for_write
+from trellis.rest.bodies import refuse_malformed
+from trellis.rest.cache import CachedResponse, Name, ResponseCache
+from trellis.rest.calls import build_call, read_query, receive_body
 from trellis.rest.docs import Reference
 from trellis.rest.event_loop import CompletionQueue, OncePerTick
-from trellis.rest.headers import request_id, request_ids
-from trellis.rest.identify import presented_key
+from trellis.rest.headers import accept_request_id, generate_request_ids
+from trellis.rest.identify import find_key, has_key
 from trellis.rest.limits import Throttle
-from trellis.rest.links import links_of
+from trellis.rest.links import build_links
 from trellis.rest.log import RequestLog
-from trellis.rest.request import Exchange, Receive, Reply, Scope, Send, headers_of
-from trellis.rest.responses import bad_method, conditional, options, refusal, written
+from trellis.rest.request import ApiRequest, ApiResponse, Receive, Scope, Send, build_headers
+from trellis.rest.responses import refuse_method, respond_to_options, respond_to_read, respond_to_refusal, respond_to_write
 from trellis.rest.routing import Methods, Table
 from trellis.settings import Settings
 from trellis.store.requests import Request
@@ -32,67 +42,75 @@ log = logging.getLogger(__name__)
 
 PREFIX: Final = "/api"
 _READ: Final = frozenset(
-    b"accept authorization content-length content-type host idempotency-key if-match if-none-match origin transfer-encoding "
-    b"x-api-key x-audit-log-reason x-request-id".split()
+    b"accept authorization change-set content-length content-type host idempotency-key if-match if-none-match origin "
+    b"transfer-encoding x-api-key x-audit-log-reason x-request-id".split()
 )
+_SAME_FOR_ALL: Final = frozenset((Access.GRANTED, Access.IMPLIED))  # every key that may run it gets the same response
 _ID: Final = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
 _HOST: Final = re.compile(r"[A-Za-z0-9._:\[\]-]{1,255}")
 
 
 class Rest:
-    """The API. Order of judgement: address throttle → key → rate limit → endpoint → grant → body."""
+    """The API. Checks are made in this order: address throttle, key, rate limit, endpoint, grant, body."""
 
     def __init__(self, gate: Gate, settings: Settings) -> None:
         self.gate = gate
         self.settings = settings
         self.keyring = Keyring()
         self.throttle = Throttle(settings.rate_limit_storage, settings.bad_key_limit)
-        self.log = RequestLog(gate, self.keyring)
+        self.log = RequestLog(gate, self.keyring, settings.request_log_size)
         self.reference = Reference(gate.catalogue, settings)
-        self.answers = Answers(settings.answer_cache)
+        self.responses = ResponseCache(settings.answer_cache)
+        self.under_way = BytesUnderWay(settings.answers_under_way)
+        self._reading: dict[tuple[int, Name], asyncio.Future[CachedResponse]] = {}  # in threads
         self.table = Table(build_routes(gate.catalogue))
-        # The data version, None where it is unknown. Asking once per tick is exact: the bytes of a request whose task runs in
-        # this tick arrived before the tick began, and so before it was asked.
+        # The data version; None if it is unknown. Reading it once per tick of the event loop is exact: a request whose task
+        # runs in this tick arrived before the tick began, and so before the version was read.
         self._version = OncePerTick(gate.store.data_version)
         self._completions = CompletionQueue()
-        self._ids = request_ids()
+        self._read_seconds = settings.database_pool_timeout + settings.database_read_timeout
+        self._ids = generate_request_ids()
+        self._also = settings.transport_headers
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, malformed: str = "") -> None:
+        """Answer a request; with `malformed`, which says what is wrong with it as HTTP, refuse it."""
         started = time.perf_counter_ns()
-        exchange = self._exchange(scope, receive)
+        request = self._read_request(scope, receive)
         error: str | None = None
         try:
-            reply = await self._answer(exchange)
-        except Exception as raised:  # noqa: BLE001  # whatever it was, the caller gets an answer
-            reply, error = self._failed(exchange, raised)
-        headers = headers_of(exchange, reply, self._origin(exchange))
-        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-        await send({"type": "http.response.body", "body": b"" if exchange.method == "HEAD" else reply.body})
-        self._note(exchange, reply.status, error, started)
+            response = await self._respond(request, malformed)
+        except Exception as raised:  # noqa: BLE001  # whatever it was, the caller gets a response
+            response, error = self._respond_to_failure(request, raised)
+        headers = build_headers(request, response, self._find_allowed_origin(request), self._also)
+        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        body = b"" if request.method == "HEAD" else response.body
+        with self.under_way.hold(request.caller, body):
+            await send_body(send, body)
+        self._log_request(request, response.status, error, started)
 
-    # --- the way in -------------------------------------------------------------------------------------------------
+    # --- receiving ----------------------------------------------------------------------------------------------------
 
-    def _exchange(self, scope: Scope, receive: Receive) -> Exchange:
+    def _read_request(self, scope: Scope, receive: Receive) -> ApiRequest:
         headers: dict[bytes, bytes] = {}
         for name, value in scope["headers"]:
             if name in _READ:
                 headers[name] = headers[name] + b", " + value if name in headers else value
         raw_path: bytes = scope.get("raw_path") or scope["path"].encode("utf-8", "surrogatepass")
         client = scope.get("client")
-        return Exchange(
+        return ApiRequest(
             scope["method"],
-            _trimmed(raw_path.partition(b"?")[0].decode("latin-1").removeprefix(PREFIX)),
+            _trim_slash(raw_path.partition(b"?")[0].decode("latin-1").removeprefix(PREFIX)),
             scope["query_string"],
             headers,
-            self._base(scope, headers),
+            self._find_base_url(scope, headers),
             client[0] if client else "-",
-            request_id(headers.get(b"x-request-id")) or next(self._ids),
+            accept_request_id(headers.get(b"x-request-id")) or next(self._ids),
             self.gate.now(),
             receive,
         )
 
-    def _base(self, scope: Scope, headers: dict[bytes, bytes]) -> str:
-        """Give the address under which the caller reaches this service."""
+    def _find_base_url(self, scope: Scope, headers: dict[bytes, bytes]) -> str:
+        """Return the URL under which the caller reaches this service."""
         if self.settings.public_url:
             return self.settings.public_url
         host = headers.get(b"host", b"").decode("latin-1")
@@ -101,160 +119,217 @@ class Rest:
             host = f"{server[0]}:{server[1]}"
         return f"{scope.get('scheme', 'http')}://{host}"
 
-    async def _answer(self, exchange: Exchange) -> Reply:
-        methods, text = self.table.find(exchange.path)
-        if methods is None and exchange.path in self.reference:
-            exchange.logged = False  # reading the reference is no request of the API
-            return self._page(exchange)
-        if exchange.method == "OPTIONS" and methods is not None:
-            return options(methods, cors=bool(self.settings.cors_origins))
-        await self.throttle.admit_address(exchange.address)
-        bearer = exchange.bearer = await self._identify(exchange)
-        if limit := self._limit(bearer):
-            exchange.allowance = await self.throttle.admit_key(bearer.public, limit)
-        route, target = self._route(exchange, methods, text)
+    async def _respond(self, request: ApiRequest, malformed: str) -> ApiResponse:
+        if malformed:
+            raise refuse_malformed(malformed)
+        methods, text = self.table.find(request.path)
+        if methods is None and request.path in self.reference:
+            request.logged = False  # reading the reference is not a request to the API
+            return await self._serve_reference(request)
+        if request.method == "OPTIONS" and methods is not None:
+            return respond_to_options(methods, cors=bool(self.settings.cors_origins))
+        await self.throttle.admit_address(request.address)
+        bearer = request.bearer = await self._identify(request)
+        if limit := self._find_rate_limit(bearer):
+            request.allowance = await self.throttle.admit_key(bearer.public, limit)
+        route, target = self._route(request, methods, text)
         operation = route.operation
         if not operation.writes:
-            return await self._read(exchange, route, target)
+            return await self._read(request, route, target)
+        self.gate.store.check_room()  # before the body is read, so that refusing costs little
         if operation.fork is not None:
-            operation = await self._followed(operation, bearer, target)
-            exchange.operation = operation.name
-        call = await call_of(exchange, operation, bearer.actor, target, self.settings)
-        answer = await self._completions.wait_for(self.gate.submit(call))
-        return written(route, answer, f"{exchange.base}{PREFIX}{route.operation.path}")
+            operation = await self._resolve_fork(operation, bearer, target)
+            request.operation = operation.name
+        body = await receive_body(request, self.settings.body_limit)
+        size = len(request.query) + len(body)
+        future = await run_by_size(size, self._submit, request, operation, bearer.actor, target, body)
+        waiting = self._completions.wait_for(future)
+        result = await wait_for_write(future, waiting, request.receive, self.settings.busy_timeout)
+        return respond_to_write(result.verb or route.verb, result, f"{request.base}{PREFIX}{route.operation.path}")
 
-    def _page(self, exchange: Exchange) -> Reply:
-        """Answer with a page that needs no key."""
-        if exchange.method == "OPTIONS":
-            return options(("GET",), cors=bool(self.settings.cors_origins))
-        if exchange.method not in {"GET", "HEAD"}:
-            raise bad_method(exchange.method, ("GET",))
-        return conditional(exchange, self.reference.find(exchange.path, exchange.base))
+    def _submit(self, request: ApiRequest, operation: Operation, actor: Actor, target: int | None, body: bytes) -> Future[Result]:
+        """Read a request whose body has come, and hand it to the writer."""
+        return self.gate.submit(build_call(request, operation, actor, target, body, self.settings))
 
-    async def _identify(self, exchange: Exchange) -> Bearer:
-        presented = presented_key(exchange.headers, exchange.query, in_url=self.settings.key_in_url)
-        address, now = exchange.address, exchange.at
-        version = exchange.version = self._version()
+    async def _serve_reference(self, request: ApiRequest) -> ApiResponse:
+        """Return a page of the reference, which needs no key."""
+        if request.method == "OPTIONS":
+            return respond_to_options(("GET",), cors=bool(self.settings.cors_origins))
+        if request.method not in {"GET", "HEAD"}:
+            raise refuse_method(request.method, ("GET",))
+        return self._respond_to_read(request, await self.reference.find(request.path, request.base))
+
+    async def _identify(self, request: ApiRequest) -> Bearer:
         try:
-            if (bearer := self.keyring.recall(presented, address, now, version)) is not None:
+            presented = find_key(request.headers, request.query, in_url=self.settings.key_in_url)
+        except Refused:
+            await self.throttle.count_bad_key(request.address)
+            raise
+        address, now = request.address, request.at
+        version = request.version = self._version()
+        try:
+            if (bearer := self.keyring.find(presented, address, now, version)) is not None:
                 return bearer
             in_place = self.gate.store.reads_inline
-            bearer = self._prove(presented, now) if in_place else await asyncio.to_thread(self._prove, presented, now)
+            look_up = partial(self._authenticate, presented, now)
+            bearer = look_up() if in_place else await read_in_thread(self._read_seconds, look_up)
             return self.keyring.admit(bearer, presented, address, now, version)
         except Refused as refused:
             if refused.status == 401:
-                await self.throttle.count_bad_key(exchange.address)
+                await self.throttle.count_bad_key(request.address)
             raise
 
-    def _prove(self, presented: str, now: str) -> Bearer:
+    def _authenticate(self, presented: str, now: str) -> Bearer:
         return self.gate.store.read_single(lambda tx: authenticate(tx, presented, now))
 
-    def _limit(self, bearer: Bearer) -> int:
-        """Give how many requests a key may send a minute; 0 is any number."""
+    def _find_rate_limit(self, bearer: Bearer) -> int:
+        """Return how many requests per minute a key may send; 0 means any number."""
         return self.settings.rate_limit if bearer.rate_limit is None else bearer.rate_limit
 
-    def _route(self, exchange: Exchange, methods: Methods | None, text: str | None) -> tuple[Route, int | None]:
-        """Judge where a known caller goes: the endpoint, the grant, and the id in the path."""
+    def _route(self, request: ApiRequest, methods: Methods | None, text: str | None) -> tuple[Route, int | None]:
+        """Find the endpoint that an identified caller requested, check the grant, and read the id in the path."""
         if methods is None:
-            raise Refused("NO_ENDPOINT", f"There is no {quote(exchange.path)} here. The endpoints are listed in {PREFIX}/docs.")
-        if (route := methods.get("GET" if exchange.method == "HEAD" else exchange.method)) is None:
-            raise bad_method(exchange.method, methods)
-        exchange.operation = route.operation.name
-        self.gate.authorise(route.operation.name, _known(exchange).actor)
-        return route, None if text is None else _target(route.operation, text)
+            raise Refused(
+                "NO_ENDPOINT", f"There is no endpoint at {quote(request.path)}. All endpoints are listed at {PREFIX}/docs."
+            )
+        if (route := methods.get("GET" if request.method == "HEAD" else request.method)) is None:
+            raise refuse_method(request.method, methods)
+        request.operation = route.operation.name
+        self.gate.authorise(route.operation.name, _require_bearer(request).actor)
+        if text is None:
+            return route, None
+        if (named := route.operation.path_field) is not None:
+            request.path_values = {named.name: _decode_path(route.operation, text)}
+            return route, None
+        return route, _parse_id(route.operation, text)
 
-    async def _followed(self, operation: Operation, bearer: Bearer, target: int | None) -> Operation:
-        """Give the operation that one leads to which is only an address."""
+    async def _resolve_fork(self, operation: Operation, bearer: Bearer, target: int | None) -> Operation:
+        """Return the operation that a forking operation leads to."""
         call = Call(operation.name, bearer.actor, target=target)
-        led = self.gate.follow(call) if self.gate.store.reads_inline else await asyncio.to_thread(self.gate.follow, call)
-        return self.gate.catalogue.find(led.operation)
+        in_place = self.gate.store.reads_inline
+        resolved = self.gate.follow(call) if in_place else await read_in_thread(self._read_seconds, self.gate.follow, call)
+        return self.gate.catalogue.find(resolved.operation)
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
-    async def _read(self, exchange: Exchange, route: Route, target: int | None) -> Reply:
-        if (kept := self._kept(exchange, route)) is None:
-            if self.gate.store.reads_inline:
-                kept = self._look_up(exchange, route, target)
+    async def _read(self, request: ApiRequest, route: Route, target: int | None) -> ApiResponse:
+        version = request.version if self._is_cacheable(request, route) else None
+        cached = None if version is None else self.responses.find(version, request.name)
+        if cached is None:
+            slow = _may_be_slow(route.operation, request.query)
+            if self.gate.store.reads_inline and not slow and len(request.query) <= LARGE:
+                cached = self._run_read(request, route, target)
             else:
-                kept = await asyncio.to_thread(self._look_up, exchange, route, target)
-            self._keep(exchange, route, kept)
-        return conditional(exchange, kept)
+                cached = await self._read_in_thread(request, route, target, version, slow=slow)
+            if version is not None:
+                cached = self.responses.add(version, request.name, cached)
+        return self._respond_to_read(request, cached)
 
-    def _kept(self, exchange: Exchange, route: Route) -> Kept | None:
-        """Give the answer that is kept from before, where the data are still those that it was made from."""
-        if exchange.version is None or not self._shared(exchange, route):
-            return None
-        return self.answers.find(exchange.version, (exchange.path, exchange.query, exchange.base))
+    def _respond_to_read(self, request: ApiRequest, cached: CachedResponse) -> ApiResponse:
+        response = respond_to_read(request, cached)
+        if request.method != "HEAD":
+            self.under_way.admit(request.caller, response.body)
+        return response
 
-    def _keep(self, exchange: Exchange, route: Route, kept: Kept) -> None:
-        if exchange.version is not None and self._shared(exchange, route):
-            self.answers.keep(exchange.version, (exchange.path, exchange.query, exchange.base), kept)
+    async def _read_in_thread(
+        self, request: ApiRequest, route: Route, target: int | None, version: int | None, *, slow: bool
+    ) -> CachedResponse:
+        """Read in a thread; if others are just reading the same of the same data version, wait for what they read.
 
-    def _shared(self, exchange: Exchange, route: Route) -> bool:
-        """Say whether every key that may run the operation gets the same answer."""
-        return route.operation.access is Access.GRANTED and not (self.settings.key_in_url and b"key=" in exchange.query)
+        `version` is None if the response is for this caller alone.
+        """
+        read = partial(self._run_read, request, route, target)
+        # On SQLite nothing is waited for, and a slow read takes long on purpose: neither has a time limit.
+        unlimited = self.gate.store.reads_inline or slow
 
-    def _look_up(self, exchange: Exchange, route: Route, target: int | None) -> Kept:
+        def start() -> Awaitable[CachedResponse]:
+            return asyncio.to_thread(read) if unlimited else read_in_thread(self._read_seconds, read)
+
+        if version is None:
+            return await start()
+        name = version, request.name
+        if (reading := self._reading.get(name)) is None:
+            reading = self._reading[name] = asyncio.ensure_future(start())
+            reading.add_done_callback(lambda _: self._reading.pop(name, None))
+        return await asyncio.shield(reading)
+
+    def _is_cacheable(self, request: ApiRequest, route: Route) -> bool:
+        """Return whether every key that may run the operation gets the same answer."""
+        return route.operation.access in _SAME_FOR_ALL and not (self.settings.key_in_url and has_key(request.query))
+
+    def _run_read(self, request: ApiRequest, route: Route, target: int | None) -> CachedResponse:
         operation = route.operation
-        raw = query_of(exchange, self.settings) if exchange.query else {}
-        answer = self.gate.run(Call(operation.name, _known(exchange).actor, raw, target, request_id=exchange.request_id))
-        body = encode_json(answer.value)
-        links = links_of(route.verb.response, f"{exchange.base}{PREFIX}{route.path}", exchange.query, answer.value)
-        return Kept(body, compute_version(body).encode(), ((b"link", links),) if links else ())
+        raw = read_query(request, self.settings) if request.query or request.path_values else {}
+        result = self.gate.run(Call(operation.name, _require_bearer(request).actor, raw, target, request_id=request.request_id))
+        body = encode_json(result.value)
+        links = build_links(route.verb.response, f"{request.base}{PREFIX}{route.path}", request.query, result.value)
+        return CachedResponse(body, compute_version(body).encode(), ((b"link", links),) if links else ())
 
-    # --- the way out ------------------------------------------------------------------------------------------------
+    # --- responding ---------------------------------------------------------------------------------------------------
 
     @staticmethod
-    def _failed(exchange: Exchange, raised: Exception) -> tuple[Reply, str]:
-        """Answer where something was raised; give the code of the error too."""
+    def _respond_to_failure(request: ApiRequest, raised: Exception) -> tuple[ApiResponse, str]:
+        """Return the response to an exception, and the code of the error."""
         if isinstance(raised, Refused):
-            return refusal(exchange, raised), raised.code
-        log.error("Request %s failed.", exchange.request_id, exc_info=raised)
-        broken = Refused("INTERNAL_ERROR", "The service made a mistake. Nothing of this request was kept as far as we know.")
-        return refusal(exchange, broken), broken.code
+            return respond_to_refusal(request, raised), raised.code
+        log.error("Request %s failed.", request.request_id, exc_info=raised)
+        broken = Refused("INTERNAL_ERROR", "The service failed unexpectedly. As far as we know, nothing of this request was saved.")
+        return respond_to_refusal(request, broken), broken.code
 
-    def _origin(self, exchange: Exchange) -> bytes | None:
-        """Give the origin of a page whose scripts may read the answer."""
-        if not self.settings.cors_origins or (origin := exchange.headers.get(b"origin")) is None:
+    def _find_allowed_origin(self, request: ApiRequest) -> bytes | None:
+        """Return the origin of the page whose scripts may read the response."""
+        if not self.settings.cors_origins or (origin := request.headers.get(b"origin")) is None:
             return None
         allowed = self.settings.cors_origins
         return origin if "*" in allowed or origin.decode("latin-1") in allowed else None
 
-    def _note(self, exchange: Exchange, status: int, error: str | None, started: int) -> None:
-        bearer = exchange.bearer
-        if not exchange.logged or (bearer is not None and not bearer.log_requests):
+    def _log_request(self, request: ApiRequest, status: int, error: str | None, started: int) -> None:
+        bearer = request.bearer
+        if not request.logged or (bearer is not None and not bearer.log_requests):
             return
         self.log.record(
             Request(
-                at=exchange.at,
-                method=exchange.method[:16],
-                path=_logged(exchange.path),
-                operation=exchange.operation,
+                at=request.at,
+                method=request.method[:16],
+                path=_redact_path(request.path),
+                operation=request.operation,
                 key_id=bearer.actor.id if bearer is not None else None,
-                address=exchange.address,
+                address=request.address,
                 status=status,
                 duration=(time.perf_counter_ns() - started) // 1000,
-                request_id=exchange.request_id,
+                request_id=request.request_id,
                 error=error,
             )
         )
 
 
-def _trimmed(path: str) -> str:
+def _may_be_slow(operation: Operation, query: bytes) -> bool:
+    """Return whether a read may take long: by itself, or with a parameter that the query may hold, percent-encoded perhaps."""
+    return operation.slow or (operation.slow_with != "" and (operation.slow_with.encode() in query or b"%" in query))
+
+
+def _trim_slash(path: str) -> str:
     return path.rstrip("/") if len(path) > 1 else path
 
 
-def _logged(path: str) -> str:
+def _redact_path(path: str) -> str:
     return redact_keys(PREFIX + path)[:512]
 
 
-def _known(exchange: Exchange) -> Bearer:
-    if exchange.bearer is None:
-        raise RuntimeError("nobody was identified")
-    return exchange.bearer
+def _require_bearer(request: ApiRequest) -> Bearer:
+    if request.bearer is None:
+        raise RuntimeError("the caller was not identified")
+    return request.bearer
 
 
-def _target(operation: Operation, text: str) -> int:
+def _decode_path(operation: Operation, text: str) -> str:
+    try:
+        return unquote_to_bytes(text.encode("latin-1")).decode()
+    except UnicodeDecodeError:
+        raise invalid_id(operation.singular, text, operation.missing_code) from None
+
+
+def _parse_id(operation: Operation, text: str) -> int:
     if _ID.fullmatch(text) and int(text) <= MAX_ID:
         return int(text)
     raise invalid_id(operation.singular, text, operation.missing_code)

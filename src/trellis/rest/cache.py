@@ -1,15 +1,22 @@
-"""Answers kept in memory while nothing has changed: encoded bytes, valid for one data version, bounded in bytes."""
+"""The response cache: encoded responses, valid for one data version, bounded in bytes."""
 
 from collections import OrderedDict
-from typing import Final, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Final
+from weakref import WeakValueDictionary
 
 from trellis.rest.request import Headers
 
-_OVERHEAD: Final = 600  # bytes that an entry takes beside its body: the name, the tuple, the headers
+# Bytes that an entry takes beside the bytes of its parts: it in the dictionaries, the tuples, and what each object has before
+# its bytes. Measured; see the test.
+_OVERHEAD: Final = 1000
+
+Name = tuple[str, bytes, str]  # path, query, the address of the service
 
 
-class Kept(NamedTuple):
-    """An encoded answer: body, version tag, the headers that go with it, and its type."""
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class CachedResponse:
+    """An encoded response: body, entity tag, the headers that go with it, and its content type."""
 
     body: bytes
     tag: bytes
@@ -17,39 +24,54 @@ class Kept(NamedTuple):
     type: bytes = b"application/json"
 
 
-class Answers:
-    """What was answered under the present data version, the least recently used forgotten first.
+class ResponseCache:
+    """The responses given under the current data version; the least recently used one is evicted first.
 
-    Keys and grants are judged before anything is looked up here, and an answer is kept only where every key that may run the
-    operation gets the same one.
+    Keys and grants are checked before anything is looked up here, and a response is cached only where every key that may run
+    the operation gets the same one. A response that is too large to be cached is found for as long as somebody is sending it.
     """
 
-    def __init__(self, room: int) -> None:
-        self._room = room
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
         self._used = 0
         self._version: int | None = None
-        self._kept: OrderedDict[tuple[object, ...], Kept] = OrderedDict()
+        self._entries: OrderedDict[Name, CachedResponse] = OrderedDict()
+        self._shared: WeakValueDictionary[Name, CachedResponse] = WeakValueDictionary()
 
-    def find(self, version: int, name: tuple[object, ...]) -> Kept | None:
-        """Give the answer kept under a name, if the data are still those it was made from."""
+    def find(self, version: int, name: Name) -> CachedResponse | None:
+        """Return the response cached or being sent under a name, if nothing has changed since."""
         if version != self._version:
             self._version = version
-            self._kept.clear()
+            self._entries.clear()
+            self._shared.clear()
             self._used = 0
             return None
-        kept = self._kept.get(name)
-        if kept is not None:
-            self._kept.move_to_end(name)
-        return kept
+        cached = self._entries.get(name)
+        if cached is None:
+            return self._shared.get(name) if self._shared else None
+        self._entries.move_to_end(name)
+        return cached
 
-    def keep(self, version: int, name: tuple[object, ...], answer: Kept) -> None:
-        """Keep an answer that was made from data not older than `version`."""
-        size = len(answer.body) + _OVERHEAD
-        if version != self._version or name in self._kept or size > self._room // 8:
-            return
-        # orjson hands out its whole buffer, of which an answer fills a part: 8 KiB for a record of 500 bytes.
-        self._kept[name] = answer._replace(body=bytes(memoryview(answer.body)))
+    def add(self, version: int, name: Name, response: CachedResponse) -> CachedResponse:
+        """Cache a response that was made from data not older than `version`; return the one to send."""
+        if version != self._version:
+            return response
+        if (known := self._entries.get(name) or self._shared.get(name)) is not None:
+            return known
+        # orjson hands out its whole buffer, of which a response fills a part: 8 KiB for a record of 500 bytes.
+        response = replace(response, body=bytes(memoryview(response.body)))
+        size = _size(name, response)
+        if size > self._capacity // 8:
+            self._shared[name] = response
+            return response
+        self._entries[name] = response
         self._used += size
-        while self._used > self._room:
-            _, gone = self._kept.popitem(last=False)
-            self._used -= len(gone.body) + _OVERHEAD
+        while self._used > self._capacity:
+            self._used -= _size(*self._entries.popitem(last=False))
+        return response
+
+
+def _size(name: Name, response: CachedResponse) -> int:
+    """Return about how many bytes of memory an entry takes."""
+    headers = sum(len(part) + len(value) for part, value in response.headers)
+    return sum(map(len, name)) + len(response.body) + len(response.tag) + headers + _OVERHEAD

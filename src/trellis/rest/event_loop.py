@@ -1,4 +1,4 @@
-"""Parts of the event loop: results of the writer's thread, and values that hold for one tick."""
+"""Helpers for the event loop: results of the writer's thread, and values that are valid for one tick."""
 
 import asyncio
 from collections import deque
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class CompletionQueue:
-    """Hands the results of the writer's thread to the event loop: those of one commit with a single wake-up.
+    """Passes the results of the writer's thread to the event loop: those of one commit with a single wake-up.
 
     `asyncio.wrap_future` would wake the loop once for each future.
     """
@@ -22,7 +22,7 @@ class CompletionQueue:
         self._called = False
 
     async def wait_for(self, future: "Future[T]") -> T:
-        """Wait for a future of the writer; return its result or raise its exception."""
+        """Wait for a future of the writer; return its result or raise its exception, CancelledError where it was cancelled."""
         loop = asyncio.get_running_loop()
         waiting: asyncio.Future[T] = loop.create_future()
         future.add_done_callback(partial(self._complete, loop, waiting))
@@ -33,7 +33,7 @@ class CompletionQueue:
         self._done.append((waiting, future))
         if not self._called:
             self._called = True
-            with suppress(RuntimeError):  # the loop has ended, so nobody waits
+            with suppress(RuntimeError):  # the loop has ended, so nobody is waiting
                 loop.call_soon_threadsafe(self._deliver)
 
     def _deliver(self) -> None:
@@ -42,14 +42,16 @@ class CompletionQueue:
             waiting, future = self._done.popleft()
             if waiting.done():  # cancelled
                 continue
-            if (error := future.exception()) is not None:
+            if future.cancelled():
+                waiting.cancel()
+            elif (error := future.exception()) is not None:
                 waiting.set_exception(error)
             else:
                 waiting.set_result(future.result())
 
 
 class OncePerTick(Generic[T]):
-    """Calls a function once per tick of the event loop and returns the same value until the tick is over; None is not kept."""
+    """Calls a function once per tick of the event loop and returns the same value until the tick ends; None is not cached."""
 
     def __init__(self, ask: Callable[[], T | None]) -> None:
         self._ask = ask

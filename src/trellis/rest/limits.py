@@ -1,10 +1,11 @@
-"""How often: requests per key, and requests with a bad key per address."""
+"""Rate limits: requests per key, and requests without a good key per address."""
 
 import logging
+import math
 import time
-from ipaddress import IPv6Address, ip_network
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from trellis.core.networks import find_network
 from trellis.errors import Refused
 from trellis.rest.windows import RateWindows
 
@@ -14,11 +15,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 WINDOW: Final = 60  # seconds
+_ADDRESSES: Final = 10_000  # whose bad keys a process counts at a time
 _MEMORY: Final = 10_000  # windows in Redis whose ends a process remembers
 
 
 class Allowance(NamedTuple):
-    """What a key has: requests per window, how many are left of this one, and when the next begins (Unix seconds)."""
+    """A key's allowance: requests per window, how many are left of this one, and when the next begins (Unix seconds)."""
 
     limit: int
     remaining: int
@@ -32,53 +34,61 @@ class Throttle:
         self._memory = RateWindows() if storage == "memory://" else None
         self._redis = _connect_redis(storage) if self._memory is None else None
         self._bad_keys = bad_keys
+        self._bad = RateWindows(_ADDRESSES)
         self._bad_seen = False
-        self._resets: dict[str, float] = {}
+        self._warned_at = -math.inf
+        self._ends: dict[str, float] = {}  # of windows in Redis, on the monotonic clock
 
     async def admit_address(self, address: str) -> None:
-        """Refuse an address that has sent too many bad keys. It passes again once its window is over; it is never banned."""
+        """Refuse an address that has sent too many requests without a good key, until its window is over; it is never banned."""
         if self._memory is not None and not self._bad_seen:
             return
-        name = f"bad/{_network(address)}"
-        count, end = self._memory.seen(name) if self._memory is not None else await self._seen(name)
+        name = f"bad/{find_network(address)}"
+        count, left = self._bad.seen(name) if self._memory is not None else await self._seen(name)
         if count >= self._bad_keys:
-            wait = max(1, int(end - time.time()) + 1)
+            wait = max(1, int(left) + 1)
             raise Refused(
                 "TOO_MANY_REQUESTS_WITH_BAD_KEY",
-                f"Too many requests with a bad key came from {address}. Wait {wait} seconds, and send a good one.",
+                f"Too many requests without a good key came from {address}. Wait {wait} seconds, and send a good one.",
                 facts={"retryAfter": wait},
             )
 
     async def count_bad_key(self, address: str) -> None:
-        """Remember that a bad key came from an address."""
+        """Remember that a request without a good key came from an address."""
         self._bad_seen = True
-        name = f"bad/{_network(address)}"
+        name = f"bad/{find_network(address)}"
         if self._memory is not None:
-            self._memory.count(name, WINDOW)
+            self._bad.count(name, WINDOW)
         else:
             await self._ask("incr", 0, name, WINDOW)
 
     async def admit_key(self, public: str, limit: int) -> Allowance:
         """Count a request of a key; refuse it when the key has none left in this window."""
         if self._memory is not None:
-            return _judged(limit, *self._memory.count(f"key/{public}", WINDOW))
+            return _check(limit, *self._memory.count(f"key/{public}", WINDOW))
         name = f"key/{public}"
         count = await self._ask("incr", 0, name, WINDOW)
-        if count == 1 or self._resets.get(name, 0) <= time.time():  # the end of a window is asked for once
-            if len(self._resets) >= _MEMORY:
-                self._resets.clear()
-            self._resets[name] = await self._ask("get_expiry", int(time.time()) + WINDOW, name)
-        return _judged(limit, count, self._resets[name])
+        if count == 1 or self._ends.get(name, 0) <= time.monotonic():  # the end of a window is asked for once
+            if len(self._ends) >= _MEMORY:
+                self._ends.clear()
+            self._ends[name] = time.monotonic() + await self._find_left(name)
+        return _check(limit, count, self._ends[name] - time.monotonic())
 
     async def _seen(self, name: str) -> tuple[int, float]:
-        return await self._ask("get", 0, name), await self._ask("get_expiry", int(time.time()) + WINDOW, name)
+        return await self._ask("get", 0, name), await self._find_left(name)
+
+    async def _find_left(self, name: str) -> float:
+        """Return in how many seconds a window in Redis ends: the client adds what Redis says to this machine's clock."""
+        return await self._ask("get_expiry", int(time.time()) + WINDOW, name) - time.time()
 
     async def _ask(self, question: str, otherwise: int, *about: Any) -> int:
         """Ask Redis; when it does not answer, let the request pass: a counter that is down must not take the service down."""
         try:
             return int(await getattr(self._redis, question)(*about))
         except Exception as error:  # noqa: BLE001  # whatever Redis has
-            log.warning("Requests are not counted, since Redis does not answer: %s", error)
+            if (now := time.monotonic()) - self._warned_at >= WINDOW:  # not with each request: anybody can send many
+                self._warned_at = now
+                log.warning("Requests are not counted, since Redis does not answer: %s", error)
             return otherwise
 
     async def close(self) -> None:
@@ -93,25 +103,18 @@ def _connect_redis(storage: str) -> "RedisStorage":
     return RedisStorage("async+" + storage, implementation="redispy")
 
 
-def _judged(limit: int, count: int, end: float) -> Allowance:
-    """Say what is left of a limit after this request; refuse it if there was nothing."""
-    reset = int(end) + 1
+def _check(limit: int, count: int, left: float) -> Allowance:
+    """Return what is left of a limit after this request. Raises Refused (RATE_LIMITED) if nothing was.
+
+    `left` is in how many seconds the window ends.
+    """
+    now = time.time()
+    reset = int(now + left) + 1
     if count > limit:
-        wait = max(1, reset - int(time.time()))
+        wait = max(1, reset - int(now))
         raise Refused(
             "RATE_LIMITED",
             f"This key may send {limit} requests a minute, and has. Wait {wait} seconds.",
             facts={"retryAfter": wait, "limit": limit, "reset": reset},
         )
     return Allowance(limit, max(0, limit - count), reset)
-
-
-def _network(address: str) -> str:
-    """Give the unit that an address is throttled by: itself, or the /64 network of an IPv6 address."""
-    if ":" not in address:
-        return address
-    try:
-        found = IPv6Address(address.partition("%")[0])
-    except ValueError:
-        return address
-    return str(found.ipv4_mapped or ip_network((found, 64), strict=False))

@@ -1,51 +1,110 @@
-"""The request log, and the last use of keys: both wait in memory for a moment and are written in batches."""
+"""The request log and the last use of keys, which are collected in memory and written in batches.
+
+Callers without a key must not be able to fill memory or disk: requests without a valid key are counted by address and minute, and
+only a few of them are logged as examples.
+"""
 
 import asyncio
 import logging
-from collections import deque
+from collections import Counter, deque
 from typing import Final
 
 from trellis.core.gate import Gate
 from trellis.core.keys import Keyring
+from trellis.core.networks import find_network
+from trellis.errors import Refused
 from trellis.store import keys, requests
 from trellis.store.engine import Transaction
-from trellis.store.requests import Request
+from trellis.store.requests import KeylessCount, Request
 
 log = logging.getLogger(__name__)
 
-_MOST: Final = 50_000  # requests that wait in memory; the oldest fall away when the database cannot be written
-_MANY: Final = 10_000  # requests that wait, from which on they should be written soon
-_BATCH: Final = 10_000  # after each, SQLite has to read anew what it kept in its cache
+_MAX_WAITING: Final = 50_000  # the most requests in memory; the oldest are dropped if the database cannot be written to
+_URGENT: Final = 10_000  # requests in memory from which on they should be written soon
+_BATCH: Final = 10_000  # large, since SQLite has to refill its cache after each
+_ADDRESSES: Final = 100  # that are counted apart in a minute; further ones are counted together
+_EXAMPLES: Final = 5  # of an address in a minute
+_MOST_EXAMPLES: Final = 100  # of all addresses in a minute
+_OTHERS: Final = "others"
 
 
 class RequestLog:
-    """The answered requests that are still to be written. `urgent` is set when there are many of them."""
+    """The completed requests that are still to be written. `urgent` is set when there are many of them."""
 
-    def __init__(self, gate: Gate, keyring: Keyring) -> None:
+    def __init__(self, gate: Gate, keyring: Keyring, most_bytes: int) -> None:
         self.urgent = asyncio.Event()
         self._gate = gate
         self._keyring = keyring
-        self._waiting: deque[Request] = deque(maxlen=_MOST)
+        self._most_bytes = most_bytes
+        self._waiting: deque[Request] = deque(maxlen=_MAX_WAITING)
+        self._keyless = KeylessTally()
 
     def record(self, request: Request) -> None:
-        """Take an answered request into the log."""
+        """Add a completed request to the log; one without a valid key only as an example of what is counted."""
+        if request.key_id is None and not self._keyless.count(request):
+            return
         self._waiting.append(request)
-        if len(self._waiting) == _MANY:
+        if len(self._waiting) == _URGENT:
             self.urgent.set()
 
     async def flush(self) -> None:
-        """Write everything that waits."""
-        uses = self._keyring.take_uses()
-        while self._waiting or uses:
+        """Write everything collected so far."""
+        uses, counted = self._keyring.take_uses(), self._keyless.take()
+        while self._waiting or uses or counted:
             batch = [self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))]
 
-            def write(tx: Transaction, batch: list[Request] = batch, uses: list[tuple[int, str]] = uses) -> None:
+            def write(
+                tx: Transaction,
+                batch: list[Request] = batch,
+                uses: list[tuple[int, str]] = uses,
+                counted: list[KeylessCount] = counted,
+            ) -> None:
                 requests.append(tx, batch)
+                requests.append_keyless(tx, counted)
+                requests.trim(tx, self._most_bytes)
                 keys.record_uses(tx, uses)
 
             try:
                 await asyncio.wrap_future(self._gate.store.write(write, quiet=True))
+            except Refused:  # the store has logged why; they wait on, as far as there is room
+                room = _MAX_WAITING - len(self._waiting)
+                self._waiting.extendleft(reversed(batch[max(0, len(batch) - room) :]))
+                return
             except Exception:
                 log.exception("%d requests could not be written to the request log.", len(batch))
                 return
-            uses = []
+            uses, counted = [], []
+
+
+class KeylessTally:
+    """What is to be counted of requests without a good key: at most so many rows a minute, whoever sends them from wherever."""
+
+    def __init__(self) -> None:
+        self._minute = ""
+        self._examples: dict[str, int] = {}  # how many each address has had this minute, among which those are counted apart
+        self._logged = 0  # examples this minute
+        self._counted: Counter[tuple[str, str, int, str]] = Counter()
+
+    def count(self, request: Request) -> bool:
+        """Count a request; return whether it is to be logged as an example."""
+        if (minute := request.at[:16]) != self._minute:
+            self._minute = minute
+            self._examples.clear()
+            self._logged = 0
+        address = find_network(request.address)
+        if address not in self._examples and len(self._examples) >= _ADDRESSES:
+            address = _OTHERS
+        row = (minute, address, request.status, request.error or "")
+        if row in self._counted or len(self._counted) < _MAX_WAITING:
+            self._counted[row] += 1
+        had = self._examples.setdefault(address, 0)
+        if had >= _EXAMPLES or self._logged >= _MOST_EXAMPLES:
+            return False
+        self._examples[address] = had + 1
+        self._logged += 1
+        return True
+
+    def take(self) -> list[KeylessCount]:
+        """Return the counts that are not yet written, and forget them."""
+        counted, self._counted = self._counted, Counter()
+        return [KeylessCount(*row, times) for row, times in counted.items()]

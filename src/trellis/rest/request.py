@@ -1,7 +1,7 @@
-"""One request of the API under way, and the answer that it gets: what the parts of the door hand to each other."""
+"""A request to the API and its response, as the modules of this package pass them on."""
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from trellis.core.keys import Bearer
@@ -19,54 +19,69 @@ _ALWAYS: Final[Headers] = (
     (b"vary", b"Authorization, X-API-Key, Origin"),
     (b"x-content-type-options", b"nosniff"),
 )
+_POLICY: Final = (b"content-security-policy", b"default-src 'none'")
 _EXPOSED: Final = (
     b"access-control-expose-headers",
     (
-        b"Dry-Run, ETag, Idempotent-Replayed, Link, Location, Retry-After, "
+        b"Change-Set-Id, Dry-Run, ETag, Event, Idempotent-Replayed, Link, Location, Retry-After, "
         b"X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id"
     ),
 )
 
 
 @dataclass(slots=True)
-class Reply:
-    """An answer on its way: status, body, and the headers beside those that every answer has."""
+class ApiResponse:
+    """A response: status, body, and the headers besides those that every response has."""
 
     status: int
     body: bytes = b""
     headers: Headers = ()
     type: bytes = JSON
+    source: object = None  # kept while the response is sent, so that others who ask for the same get the same bytes
 
 
 @dataclass(slots=True)
-class Exchange:
-    """One request under way, and what has been found out about it so far."""
+class ApiRequest:
+    """A request, and what is known about it so far."""
 
     method: str
-    path: str  # behind /api
+    path: str  # relative to /api
     query: bytes
     headers: Mapping[bytes, bytes]
-    base: str  # the address under which the caller reaches this service
+    base: str  # the URL under which the caller reaches this service
     address: str
     request_id: str
-    at: str  # when it came
+    at: str  # when it was received
     receive: Receive
-    version: int | None = None  # the data version that it was judged under
+    path_values: Mapping[str, str] = field(default_factory=dict)  # what stands in the path in place of an id, by field
+    version: int | None = None  # the data version under which its key was checked
     operation: str | None = None
     bearer: Bearer | None = None
     allowance: Allowance | None = None
     logged: bool = True
 
+    @property
+    def name(self) -> tuple[str, bytes, str]:
+        """What its answer depends on, beside the data."""
+        return self.path, self.query, self.base
 
-def headers_of(exchange: Exchange, reply: Reply, origin: bytes | None) -> list[tuple[bytes, bytes]]:
-    """Give all headers of an answer; `origin` is whose scripts a browser may let read it."""
-    headers = [*reply.headers, *_ALWAYS, (b"x-request-id", exchange.request_id.encode("latin-1"))]
-    if reply.status not in _BODILESS:
-        headers += ((b"content-type", reply.type), (b"content-length", b"%d" % len(reply.body)))
+    @property
+    def caller(self) -> str:
+        """Whose request it is: a key's, or an address's where there is none."""
+        return self.address if self.bearer is None else self.bearer.public
+
+
+def build_headers(request: ApiRequest, response: ApiResponse, origin: bytes | None, also: Headers) -> list[tuple[bytes, bytes]]:
+    """Return all headers of a response, `also` among them; `origin` is that whose scripts may read it, for a browser."""
+    headers = [*response.headers, *_ALWAYS, *also, (b"x-request-id", request.request_id.encode("latin-1"))]
+    if not any(name == _POLICY[0] for name, _ in response.headers):  # the pages of the reference have one of their own
+        headers.append(_POLICY)
+    if response.status not in _BODILESS:
+        headers += ((b"content-type", response.type), (b"content-length", b"%d" % len(response.body)))
     if origin is not None:
         headers += ((b"access-control-allow-origin", origin), _EXPOSED)
-    if exchange.allowance is not None:
-        limit, remaining, reset = exchange.allowance
+    if request.allowance is not None:
+        limit, remaining, reset = request.allowance
         headers += (
             (b"x-ratelimit-limit", b"%d" % limit),
             (b"x-ratelimit-remaining", b"%d" % remaining),

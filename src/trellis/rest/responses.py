@@ -1,77 +1,84 @@
-"""What is answered: the outcome of a write, a refusal, a page without a key, and what a path allows."""
+"""Responses: to a read, to a write, to a refusal, and to OPTIONS."""
 
 from collections.abc import Iterable
 from typing import Final
 
 from trellis.core.fields import quote
 from trellis.core.gate import Result
+from trellis.core.verbs import Verb
 from trellis.core.version import compute_version, encode_json
 from trellis.errors import Refused
 from trellis.http.problems import format_problem, problem_headers
-from trellis.http.routes import Route
-from trellis.rest.cache import Kept
-from trellis.rest.headers import none_match
+from trellis.rest.cache import CachedResponse
+from trellis.rest.headers import is_not_modified
 from trellis.rest.limits import Allowance
-from trellis.rest.request import Exchange, Headers, Reply
+from trellis.rest.request import ApiRequest, ApiResponse, Headers
 
 _PROBLEM: Final = b"application/problem+json"
 _CORS: Final[Headers] = (
     (
         b"access-control-allow-headers",
-        b"Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-API-Key, X-Audit-Log-Reason, X-Request-Id",
+        (
+            b"Authorization, Change-Set, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-API-Key, "
+            b"X-Audit-Log-Reason, X-Request-Id"
+        ),
     ),
     (b"access-control-max-age", b"600"),
 )
 
 
-def conditional(exchange: Exchange, kept: Kept) -> Reply:
-    """Answer with what is kept, unless the caller has it already."""
-    headers = (*kept.headers, (b"etag", b'"%b"' % kept.tag))
-    wanted = exchange.headers.get(b"if-none-match")
-    if wanted is not None and none_match(wanted, kept.tag):
-        return Reply(304, b"", headers)
-    return Reply(200, kept.body, headers, kept.type)
+def respond_to_read(request: ApiRequest, cached: CachedResponse) -> ApiResponse:
+    """Return 200 with the body, or 304 if the caller has it already."""
+    headers = (*cached.headers, (b"etag", b'"%b"' % cached.tag))
+    wanted = request.headers.get(b"if-none-match")
+    if wanted is not None and is_not_modified(wanted, cached.tag):
+        return ApiResponse(304, b"", headers)
+    return ApiResponse(200, cached.body, headers, cached.type, cached)
 
 
-def written(route: Route, answer: Result, here: str) -> Reply:
-    """Answer a writing operation on the records at `here`."""
-    body = encode_json(answer.value)
-    if answer.dry:
-        return Reply(200, body, ((b"dry-run", b"true"),))
+def respond_to_write(verb: Verb, result: Result, collection: str) -> ApiResponse:
+    """Return the response to a write; `collection` is the URL of the records that it belongs to."""
+    body = encode_json(result.value)
+    if result.dry:
+        return ApiResponse(200, body, ((b"dry-run", b"true"),))
     headers: Headers = ()
-    if route.verb.etag:
+    if verb.etag:
         headers += ((b"etag", b'"%b"' % compute_version(body).encode()),)
-    if route.verb.creates:
-        headers += ((b"location", f"{here}/{answer.value['id']}".encode("latin-1")),)
-    if answer.replayed:
+    if result.event is not None:
+        headers += ((b"event", b"%d" % result.event),)
+    if result.change_set is not None:
+        headers += ((b"change-set-id", b"%d" % result.change_set),)
+    if verb.creates:
+        headers += ((b"location", f"{collection}/{result.value['id']}".encode("latin-1")),)
+    if result.replayed:
         headers += ((b"idempotent-replayed", b"true"),)
-    return Reply(route.status, body, headers)
+    return ApiResponse(verb.status, body, headers)
 
 
-def refusal(exchange: Exchange, refused: Refused) -> Reply:
-    """Answer with a problem document (RFC 9457)."""
-    status, body = format_problem(refused, exchange.base, exchange.request_id)
+def respond_to_refusal(request: ApiRequest, refused: Refused) -> ApiResponse:
+    """Return a problem document (RFC 9457)."""
+    status, body = format_problem(refused, request.base, request.request_id)
     headers = tuple((name.lower().encode(), value.encode("latin-1")) for name, value in problem_headers(refused).items())
     if "limit" in (facts := refused.facts):
-        exchange.allowance = Allowance(facts["limit"], 0, facts["reset"])
-    return Reply(status, body, headers, _PROBLEM)
+        request.allowance = Allowance(facts["limit"], 0, facts["reset"])
+    return ApiResponse(status, body, headers, _PROBLEM)
 
 
-def options(methods: Iterable[str], *, cors: bool) -> Reply:
-    """Say what a path allows; with `cors`, also to a browser that asks before it sends."""
-    allowed = _allowed(methods).encode()
+def respond_to_options(methods: Iterable[str], *, cors: bool) -> ApiResponse:
+    """Return the methods that a path allows; with `cors`, also the headers that answer a browser's preflight request."""
+    allowed = _format_allow(methods).encode()
     headers: Headers = ((b"allow", allowed),)
     if cors:
         headers += ((b"access-control-allow-methods", allowed), *_CORS)
-    return Reply(204, b"", headers)
+    return ApiResponse(204, b"", headers)
 
 
-def bad_method(method: str, methods: Iterable[str]) -> Refused:
-    """Refuse a method that a path does not answer."""
-    allowed = _allowed(methods)
-    return Refused("BAD_METHOD", f"This path does not answer {quote(method)}; it answers {allowed}.", facts={"allow": allowed})
+def refuse_method(method: str, methods: Iterable[str]) -> Refused:
+    """Refuse a method that a path does not support."""
+    allowed = _format_allow(methods)
+    return Refused("BAD_METHOD", f"This path does not support {quote(method)}; it supports {allowed}.", facts={"allow": allowed})
 
 
-def _allowed(methods: Iterable[str]) -> str:
+def _format_allow(methods: Iterable[str]) -> str:
     known = set(methods) | {"OPTIONS"}
     return ", ".join(sorted(known | {"HEAD"} if "GET" in known else known))

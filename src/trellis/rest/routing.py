@@ -1,4 +1,4 @@
-"""What is served at which path: a dict from path shape to the routes by method."""
+"""The routing table: a dict from path shape to the routes by method."""
 
 from collections.abc import Iterable, Mapping
 
@@ -13,17 +13,18 @@ class Table:
     def __init__(self, routes: Iterable[Route]) -> None:
         self._plain: dict[str, dict[str, Route]] = {}
         self._with_id: dict[str, dict[str, Route]] = {}
-        self._with_tail: dict[tuple[str, str], dict[str, Route]] = {}  # what stands before the id, and what behind it
+        self._with_tail: dict[tuple[str, str], dict[str, Route]] = {}  # by the parts before and after the id
         for route in routes:
             for path in (route.path, *route.also):
-                head, mark, tail = path.partition("/{id}")
+                head, mark, last = path.partition("/{")
+                tail = last.partition("}")[2]
                 if tail:
                     self._with_tail.setdefault((head, tail), {})[route.method] = route
                 else:
                     (self._with_id if mark else self._plain).setdefault(head, {})[route.method] = route
 
     def find(self, path: str) -> tuple[Methods | None, str | None]:
-        """Give the routes at a path by method, and what stands where the id belongs."""
+        """Return the routes at a path by method, and the text in the place of the id."""
         if (methods := self._plain.get(path)) is not None:
             return methods, None
         head, _, last = path.rpartition("/")

@@ -1,32 +1,42 @@
-"""Rate windows: fixed periods of time, and how much was counted in each, in the memory of this process."""
+"""Rate windows: fixed periods of time with a count for each, in the memory of this process.
+
+Time is that of the monotonic clock: setting the machine's clock neither prolongs nor ends a window.
+"""
 
 import time
 from typing import Final
 
-_MANY: Final = 10_000  # windows from which on those that are over are thrown out
+_MANY: Final = 10_000  # windows from which on expired ones are removed
 
 
 class RateWindows:
-    """Counts by name. A window begins with the first count in it, and is forgotten some time after its end."""
+    """Counts by name. A window begins with the first count in it, and is removed some time after its end.
 
-    def __init__(self) -> None:
-        self._open: dict[str, list[float]] = {}  # name → [count, end in Unix seconds]
+    With `most`, the oldest windows are forgotten before their end where there would be more: for names that any caller makes up.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self._most = most
+        self._open: dict[str, list[float]] = {}  # name → [count, end]
         self._room = _MANY
 
     def count(self, name: str, seconds: int) -> tuple[int, float]:
-        """Count one; give how many that makes, and when the window ends (Unix seconds)."""
-        now = time.time()
+        """Add one; return the count, and in how many seconds the window ends."""
+        now = time.monotonic()
         window = self._open.get(name)
         if window is None or window[1] <= now:
-            if len(self._open) >= self._room:
+            self._open.pop(name, None)  # so that the oldest stand first
+            if self._most is not None and len(self._open) >= self._most:
+                del self._open[next(iter(self._open))]
+            elif len(self._open) >= self._room:
                 self._open = {other: kept for other, kept in self._open.items() if kept[1] > now}
-                self._room = max(_MANY, 2 * len(self._open))  # so that throwing out stays cheap, however many there are
+                self._room = max(_MANY, 2 * len(self._open))  # so that removing stays cheap, however many there are
             window = self._open[name] = [0, now + seconds]
         window[0] += 1
-        return int(window[0]), window[1]
+        return int(window[0]), window[1] - now
 
     def seen(self, name: str) -> tuple[int, float]:
-        """Give what was counted in the window that is open, and when it ends; 0 and this moment if none is."""
-        now = time.time()
+        """Return the count of the open window, and in how many seconds it ends; 0 and 0 if there is none."""
+        now = time.monotonic()
         count, end = self._open.get(name, (0, now))
-        return (int(count), end) if end > now else (0, now)
+        return (int(count), end - now) if end > now else (0, 0.0)

@@ -1,1 +1,1 @@
-"""All SQL, and only here: SQLite and PostgreSQL behind functions that take a transaction and return plain values."""
+"""All SQL of the package: functions for SQLite and PostgreSQL that take a transaction and return plain values."""

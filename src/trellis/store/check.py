@@ -1,6 +1,6 @@
-"""What `trellis check` reads: every node as it is stored, the shape of the trees, the counters and the event log.
+"""The queries of `trellis check`: every node as it is stored, the shape of the trees, the counters and the event log.
 
-The order of siblings, deleted-id counts and the search index have checks of their own, where they are kept.
+The packages of siblings, deleted-id counts and the search index have checks of their own.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,6 +13,7 @@ from sqlalchemy import bindparam
 
 from trellis.store.engine import IdIn, Row, Statement, Transaction
 from trellis.store.siblings import POSITION
+from trellis.store.sqlite import describe_wal_reset_bug
 from trellis.store.tables import counters, events, keys, nodes
 
 _BATCH: Final = 2000  # nodes that are read at a time
@@ -22,7 +23,7 @@ _KIND = _c.kind == bindparam("kind")
 
 @dataclass(slots=True)
 class StoredNode:
-    """A node as it is stored. `fields` and `permissions` are None where they are no JSON objects."""
+    """A node as it is stored. `fields` and `permissions` are None if they are not JSON objects."""
 
     id: int
     parent_id: int | None
@@ -33,6 +34,7 @@ class StoredNode:
     permissions: dict[str, Any] | None
     created_at: str
     updated_at: str
+    external_id: str | None
 
 
 _COLUMNS = (
@@ -45,6 +47,7 @@ _COLUMNS = (
     _c.permissions,
     _c.created_at,
     _c.updated_at,
+    _c.external_id,
 )
 _NEXT_BATCH = Statement(
     sa.select(*_COLUMNS).where(_KIND, _c.id > bindparam("after")).order_by(_c.id).limit(bindparam("most", type_=sa.Integer))
@@ -60,7 +63,9 @@ def read_batches(tx: Transaction, kind: str) -> Iterator[list[StoredNode]]:
 
 
 def _decode(row: Row) -> StoredNode:
-    return StoredNode(row[0], row[1], row[2], row[3], row[4], _decode_object(row[5]), _decode_object(row[6]), row[7], row[8])
+    return StoredNode(
+        row[0], row[1], row[2], row[3], row[4], _decode_object(row[5]), _decode_object(row[6]), row[7], row[8], row[9]
+    )
 
 
 def _decode_object(column: Any) -> dict[str, Any] | None:
@@ -75,11 +80,6 @@ def count_rows(tx: Transaction) -> dict[str, tuple[int, int]]:
     """Count the rows of each kind, and find the highest id: kind → (count, highest). A kind without rows is left out."""
     counted = sa.select(_c.kind, sa.func.count(), sa.func.max(_c.id)).group_by(_c.kind)
     return {kind: (count, highest) for kind, count, highest in tx.connection.execute(counted)}
-
-
-def find_ids(tx: Transaction, kind: str) -> set[int]:
-    """Return the ids of all nodes of a kind."""
-    return set(tx.connection.execute(sa.select(_c.id).where(_c.kind == kind)).scalars())
 
 
 # --- the trees ----------------------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ def find_children(tx: Transaction, kind: str, parents: Sequence[int]) -> list[tu
 
 
 def read_counters(tx: Transaction) -> dict[str, tuple[int, int]]:
-    """Read the counters: name → (last number given out, total)."""
+    """Read the counters: name → (last number assigned, total)."""
     return {name: (last, total) for name, last, total in tx.connection.execute(sa.select(counters))}
 
 
@@ -157,8 +157,13 @@ def find_missing_events(tx: Transaction, most: int) -> list[tuple[int, int]]:
     return [(row[0], row[1]) for row in tx.connection.execute(ranges)]
 
 
+def find_library_bug(tx: Transaction) -> str | None:
+    """Say what is wrong with the SQLite library that is used, and what to do; None if nothing is, or on PostgreSQL."""
+    return describe_wal_reset_bug() if tx.sqlite else None
+
+
 def check_file(tx: Transaction, most: int) -> list[str]:
-    """Let SQLite check its file; return the problems, at most `most`. PostgreSQL has checksums of its own: an empty list."""
+    """Let SQLite check its file; return the problems, at most `most`. PostgreSQL has its own checksums, so the list is empty."""
     if not tx.sqlite:
         return []
     found = [str(row[0]) for row in tx.raw.execute(f"PRAGMA quick_check({most})").fetchall()]

@@ -1,16 +1,16 @@
 """The condition of a database, and explanations for its operator of what is wrong with one that cannot be used."""
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from enum import Enum
 from pathlib import Path
 from typing import Final
-from urllib.parse import quote
 
 import sqlalchemy as sa
 
 from trellis.settings import Settings, SettingsError, description, variable
+from trellis.store import sqlite
+from trellis.store.engine import DatabaseInUse
 from trellis.store.steps import find_newest_step, find_step, is_known_step
 
 
@@ -58,6 +58,18 @@ def find_condition(settings: Settings) -> Condition:
     return Condition.OLDER if is_known_step(step) else Condition.FOREIGN
 
 
+def explain_condition(settings: Settings, at: Condition) -> str:
+    """Say why a database cannot be used as it is, and what to do."""
+    name = describe_database(settings)
+    return {
+        Condition.MISSING: f"There is no database {name}. To create it, run: trellis migrate",
+        Condition.EMPTY: f"The database {name} is empty. Run: trellis migrate",
+        Condition.OLDER: f"The database {name} is from an older release. Run: trellis migrate",
+        Condition.FOREIGN: f"The database {name} belongs to another program, or to a newer Trellis. It was not changed.",
+        Condition.READY: f"The database {name} is ready.",
+    }[at]
+
+
 def explain_error(settings: Settings, error: BaseException) -> str | None:
     """Say in a sentence what an error of the database means; None for one that is not about the database."""
     # Start-up time: both take longer to load than most commands run, and nothing has gone wrong there.
@@ -66,8 +78,10 @@ def explain_error(settings: Settings, error: BaseException) -> str | None:
     from psycopg import Error  # noqa: PLC0415
 
     for cause in _causes(error):
-        if isinstance(cause, sqlite3.Error):
-            return _about_sqlite(str(find_file(settings)), cause)
+        if isinstance(cause, DatabaseInUse):
+            return str(cause)
+        if isinstance(cause, sqlite.Error):
+            return _about_sqlite(find_file(settings) or Path(), cause)
         if isinstance(cause, Error):
             return f"PostgreSQL cannot use the database {describe_database(settings)}: {_first_line(cause)}"
         if isinstance(cause, OSError) and not isinstance(cause, BrokenPipeError):
@@ -86,7 +100,7 @@ def _url(settings: Settings) -> sa.URL:
 
 def _tables(file: Path) -> set[str]:
     # Not through the engine, which would switch another program's file to write-ahead logging.
-    with closing(sqlite3.connect(f"file:{quote(str(file.absolute()))}?mode=rw", uri=True)) as connection:
+    with closing(sqlite.connect(file)) as connection:
         return {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
 
@@ -101,25 +115,20 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         at = at.__cause__
 
 
-_ABOUT_SQLITE: Final = (
-    ("unable to open", "cannot be opened. Check that its folder exists, and who may read and write it."),
-    ("readonly", "cannot be written to. Check who may write the file and its folder."),
-    ("not a database", "is not a SQLite database."),
-    ("malformed", "is damaged. Restore a backup."),
+_OF_STATEMENTS: Final = (
     ("no such table", "is not one of Trellis, or not complete. `trellis migrate` brings an older one up to date."),
     ("no such column", "is not one of Trellis, or not complete. `trellis migrate` brings an older one up to date."),
     ("already exists", "holds tables of another program. Give Trellis a file of its own."),
-    ("locked", "is locked by another program for longer than TRELLIS_BUSY_TIMEOUT. Try again."),
-    ("full", "cannot grow: the disk is full."),
 )
 
 
-def _about_sqlite(file: str, error: sqlite3.Error) -> str:
-    text = str(error)
-    for part, meaning in _ABOUT_SQLITE:
-        if part in text:
-            return f"The database {file} {meaning}"
-    return f"The database {file} cannot be used: {text}."
+def _about_sqlite(file: Path, error: Exception) -> str:
+    if (meaning := sqlite.explain(error, file)) is not None:
+        return f"The database {file} {meaning.what}. {meaning.advice}".rstrip()
+    for part, what in _OF_STATEMENTS:
+        if part in str(error):
+            return f"The database {file} {what}"
+    return f"The database {file} cannot be used: {error}."
 
 
 def _first_line(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""Counters: for each sequence the last number given out, and how many rows there are now."""
+"""Counters: the last number assigned in each sequence, and the current number of rows."""
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
@@ -18,7 +18,7 @@ _ADD = Statement(sa.update(counters).where(counters.c.name == bindparam("name"))
 def next_number(tx: Transaction, sequence: str, count: int = 0) -> int:
     """Take the next number of a sequence, and add `count` to its total.
 
-    If the transaction does not commit, the number is not used up; a committed one is never given out again.
+    If the transaction does not commit, the number is not used up; a committed one is never assigned again.
     """
     return int(tx.fetch(_NEXT, name=sequence, more=count)[0][0])
 

@@ -1,4 +1,4 @@
-"""The responses kept for idempotency keys."""
+"""The responses stored for idempotency keys."""
 
 from typing import Any
 
@@ -15,13 +15,13 @@ _FIND = Statement(
 
 
 def find_response(tx: Transaction, key: int, token: str) -> tuple[str, Any, str] | None:
-    """Find the response kept for a key's idempotency token: fingerprint of the request, response, timestamp."""
+    """Find the response stored for a key's idempotency token: fingerprint of the request, response, timestamp."""
     rows = tx.fetch(_FIND, key=key, token=token)
     return (rows[0][0], tx.decode(rows[0][1]), rows[0][2]) if rows else None
 
 
 def save_response(tx: Transaction, key: int, token: str, fingerprint: str, response: Any, at: str) -> None:
-    """Save a response, in place of an older one."""
+    """Save a response, replacing an older one."""
     tx.connection.execute(sa.delete(idempotent_responses).where(_c.key_id == key, _c.token == token))
     tx.connection.execute(
         sa.insert(idempotent_responses).values(

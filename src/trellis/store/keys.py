@@ -59,9 +59,9 @@ def find(tx: Transaction, key: int) -> Key | None:
 def read_page(
     tx: Transaction, limit: int, offset: int, filters: Mapping[str, Any] | None = None, *, now: str = "", newest_first: bool = False
 ) -> tuple[int, list[Key]]:
-    """Read a page of keys, revoked ones too, and the number of keys on all pages.
+    """Read a page of keys, including revoked ones, and the number of keys on all pages.
 
-    `filters` may hold search (a part of the name or of the public part), state, and operation (one that was granted).
+    `filters` may contain search (a part of the name or of the public part), state, and operation (one that was granted).
     The states are those at `now`.
     """
     conditions = _conditions(filters or {}, now)
@@ -91,7 +91,8 @@ def insert(tx: Transaction, key: Key) -> None:
 
 
 def update(tx: Transaction, key: Key) -> None:
-    """Write a changed key, but not its last use, which is bookkeeping."""
+    """Write a changed key, but not its last use, which is bookkeeping. Other processes drop what they remember of keys."""
+    tx.changes_keys = True
     values: dict[str, Any] = asdict(key)
     del values["last_used_at"]
     tx.connection.execute(sa.update(keys).where(_c.id == key.id).values(**values))

@@ -1,4 +1,4 @@
-"""Migrating a database to the newest step, once, however many processes start it at the same time."""
+"""Migrating a database to the newest step, once, even if several processes start at the same time."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -8,6 +8,7 @@ from alembic import command
 from alembic.config import Config
 
 from trellis.settings import Settings
+from trellis.store.condition import find_file
 from trellis.store.engine import create_engine
 
 _LOCK: Final = 0x6D69677261746500  # PostgreSQL's advisory lock for migrations: 'migrate'
@@ -16,15 +17,17 @@ _LOCK: Final = 0x6D69677261746500  # PostgreSQL's advisory lock for migrations: 
 def migrate(settings: Settings, on_step: Callable[[str], None] = lambda _: None, to: str = "head") -> int:
     """Run the steps that a database lacks, up to one or to the newest, all or none; return their number.
 
-    `on_step` is called with the name of each step. Raises sqlalchemy.exc.OperationalError when there is no database.
+    `on_step` is called with the name of each step. Raises sqlalchemy.exc.OperationalError if there is no database.
     """
     ran: list[str] = []
+    if (file := find_file(settings)) is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
 
     def stepped(*, step: Any, **_: Any) -> None:
         ran.append(step.up_revision_id)
         on_step(step.up_revision_id)
 
-    engine = create_engine(settings)
+    engine = create_engine(settings, create=True)
     try:
         with engine.connect() as connection:
             begin = "BEGIN IMMEDIATE" if engine.dialect.name == "sqlite" else "BEGIN"

@@ -1,4 +1,4 @@
-"""The numbers on the overview, each from one statement."""
+"""The numbers on the overview, with one statement for each."""
 
 from dataclasses import fields
 
@@ -12,7 +12,7 @@ _KEY = tuple(keys.c[f.name] for f in fields(Key))
 
 
 def count_nodes(tx: Transaction) -> dict[str, int]:
-    """Return the total of each counter, those of the kinds of nodes among them: name → number."""
+    """Return the total of each counter, including those of the kinds of nodes: name → number."""
     return {str(row.name): int(row.total) for row in tx.connection.execute(sa.select(counters.c.name, counters.c.total))}
 
 

@@ -1,6 +1,6 @@
 """Snapshots: rows as they were before an event deleted or changed them, which undo restores.
 
-They contain digests of passwords: no interface shows them.
+They contain password hashes, so no interface shows them.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -11,11 +11,12 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store import siblings
+from trellis.store.column_types import JSON, NUMBER, PLAIN
 from trellis.store.counters import add_to_total
 from trellis.store.engine import IdIn, NodeIdIn, Row, Statement, Transaction
 from trellis.store.nodes import Node, deleted_ids, split_into_batches
 from trellis.store.siblings import POSITION
-from trellis.store.tables import JSON, NUMBER, PLAIN, counters, events, nodes, snapshots
+from trellis.store.tables import counters, events, nodes, snapshots
 
 Change = Literal["deleted", "moved", "changed"]
 
@@ -23,14 +24,14 @@ _c, _s = nodes.c, snapshots.c
 _KIND = _c.kind == bindparam("kind")
 _COLUMN_NAMES = tuple(column.name for column in snapshots.columns)
 _CONTENT = (_c.name, _c.name_key, _c.fields, _c.permissions, _c.created_at, _c.updated_at)
-_NEIGHBOURS: Final = 5  # siblings on either side by which undo finds a position again
+_NEIGHBOURS: Final = 5  # siblings on either side that are saved for undo to find the position
 
 
 @dataclass(slots=True)
 class Snapshot:
-    """A row as it was before event `seq`, and what that did to it.
+    """A row as it was before event `seq`, and what the event did to it.
 
-    `neighbours` is what undo finds the position by: `before` and `behind` list sibling ids, the nearest first. For a row that was
+    Undo finds the position from `neighbours`: `before` and `behind` list sibling ids, nearest first. For a row that was
     moved with its siblings it has only `to`, the parent they moved to.
     """
 
@@ -54,11 +55,12 @@ def _key_and_change() -> tuple[sa.ColumnElement[Any], ...]:
 
 _NEIGHBOURS_PARAM = bindparam("neighbours", type_=JSON)
 _OLD_PLACE = (bindparam("old_parent", type_=NUMBER), bindparam("old_position", type_=NUMBER))
+_BEHIND = (_NEIGHBOURS_PARAM, _c.external_id)
 _IS_SAVED = sa.exists().where(_s.seq == bindparam("seq"), _s.kind == bindparam("kind"), _s.id == bindparam("node"))
 _SAVE = _insert_from(
-    sa.select(*_key_and_change(), *_OLD_PLACE, *_CONTENT, _NEIGHBOURS_PARAM).where(_KIND, _c.id == bindparam("node"), ~_IS_SAVED)
+    sa.select(*_key_and_change(), *_OLD_PLACE, *_CONTENT, *_BEHIND).where(_KIND, _c.id == bindparam("node"), ~_IS_SAVED)
 )
-_AS_IT_IS = sa.select(*_key_and_change(), _c.parent_id, POSITION, *_CONTENT, _NEIGHBOURS_PARAM)
+_AS_IT_IS = sa.select(*_key_and_change(), _c.parent_id, POSITION, *_CONTENT, *_BEHIND)
 _SAVE_BY_IDS = _insert_from(_AS_IT_IS.where(_KIND, NodeIdIn(_c.id, "ids")))
 _SAVE_CHILDREN = _insert_from(_AS_IT_IS.where(_KIND, _c.parent_id == bindparam("parent")))
 
@@ -66,7 +68,7 @@ _SAVE_CHILDREN = _insert_from(_AS_IT_IS.where(_KIND, _c.parent_id == bindparam("
 def save(tx: Transaction, kind: str, node: Node, change: Change, neighbours: Mapping[str, Any] | None = None) -> None:
     """Save a row for the event that this transaction is about to append, unless it has been saved for it already.
 
-    Parent and position are those of `node`, since the row may have been moved already; all else is as the row is now.
+    Parent and position are those of `node`, since the row may have been moved already; everything else is read from the row.
     """
     tx.execute(
         _SAVE,
@@ -92,7 +94,7 @@ def save_moved_children(tx: Transaction, kind: str, parent: int, to: int) -> Non
 
 
 def find_neighbours(tx: Transaction, kind: str, node: Node) -> dict[str, list[int]]:
-    """Return the nearest siblings `before` and `behind` a node, the nearest first, at most five each."""
+    """Return the siblings `before` and `behind` a node, nearest first, at most five each."""
     first, last = node.position - _NEIGHBOURS, node.position + _NEIGHBOURS
     rows = siblings.read_range(tx, kind, node.parent_id, first, last, (_c.id, POSITION))
     before = [sibling for sibling, position in reversed(rows) if position < node.position]
@@ -103,7 +105,7 @@ _LAST_EVENT = Statement(sa.select(counters.c.last).where(counters.c.name == "eve
 
 
 def _next_event(tx: Transaction) -> int:
-    """Return the sequence number that the event of this transaction will have: writes come one at a time."""
+    """Return the sequence number that the event of this transaction will have. There is one writer at a time."""
     rows = tx.fetch(_LAST_EVENT)
     return int(rows[0][0]) + 1 if rows else 1
 
@@ -112,7 +114,7 @@ def _next_event(tx: Transaction) -> int:
 
 _COLUMNS = (
     *(_s.seq, _s.kind, _s.change, _s.neighbours),
-    *(_s.id, _s.parent_id, _s.position, _s.name, _s.fields, _s.permissions, _s.created_at, _s.updated_at),
+    *(_s.id, _s.parent_id, _s.position, _s.name, _s.fields, _s.permissions, _s.created_at, _s.updated_at, _s.external_id),
 )
 _OF_EVENT = sa.select(*_COLUMNS).where(_s.seq == bindparam("seq"))
 _IN_ORDER = (_s.position, _s.kind, _s.id)
@@ -141,7 +143,7 @@ def find_by_ids(tx: Transaction, seq: int, kind: str, ids: Sequence[int]) -> lis
 
 
 def count_by_event(tx: Transaction, seqs: Collection[int]) -> dict[int, int]:
-    """Count the rows saved of each of these events; an event without any is left out."""
+    """Count the rows saved for each of these events; an event without any is left out."""
     if not seqs:
         return {}
     counted = sa.select(_s.seq, sa.func.count()).where(_s.seq.in_(seqs)).group_by(_s.seq)
@@ -161,7 +163,7 @@ def find_next(tx: Transaction, kind: str, node: int, seq: int) -> Snapshot | Non
 
 
 def find_later_events(tx: Transaction, kind: str, node: int, seq: int, most: int) -> list[int]:
-    """Return the events after `seq` that changed a node, the newest first, at most `most`."""
+    """Return the events after `seq` that changed a node, newest first, at most `most`."""
     later = sa.select(_s.seq).where(_s.kind == kind, _s.id == node, _s.seq > seq).order_by(_s.seq.desc()).limit(most)
     return list(tx.connection.execute(later).scalars())
 
@@ -188,7 +190,7 @@ def find_latest(tx: Transaction, kind: str, node: int) -> Snapshot | None:
 
 
 def _decode(row: Row, tx: Transaction) -> Snapshot:
-    node = Node(row[4], row[5], row[6], row[7], tx.decode(row[8]), tx.decode(row[9]), row[10], row[11])
+    node = Node(row[4], row[5], row[6], row[7], tx.decode(row[8]), tx.decode(row[9]), row[10], row[11], row[12])
     return Snapshot(row[0], row[1], row[2], node, tx.decode(row[3]) or {})
 
 
@@ -246,7 +248,7 @@ def restore(
 
 
 def find_oldest_event(tx: Transaction) -> int | None:
-    """Return the oldest event of which rows are saved; None if there is none."""
+    """Return the oldest event with saved rows; None if there is none."""
     found: int | None = tx.connection.execute(sa.select(sa.func.min(_s.seq))).scalar_one()
     return found
 
@@ -257,9 +259,9 @@ def count(tx: Transaction) -> int:
 
 
 def purge(tx: Transaction, before: str, most: int = 5000) -> int:
-    """Delete the snapshots of events older than `before`, the oldest first, at most `most`; return their number.
+    """Delete the snapshots of events older than `before`, oldest first, at most `most`; return their number.
 
-    An event of which some are deleted can no longer be undone; those of all later events are still complete.
+    An event that has lost some of its snapshots can no longer be undone; those of all later events are still complete.
     """
     first = find_oldest_event(tx)
     if first is None:

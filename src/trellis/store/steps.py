@@ -1,4 +1,4 @@
-"""At which migration step a database is, and which steps there are. Alembic is not needed for that, and is slow to load."""
+"""The migration step of a database, and the list of all steps, without Alembic, which is slow to load."""
 
 from functools import cache
 from pathlib import Path

@@ -1,31 +1,10 @@
-"""The tables, as SQLAlchemy Core sees them. The migrations make them; a test proves that both agree."""
-
-from typing import Any
+"""The tables, in SQLAlchemy Core. The migrations create them; a test proves that both agree."""
 
 import sqlalchemy as sa
 
+from trellis.store.column_types import JSON, NUMBER, PLAIN
+
 METADATA = sa.MetaData()
-
-# Text that is compared byte by byte on both engines: PostgreSQL's own collations differ from machine to machine.
-PLAIN = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
-
-
-class _Json(sa.types.TypeDecorator[Any]):
-    """JSON, which PostgreSQL keeps as JSONB."""
-
-    impl = sa.JSON
-    cache_ok = True
-
-    def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[Any]:
-        if dialect.name != "postgresql":
-            return dialect.type_descriptor(sa.JSON(none_as_null=True))
-        from sqlalchemy.dialects.postgresql import JSONB  # noqa: PLC0415  # start-up time: not where SQLite is in use
-
-        return dialect.type_descriptor(JSONB(none_as_null=True))
-
-
-JSON = _Json()
-NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 nodes = sa.Table(
     "nodes",
@@ -36,16 +15,26 @@ nodes = sa.Table(
     sa.Column("block", NUMBER, nullable=False, server_default=sa.text("0")),  # see `sibling_blocks`; 0: there are no blocks
     sa.Column("block_offset", NUMBER, nullable=False),  # in its block: siblings.POSITION is the position among all siblings
     sa.Column("name", sa.Text, nullable=False),
-    sa.Column("name_key", PLAIN, nullable=False),  # the case-folded name: what is sorted by and searched in
+    sa.Column("name_key", PLAIN, nullable=False),  # the case-folded name, for sorting and searching
     sa.Column("fields", JSON, nullable=False),
     sa.Column("permissions", JSON, nullable=False),
     sa.Column("created_at", PLAIN, nullable=False),
     sa.Column("updated_at", PLAIN, nullable=False),
+    sa.Column("external_id", PLAIN),  # what another system calls it; unique in its kind
     sa.ForeignKeyConstraint(["kind", "parent_id"], ["nodes.kind", "nodes.id"], name="nodes_parent"),
     sa.Index("nodes_children", "kind", "parent_id", "block", "block_offset"),
     sa.Index("nodes_by_name", "kind", "name_key", "id"),
     sa.Index("nodes_by_created", "kind", "created_at", "id"),
     sa.Index("nodes_by_updated", "kind", "updated_at", "id"),
+)
+_has_external_id = nodes.c.external_id.is_not(None)
+sa.Index(
+    "nodes_by_external_id",
+    nodes.c.kind,
+    nodes.c.external_id,
+    unique=True,
+    sqlite_where=_has_external_id,
+    postgresql_where=_has_external_id,
 )
 _in_block_0 = nodes.c.block == sa.text("0")
 sa.Index("nodes_by_position", nodes.c.kind, nodes.c.block_offset, nodes.c.id, sqlite_where=_in_block_0)
@@ -57,22 +46,16 @@ sibling_blocks = sa.Table(
     sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
     sa.Column("kind", PLAIN, nullable=False),
     sa.Column("parent_id", NUMBER, nullable=False),  # the node whose children these are; 0 is the top level
-    sa.Column("level", NUMBER, nullable=False),  # 0 holds rows of nodes, 1 blocks of level 0, and so on
-    sa.Column("parent_block", NUMBER, nullable=False),  # the block that holds this one; 0 for the root
+    sa.Column("level", NUMBER, nullable=False),  # 0 contains rows of nodes, 1 blocks of level 0, and so on
+    sa.Column("parent_block", NUMBER, nullable=False),  # the block that contains this one; 0 for the root
     sa.Column("start", NUMBER, nullable=False),  # how many siblings precede it in the parent block
-    sa.Column("size", NUMBER, nullable=False),  # how many siblings it holds, at any depth
+    sa.Column("size", NUMBER, nullable=False),  # how many siblings it contains, at any depth
     sa.Index("sibling_blocks_by_parent_block", "parent_block"),
 )
 _root = sibling_blocks.c.parent_block == sa.text("0")
-sa.Index(
-    "sibling_blocks_roots",
-    sibling_blocks.c.kind,
-    sibling_blocks.c.parent_id,
-    unique=True,
-    sqlite_where=_root,
-)
+sa.Index("sibling_blocks_roots", sibling_blocks.c.kind, sibling_blocks.c.parent_id, unique=True, sqlite_where=_root)
 
-# One row a sequence (a kind, or `events`): the last number given out, and how many there are now.
+# One row per sequence (a kind, or `events`): the last number assigned, and the current number of rows.
 counters = sa.Table(
     "counters",
     METADATA,
@@ -83,7 +66,7 @@ counters = sa.Table(
 
 # --- derived from the nodes, so that no list has to read all of them ------------------------------------------------
 
-# How many ids of a range were given out and belong to no node any more: see `nodes.deleted_ids`. A range without any has no row.
+# How many ids of a range belonged to nodes that were deleted: see `nodes.deleted_ids`. A range without any has no row.
 deleted_id_counts = sa.Table(
     "deleted_id_counts",
     METADATA,
@@ -108,7 +91,7 @@ node_changes = sa.Table(
     sa.Column("updated_at", PLAIN),
 )
 
-# The names in the search index, which lags a moment behind the nodes: see `lists.search`.
+# The names in the search index, which is updated shortly after the nodes: see `lists.search`.
 search_names = sa.Table(
     "search_names",
     METADATA,
@@ -158,14 +141,38 @@ events = sa.Table(
     sa.Column("changed", JSON, nullable=False),  # the names of the members that differ, write-only ones included
     sa.Column("idempotency_key", PLAIN),
     sa.Column("touched", JSON, nullable=False),  # what else was deleted, moved or changed: [{resource, id}, …]
-    sa.Column("undoes", NUMBER),  # the event that this one takes back
+    sa.Column("undoes", NUMBER),  # the event that this one undoes
+    sa.Column("change_set", NUMBER),
     sa.Index("events_by_record", "resource", "resource_id", "seq"),
     sa.Index("events_by_time", "at"),
+)
+_in_change_set = events.c.change_set.is_not(None)
+sa.Index("events_by_change_set", events.c.change_set, events.c.seq, sqlite_where=_in_change_set, postgresql_where=_in_change_set)
+
+# Events that belong together: those of one batch, and those whose caller sent the same name.
+change_sets = sa.Table(
+    "change_sets",
+    METADATA,
+    sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("actor_type", PLAIN, nullable=False),
+    sa.Column("actor_id", NUMBER, nullable=False),  # 0 for an actor without an id
+    sa.Column("name", PLAIN),  # as the caller sent it; null for a batch without one
+    sa.Column("at", PLAIN, nullable=False),  # of its first event
+)
+_named = change_sets.c.name.is_not(None)
+sa.Index(
+    "change_sets_by_name",
+    change_sets.c.actor_type,
+    change_sets.c.actor_id,
+    change_sets.c.name,
+    unique=True,
+    sqlite_where=_named,
+    postgresql_where=_named,
 )
 _undoing = events.c.undoes.is_not(None)
 sa.Index("events_by_undone", events.c.undoes, sqlite_where=_undoing)
 
-# The rows that an event deleted or changed, as they were before it, digests of passwords included. No API shows them.
+# The rows that an event deleted or changed, as they were before it, including password hashes. No interface shows them.
 snapshots = sa.Table(
     "snapshots",
     METADATA,
@@ -182,17 +189,18 @@ snapshots = sa.Table(
     sa.Column("created_at", PLAIN, nullable=False),
     sa.Column("updated_at", PLAIN, nullable=False),
     sa.Column("neighbours", JSON),  # the nearest siblings, or the parent it moved to: what undo finds its position by
+    sa.Column("external_id", PLAIN),
     sa.Index("snapshots_by_record", "kind", "id", "seq"),
 )
 
-# The responses of creates that carried an Idempotency-Key, kept for a day.
+# The responses to creates with an Idempotency-Key, kept for a day.
 idempotent_responses = sa.Table(
     "idempotent_responses",
     METADATA,
     sa.Column("key_id", NUMBER, primary_key=True, autoincrement=False),
     sa.Column("token", PLAIN, primary_key=True),
     sa.Column("fingerprint", PLAIN, nullable=False),
-    sa.Column("response", sa.Text, nullable=False),  # JSON, as text: JSONB would forget the order of its members
+    sa.Column("response", sa.Text, nullable=False),  # JSON, as text: JSONB would not preserve the order of its members
     sa.Column("at", PLAIN, nullable=False),
     sa.Index("idempotent_responses_by_time", "at"),
 )
@@ -224,19 +232,31 @@ key_uses = sa.Table(
     METADATA,
     sa.Column("key_id", NUMBER, primary_key=True, autoincrement=False),
     sa.Column("day", PLAIN, primary_key=True),
-    sa.Column("operation", PLAIN, primary_key=True),  # "" for a path that no operation has
+    sa.Column("operation", PLAIN, primary_key=True),  # "" for a path without an operation
     sa.Column("status", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("times", NUMBER, nullable=False),
     sa.Column("last_at", PLAIN, nullable=False),
     sa.Index("key_uses_by_day", "day"),
 )
 
-# How many requests were answered in an hour (`2026-01-31T09`, UTC), by first digit of the status.
+# The number of requests in an hour (`2026-01-31T09`, UTC), by first digit of the status.
 request_hours = sa.Table(
     "request_hours",
     METADATA,
     sa.Column("hour", PLAIN, primary_key=True),
     sa.Column("digit", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("times", NUMBER, nullable=False),
+)
+
+# How many requests without a good key an address sent in a minute (`2026-01-31T09:30`, UTC), by their outcome. The request log
+# has a few of them as examples.
+keyless_requests = sa.Table(
+    "keyless_requests",
+    METADATA,
+    sa.Column("minute", PLAIN, primary_key=True),
+    sa.Column("address", PLAIN, primary_key=True),  # an address, a /64 network of IPv6, or "others"
+    sa.Column("status", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("error", PLAIN, primary_key=True),  # an errorCode; "" for none
     sa.Column("times", NUMBER, nullable=False),
 )
 
@@ -254,6 +274,7 @@ administrators = sa.Table(
     sa.Column("updated_at", PLAIN, nullable=False),
     sa.Column("disabled_at", PLAIN),
     sa.Column("last_seen_at", PLAIN),
+    sa.Column("must_change", sa.Boolean, nullable=False, server_default=sa.false()),  # somebody else has chosen the password
 )
 
 sessions = sa.Table(
@@ -264,7 +285,7 @@ sessions = sa.Table(
     sa.Column("created_at", PLAIN, nullable=False),
     sa.Column("seen_at", PLAIN, nullable=False),
     sa.Column("expires_at", PLAIN, nullable=False),
-    sa.Column("confirmed_until", PLAIN),  # until when the password counts as entered just now
+    sa.Column("confirmed_until", PLAIN),  # until when the password counts as recently entered
     sa.Column("address", PLAIN, nullable=False),
     sa.Column("agent", sa.Text, nullable=False),
     sa.Index("sessions_by_admin", "admin_id"),
@@ -281,7 +302,17 @@ sign_in_attempts = sa.Table(
     sa.Index("sign_in_attempts_by_time", "at"),
 )
 
-# One-time links to make the first administrator.
+# Sign-ins that failed, counted until their minute (`2026-01-31T09:30`, UTC) is over and an event tells them.
+failed_sign_ins = sa.Table(
+    "failed_sign_ins",
+    METADATA,
+    sa.Column("minute", PLAIN, primary_key=True),
+    sa.Column("address", PLAIN, primary_key=True),
+    sa.Column("admin_id", NUMBER, primary_key=True, autoincrement=False),  # whose login was typed; 0 for nobody's
+    sa.Column("attempts", NUMBER, nullable=False),
+)
+
+# One-time links to create the first administrator.
 first_run_links = sa.Table(
     "first_run_links",
     METADATA,
@@ -304,17 +335,18 @@ webhooks = sa.Table(
     sa.Column("disabled_because", sa.Text),
     sa.Column("created_at", PLAIN, nullable=False),
     sa.Column("updated_at", PLAIN, nullable=False),
-    sa.Column("cursor", NUMBER, nullable=False),  # the last event that was looked at for the outbox
-    # Written by the worker that holds the endpoint, as bookkeeping:
+    sa.Column("cursor", NUMBER, nullable=False),  # the last event that was processed for the outbox
+    # Written by the worker that has leased the endpoint, as bookkeeping:
     sa.Column("owner", PLAIN),  # the worker
-    sa.Column("heartbeat", NUMBER, nullable=False),  # grows while the worker lives
+    sa.Column("heartbeat", NUMBER, nullable=False),  # increases while the worker lives
     sa.Column("failures", NUMBER, nullable=False),  # in a row
     sa.Column("failing_since", PLAIN),
     sa.Column("attempted_at", PLAIN),
     sa.Column("paused_until", PLAIN),
+    sa.Column("maker", JSON),  # the actor who made it, or last changed where it sends and what
 )
 
-# The outbox and its log: one row for each event and endpoint that wants it.
+# The outbox and its log: one row for each event and endpoint that subscribes to it.
 deliveries = sa.Table(
     "webhook_deliveries",
     METADATA,
@@ -324,7 +356,7 @@ deliveries = sa.Table(
     sa.Column("message", PLAIN, nullable=False),  # the webhook-id
     sa.Column("type", PLAIN, nullable=False),
     sa.Column("state", PLAIN, nullable=False),  # waiting, delivered or failed
-    sa.Column("step", NUMBER, nullable=False),  # attempts made of those that the schedule has
+    sa.Column("step", NUMBER, nullable=False),  # attempts of the schedule that were made
     sa.Column("early_attempts", NUMBER, nullable=False),  # attempts made before they were due
     sa.Column("due_at", PLAIN),
     sa.Column("created_at", PLAIN, nullable=False),

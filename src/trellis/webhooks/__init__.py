@@ -1,8 +1,8 @@
 """Webhook delivery: event → outbox → attempt → log.
 
-`worker` looks for work and holds endpoints; `outbox` moves events from the log into the outbox and reads what is due;
-`delivery` sends it to one endpoint, by way of `signing`, `sender` and `guard`; `retries` says what becomes of it.
-From outside, use `Worker`, or `Background` beside serving.
+`worker` looks for work and leases endpoints; `outbox` moves events from the log into the outbox and reads due messages;
+`delivery` sends them to an endpoint, using `signing`, `sender` and `guard`; `retries` schedules further attempts.
+Other packages use `Worker`, or `Background` in a process that serves.
 """
 
 from trellis.webhooks.background import Background

@@ -1,4 +1,4 @@
-"""Delivery beside serving: a worker in a thread with an event loop of its own, so that requests do not wait for it."""
+"""Delivery in a serving process: a worker in a thread with its own event loop, so that requests do not wait for it."""
 
 import asyncio
 import threading
@@ -18,12 +18,12 @@ class Background:
         self._ready = threading.Event()
 
     def start(self) -> None:
-        """Begin to deliver."""
+        """Start delivering."""
         self._thread = threading.Thread(target=lambda: asyncio.run(self._work()), name="trellis-webhooks", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """End, after a few seconds at most for what is under way."""
+        """Stop, after at most a few seconds for messages in progress."""
         if self._thread is None:
             return
         self._ready.wait()

@@ -1,4 +1,4 @@
-"""Delivery to one endpoint: what is due is sent, the oldest event first, one message at a time."""
+"""Delivery to one endpoint: due messages are sent one at a time, oldest event first."""
 
 import asyncio
 import logging
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_BATCH_SECONDS: Final = 1.0  # after which what was done is written, and the endpoint read anew
+_BATCH_SECONDS: Final = 1.0  # after which the outcomes are written, and the endpoint is read again
 
 
 class EndpointDelivery:
-    """Delivers to one endpoint while the worker with this id holds it, and until `is_stopping` says so."""
+    """Delivers to one endpoint while the worker with this id has leased it, until `is_stopping` returns true."""
 
     def __init__(self, gate: Gate, sender: "Sender", worker_id: str, is_stopping: Callable[[], bool]) -> None:
         self._gate = gate
@@ -36,14 +36,14 @@ class EndpointDelivery:
         self._is_stopping = is_stopping
 
     async def run(self, webhook_id: int) -> None:
-        """Send everything that is due. The endpoint is let go of at the end, unless somebody else holds it by then."""
+        """Send everything that is due. The endpoint is released at the end, unless another worker has leased it by then."""
         while not self._is_stopping() and (found := self._find_due(webhook_id)):
             if not await self._send_batch(*found):
                 return
         await self._write(lambda tx: endpoints.release(tx, [webhook_id], self._worker_id))
 
     def _find_due(self, webhook_id: int) -> tuple[Webhook, list[Message]] | None:
-        """Read the endpoint and what is due to it; None if nothing is to be sent now."""
+        """Read the endpoint and its due messages; None if there is nothing to send now."""
         now = self._gate.now()
         with self._gate.store.reading() as tx:
             webhook = endpoints.find(tx, webhook_id)
@@ -53,7 +53,7 @@ class EndpointDelivery:
         return (webhook, messages) if messages else None
 
     async def _send_batch(self, webhook: Webhook, messages: list[Message]) -> bool:
-        """Try the messages one after the other and write what came of it. False if somebody else holds the endpoint."""
+        """Try the messages one after the other and record the outcomes. False if another worker has leased the endpoint."""
         results, started = _Results(webhook), time.monotonic()
         try:
             for message in messages:
@@ -64,11 +64,11 @@ class EndpointDelivery:
                 if results.switch_off_because or is_paused(webhook, at) or late or self._is_stopping():
                     break
         except asyncio.CancelledError:
-            # What was sent was sent; nobody waits for this to be written.
+            # The messages have been sent; nobody waits for the outcomes to be written.
             self._gate.store.write(lambda tx: results.write(tx, self._worker_id))
             raise
         if not await self._write(lambda tx: results.write(tx, self._worker_id), quiet=False):
-            log.warning("Webhook %d was taken over by another process meanwhile.", webhook.id)
+            log.warning("Webhook %d has been taken over by another process.", webhook.id)
             return False
         if results.switch_off_because:
             call = Call("webhooks.disable", DELIVERY, {"because": results.switch_off_because}, webhook.id)
@@ -78,7 +78,7 @@ class EndpointDelivery:
     async def _attempt(self, webhook: Webhook, message: Message, at: str) -> Result:
         content = delivery_message(message.delivery, message.event)
         if content is None:
-            return Result(0, error="The event is no longer kept, so that it cannot be sent.", unsendable=True)
+            return Result(0, error="The event has been purged, so it cannot be sent.", unsendable=True)
         body = encode_json(content)
         try:
             headers = build_signed_headers(webhook, message.delivery.message, at, body, self._gate.environment.outgoing.key)
@@ -92,7 +92,7 @@ class EndpointDelivery:
 
 
 class _Results:
-    """What came of the messages of one batch, until it is written."""
+    """The outcomes of the messages of one batch, until they are written."""
 
     def __init__(self, webhook: Webhook) -> None:
         self.switch_off_because: str | None = None
@@ -101,21 +101,21 @@ class _Results:
         self._recovered: tuple[str, str] | None = None
 
     def add(self, delivery: Delivery, result: Result, at: str, done: str) -> None:
-        """Note what came of a message that was sent at one time and was done with at another."""
+        """Add the outcome of an attempt, given the times at which it began and ended."""
         webhook = self._webhook
         update_delivery(delivery, result, at, done)
         attempt = Attempt(at, webhook.url, result.duration, result.status, result.error, result.answer)
         self._attempts.append((delivery, attempt))
         if result.unsendable:
-            return  # the endpoint has nothing to do with it
+            return  # this says nothing about the endpoint
         if result.delivered and webhook.paused_until is not None and webhook.failing_since is not None:
             self._recovered = (webhook.failing_since, done)
         self.switch_off_because = update_endpoint(webhook, delivery, result, at, done)
 
     def write(self, tx: Transaction, worker_id: str) -> bool:
-        """Write it, unless somebody else holds the endpoint by now: then nothing is written, and False given.
+        """Write the outcomes. If another worker has leased the endpoint meanwhile, nothing is written and the result is False.
 
-        What failed in an outage that is over is due now, so that it comes before what has happened since.
+        Messages that failed in an outage that is over become due now, so that they are sent before newer ones.
         """
         if not endpoints.save_progress(tx, self._webhook, worker_id):
             return False

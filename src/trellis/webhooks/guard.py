@@ -1,4 +1,4 @@
-"""The guard: a name is looked up once, all its addresses are checked, and the connection goes to one that was checked."""
+"""The guard: a host name is resolved once, all its addresses are checked, and the connection goes to one of those checked."""
 
 import asyncio
 import socket
@@ -15,25 +15,25 @@ from trellis.core.webhooks import Address, Network, NotAllowed, check_address, c
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
-_MOST_CONNECTIONS: Final = 256  # each endpoint has one message under way at most, so that nobody waits for a connection
+_MOST_CONNECTIONS: Final = 256  # each endpoint has at most one message in progress, so none waits for a connection
 _KEEPALIVE_SECONDS: Final = 4.0  # seconds; many servers close a connection that was idle for 5
 _ADDRESSES_TRIED: Final = 3  # addresses of one name
 _CONNECT_SECONDS: Final = 4.0
 
 
 class Guard:
-    """Knows where webhooks may go. `resolve` gives the addresses of a name, as text."""
+    """Decides where webhooks may go. `resolve` returns the addresses of a host name, as text."""
 
     def __init__(self, allowed: tuple[Network, ...] = (), resolve: Resolve | None = None) -> None:
         self._allowed = allowed
         self._resolve = resolve or resolve_name
 
     def check_url(self, url: str) -> None:
-        """Check a URL before anything is looked up. Raises NotAllowed."""
+        """Check a URL without resolving its host. Raises NotAllowed."""
         check_url(url, self._allowed)
 
     async def find_addresses(self, host: str, port: int) -> list[Address]:
-        """Give the addresses to connect to. Raises NotAllowed if one of them is closed, OSError if there is none."""
+        """Return the addresses to connect to. Raises NotAllowed if one of them is not allowed, OSError if there is none."""
         try:
             literal = ip_address(host)
         except ValueError:
@@ -46,7 +46,7 @@ class Guard:
 
 
 class _Backend(httpcore.AsyncNetworkBackend):
-    """Opens connections to checked addresses only. TLS and the Host header still go by the name."""
+    """Opens connections to checked addresses only. TLS and the Host header still use the host name."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
@@ -78,7 +78,7 @@ class _Backend(httpcore.AsyncNetworkBackend):
 
 
 class Transport(httpx.AsyncHTTPTransport):
-    """httpx's transport over guarded connections. No proxy, whatever the environment says."""
+    """httpx's transport over guarded connections. It ignores the environment's proxy settings."""
 
     def __init__(self, guard: Guard, tls: ssl.SSLContext | None = None) -> None:
         tls = tls or httpx.create_ssl_context()

@@ -1,4 +1,4 @@
-"""The outbox: events move into it from the event log, one row for each endpoint that wants them, and wait until they are due."""
+"""The outbox: events move into it from the event log, one row for each subscribed endpoint, and wait until they are due."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -13,21 +13,21 @@ from trellis.store.events import Event
 from trellis.store.webhooks import Delivery, Webhook, endpoints, outbox
 from trellis.webhooks.retries import MOST_TRIALS, clock_limit
 
-BATCH: Final = 32  # messages that are in memory for an endpoint
-FILL: Final = 500  # events looked at, and rows written, in one transaction
+BATCH: Final = 32  # messages in memory for an endpoint
+FILL: Final = 500  # events processed, and rows written, in one transaction
 
 
 class Message(NamedTuple):
-    """A message that is due: its row, and the event that it is about; None for a test, and for an event no longer kept."""
+    """A message that is due: its row, and its event, which is None for a test or if the event has been purged."""
 
     delivery: Delivery
     event: Event | None
 
 
 def list_unfilled(tx: Transaction, now: str) -> list[Webhook]:
-    """Give the endpoints for which nothing is due and events are still to be looked at, the ones nearest to the end first.
+    """Return the endpoints that have no due messages and still have events to process, those nearest to the end first.
 
-    One that has something due gets no more: the outbox of an endpoint that is down stays small, however long it is down.
+    An endpoint with due messages gets no more, so the outbox of an endpoint that is down stays small, however long it is down.
     """
     _, last = event_log.find_bounds(tx)
     with_due = outbox.find_webhooks_with_due(tx, now, clock_limit(now))
@@ -36,7 +36,7 @@ def list_unfilled(tx: Transaction, now: str) -> list[Webhook]:
 
 
 def fill_outbox(tx: Transaction, resources: frozenset[str], now: str) -> None:
-    """Move the next events from the log into the outbox, and the cursors of the endpoints behind them.
+    """Move the next events from the log into the outbox, and advance the cursors of the endpoints past them.
 
     Only events of these resources are ever sent. Runs in the writer, so that no two processes move the same event.
     """
@@ -57,7 +57,7 @@ def fill_outbox(tx: Transaction, resources: frozenset[str], now: str) -> None:
 
 
 def _insert(tx: Transaction, webhooks: Sequence[Webhook], event: Event, now: str) -> int:
-    """Write the rows of one event; give their number."""
+    """Write the rows of one event; return their number."""
     name, message = event_type(event), message_id(event)
     subscribed = [webhook.id for webhook in webhooks if is_subscribed(webhook.events, name)]
     for webhook in subscribed:
@@ -66,10 +66,10 @@ def _insert(tx: Transaction, webhooks: Sequence[Webhook], event: Event, now: str
 
 
 def list_due_messages(tx: Transaction, webhook: Webhook, now: str) -> list[Message]:
-    """Read what is sent to an endpoint next, at most a batch.
+    """Read the next messages for an endpoint, at most a batch.
 
-    After a pause that is one message: the oldest of those that failed since the endpoint began to fail, though it is not due
-    yet. So the order is kept across an outage.
+    After a pause this is one message: the oldest of those that have failed since the endpoint began to fail, even if it is not due
+    yet. This preserves the order across an outage.
     """
     due = outbox.list_due(tx, webhook.id, now, clock_limit(now), BATCH)
     if due and webhook.paused_until is not None:

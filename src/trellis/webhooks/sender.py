@@ -1,4 +1,4 @@
-"""The sender: one attempt to send one message, and what came of it in words for people."""
+"""The sender: makes one attempt to send one message, and describes the outcome for people."""
 
 import asyncio
 import socket
@@ -16,15 +16,15 @@ from trellis.core.webhooks import NotAllowed, redact_secrets
 from trellis.webhooks.guard import Guard, Transport
 from trellis.webhooks.retries import Result
 
-TIMEOUT: Final = 15.0  # seconds for everything: the lookup, the connection, the request and the answer
-_MOST_READ: Final = 64 * 1024  # bytes of an answer
+TIMEOUT: Final = 15.0  # seconds for everything: DNS lookup, connection, request and response
+_MOST_READ: Final = 64 * 1024  # bytes of a response
 _MOST_KEPT: Final = 4 * 1024  # characters of it that are logged
 _LONGEST_RETRY_AFTER: Final = 24 * 3600  # seconds
 _USER_AGENT: Final = f"Trellis/{__version__}"
 
 
 class Sender:
-    """Sends messages over guarded connections. `timeout` is the seconds that one may take, `tls` whom to trust."""
+    """Sends messages over guarded connections. `timeout` is in seconds per message, `tls` sets the trusted certificates."""
 
     def __init__(self, guard: Guard, timeout: float = TIMEOUT, tls: ssl.SSLContext | None = None) -> None:
         self._guard = guard
@@ -44,13 +44,13 @@ class Sender:
         except NotAllowed as reason:
             error, reached = f"The address {reason}", False
         except TimeoutError:
-            error = f"There was no whole answer within {self._timeout:g} seconds."
+            error = f"There was no complete response within {self._timeout:g} seconds."
         except (httpx.ConnectError, httpx.ConnectTimeout) as failed:
-            error, reached = f"There was no connection: {str(failed) or 'it took too long.'}", False
+            error, reached = f"The connection failed: {str(failed) or 'it took too long.'}", False
         except socket.gaierror as failed:
-            error, reached = f"There was no address: {failed.strerror or failed}", False
+            error, reached = f"The host could not be resolved: {failed.strerror or failed}", False
         except (httpx.TransportError, httpx.InvalidURL, OSError) as failed:
-            error = f"The exchange broke off: {str(failed) or type(failed).__name__}"
+            error = f"The connection was interrupted: {str(failed) or type(failed).__name__}"
         return Result(
             duration=round((time.monotonic() - started) * 1000),
             status=received.status,
@@ -79,7 +79,7 @@ class Sender:
 
 
 class _Received:
-    """What has arrived of an answer so far."""
+    """The part of a response that has been received so far."""
 
     def __init__(self) -> None:
         self.status: int | None = None
@@ -87,7 +87,7 @@ class _Received:
         self.body = b""
 
     def text(self) -> str | None:
-        """Give its beginning as text without control characters, for people to read."""
+        """Return its beginning as text without control characters, for people."""
         if self.status is None:
             return None
         text = self.body[: 4 * _MOST_KEPT].decode("utf-8", "replace")[:_MOST_KEPT]
@@ -95,7 +95,7 @@ class _Received:
 
 
 def parse_retry_after(retry_after: str | None) -> float:
-    """Give the seconds of a Retry-After header, which holds seconds or a date: 0 if it is neither, and a day at most."""
+    """Return the seconds of a Retry-After header, which contains seconds or a date: 0 if neither, and at most a day."""
     text = (retry_after or "").strip()
     if text.isascii() and text.isdigit():
         return float(min(int(text[:9]), _LONGEST_RETRY_AFTER))

@@ -1,4 +1,4 @@
-"""The headers that say what a message is and prove where it is from, as Standard Webhooks has it."""
+"""The headers that identify a message and prove its origin, as Standard Webhooks defines them."""
 
 import base64
 import hashlib
@@ -10,13 +10,13 @@ from trellis.store.webhooks import Webhook
 
 
 def sign(message_id: str, timestamp: int, body: bytes, secrets: Iterable[bytes]) -> str:
-    """Sign `id.timestamp.body` with each secret; several signatures stand with spaces between them."""
+    """Sign `id.timestamp.body` with each secret; several signatures are separated by spaces."""
     signed = f"{message_id}.{timestamp}.".encode() + body
     return " ".join(f"v1,{base64.b64encode(hmac.digest(secret, signed, hashlib.sha256)).decode()}" for secret in secrets)
 
 
 def build_signed_headers(webhook: Webhook, message_id: str, at: str, body: bytes, key: str | None) -> dict[str, str]:
-    """Write the headers of an attempt, signed with the old secret too while it lives. Raises SecretUnavailable."""
+    """Return the headers of an attempt, also signed with the old secret while it is valid. Raises SecretUnavailable."""
     secrets = [derive_secret(webhook.secret, key)]
     if webhook.old_secret is not None and webhook.old_until is not None and webhook.old_until > at:
         secrets.append(derive_secret(webhook.old_secret, key))

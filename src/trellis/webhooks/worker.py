@@ -1,24 +1,24 @@
-"""The worker: fills the outbox, finds the endpoints to which something is due, and delivers to each of them.
+"""The worker: fills the outbox, finds the endpoints with due messages, and delivers to each of them.
 
-Several workers, in as many processes, share the work. Each endpoint is held by one of them at a time. The holder lets a
-heartbeat, a number in the endpoint's row, grow, and whoever sees the same number for as long as a lease, by a monotonic clock
-of its own, takes the endpoint over; the holder stops by itself before that. So the time of day does not matter.
+Several workers, each in its own process, share the work. Each endpoint is leased by one of them at a time. The owner keeps
+increasing a heartbeat, a number in the endpoint's row. A worker that sees the same number for the duration of a lease, by its own
+monotonic clock, takes the endpoint over; the owner stops by itself before that. So the time of day does not matter. An owner on
+the same machine whose process has ended is not waited for: a service that is restarted takes over its own endpoints at once.
 """
 
 import asyncio
 import logging
-import os
-import secrets
-import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from trellis.core.gate import Gate
+from trellis.errors import Refused
 from trellis.store.engine import Transaction
 from trellis.store.webhooks import Webhook, endpoints, outbox
 from trellis.webhooks.delivery import EndpointDelivery
+from trellis.webhooks.holder import has_ended, name_worker
 from trellis.webhooks.outbox import fill_outbox, list_unfilled
 from trellis.webhooks.retries import clock_limit, is_paused
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-LEASE: Final = 15.0  # seconds after which a worker without a heartbeat is taken for dead
+LEASE: Final = 15.0  # seconds after which a worker without a heartbeat is considered dead
 _LOOK_EVERY: Final = 0.5
-_GRACE: Final = 3.0  # seconds for what is under way when the worker ends
-_FILLS: Final = 20  # transactions that fill the outbox before endpoints have their turn
+_GRACE: Final = 3.0  # seconds for messages in progress when the worker stops
+_FILLS: Final = 20  # the most transactions that fill the outbox before endpoints get their turn
 
 
 class Worker:
-    """Delivers webhooks until it is told to end. `clock` counts seconds and never goes back.
+    """Delivers webhooks until it is stopped. `clock` counts seconds and never goes back.
 
     All workers on one database must have the same `lease`.
     """
@@ -52,7 +52,7 @@ class Worker:
         self._lease = lease
         self._heartbeat_every = lease / 4
         self._heartbeat_at = 0.0
-        self._id = f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"
+        self._id = name_worker()
         self._resources = frozenset(kind.name for kind in gate.environment.kinds)
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._heartbeats: dict[int, tuple[tuple[str, int], float]] = {}
@@ -60,7 +60,7 @@ class Worker:
         self._wake = asyncio.Event()
 
     def _get_sender(self) -> "Sender":
-        """Return the sender, which is made for the first message."""
+        """Return the sender, which is created for the first message."""
         if self._sender is None:
             # Start-up time: the HTTP client is slow to load, and many services have no webhooks.
             from trellis.webhooks.guard import Guard  # noqa: PLC0415
@@ -77,8 +77,10 @@ class Worker:
                 self._wake.clear()
                 try:
                     await self.look()
+                except Refused:  # the store has logged why
+                    pass
                 except Exception:
-                    log.exception("Webhooks could not be looked at.")
+                    log.exception("Looking for due webhooks failed.")
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._wake.wait(), _LOOK_EVERY)
         finally:
@@ -89,7 +91,7 @@ class Worker:
             await self.close()
 
     def stop(self) -> None:
-        """End soon: what is under way is finished, or called off after a few seconds. From the worker's own event loop."""
+        """Stop soon: messages in progress are finished, or cancelled after a few seconds. Call it in the worker's event loop."""
         self._stopping = True
         self._wake.set()
 
@@ -113,7 +115,7 @@ class Worker:
             task.cancel()
 
     async def settle(self) -> None:
-        """Wait until no message is under way."""
+        """Wait until no message is in progress."""
         while self._tasks:
             await asyncio.wait(self._tasks.values())
             await asyncio.sleep(0)
@@ -121,7 +123,7 @@ class Worker:
     # --- looking for work -----------------------------------------------------------------------------------------
 
     async def look(self) -> int:
-        """Begin to deliver to each endpoint to which something is due and that nobody else holds; give their number."""
+        """Start delivering to each endpoint that has due messages and no other owner; return their number."""
         await self._fill()
         started = 0
         for webhook in self._find_ready():
@@ -133,7 +135,7 @@ class Worker:
         return started
 
     async def _fill(self) -> None:
-        """Fill the outbox from the event log, as far as endpoints have emptied it."""
+        """Fill the outbox from the event log, for endpoints that have emptied theirs."""
         for _ in range(_FILLS):
             with self._gate.store.reading() as tx:
                 if not list_unfilled(tx, self._gate.now()):
@@ -150,7 +152,7 @@ class Worker:
         return [webhook for webhook in free if webhook.owner == self._id or webhook.id in with_due]
 
     def _note_heartbeats(self, webhooks: list[Webhook]) -> None:
-        """Note since when each heartbeat has stood still, by this worker's own clock."""
+        """Record since when each heartbeat has not changed, by this worker's own clock."""
         at, noted = self._clock(), self._heartbeats
         self._heartbeats = {}
         for webhook in webhooks:
@@ -160,17 +162,17 @@ class Worker:
                 self._heartbeats[webhook.id] = known if known is not None and known[0] == heartbeat else (heartbeat, at)
 
     def _find_left(self, webhook: Webhook) -> tuple[str, int] | None:
-        """Give the holder of an endpoint and its last heartbeat, if that is as long ago as a lease."""
+        """Return the owner of an endpoint and its last heartbeat, if that is at least a lease ago or its process has ended."""
         heartbeat, since = self._heartbeats.get(webhook.id, (None, 0.0))
-        if heartbeat is None or heartbeat[0] == self._id or self._clock() - since < self._lease:
+        if heartbeat is None or heartbeat[0] == self._id:
             return None
-        return heartbeat
+        return heartbeat if self._clock() - since >= self._lease or has_ended(heartbeat[0]) else None
 
-    # --- endpoints that this worker holds -------------------------------------------------------------------------
+    # --- endpoints leased by this worker --------------------------------------------------------------------------
 
     def _start(self, webhook: Webhook, left: tuple[str, int] | None) -> None:
         if not self._tasks:
-            self._heartbeat_at = self._clock()  # taking an endpoint is a heartbeat
+            self._heartbeat_at = self._clock()  # leasing an endpoint counts as a heartbeat
         task = asyncio.create_task(self._deliver(webhook, left))
         self._tasks[webhook.id] = task
         task.add_done_callback(lambda _: self._finish(webhook.id))
@@ -184,8 +186,10 @@ class Worker:
             mine = webhook.owner == self._id
             if mine or await self._write(lambda tx: endpoints.claim(tx, webhook.id, self._id, left)):
                 await EndpointDelivery(self._gate, self._get_sender(), self._id, lambda: self._stopping).run(webhook.id)
+        except Refused:  # the store has logged why
+            await asyncio.sleep(_LOOK_EVERY)
         except Exception:
-            log.exception("Webhook %d could not be delivered to; it is tried again.", webhook.id)
+            log.exception("Delivery to webhook %d failed; it will be tried again.", webhook.id)
             await asyncio.sleep(_LOOK_EVERY)
 
     async def _keep_renewing(self) -> None:
@@ -194,7 +198,7 @@ class Worker:
             await self.renew_lease()
 
     async def renew_lease(self) -> None:
-        """Write a heartbeat if it is time; call everything off if it was too late for that."""
+        """Write a heartbeat if it is time; cancel everything if it is too late for that."""
         at = self._clock()
         if self._tasks and at - self._heartbeat_at >= self._heartbeat_every:
             try:
@@ -203,7 +207,7 @@ class Worker:
             except Exception as error:  # noqa: BLE001  # whatever it was: without a heartbeat others take over
                 log.warning("The lease on webhooks could not be renewed: %s", str(error) or type(error).__name__)
         if self._tasks and self._clock() - self._heartbeat_at >= self._lease - self._heartbeat_every / 4:
-            log.warning("The lease on webhooks was lost; what was under way is called off.")
+            log.warning("The lease on webhooks was lost; messages in progress are cancelled.")
             self._call_off()
 
     async def _write(self, work: Callable[[Transaction], Any]) -> Any:

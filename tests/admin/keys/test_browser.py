@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Error, Locator, Page, expect
 
 from tests.admin.conftest import LOGIN, PASSWORD
-from tests.browser import THEMES, WIDTHS, Theme, confirm, opened, overflow, sign_in, violations
+from tests.browser import LOOKS, Theme, confirm, opened, overflow, sign_in, violations
 from tests.community import CATALOGUE, GRANTABLE, Community
 from tests.fixture_types import Run
 from tests.service_process import Service
@@ -198,26 +198,25 @@ def test_axe_finds_nothing(chrome: Browser, mira: int, service: Service, run: Ru
     _see_request(page, "/api/forums/forums")
     state = first.storage_state()
     found: dict[tuple[str, int, Theme], object] = {}
-    for width in WIDTHS:
-        for theme in THEMES:
-            context = opened(chrome, service.address, width=width, theme=theme, state=state)
-            page = context.new_page()
-            for path in _PAGES:
-                page.goto("/admin" + path.format(moved=moved, deleted=events()[-1]["seq"]))
-                if (wrong := violations(page)) or overflow(page):
-                    found[path, width, theme] = wrong or f"{overflow(page)} px too wide"
-            page.goto("/admin/keys/new")
-            page.get_by_role("button", name="Create the key").last.click(no_wait_after=True)
-            page.get_by_label("Name").fill("x" * 101)
-            page.get_by_role("button", name="Create the key").last.click()
-            page.get_by_role("alert").wait_for()
-            if wrong := violations(page):
-                found["faults", width, theme] = wrong
-            page.get_by_label("Name").fill("Long " + "x" * 90)
-            page.get_by_role("button", name="Create the key").last.click()
-            page.locator("#new-key").wait_for()
+    for width, theme in LOOKS:
+        context = opened(chrome, service.address, width=width, theme=theme, state=state)
+        page = context.new_page()
+        for path in _PAGES:
+            page.goto("/admin" + path.format(moved=moved, deleted=events()[-1]["seq"]))
             if (wrong := violations(page)) or overflow(page):
-                found["once", width, theme] = wrong or f"{overflow(page)} px too wide"
-            context.close()
+                found[path, width, theme] = wrong or f"{overflow(page)} px too wide"
+        page.goto("/admin/keys/new")
+        page.get_by_role("button", name="Create the key").last.click(no_wait_after=True)
+        page.get_by_label("Name").fill("x" * 101)
+        page.get_by_role("button", name="Create the key").last.click()
+        page.get_by_role("alert").wait_for()
+        if wrong := violations(page):
+            found["faults", width, theme] = wrong
+        page.get_by_label("Name").fill("Long " + "x" * 90)
+        page.get_by_role("button", name="Create the key").last.click()
+        page.locator("#new-key").wait_for()
+        if (wrong := violations(page)) or overflow(page):
+            found["once", width, theme] = wrong or f"{overflow(page)} px too wide"
+        context.close()
     first.close()
     assert found == {}, "\n".join(f"{where}: {what}" for where, what in found.items())

@@ -135,7 +135,7 @@ def test_a_form_that_has_made_a_key_makes_no_other_by_itself(admin: Visitor, run
 
 
 def test_the_curl_line_has_the_public_address(visitor: MakeVisitor, mira: int) -> None:
-    admin = visitor(public_url="https://api.example")
+    admin = visitor(https=True, public_url="https://api.example")
     admin.sign_in()
     assert "https://api.example/api/core/hello" in admin.post("/keys/new", _form(admin)).text
 
@@ -170,7 +170,7 @@ def test_the_buttons_of_the_grid_work_without_scripts(admin: Visitor, events: Ev
         ({"addresses": "home"}, "addresses or networks"),
         ({"rateLimit": "-1"}, "Requests per minute must be a whole number"),
         ({"expires": "date"}, "Date is missing"),
-        ({"expires": "date", "until": "2020-01-01T00:00"}, "lies in the past"),
+        ({"expires": "date", "until": "2020-01-01T00:00"}, "is in the past"),
         ({"expires": "soon"}, "Expires must be"),
         ({"grants": ["", "forums.lost"]}, "no box of this form is called 'forums.lost'"),
         ({"grants": ["*"]}, "no box of this form"),

@@ -1,6 +1,7 @@
 """One key: its page, changing it, conflicts, rotating, taking grants away, revoking."""
 
 import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -8,12 +9,13 @@ import pytest
 from tests.admin.conftest import Visitor, page_text
 from tests.admin.keys.test_index import _form, _key_in
 from tests.fixture_types import Clock, Events, MakeKey, Run
+from trellis.core.actor import Actor
 from trellis.core.fields import format_timestamp
 from trellis.core.gate import Gate
-from trellis.core.keys.keyring import Keyring
+from trellis.core.keys.keyring import Keyring, authenticate
+from trellis.core.operation import Call
 from trellis.errors import Refused
-from trellis.store.requests import log
-from trellis.store.requests.log import Request
+from trellis.store.requests import Request, log
 
 
 def _asked(gate: Gate, clock: Clock, operation: str, *, status: int = 200, key: int = 1, times: int = 1) -> None:
@@ -97,10 +99,10 @@ def test_taking_away_takes_no_more_than_was_shown(admin: Visitor, key: MakeKey, 
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("operation=forums.list&address=192.0.2.7", "Yes: it was granted"),
-        ("operation=forums.list&address=198.51.100.1", "No: 198.51.100.1 is not among"),
-        ("operation=forums.create", "No: forums.create was not granted"),
-        ("operation=forums.list&when=end", "No: the key ends on"),
+        ("operation=forums.list&address=192.0.2.7", "Yes: it has been granted"),
+        ("operation=forums.list&address=198.51.100.1", "No: 198.51.100.1 is not one of"),
+        ("operation=forums.create", "No: forums.create has not been granted"),
+        ("operation=forums.list&when=end", "No: the key expires on"),
         ("operation=core.hello&when=now", "Yes: every valid key may"),
         ("operation=forums.list&address=home", "must be an address"),
         ("operation=keys.create", "no key can be granted"),
@@ -220,7 +222,7 @@ def test_a_form_without_a_version_changes_nothing(admin: Visitor, key: MakeKey, 
 def _judged(gate: Gate, text: str) -> bool:
     with gate.store.reading() as tx:
         try:
-            Keyring().judge(tx, text, "192.0.2.7", gate.now())
+            Keyring().admit(authenticate(tx, text, gate.now()), text, "192.0.2.7", gate.now(), None)
         except Refused:
             return False
         return True
@@ -263,6 +265,25 @@ def test_an_overlap_of_more_than_a_week_is_refused(admin: Visitor, key: MakeKey,
     before = events()
     assert admin.post("/keys/1/rotate", {"overlapDays": days, "_submission": "x"}).status_code == 400
     assert events() == before
+
+
+def _main_text(page: Any) -> str:
+    """Return the words of a page's form, without its menu."""
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", page.text.partition("<main")[2])))
+
+
+def test_the_page_that_revokes_tells_which_webhooks_go_off_with_it(admin: Visitor, key: MakeKey, gate: Gate, run: Run) -> None:
+    key(name="Plugin")
+    plugin = Actor("key", 1, "Plugin", frozenset({"webhooks.create"}))
+    assert "webhook" not in _main_text(admin.get("/keys/1/revoke"))
+    for name in ("Search index", "Chat"):
+        raw = {"url": "https://hooks.example/x", "events": ["*"], "description": name}
+        gate.run(Call("webhooks.create", plugin, raw))
+    page = admin.get("/keys/1/revoke")
+    assert "It has made 2 webhooks, which are switched off with it: Search index" in _main_text(page)
+    assert "Plugin (API key)" in page_text(admin.get("/webhooks/1"))
+    assert admin.post("/keys/1/revoke", {"reason": "", "keepWebhooks": "1"}).status_code == 303
+    assert run("webhooks.get", 1)["enabled"] is True
 
 
 def test_a_key_is_revoked_with_a_reason(admin: Visitor, key: MakeKey, gate: Gate, events: Events, clock: Clock) -> None:

@@ -56,7 +56,7 @@ def test_a_fault_stands_at_its_field_with_what_was_typed(admin: Visitor, communi
     )
     response = admin.post(f"/forums/{community.help}/copy", sent)
     assert response.status_code == 400
-    assert "is a redirect, and a redirect has no children" in page_text(response)
+    assert "is a redirect, and redirects cannot have children" in page_text(response)
     assert 'value="Typed"' in response.text
     assert events() == before
 

@@ -62,7 +62,7 @@ def test_the_form_puts_it_under_another_one_that_a_search_has_found(
 @pytest.mark.parametrize(
     ("parent", "place", "said"),
     [
-        ("staff", {"place": "last"}, "cannot stand under itself"),
+        ("staff", {"place": "last"}, "cannot be moved under itself"),
         ("wiki", {"place": "last"}, "redirect"),
         ("999", {"place": "last"}, "no forum 999"),
         ("zzz", {"place": "last"}, "must be a parent's id"),

@@ -242,6 +242,14 @@ def test_one_that_was_deleted_meanwhile_keeps_what_was_typed(
     assert admin.get(path).status_code == 404
 
 
+def test_a_conflict_is_shown_whatever_was_typed_for_a_group(admin: Visitor, community: Community, events: Events) -> None:
+    before = events()
+    for typed in ("x", "\U0001f30d" * 1000, "9" * 5000, "-1"):
+        shown = admin.post(f"/forums/{community.news}", {"name": "News", "permissions.view": typed})
+        assert shown.status_code in {400, 409, 412}
+    assert events() == before
+
+
 def test_a_stranger_reaches_nothing(visitor: MakeVisitor, mira: int, community: Community, events: Events) -> None:
     before = events()
     somebody = visitor()

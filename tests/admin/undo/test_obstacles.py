@@ -39,7 +39,7 @@ def test_what_was_deleted_since_leads_to_its_delete(admin: Visitor, run: Run, co
     seq = do("forums.update", community.betas, name="Alphas")
     deleted = do("forums.delete", community.news, deleteChildrenOrMove=-1)
     page = admin.get(f"/events/{seq}/undo")
-    assert f"The forum {community.betas} was deleted since, by event {deleted}" in page_text(page)
+    assert f"Forum {community.betas} has been deleted since, by event {deleted}" in page_text(page)
     assert f'href="/admin/events/{deleted}/undo"' in page.text
     assert undo(admin, deleted).status_code == 303
     assert "goes back to what it was" in page_text(admin.get(f"/events/{seq}/undo"))
@@ -59,14 +59,14 @@ def test_an_old_parent_that_is_a_redirect_now_is_said(admin: Visitor, run: Run, 
     seq = do("forums.delete", community.betas)
     run("forums.update", community.releases, type="redirect", redirectUrl="https://releases.example/")
     said = page_text(admin.get(f"/events/{seq}/undo"))
-    assert f"forum {community.releases} is a redirect, and a redirect has no children now. Choose another place." in said
+    assert f"forum {community.releases} is a redirect, and redirects cannot have children. Choose another place." in said
 
 
 def test_a_redirect_that_has_children_now_stays(admin: Visitor, run: Run, community: Community, do: RunForEvent) -> None:
     seq = do("forums.update", community.wiki, type="discussions")
     run("forums.create", name="Page", parentId=community.wiki)
     said = page_text(admin.get(f"/events/{seq}/undo"))
-    assert "It was a redirect, which has no children, and has 1 now: move or delete them first." in said
+    assert "It was a redirect, which cannot have children, but now it has 1: move or delete them first." in said
     assert "Children removed: 0 added: 1" in said
 
 
@@ -87,7 +87,7 @@ def test_what_is_no_longer_kept_is_said_to_be_so(
     assert (late.status_code, "changes can be undone for 30 days" in page_text(late)) == (409, True)
     gate.store.write(lambda tx: log.purge(tx, clock.text)).result(30)
     gone = admin.get(f"/events/{seq}/undo")
-    assert f"Event {seq} is no longer kept, so it cannot be undone." in page_text(gone)
+    assert f"Event {seq} has been purged, so it cannot be undone." in page_text(gone)
 
 
 def test_what_is_undone_leads_to_what_undid_it(admin: Visitor, community: Community, do: RunForEvent, events: Events) -> None:
@@ -110,7 +110,7 @@ def test_what_cannot_be_undone_has_no_button_and_says_why(admin: Visitor, run: R
     key = do("keys.create", name="Importer")
     made = do("forums.create", name="Lounge")
     brought = do("forums.restore", do("forums.delete", community.help))
-    for seq, said in ((key, "only changes of nodes can be undone"), (made, "To undo that, delete it"), (brought, "brought back")):
+    for seq, said in ((key, "only changes of nodes can be undone"), (made, "To undo that, delete it"), (brought, "restored forum")):
         assert f"/events/{seq}/undo" not in admin.get(f"/events/{seq}").text
         assert f"/events/{seq}/undo" not in admin.get("/events").text
         page = admin.get(f"/events/{seq}/undo")

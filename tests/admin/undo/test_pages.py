@@ -60,7 +60,7 @@ def test_children_that_had_moved_away_come_back_but_those_that_went_on(
     run("forums.update", community.interviews, parentId=community.staff)
     page = page_text(admin.get(f"/events/{seq}/undo"))
     assert "1 forum that had moved away when it was deleted comes back under it: Help > Releases" in page
-    assert "1 record stays as now Forum Staff > Interviews: It was moved elsewhere since." in page
+    assert "1 record stays as now Forum Staff > Interviews: It has been moved elsewhere since." in page
     undo(admin, seq)
     said = page_text(admin.get("/forums"))
     assert "News was restored. 1 that had been moved away is under it again. 1 stays as changed since." in said
@@ -73,7 +73,7 @@ def test_a_group_stands_in_its_permissions_again(admin: Visitor, run: Run, commu
     page = page_text(admin.get(f"/events/{seq}/undo"))
     assert "It returns to the permissions of 3 nodes" in page
     assert all(name in page for name in ("Download category Skins > Dark skins", "Blog Notebook"))
-    assert "Forum News > Releases > Betas: Changed since: read." in page
+    assert "Forum News > Releases > Betas: Changed since then: read." in page
     undo(admin, seq)
     assert "Patrons was restored. It is in the permissions of 3 nodes again. 1 stays" in page_text(admin.get("/groups"))
     assert run("blogs.get", community.notebook)["groups"] == [MEMBERS, community.patrons]
@@ -82,7 +82,7 @@ def test_a_group_stands_in_its_permissions_again(admin: Visitor, run: Run, commu
 def test_what_stays_is_named_though_it_is_gone(admin: Visitor, run: Run, community: Community, do: RunForEvent) -> None:
     seq = do("groups.delete", community.patrons)
     run("forums.delete", community.betas)
-    assert "1 record stays as now Forum Betas: It was deleted since." in page_text(admin.get(f"/events/{seq}/undo"))
+    assert "1 record stays as now Forum Betas: It has been deleted since." in page_text(admin.get(f"/events/{seq}/undo"))
 
 
 def test_ticks_of_groups_that_are_gone_are_told_to_fall_away(
@@ -130,7 +130,7 @@ def test_without_a_choice_it_goes_to_the_top_level(admin: Visitor, run: Run, com
 
 
 @pytest.mark.parametrize(
-    ("parent", "said"), [("wiki", "a redirect has no children"), ("999", "no forum 999"), ("x", "parent's id")]
+    ("parent", "said"), [("wiki", "redirects cannot have children"), ("999", "no forum 999"), ("x", "parent's id")]
 )
 def test_a_parent_that_cannot_be_is_said(
     admin: Visitor, run: Run, community: Community, do: RunForEvent, events: Events, parent: str, said: str

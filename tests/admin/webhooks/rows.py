@@ -62,7 +62,7 @@ def update_webhook(gate: Gate, webhook: int, **values: Any) -> None:
 
 
 def stored_rows(gate: Gate) -> dict[str, list[Any]]:
-    """Give everything that is kept of webhooks, deliveries and events."""
+    """Return everything that is kept of webhooks, deliveries and events."""
     names = ("webhooks", "webhook_deliveries", "webhook_attempts", "events")
     with gate.store.reading() as tx:
         tables = [METADATA.tables[name] for name in names]

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.admin.conftest import LOGIN, PASSWORD
 from tests.admin.webhooks.rows import insert_delivery, update_webhook
-from tests.browser import THEMES, WIDTHS, Theme, confirm, opened, overflow, sign_in, violations
+from tests.browser import LOOKS, Theme, confirm, opened, overflow, sign_in, violations
 from tests.conftest import NewSettings
 from tests.fixture_types import Clock, Run
 from tests.service_process import Service
@@ -143,14 +143,14 @@ def _scene(gate: Gate, run: Run, clock: Clock, address: Callable[[str], str]) ->
     run("webhooks.create", url=address("new"), events=["calendar.moved"], description="Never sent to")
     run("forums.create", name="News")
     seq = int(run("events.list")["next"])
-    failed = {"status": None, "error": "There was no connection: " + "x" * 300, "answer": None}
+    failed = {"status": None, "error": "The connection failed: " + "x" * 300, "answer": None}
     insert_delivery(
         gate, {"status": 503, "answer": "<h1>Down</h1>\n" + "y" * 2_000}, failed, state="waiting", seq=seq, type="forum.created"
     )
     insert_delivery(gate, {"answer": ""}, type="webhook.test")
     insert_delivery(gate, {"status": 410}, state="failed", webhook_id=2, seq=9_999, type="forum.updated")
     insert_delivery(gate, state="waiting", webhook_id=3)
-    run("webhooks.disable", 2, because="The endpoint answered 410: it is gone.")
+    run("webhooks.disable", 2, because="The endpoint returned 410: it is gone.")
     run("webhooks.rotate", 1)
     update_webhook(gate, 1, failing_since=clock.text, attempted_at=clock.text)
     return seq
@@ -166,27 +166,26 @@ def test_axe_finds_nothing(
     sign_in(page, LOGIN, PASSWORD)
     state = first.storage_state()
     found: dict[tuple[str, int, Theme], object] = {}
-    for width in WIDTHS:
-        for theme in THEMES:
-            context = opened(chrome, serve_still.address, width=width, theme=theme, state=state)
-            page = context.new_page()
-            for path in _PAGES:
-                page.goto("/admin" + path.format(made=made))
-                if (wrong := violations(page)) or overflow(page):
-                    found[path, width, theme] = wrong or f"{overflow(page)} px too wide"
-            page.goto("/admin/webhooks/new")
-            page.get_by_label("Address").fill("http://10.0.0.5/")
-            page.get_by_role("button", name="Create the webhook").click()
-            page.get_by_role("alert").wait_for()
-            if wrong := violations(page):
-                found["faults", width, theme] = wrong
-            page.get_by_label("Address").fill(receiver.url)
-            page.get_by_role("checkbox", name="Every event").check()
-            page.get_by_role("button", name="Create the webhook").click()
-            page.locator("#new-secret").wait_for()
+    for width, theme in LOOKS:
+        context = opened(chrome, serve_still.address, width=width, theme=theme, state=state)
+        page = context.new_page()
+        for path in _PAGES:
+            page.goto("/admin" + path.format(made=made))
             if (wrong := violations(page)) or overflow(page):
-                found["once", width, theme] = wrong or f"{overflow(page)} px too wide"
-            context.close()
+                found[path, width, theme] = wrong or f"{overflow(page)} px too wide"
+        page.goto("/admin/webhooks/new")
+        page.get_by_label("Address").fill("http://10.0.0.5/")
+        page.get_by_role("button", name="Create the webhook").click()
+        page.get_by_role("alert").wait_for()
+        if wrong := violations(page):
+            found["faults", width, theme] = wrong
+        page.get_by_label("Address").fill(receiver.url)
+        page.get_by_role("checkbox", name="Every event").check()
+        page.get_by_role("button", name="Create the webhook").click()
+        page.locator("#new-secret").wait_for()
+        if (wrong := violations(page)) or overflow(page):
+            found["once", width, theme] = wrong or f"{overflow(page)} px too wide"
+        context.close()
     first.close()
     assert found == {}, "\n".join(f"{where}: {what}" for where, what in found.items())
 

@@ -22,7 +22,7 @@ Ago = Callable[..., str]
 
 @pytest.fixture
 def ago(clock: Clock) -> Ago:
-    """Give a moment that lies back: `ago(hours=2)`."""
+    """Return a moment that lies back: `ago(hours=2)`."""
     return lambda **span: format_timestamp(clock.at - timedelta(**span))
 
 
@@ -43,7 +43,7 @@ def test_without_deliveries_the_list_says_so(admin: Visitor) -> None:
 
 
 def test_a_row_tells_everything_at_a_glance(admin: Visitor, gate: Gate, clock: Clock) -> None:
-    failed = {"status": None, "error": "There was no connection: refused.", "duration": 3, "answer": None}
+    failed = {"status": None, "error": "The connection failed: refused.", "duration": 3, "answer": None}
     insert_delivery(
         gate,
         {"status": 503},
@@ -56,8 +56,8 @@ def test_a_row_tells_everything_at_a_glance(admin: Visitor, gate: Gate, clock: C
     insert_delivery(gate, {"status": 500, "duration": 15_000}, state="failed", webhook_id=2, message="msg_two")
     page = page_text(admin.get("/deliveries"))
     for said in (
-        "Trying again forum.created msg_0123456789abcdef Search index No answer 2 attempts, last just now",
-        "There was no connection: refused. Next in 5 minutes 3.0 ms",
+        "Trying again forum.created msg_0123456789abcdef Search index No response 2 attempts, last just now",
+        "The connection failed: refused. Next in 5 minutes 3.0 ms",
         "Waiting forum.moved msg_0123456789abcdef App not sent yet",
         "Given up webhook.test msg_two App 500 just now 15.0 s",
     ):
@@ -152,7 +152,7 @@ def test_a_delivery_shows_request_answer_and_attempts(
     insert_delivery(
         gate,
         {"at": ago(minutes=5), "status": 503, "duration": 250, "answer": "<h1>Down</h1>"},
-        {"status": None, "duration": 15_000, "error": "There was no whole answer within 15 seconds.", "answer": None},
+        {"status": None, "duration": 15_000, "error": "There was no complete response within 15 seconds.", "answer": None},
         {"status": 204, "answer": ""},
         seq=seq,
         state="waiting",
@@ -166,9 +166,9 @@ def test_a_delivery_shows_request_answer_and_attempts(
         "Trying again forum.created",
         "Next attempt in 30 minutes",
         f"503 2026-01-31 09:25:00 UTC after 250 ms {URL}",
-        "No answer 2026-01-31 09:30:00 UTC after 15.0 s",
-        "There was no whole answer within 15 seconds.",
-        "The answer was empty.",
+        "No response 2026-01-31 09:30:00 UTC after 15.0 s",
+        "There was no complete response within 15 seconds.",
+        "The response was empty.",
         "<h1>Down</h1>",
         "webhook-id: msg_0123456789abcdef webhook-timestamp: 1769851800 webhook-signature: v1,[hidden]",
         '"type": "forum.created"',
@@ -197,7 +197,7 @@ def test_no_page_shows_a_secret_or_a_signature(admin: Visitor, gate: Gate) -> No
 def test_one_whose_event_is_no_longer_kept_says_so(admin: Visitor, gate: Gate) -> None:
     insert_delivery(gate, {"status": 500}, seq=9_999, state="failed", type="forum.created")
     page = page_text(admin.get("/deliveries/1"))
-    assert "no longer kept" in page
+    assert "has been purged" in page
     assert "Send it again" not in page
 
 

@@ -25,7 +25,7 @@ def test_the_list_tells_how_each_does(admin: Visitor, gate: Gate, run: Run, cloc
     run("webhooks.create", url=f"{URL}/2", events=["forum.*", "category.deleted", "category.created"])
     run("webhooks.create", url=URL, events=["group.*"], enabled=False, description="Idle")
     run("webhooks.create", url=URL, events=["*"], description="App")
-    run("webhooks.disable", 4, because="The endpoint answered 410: it is gone.")
+    run("webhooks.disable", 4, because="The endpoint returned 410: it is gone.")
     update_webhook(gate, 1, attempted_at=clock.text)
     update_webhook(gate, 2, attempted_at=clock.text, failing_since=clock.text, failures=3)
     clock.move(hours=3)
@@ -35,9 +35,9 @@ def test_the_list_tells_how_each_does(admin: Visitor, gate: Gate, run: Run, cloc
         f"Search index {URL} Delivering All events, including future types 3 hours ago",
         "hooks.example/trellis/2 Failing since 31 Jan 2026, 09:30 UTC Forums: everything; Download categories: created, deleted",
         f"Idle {URL} Off by hand Groups: everything nothing sent yet",
-        "Switched off The endpoint answered 410: it is gone.",
+        "Switched off The endpoint returned 410: it is gone.",
         "hooks.example/trellis/2 has been failing since 31 Jan 2026, 09:30 UTC .",
-        "App was switched off by the service 3 hours ago . The endpoint answered 410: it is gone.",
+        "App was switched off by the service 3 hours ago . The endpoint returned 410: it is gone.",
     ):
         assert said in page
     assert find_secret(admin.get("/webhooks")) is None
@@ -51,7 +51,7 @@ def test_the_overview_shows_those_that_do_not_get_through(admin: Visitor, gate: 
     run("webhooks.create", url=URL, events=["*"], description="App")
     run("webhooks.create", url=URL, events=["*"], enabled=False, description="Switched off by hand")
     assert "All 3 webhooks are working." in page_text(admin.get(""))
-    run("webhooks.disable", 2, because="Every attempt of a week has failed.")
+    run("webhooks.disable", 2, because="Every attempt for a week has failed.")
     update_webhook(gate, 1, failing_since=clock.text)
     page = admin.get("")
     assert "2 webhooks are failing Search index Failing since 31 Jan 2026, 09:30 UTC App Switched off just now" in page_text(page)

@@ -39,7 +39,7 @@ def test_it_shows_settings_deliveries_and_what_was_changed(admin: Visitor, gate:
     assert find_secret(page) is None
 
 
-@pytest.mark.parametrize("because", ["The endpoint answered 410: it is gone.", "Every attempt of a week has failed."])
+@pytest.mark.parametrize("because", ["The endpoint returned 410: it is gone.", "Every attempt for a week has failed."])
 def test_one_that_the_service_has_switched_off_says_why_and_what_to_do(
     admin: Visitor, run: Run, events: Events, because: str
 ) -> None:

@@ -1,6 +1,7 @@
 """Sessions and sign-in attempts as the panel uses them: kept as digests, ended everywhere, counted before they are checked."""
 
 import pytest
+import sqlalchemy as sa
 
 from tests.fixture_types import Clock, Events, Run
 from trellis.core.admins import (
@@ -8,11 +9,11 @@ from trellis.core.admins import (
     begin_session,
     check_password,
     clear_attempts,
+    confirm_session,
     count_attempt,
+    count_failure,
     create_first_run_token,
-    end_other_sessions,
-    end_session,
-    end_session_of,
+    find_failed_sign_ins,
     find_session,
     has_administrators,
     is_first_run_token,
@@ -22,6 +23,9 @@ from trellis.core.admins import (
 )
 from trellis.core.gate import Gate
 from trellis.core.passwords import Cost
+from trellis.errors import Refused
+from trellis.store.admins import attempts
+from trellis.store.tables import sign_in_attempts
 
 PASSWORD = "correct horse battery"
 HERE = "192.0.2.7"
@@ -34,21 +38,62 @@ def _quick_digests(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def mira(run: Run) -> int:
-    return int(run("admins.create", name="Mira Holm", login="mira", password=PASSWORD)["id"])
+    return int(run("admins.create", name="Mira Holm", login="mira", password=PASSWORD, mustChangePassword=False)["id"])
 
 
 def _begin(gate: Gate, admin: int) -> str:
     return begin_session(gate, admin, HERE, "Firefox/1").result()
 
 
-def test_a_session_is_found_by_its_cookie_and_leaves_no_event(gate: Gate, mira: int, events: Events) -> None:
-    before = events()
+def test_a_session_is_found_by_its_cookie(gate: Gate, mira: int) -> None:
     me = find_session(gate, _begin(gate, mira))
     assert me is not None
     assert (me.id, me.name, me.login, me.actor.type) == (mira, "Mira Holm", "mira", "admin")
     assert me.has_confirmed(gate.now())
     assert find_session(gate, "another cookie") is None
+
+
+def test_signing_in_and_out_leave_an_event_each_and_no_secret(gate: Gate, mira: int, run: Run, events: Events) -> None:
+    before = len(events())
+    token = run("admins.sign_in", mira, address=HERE, agent="Firefox/1")["token"]
+    me = find_session(gate, token)
+    assert me is not None
+    assert run("admins.sign_out", mira, sessions=[me.session_id, "0" * 16])["ended"] == 1
+    assert run("admins.sign_out", mira, sessions=[me.session_id])["ended"] == 0  # which leaves none
+    assert find_session(gate, token) is None
+    signed_in, signed_out = events()[before:]
+    assert (signed_in["type"], signed_in["resourceId"]) == ("admin.signed_in", mira)
+    assert signed_in["after"] == {"address": HERE, "agent": "Firefox/1"}
+    assert (signed_out["type"], signed_out["before"]) == ("admin.signed_out", {"sessions": [f"{HERE} Firefox/1"]})
+    assert token not in str(events())
+
+
+def test_nobody_who_is_disabled_or_not_there_signs_in(gate: Gate, mira: int, run: Run, events: Events) -> None:
+    run("admins.create", name="Ada", login="ada", password=PASSWORD)
+    run("admins.disable", mira)
+    before = events()
+    for admin in (mira, 99):
+        with pytest.raises(Refused, match=r"^INVALID_ID"):
+            run("admins.sign_in", admin)
     assert events() == before
+
+
+def test_a_confirmed_session_has_another_cookie_and_the_old_one_is_worth_nothing(gate: Gate, mira: int, clock: Clock) -> None:
+    old = _begin(gate, mira)
+    clock.move(minutes=16)
+    me = find_session(gate, old)
+    assert me is not None
+    renewed = confirm_session(gate, me.session).result()
+    assert renewed is not None
+    assert find_session(gate, old) is None
+    again = find_session(gate, renewed)
+    assert again is not None
+    assert again.has_confirmed(gate.now())
+    assert confirm_session(gate, me.session).result() is None  # it has ended
+    clock.move(days=7, minutes=-17)
+    record_session_use(gate, again.session, HERE).result()
+    clock.move(minutes=2)
+    assert find_session(gate, renewed) is None  # seven days after signing in, not after confirming
 
 
 def test_a_session_whose_use_is_recorded_lasts_and_one_that_is_not_used_ends(gate: Gate, mira: int, clock: Clock) -> None:
@@ -69,13 +114,10 @@ def test_sessions_are_listed_and_ended_by_their_ids(gate: Gate, mira: int, run: 
     assert me is not None
     listed = run("admins.sessions", mira)
     assert {one["address"] for one in listed} == {HERE}
-    other = next(one["id"] for one in listed if one["id"] != me.session_id)
-    assert [end_session_of(gate, mira, other).result() for _ in range(2)] == [True, False]
-    assert not end_session_of(gate, mira + 1, me.session_id).result()  # nobody else's
-    assert end_other_sessions(gate, me).result() == 1
+    others = [one["id"] for one in listed if one["id"] != me.session_id]
+    assert run("admins.sign_out", mira + 1, sessions=[me.session_id])["ended"] == 0  # nobody else's
+    assert run("admins.sign_out", mira, sessions=others)["ended"] == 2
     assert [one["id"] for one in run("admins.sessions", mira)] == [me.session_id]
-    end_session(gate, me.session).result()
-    assert find_session(gate, cookies[0]) is None
 
 
 def test_only_the_right_password_of_an_enabled_administrator_fits(gate: Gate, mira: int, run: Run) -> None:
@@ -93,6 +135,88 @@ def test_attempts_cost_a_wait_until_a_correct_password_clears_them(gate: Gate, m
     assert waits[6] > 0
     clear_attempts(gate, Credentials("mira", PASSWORD, HERE)).result()
     assert count_attempt(gate, Credentials("mira", PASSWORD, HERE)).result() == 0
+
+
+# --- behind a proxy, everybody has one address ---------------------------------------------------------------------
+
+
+def test_twelve_wrong_passwords_from_an_address_lock_nobody_else_out(gate: Gate, mira: int, run: Run) -> None:
+    run("admins.create", name="Ada", login="ada", password=PASSWORD)
+    browser = remember_browser(gate, "mira", "").result()
+    for login in ("mira", "nobody"):
+        for _ in range(12):
+            count_attempt(gate, Credentials(login, "", HERE)).result()
+    assert count_attempt(gate, Credentials("mira", "", HERE)).result() > 0  # the guesser
+    assert count_attempt(gate, Credentials("mira", PASSWORD, HERE, browser)).result() == 0  # the owner, with a known browser
+    assert count_attempt(gate, Credentials("ada", PASSWORD, HERE)).result() == 0  # another owner, with a new one
+
+
+def test_guesses_at_one_account_from_one_address_wait_longer_and_longer(gate: Gate, mira: int, clock: Clock) -> None:
+    waits = []
+    for _ in range(30):
+        if wait := count_attempt(gate, Credentials("mira", "", HERE)).result():
+            waits.append(wait)
+            clock.move(seconds=wait)
+    assert waits == sorted(waits)
+    assert 60 < waits[-1] <= 901
+
+
+def test_made_up_logins_and_addresses_leave_a_bounded_number_of_rows(
+    gate: Gate, mira: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempts, "_MOST_SUBJECTS", 40)
+    browser = remember_browser(gate, "mira", "").result()
+    for number in range(60):
+        count_attempt(gate, Credentials(f"login {number}", "", f"192.0.2.{number}")).result()
+    with gate.store.reading() as tx:
+        rows = tx.connection.execute(sa.select(sign_in_attempts.c.subject)).scalars().all()
+    assert len(rows) <= 40
+    assert count_attempt(gate, Credentials("mira", "", HERE, browser)).result() == 0
+    assert any(subject.startswith("browser/") for subject in rows)
+
+
+# --- the events of those that failed -------------------------------------------------------------------------------
+
+
+def _tell(gate: Gate) -> int:
+    calls = find_failed_sign_ins(gate)
+    for call in calls:
+        gate.run(call)
+    return len(calls)
+
+
+def test_failures_are_told_by_address_and_minute_once_the_minute_is_over(
+    gate: Gate, mira: int, clock: Clock, events: Events
+) -> None:
+    before = len(events())
+    for _ in range(7):
+        count_failure(gate, Credentials("mira", "", HERE)).result()
+    count_failure(gate, Credentials("mistyped password", "", HERE)).result()
+    assert _tell(gate) == 0  # the minute is not over
+    clock.move(minutes=1)
+    assert (_tell(gate), _tell(gate)) == (2, 0)
+    unknown, known = events()[before:]
+    assert known["type"] == "admin.refused_sign_in"
+    assert (known["resourceId"], known["actor"]["name"]) == (mira, "sign-in")
+    assert known["after"] == {"address": HERE, "minute": "2026-01-31T09:30", "attempts": 7}
+    assert (unknown["resourceId"], unknown["after"]["attempts"]) == (None, 1)
+    assert "mistyped" not in str(events())
+
+
+def test_however_many_addresses_fail_a_minute_has_a_bounded_number_of_events(gate: Gate, mira: int, clock: Clock) -> None:
+    for number in range(60):
+        count_failure(gate, Credentials("mira", "", f"192.0.2.{number}")).result()
+    clock.move(minutes=1)
+    told = [call.raw for call in find_failed_sign_ins(gate)]
+    assert len(told) == 21
+    assert any(raw["address"] == "other addresses" for raw in told)
+
+
+def test_attempts_that_must_wait_are_failures_too(gate: Gate, mira: int, clock: Clock) -> None:
+    for _ in range(9):
+        count_attempt(gate, Credentials("mira", "", HERE)).result()
+    clock.move(minutes=1)
+    assert _tell(gate) == 1
 
 
 def test_a_known_browser_has_a_counter_of_its_own(gate: Gate, mira: int) -> None:

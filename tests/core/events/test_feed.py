@@ -116,8 +116,8 @@ def test_a_cursor_before_the_oldest_event_is_told_what_it_has_missed(gate: Gate,
     with pytest.raises(Refused) as refused:
         run("events.list", after=1)
     assert (refused.value.message, refused.value.facts) == ("NO_LONGER_KEPT", {"oldest": 4, "newest": 5})
-    assert "events 2 to 3 are no longer kept" in refused.value.detail
-    with pytest.raises(Refused, match=r"event 3 is no longer kept"):
+    assert "events 2 to 3 have been purged" in refused.value.detail
+    with pytest.raises(Refused, match=r"event 3 has been purged"):
         run("events.list", after=2)
     assert seqs(run("events.list", after=3)) == [4, 5]
     assert seqs(run("events.list")) == [4, 5]

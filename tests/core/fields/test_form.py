@@ -57,6 +57,18 @@ def test_a_hostile_name_is_quoted_short_and_harmless(name: str) -> None:
     (fault.field + fault.detail).encode()
 
 
+def test_only_the_first_unknown_names_come_with_a_suggestion() -> None:
+    details = [fault.detail for fault in FORM.read({f"nam{number}": 1 for number in range(8)}).faults]
+    assert [detail.endswith(" Did you mean name?") for detail in details] == [True] * 5 + [False] * 3
+    assert details[-1] == "There is no parameter 'nam7'."
+
+
+def test_more_names_than_anybody_needs_are_refused_as_one() -> None:
+    assert len(FORM.read({f"x{number}": 1 for number in range(1000)}).faults) == 1000
+    with pytest.raises(Refused, match=r"^MALFORMED_REQUEST: The request has 1,001 parameters; at most 1,000 are read\.$"):
+        FORM.read({f"x{number}": 1 for number in range(1001)})
+
+
 def test_a_field_sent_under_two_names_is_refused() -> None:
     (fault,) = FORM.read({"name": "News", "title": "Olds"}).faults
     assert fault.field == "name"
@@ -67,14 +79,14 @@ def test_every_fault_is_found_not_only_the_first() -> None:
     given = FORM.read({"name": "x" * 21, "min_content": -1, "open": "maybe", "colour": "red"})
     assert [fault.field for fault in given.faults] == ["name", "minContent", "open", "colour"]
     with pytest.raises(Refused) as refused:
-        given.demand()
+        given.raise_faults()
     assert refused.value.faults == given.faults
     assert refused.value.message == "INVALID_VALUE"
-    assert refused.value.detail.startswith("4 fields are at fault: name is 21 characters long")
+    assert refused.value.detail.startswith("4 fields are invalid: name is 21 characters long")
 
 
 def test_nothing_is_demanded_where_nothing_is_wrong() -> None:
-    FORM.read({"name": "News"}).demand()
+    FORM.read({"name": "News"}).raise_faults()
 
 
 def test_a_kind_may_have_a_code_of_its_own_for_a_reason() -> None:

@@ -40,7 +40,7 @@ def test_a_value_is_accepted(type_: Type, raw: Any, value: Any) -> None:
 @pytest.mark.parametrize(
     ("type_", "raw", "says"),
     [
-        (NodeId(), 0, "must be an id, a whole number from 1 up, not 0."),
+        (NodeId(), 0, "must be an id (a whole number from 1), not 0."),
         (NodeId(), MAX_ID + 1, "must be an id"),
         (NodeId(), None, "must be an id"),
         (ParentId(), -2, "must be a parent's id, or null for the top level, not -2."),

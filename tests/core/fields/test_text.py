@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trellis.core.fields import Color, Html, Invalid, Password, Text, Type, Url
+from trellis.core.passwords import NODE, Plain
 
 LINE, PAGE, NAME = Text(10), Text(50, lines=True), Text(255, 1, missing="NO_TITLE")
 
@@ -26,7 +27,7 @@ LINE, PAGE, NAME = Text(10), Text(50, lines=True), Text(255, 1, missing="NO_TITL
         (Url(), "HTTP://[::1]:8000/", "HTTP://[::1]:8000/"),
         (Url(), None, None),
         (Url(), "", None),
-        (Password(), " spaces count ", " spaces count "),
+        (Password(), " spaces count ", Plain(" spaces count ", NODE)),
         (Password(), None, None),
         (Password(), "", None),
     ],
@@ -41,15 +42,15 @@ def test_a_value_is_accepted(type_: Type, raw: Any, value: Any) -> None:
         (LINE, 7, "must be text, not 7."),
         (LINE, None, "must be text, not None."),
         (LINE, "x" * 11, "is 11 characters long; at most 10 are allowed."),
-        (LINE, "a\x00b", "must not hold control characters; U+0000 stands at 1."),
-        (LINE, "a\nb", "must not hold control characters; U+000A stands at 1."),
-        (LINE, "a\u2028b", "must not hold control characters; U+2028 stands at 1."),
-        (PAGE, "a\ud800b", "must not hold control characters; U+D800 stands at 1."),
+        (LINE, "a\x00b", "must not contain control characters; there is U+0000 at offset 1."),
+        (LINE, "a\nb", "must not contain control characters; there is U+000A at offset 1."),
+        (LINE, "a\u2028b", "must not contain control characters; there is U+2028 at offset 1."),
+        (PAGE, "a\ud800b", "must not contain control characters; there is U+D800 at offset 1."),
         (Html(50), "&" * 11, "at most 50 are allowed"),  # 11 characters as sent, 55 as they would be kept
         (Color(), "#3b82f", "must be a colour as #RRGGBB"),
         (Color(), "red", "must be a colour as #RRGGBB, such as #3B82F6, not 'red'."),
         *(
-            (Url(), raw, "must be an http or https address")
+            (Url(), raw, "must be an http or https URL")
             for raw in (
                 "javascript:alert(1)",
                 "//example.com",

@@ -24,10 +24,10 @@ def test_a_value_is_accepted(type_: Type, raw: Any, value: Any) -> None:
 @pytest.mark.parametrize(
     ("type_", "raw", "says"),
     [
-        (Timestamp(), "yesterday", "must be a moment in ISO 8601, such as 2026-01-31T09:30:00Z, not 'yesterday'."),
-        (Timestamp(), 1769851800, "must be a moment in ISO 8601"),
-        (Timestamp(), "9999-12-31T23:59:59-01:00", "must be a moment in ISO 8601"),
-        (Timestamp(), None, "must be a moment in ISO 8601"),
+        (Timestamp(), "yesterday", "must be a timestamp in ISO 8601, such as 2026-01-31T09:30:00Z, not 'yesterday'."),
+        (Timestamp(), 1769851800, "must be a timestamp in ISO 8601"),
+        (Timestamp(), "9999-12-31T23:59:59-01:00", "must be a timestamp in ISO 8601"),
+        (Timestamp(), None, "must be a timestamp in ISO 8601"),
     ],
 )
 def test_a_value_is_refused_with_what_is_allowed(type_: Type, raw: Any, says: str) -> None:

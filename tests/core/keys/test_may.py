@@ -6,7 +6,7 @@ import pytest
 
 from tests.fixture_types import Clock, MakeKey, Run
 from trellis.core.gate import Gate
-from trellis.core.keys.keyring import Keyring
+from trellis.core.keys.keyring import Keyring, authenticate
 from trellis.errors import Refused
 
 
@@ -34,7 +34,7 @@ def test_it_answers_with_the_reason(
     assert answer["detail"].startswith("Yes: " if reason is None else "No: ")
     if reason == "IP_ADDRESS_NOT_ALLOWED":  # and the API judges so too
         with gate.store.reading() as tx, pytest.raises(Refused, match=reason):
-            Keyring().judge(tx, text, asked["address"], gate.now())
+            Keyring().admit(authenticate(tx, text, gate.now()), text, asked["address"], gate.now(), None)
 
 
 def test_a_revoked_key_may_nothing_and_the_answer_says_why(run: Run, key: MakeKey, clock: Clock) -> None:

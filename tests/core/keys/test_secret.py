@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from urllib.parse import unquote
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,3 +89,47 @@ def test_a_text_without_a_key_stays_as_it_is(text: str) -> None:
 
 def test_half_a_key_is_hidden_too() -> None:
     assert redact_keys(f"key={str(new_secret())[:30]}&page=1").endswith("_[hidden]&page=1")
+
+
+def _encode(text: str, every: int, times: int, digits: str) -> str:
+    """Encode some characters of a text, several times over: each time the percent signs, or the digits behind them."""
+    sent = "".join(f"%{ord(one):{digits}}" if at % every == 0 else one for at, one in enumerate(text))
+    for _ in range(times - 1):
+        sent = sent.replace("%", "%25")
+    return sent
+
+
+@given(secrets, st.integers(1, 60), st.integers(1, 6), st.sampled_from(["02x", "02X"]), st.text("ab/%. ", max_size=9))
+def test_a_key_is_hidden_however_it_is_percent_encoded(secret: Secret, every: int, times: int, digits: str, beside: str) -> None:
+    for sent in (_encode(str(secret), every, times, digits), f"/a/{_encode(str(secret), every, times, digits)}/{beside}"):
+        shown = redact_keys(sent)
+        for _ in range(10):
+            assert not set(_pieces(secret.secret, 16)) & set(_pieces(shown, 16))
+            shown = unquote(shown, "latin-1")
+        assert f"trl_{secret.public}_[hidden]" in shown
+
+
+def _pieces(text: str, length: int) -> list[str]:
+    return [text[at : at + length] for at in range(len(text) - length + 1)]
+
+
+def test_a_key_behind_other_tricks_of_encoding_is_hidden() -> None:
+    secret = new_secret()
+    text = str(secret)
+    digits = text.replace("_", "%%35%46")  # the digits of an encoded character are encoded
+    endless = text.replace("_", f"{'%' * 21}{'3' * 20}5f")  # and theirs again, twenty times
+    for sent in (digits, endless, f"%{text}%", f"%00%0a{_encode(text, 3, 2, '02x')}"):
+        shown = redact_keys(sent)
+        assert "[hidden]" in shown
+        assert secret.secret not in shown
+        assert "\0" not in shown, "PostgreSQL keeps no such character"
+
+
+@given(st.text("trl_%25aAzZ09/. ", max_size=80))
+def test_a_text_with_percent_signs_and_no_key_stays_as_it_is(text: str) -> None:
+    assert redact_keys(text) == text
+
+
+def test_a_long_text_is_decoded_as_far_as_it_is_kept() -> None:
+    assert len(redact_keys("%" * 60_000 + str(new_secret()))) <= 60_060
+    assert len(redact_keys("%41" * 20_000)) == 60_000

@@ -15,6 +15,7 @@ def test_a_node_is_made_with_what_was_given_and_defaults_for_the_rest(run: Run, 
         "id": 1,
         "name": "News",
         "url": f"{COMMUNITY_URL}/forums/1-news/",
+        "externalId": None,
         "parentId": None,
         "position": 0,
         "path": "News",
@@ -74,7 +75,7 @@ def test_a_name_that_is_not_allowed_is_refused(run: Run, name: object) -> None:
         run("forums.create", name=name)
 
 
-@pytest.mark.parametrize("name", ["x" * 255, "Ärger & <b>Freude</b>", "新聞", "🦎", "'; DROP TABLE nodes; --", "%_\\", "a\u200bb"])
+@pytest.mark.parametrize("name", ["x" * 255, "Ärger & <b>Freude</b>", "新聞", "🦎", "'; DROP TABLE nodes; --", "%_\\"])
 def test_any_other_name_is_kept_as_it_is(run: Run, name: str) -> None:
     made = run("forums.create", name=name)
     assert made["name"] == run("forums.get", made["id"])["name"] == name

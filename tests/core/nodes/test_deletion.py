@@ -86,7 +86,7 @@ def test_a_node_with_children_is_kept_and_the_refusal_counts_them(run: Run, comm
     with pytest.raises(Refused) as refused:
         run("forums.delete", community.news)
     assert (refused.value.message, refused.value.code) == ("HAS_CHILDREN", "1S359/3")
-    assert refused.value.detail.startswith("'News' has 2 children, 3 below it in all.")
+    assert refused.value.detail.startswith("'News' has 2 children (3 descendants in all).")
     assert "deleteChildrenOrMove=-1" in refused.value.detail
     assert "deleteChildrenOrMove=ID" in refused.value.detail
     assert refused.value.facts == {
@@ -154,10 +154,10 @@ def test_moved_children_count_as_changed(run: Run, community: Community, clock: 
     ("target", "problem"),
     [
         ("nowhere", "there is no forum 999"),
-        ("news", "that is the one being deleted"),
+        ("news", "it is the one being deleted"),
         ("releases", "is below the one being deleted"),
         ("betas", "is below the one being deleted"),
-        ("wiki", "is a redirect and has no children"),
+        ("wiki", "is a redirect and cannot have children"),
     ],
 )
 def test_a_target_that_cannot_take_the_children_is_refused(

@@ -129,7 +129,7 @@ def test_a_shift_among_siblings_is_no_change_of_theirs(run: Run, community: Comm
 def test_a_node_cannot_stand_below_itself(run: Run, community: Community, of: str, events: Events) -> None:
     before = len(events())
     with pytest.raises(
-        Refused, match=r"^INVALID_PARENT: parentId: a forum cannot stand under [0-9]+, which is below it"
+        Refused, match=r"^INVALID_PARENT: parentId: a forum cannot be moved under [0-9]+, which is below it"
     ) as refused:
         run("forums.update", community.news, parentId=getattr(community, of))
     assert [fault.field for fault in refused.value.faults] == ["parentId"]
@@ -137,7 +137,7 @@ def test_a_node_cannot_stand_below_itself(run: Run, community: Community, of: st
 
 
 def test_a_node_cannot_stand_under_itself(run: Run, community: Community) -> None:
-    with pytest.raises(Refused, match=r"^INVALID_PARENT: parentId: a forum cannot stand under itself"):
+    with pytest.raises(Refused, match=r"^INVALID_PARENT: parentId: a forum cannot be moved under itself"):
         run("forums.update", community.news, parentId=community.news)
 
 
@@ -183,7 +183,7 @@ def test_a_node_is_not_its_own_sibling(run: Run, community: Community, wish: str
     "wishes", [{"position": 0, "before": 1}, {"before": 1, "after": 1}, {"position": 0, "before": 1, "after": 1}]
 )
 def test_at_most_one_place_can_be_wished_for(run: Run, community: Community, wishes: dict[str, int]) -> None:
-    with pytest.raises(Refused, match=r"INVALID_POSITION: .*Give at most one of position, before and after") as refused:
+    with pytest.raises(Refused, match=r"INVALID_POSITION: .*Send at most one of position, before and after") as refused:
         run("forums.create", name="New", **wishes)
     assert {fault.field for fault in refused.value.faults} == set(wishes)
 

@@ -145,7 +145,7 @@ def test_a_parent_that_is_gone_asks_for_a_target(run: Run, community: Community,
     event = do("forums.delete", community.betas)
     run("forums.delete", community.releases)
     refusal = refused(run, event, "PARENT_NEEDED")
-    assert f"there is no forum {community.releases} now" in refusal.detail
+    assert f"there is no forum {community.releases}." in refusal.detail
     assert refusal.facts == {"parentId": community.releases}
     assert run("events.restore", event, parentId=community.help)["record"]["path"] == "Help > Betas"
     assert order(run, community.help) == ["Betas"]
@@ -189,7 +189,7 @@ def test_what_was_restored_already_is_not_restored_again(run: Run, community: Co
     event = do("forums.delete", community.help)
     by = do("events.restore", event)
     refusal = refused(run, event, "NOT_RESTORABLE")
-    assert f"undone already, by event {by}" in refusal.detail
+    assert f"has already been undone, by event {by}" in refusal.detail
     assert refusal.facts == {"undoneBy": by}
     again = do("forums.delete", community.help)
     refused(run, event, "NOT_RESTORABLE")
@@ -236,8 +236,8 @@ def test_children_stay_that_have_moved_on_or_are_gone(run: Run, community: Commu
     assert answer["left"] == {
         "count": 2,
         "nodes": [
-            {"resource": "forums", "id": community.releases, "why": "It was moved elsewhere since."},
-            {"resource": "forums", "id": community.interviews, "why": "It was deleted since."},
+            {"resource": "forums", "id": community.releases, "why": "It has been moved elsewhere since."},
+            {"resource": "forums", "id": community.interviews, "why": "It has been deleted since."},
         ],
     }
     assert (order(run, community.news), order(run, community.help)) == (["Third"], ["Releases"])
@@ -248,7 +248,7 @@ def test_a_child_below_which_its_old_parent_comes_back_stays(run: Run, community
     run("forums.update", community.news, parentId=community.betas)
     answer = run("events.restore", event)
     assert answer["record"]["path"] == "Staff > Betas > News > Releases"
-    assert [one["why"] for one in answer["left"]["nodes"]] == ["What came back stands below it now."]
+    assert [one["why"] for one in answer["left"]["nodes"]] == ["The restored node is below it now."]
     assert run("check.list")["count"] == 0
 
 
@@ -299,9 +299,9 @@ def test_a_tick_that_was_changed_meanwhile_is_left_as_it_is(run: Run, community:
     answer = run("events.restore", event)
     assert [(one["resource"], one["id"]) for one in answer["changed"]["nodes"]] == [("blogs", community.notebook)]
     assert {(one["id"], one["why"]) for one in answer["left"]["nodes"] if one["resource"] == "forums"} == {
-        (community.betas, "Changed since: read.")
+        (community.betas, "Changed since then: read.")
     }
-    assert {one["why"] for one in answer["left"]["nodes"] if one["resource"] == "categories"} == {"It was deleted since."}
+    assert {one["why"] for one in answer["left"]["nodes"] if one["resource"] == "categories"} == {"It has been deleted since."}
     assert run("forums.get", community.betas)["permissions"]["read"] == [MEMBERS]
     assert run("blogs.get", community.notebook)["groups"] == [MEMBERS, community.patrons]
 
@@ -358,7 +358,7 @@ def test_what_was_changed_again_since_is_refused_with_the_difference(run: Run, c
         "forums.update", community.help, name="Answers", password="sesame", permissions={"view": []}, parentId=community.news
     )
     refusal = refused(run, event, "CHANGED_SINCE")
-    assert f"(event {later})" in refusal.detail
+    assert f"(by event {later})" in refusal.detail
     assert refusal.facts["differences"] == [
         {"field": "name", "then": "Questions", "now": "Answers"},
         {"field": "parentId", "then": None, "now": community.news},
@@ -399,7 +399,7 @@ def test_what_was_deleted_since_says_by_which_event(run: Run, community: Communi
 def test_a_move_back_needs_a_parent_that_can_take_it(run: Run, community: Community, do: Doing) -> None:
     event = do("forums.update", community.betas, parentId=community.help)
     run("forums.update", community.releases, parentId=community.betas)
-    assert "stands below it" in refused(run, event, "PARENT_NEEDED").detail
+    assert "is below it" in refused(run, event, "PARENT_NEEDED").detail
     assert run("events.restore", event, parentId=community.staff)["record"]["path"] == "Staff > Betas"
 
 
@@ -442,7 +442,7 @@ def test_what_was_made_or_brought_back_is_deleted_rather_than_undone(run: Run, c
     made = do("forums.create", name="Polls")
     assert "To undo that, delete it" in refused(run, made, "NOT_RESTORABLE").detail
     back = do("events.restore", do("forums.delete", community.help))
-    assert "brought back" in refused(run, back, "NOT_RESTORABLE").detail
+    assert "restored forum" in refused(run, back, "NOT_RESTORABLE").detail
 
 
 def test_changes_of_keys_cannot_be_undone(run: Run, do: Doing) -> None:

@@ -5,7 +5,6 @@ lead back through every state the community was in, complete rows compared. Undo
 leave a community in which the check finds nothing wrong.
 """
 
-from dataclasses import asdict
 from typing import Any, ClassVar
 
 from hypothesis import settings
@@ -14,14 +13,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tests.conftest import NewSettings, runner
 from tests.fixture_types import Run
+from tests.node_rows import Rows, read_rows, timeless
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.operation import Call
 from trellis.errors import Refused
-from trellis.kinds import KINDS
-from trellis.store.nodes import rows
 
-Rows = dict[tuple[str, int], dict[str, Any]]
 picks = st.integers(0, 30)
 kinds = st.sampled_from(["forums", "categories", "calendars"])
 OPTION = "add"  # one that each of these kinds has
@@ -44,8 +41,7 @@ class Community(RuleBasedStateMachine):
 
     def rows(self) -> Rows:
         """Every row of every kind, as it is kept."""
-        with self.gate.store.reading() as tx:
-            return {(kind.name, node.id): asdict(node) for kind in KINDS for node in rows.find_all(tx, kind.name)}
+        return read_rows(self.gate)
 
     def pick(self, kind: str, number: int) -> int | None:
         built_in = 4 if kind == "groups" else 0
@@ -167,10 +163,6 @@ class Community(RuleBasedStateMachine):
         assert self.run("check.list")["problems"] == []
         newest = self.run("events.list", order="newest", limit=1)["results"]
         assert [event["seq"] for event in newest] == [self.events] * (self.events > 0)
-
-
-def timeless(rows: Rows) -> Rows:
-    return {key: row | {"updated_at": ""} for key, row in rows.items()}
 
 
 def test_undone_changes_leave_every_row_as_it_was(new_settings: NewSettings, small_blocks: None) -> None:

@@ -49,6 +49,7 @@ def test_a_webhook_is_made_with_a_secret_that_is_shown_once(run: Run, make: Make
         "disabledAt": None,
         "disabledBecause": "",
         "oldSecretUntil": None,
+        "maker": {"type": "terminal", "id": None, "name": "terminal"},
         "createdAt": clock.text,
         "updatedAt": clock.text,
     }

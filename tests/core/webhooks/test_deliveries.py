@@ -95,5 +95,5 @@ def test_the_overview_tells_which_do_not_get_through(gate: Gate, run: Run) -> No
     run("webhooks.update", 1, enabled=False)
     assert run("overview.get")["failing"]["count"] == 0
     run("webhooks.update", 1, enabled=True)
-    run("webhooks.disable", 1, because="The endpoint answered 410: it is gone.")
+    run("webhooks.disable", 1, because="The endpoint returned 410: it is gone.")
     assert run("overview.get")["failing"] == {"count": 1, "webhooks": [run("webhooks.get", 1)]}

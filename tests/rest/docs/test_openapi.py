@@ -60,7 +60,8 @@ def test_it_tells_every_field_that_an_operation_takes(openapi: Json) -> None:
         if "requestBody" in promise.told:
             schema = promise.told["requestBody"]["content"]["application/json"]["schema"]
             named |= set(resolve_reference(openapi, schema)["properties"])
-        assert {field.name for field in route.operation.takes if not field.read_only} <= named
+        taken = {field.name for field in route.operation.takes if not field.read_only}
+        assert taken <= named
 
 
 def test_read_only_and_write_only_members_are_told_apart(openapi: Json) -> None:
@@ -68,7 +69,9 @@ def test_read_only_and_write_only_members_are_told_apart(openapi: Json) -> None:
     for kind in KINDS:
         for name, schema in schemas.items():
             if schema.get("description") == kind.doc:
-                assert list(schema["properties"]) == [field.name for field in kind.answered]
+                assert [member for member in schema["properties"] if member != "childCount"] == [
+                    field.name for field in kind.answered
+                ]
                 read_only = {field.name for field in kind.answered if field.read_only}
                 assert {member for member, told in schema["properties"].items() if told.get("readOnly")} == read_only, name
     assert schemas["ForumInput"]["properties"]["password"]["writeOnly"] is True

@@ -5,6 +5,7 @@ from typing import Any
 import httpx
 import orjson
 import pytest
+import sqlalchemy as sa
 
 from tests.api_client import ApiClient
 from tests.community import ENDPOINTS
@@ -22,10 +23,13 @@ from tests.rest.documented import (
 from trellis.asgi import Application
 from trellis.compose import catalogue_of, compose
 from trellis.core.gate import Gate
+from trellis.core.operation import Operation
 from trellis.kinds import KINDS
-from trellis.rest.docs.examples import MOMENT
+from trellis.rest.docs.examples import MOMENT, target_of
 from trellis.rest.docs.openapi import document
 from trellis.settings import Settings
+from trellis.store.engine import Transaction
+from trellis.store.tables import nodes
 
 CATALOGUE = catalogue_of(KINDS)
 sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
@@ -58,10 +62,15 @@ def test_every_example_is_true(api: ApiClient, gate: Gate, run: Run, clock: Cloc
     create_example_records(run, gate.catalogue)
     visited = 0
     for promise in documented_operations(openapi):
+        _give_external_id(gate, CATALOGUE[promise.name])
         if CATALOGUE[promise.name].writes:
             dry = _send(api, promise, dry=True)
             assert dry["status"] == 200
             assert alike(promise, dry["body"], promise.example(200, "dryRun")), promise.name
+            if promise.name.endswith(".delete_external"):  # the example's record is still needed
+                _give_external_id(
+                    gate, CATALOGUE[promise.name], run(promise.name.replace("delete_external", "create"), name="Spare")["id"]
+                )
         success = next(int(status) for status in promise.told["responses"] if "answer" in _examples(promise, status))
         asking = key(["forums.create", "forums.list"]) if promise.name == "core.hello" else None
         sent = _send(api, promise, key=asking)
@@ -74,9 +83,34 @@ def test_every_example_is_true(api: ApiClient, gate: Gate, run: Run, clock: Cloc
     assert visited == ENDPOINTS
 
 
+def _give_external_id(gate: Gate, operation: Operation, node: int | None = None) -> None:
+    """Give the external id of an example to a record, and take it from all others; nothing tells of it."""
+    if operation.kind is None:
+        return
+    named, kind = operation.path_field, operation.kind.name
+
+    def give(tx: Transaction) -> None:
+        tx.connection.execute(sa.update(nodes).where(nodes.c.kind == kind).values(external_id=None))
+        if named is not None:
+            owner = nodes.c.id == (node or target_of(operation))
+            tx.connection.execute(sa.update(nodes).where(nodes.c.kind == kind, owner).values(external_id=named.example))
+
+    gate.store.write(give).result()
+
+
 def alike(promise: DocumentedOperation, answer: Any, example: Any) -> bool:
-    """Say whether an answer is the example; of events, whose examples tell of another day, whether it is of the same shape."""
-    return bool(answer == example) if not promise.name.startswith("events.") else list(answer) == list(example)
+    """Return whether an answer is the example; of those that show another community, whether it is of the same shape."""
+    is_of_another_day = promise.name.startswith(("events.", "changesets.", "core.batch")) or promise.name.endswith(".tree")
+    if is_of_another_day:
+        return list(answer) == list(example)
+    return bool(_without_maker(answer) == _without_maker(example))
+
+
+def _without_maker(value: Any) -> Any:
+    """Leave out who made a webhook: in the tests, another key."""
+    if isinstance(value, dict):
+        return {name: _without_maker(below) for name, below in value.items() if name != "maker"}
+    return [_without_maker(below) for below in value] if isinstance(value, list) else value
 
 
 def _leave_out_built_in(promise: DocumentedOperation, body: Json | None) -> None:
@@ -96,7 +130,7 @@ def _examples(promise: DocumentedOperation, status: str) -> Json:
 def test_every_example_of_a_parameter_is_taken(api: ApiClient, openapi: Json) -> None:
     tried = 0
     for promise in documented_operations(openapi):
-        if promise.method != "GET" or "{id}" in promise.path:
+        if promise.method != "GET" or "{" in promise.path:
             continue
         for parameter in (resolve_reference(openapi, parameter) for parameter in promise.told["parameters"]):
             if parameter["in"] == "query" and (example := parameter.get("example", parameter["schema"].get("default"))) is not None:
@@ -124,18 +158,18 @@ def test_forms_are_taken_as_they_are_told(api: ApiClient, openapi: Json) -> None
 
 
 def _alike(answer: httpx.Response, promise: DocumentedOperation) -> bool:
-    """Say whether a form made the record of the JSON example, ids and what follows from them apart."""
+    """Return whether a form made the record of the JSON example, ids and what follows from them apart."""
     made: Json = answer.json()
     promise.keeps(answer)
     told = promise.example(201)
-    return all(made[name] == told[name] for name in told if name not in {"id", "url", "secret"})
+    return all(made[name] == told[name] for name in told if name not in {"id", "url", "secret", "maker"})
 
 
 @sqlite
 def test_refusals_are_as_they_are_told(api: ApiClient, key: MakeKey, openapi: Json) -> None:
     nothing_granted = key(())
     for promise in documented_operations(openapi):
-        path = promise.path.replace("{id}", "999999")
+        path = promise.path.replace("{id}", "999999").replace("{externalId}", "nowhere")
         for sent in ({"key": None}, {"key": "trl_nonsense"}, {"key": nothing_granted}, {"params": {"no such parameter": "1"}}, {}):
             promise.keeps(api(promise.method, path, **sent))
         if promise.method == "POST":
@@ -165,8 +199,11 @@ def test_the_examples_of_a_kind_declared_here_are_true(settings: Settings, clock
         told = [promise for promise in documented_operations(document(gate.catalogue)) if promise.name.startswith("galleries.")]
         assert {promise.name for promise in told} == {o.name for o in gate.catalogue.values() if o.kind is GALLERIES and o.path}
         for promise in told:
+            is_last = promise.name.endswith(".delete_external")  # the example's record is still needed
+            spare = runner(gate)("galleries.create", name="Spare")["id"] if is_last else None
+            _give_external_id(gate, gate.catalogue[promise.name], spare)
             sent = _send(api, promise)
-            assert sent["body"] == promise.example(sent["status"])
+            assert alike(promise, sent["body"], promise.example(sent["status"]))
     finally:
         api.close()
         gate.store.close()

@@ -1,10 +1,13 @@
 """The reference: whole, sound, safe to open, and about this service."""
 
+import asyncio
 import re
+import threading
 from collections import Counter
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -18,8 +21,9 @@ from trellis.core.operation import Access
 from trellis.http.routes import build_routes
 from trellis.kinds import KINDS
 from trellis.refusals import REFUSALS
-from trellis.rest.docs import reference
+from trellis.rest.docs import document, reference
 from trellis.rest.docs.reference import POLICY, Reference
+from trellis.rest.docs.view import sections
 from trellis.settings import Settings
 
 SERVED = build_routes(catalogue_of(KINDS))
@@ -73,9 +77,9 @@ class Reading(HTMLParser):
 
 
 def page_of(*kinds: NodeKind, base: str = BASE_URL, **settings: str) -> str:
-    """Give the page for the kinds of the package and these."""
+    """Return the page for the kinds of the package and these."""
     house = Settings.load({f"TRELLIS_{name.upper()}": value for name, value in settings.items()}, None)
-    return Reference(catalogue_of((*KINDS, *kinds)), house).find("/docs", base).body.decode()
+    return asyncio.run(Reference(catalogue_of((*KINDS, *kinds)), house).find("/docs", base)).body.decode()
 
 
 @pytest.fixture(scope="module")
@@ -170,10 +174,10 @@ def test_an_address_with_markup_stays_text() -> None:
 
 def test_it_tells_the_settings_that_hold_here() -> None:
     text = Reading(page_of(rate_limit="120", body_limit="2048", key_in_url="1")).text
-    assert "120 requests a minute" in text
+    assert "120 requests per minute" in text
     assert "2,048 bytes" in text
     assert "which this service allows" in text
-    assert "as many requests as it likes" in Reading(page_of(rate_limit="0")).text
+    assert "The number of requests is unlimited" in Reading(page_of(rate_limit="0")).text
 
 
 def test_a_kind_declared_here_is_in_it() -> None:
@@ -191,7 +195,8 @@ def test_a_kind_declared_here_is_in_it() -> None:
 
 
 def test_a_catalogue_without_any_kind_has_a_reference_all_the_same() -> None:
-    text = Reading(Reference(catalogue_of(()), Settings.load({}, None)).find("/docs", BASE_URL).body.decode()).text
+    page = asyncio.run(Reference(catalogue_of(()), Settings.load({}, None)).find("/docs", BASE_URL))
+    text = Reading(page.body.decode()).text
     assert "Say hello" in text
 
 
@@ -264,3 +269,42 @@ def test_the_page_that_a_problem_names_has_the_problem(api: ApiClient) -> None:
     address, _, anchor = kind.partition("#")
     assert address == f"{BASE_URL}/api/docs"
     assert Reading(api.get("/docs", key=None).text).ids[anchor] == 1
+
+
+def test_the_pages_are_rendered_once_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[threading.Thread] = []
+
+    def noted(honest: Callable[..., Any]) -> Callable[..., Any]:
+        def render(*given: Any) -> Any:
+            threads.append(threading.current_thread())
+            return honest(*given)
+
+        return render
+
+    monkeypatch.setattr(reference, "document", noted(document))  # of the document
+    monkeypatch.setattr(reference, "sections", noted(sections))  # of the page
+
+    async def read() -> None:
+        pages = Reference(catalogue_of(KINDS), Settings.load({}, None))
+        for path in ("/docs", "/openapi.json"):
+            found = await asyncio.gather(*(pages.find(path, BASE_URL) for _ in range(5)))
+            assert len({id(page) for page in found}) == 1, "all have the same bytes"
+            await pages.find(path, "http://other.example")
+
+    asyncio.run(read())
+    assert len(threads) == 2
+    assert threading.main_thread() not in threads
+
+
+def test_the_pages_of_a_few_addresses_are_kept() -> None:
+    async def read() -> None:
+        pages = Reference(catalogue_of(()), Settings.load({}, None))
+        first = await pages.find("/docs", BASE_URL)
+        assert await pages.find("/docs", BASE_URL) is first
+        for number in range(100):
+            other = await pages.find("/docs", f"http://{number}.example")
+            assert f"http://{number}.example/api" in other.body.decode()
+        assert len(pages._kept) == 8  # what a caller without a key must not let grow
+        assert (await pages.find("/docs", BASE_URL)).body == first.body
+
+    asyncio.run(read())

@@ -1,9 +1,8 @@
 """The data version on SQLite: it changes with what answers show, and not with the request log."""
 
-import sqlite3
-
 import pytest
 
+from tests.sqlite_file import open_sqlite
 from tests.wait import wait_until
 from trellis.settings import Settings
 from trellis.store.counters import next_number
@@ -44,8 +43,8 @@ def test_a_change_by_hand_is_known_after_a_while(settings: Settings, monkeypatch
     monkeypatch.setattr(data_version, "LONGEST", 0.3)
     store = Store(settings)
     before = store.data_version()
-    with sqlite3.connect(settings.database_url.removeprefix("sqlite:///")) as connection:
-        connection.execute("UPDATE counters SET total = total + 1")
+    connection = open_sqlite(settings)
+    connection.execute("UPDATE counters SET total = total + 1")
     connection.close()
     wait_until(lambda: store.data_version() != before)
     store.close()

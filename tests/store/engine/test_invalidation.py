@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from tests.wait import wait_until
+from trellis.errors import Refused
 from trellis.settings import Settings
 from trellis.store.counters import next_number
 from trellis.store.engine.store import Store
@@ -59,7 +60,7 @@ def look(_: Transaction) -> None:
 
 
 def seen(store: Store) -> int:
-    """Give the data version, as soon as there is one: on a crowded machine it may have ended for a moment."""
+    """Return the data version, as soon as there is one: on a crowded machine it may have ended for a moment."""
     while (version := store.data_version()) is None:
         time.sleep(0.005)
     return version
@@ -144,6 +145,30 @@ def test_quiet_writes_leave_it_and_do_not_quieten_the_others(store: Store, setti
     for future in futures:
         future.result(30)
     assert seen(store) != before
+
+
+def test_what_leaves_nothing_leaves_it_beside_a_quiet_write_too(store: Store, settings: Settings, engine: str) -> None:
+    def refused(tx: Transaction) -> None:
+        take(tx)
+        raise Refused("INVALID_VALUE", "")
+
+    def undone(tx: Transaction) -> None:
+        take(tx)
+        raise Rollback(None)
+
+    before = seen(store)
+    go = threading.Event()
+    futures: list[Future[Any]] = [
+        store.write(lambda _: go.wait(30), quiet=True),
+        store.write(undone),
+        store.write(take, quiet=True),
+        store.write(refused),
+    ]
+    go.set()
+    wait_until(lambda: all(future.done() for future in futures))
+    if engine == "postgresql":
+        wait_for_readings(settings)
+    assert seen(store) == before
 
 
 @postgresql_only

@@ -1,6 +1,5 @@
 """The database's door: one writer whose waiting writes share a commit, snapshots for readers, and an answer in every trouble."""
 
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,12 +12,13 @@ from typing import Any
 import psycopg
 import pytest
 
+from tests.sqlite_file import open_sqlite
 from trellis.errors import Refused
 from trellis.settings import Settings
 from trellis.store.counters import next_number
 from trellis.store.engine.store import Store
 from trellis.store.engine.transaction import Rollback, Transaction
-from trellis.store.engine.writer import _WRITE_LOCK
+from trellis.store.engine.writer import _WRITE_LOCK, Writer
 
 
 @pytest.fixture
@@ -48,7 +48,14 @@ def in_view(tx: Transaction) -> int:
 def held_up(store: Store) -> Iterator[None]:
     """Keep the writer busy, so that what is handed in meanwhile waits together."""
     go = threading.Event()
-    first = store.write(lambda _: go.wait(30))
+    begun = threading.Event()
+
+    def wait(_: Transaction) -> None:
+        begun.set()
+        go.wait(30)
+
+    first = store.write(wait)
+    begun.wait(30)
     yield
     go.set()
     first.result(30)
@@ -58,7 +65,7 @@ def held_up(store: Store) -> Iterator[None]:
 def neighbour(settings: Settings) -> Iterator[tuple[Callable[[], Any], Callable[[], Any]]]:
     """Another program that takes the write lock of the database, and lets it go."""
     if settings.database_url.startswith("sqlite"):
-        lite = sqlite3.connect(settings.database_url.removeprefix("sqlite:///"), isolation_level=None, check_same_thread=False)
+        lite = open_sqlite(settings)
         yield lambda: lite.execute("BEGIN IMMEDIATE"), lambda: lite.execute("ROLLBACK")
         lite.close()
     else:
@@ -104,7 +111,7 @@ def test_a_write_that_breaks_a_rule_of_the_database_leaves_the_others(store: Sto
     with held_up(store):
         before, broken, after = store.write(take), store.write(orphan), store.write(take)
     assert (before.result(30), after.result(30)) == (1, 2)
-    assert type(broken.exception(30)).__name__ in {"IntegrityError", "ForeignKeyViolation"}
+    assert type(broken.exception(30)).__name__ in {"ConstraintError", "IntegrityError", "ForeignKeyViolation"}
 
 
 def test_writes_that_wait_together_share_a_commit_and_are_acknowledged_only_after_it(store: Store) -> None:
@@ -238,10 +245,64 @@ def test_a_write_that_waits_too_long_for_another_program_is_told_that_the_databa
     store.write(take).result(30)
     with neighbour(settings) as (lock, unlock):
         lock()
-        with pytest.raises(Refused, match=r"^BUSY: The database is busy or cannot be reached"):
+        with pytest.raises(Refused, match=r"^BUSY: The database is busy: this write has waited"):
             store.write(take).result(60)
         unlock()
         assert store.write(take).result(30) == 2
+    store.close()
+
+
+def test_the_time_to_wait_is_counted_from_when_a_write_is_handed_in(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are handed in together are refused together, and not one timeout after the other."""
+    store, waits = Store(replace(settings, busy_timeout=2)), []
+    begin = Writer._begin
+
+    def note(writer: Writer, tx: Transaction, first: Any) -> bool:
+        waits.append(first.until)
+        return begin(writer, tx, first)
+
+    monkeypatch.setattr(Writer, "_begin", note)
+    store.write(take).result(30)
+    with neighbour(settings) as (lock, unlock):
+        lock()
+        handed_in = time.monotonic()
+        futures = [store.write(take) for _ in range(20)]
+        handed_in_until = time.monotonic()
+        for future in futures:
+            with pytest.raises(Refused, match=r"^BUSY"):
+                future.result(60)
+        assert all(handed_in + 2 <= until <= handed_in_until + 2 for until in waits[1:])
+        unlock()
+    assert store.write(take).result(30) == 2, "what was refused is never begun"
+    store.close()
+
+
+def test_what_is_withdrawn_while_it_waits_is_never_begun(store: Store) -> None:
+    with held_up(store):
+        futures = [store.write(take) for _ in range(5)]
+        assert all(future.cancel() for future in futures[:-1])
+    assert futures[-1].result(30) == 1
+
+
+def test_what_is_withdrawn_while_another_program_holds_the_database_is_never_begun(store: Store, settings: Settings) -> None:
+    store.write(take).result(30)
+    with neighbour(settings) as (lock, unlock):
+        lock()
+        gone, stays = store.write(take), store.write(take)
+        assert gone.cancel(), "it waits for the lock, and has not begun"
+        unlock()
+        assert stays.result(30) == 2
+
+
+def test_writes_for_which_there_is_no_place_are_refused_at_once(settings: Settings) -> None:
+    store = Store(replace(settings, write_queue=3))
+    with held_up(store):
+        waiting = [store.write(take) for _ in range(3)]
+        refused = [store.write(take) for _ in range(100)]
+        assert all("Too many writes wait" in str(future.exception(0)) for future in refused)
+        bookkeeping = store.write(take, quiet=True)
+    assert [future.result(30) for future in [*waiting, bookkeeping]] == [1, 2, 3, 4]
+    assert store.write(take).result(30) == 5
     store.close()
 
 
@@ -310,8 +371,9 @@ def test_sqlite_keeps_its_promises_on_every_connection(store: Store) -> None:
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_the_folder_of_a_new_database_is_made(settings: Settings, tmp_path: Path) -> None:
+def test_a_database_that_is_not_there_is_not_made(settings: Settings, tmp_path: Path) -> None:
     store = Store(replace(settings, database_url=f"sqlite:///{tmp_path}/a/b/c.db"))
-    with store.reading() as tx:
-        assert tx.raw.execute("SELECT 1").fetchone() == (1,)
+    with pytest.raises(Refused, match="BUSY"), store.reading():
+        pass
     store.close()
+    assert list(tmp_path.iterdir()) == []

@@ -11,7 +11,7 @@ import pytest
 from trellis.settings import Settings
 from trellis.store import requests
 from trellis.store.engine.store import Store
-from trellis.store.requests.log import Request
+from trellis.store.requests import Request
 
 Write = Callable[[Sequence[Request]], None]
 

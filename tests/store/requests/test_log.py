@@ -9,7 +9,7 @@ from trellis.settings import Settings
 from trellis.store import requests
 from trellis.store.engine.store import Store
 from trellis.store.engine.transaction import Transaction
-from trellis.store.requests.log import Request
+from trellis.store.requests import Request
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from typing import Final
 from starlette.responses import Response
 
 from trellis.admin.forms import Form
-from trellis.admin.page import Page, PageRequest
+from trellis.admin.page import CHOOSE, Page, PageRequest
 from trellis.admin.submitted import Submitted
-from trellis.core.admins import PASSWORD, end_other_sessions, end_session_of
+from trellis.core.admins import PASSWORD
 from trellis.core.fields import Field, Text
 from trellis.errors import Refused
 
@@ -52,20 +52,66 @@ async def set_password(request: PageRequest) -> Response:
         await request.perform("admins.set_password", raw, me.id)
     except Refused as refused:
         return await _show(request, 400, form.add_refusal(refused))
-    await request.begin_session(me.id)
+    await request.go_on_after_change()
     return request.redirect(_HERE, "Your password is changed, and you are signed out everywhere else.")
 
 
 async def end_session(request: PageRequest) -> Response:
     """Sign out one of one's own sessions."""
-    ended = await request.write(end_session_of, request.signed_in.id, request.http.path_params["session"])
+    ended = await _end(request, [request.http.path_params["session"]])
     return request.redirect(_HERE, "That session is signed out." if ended else "That session had ended already.")
 
 
 async def end_others(request: PageRequest) -> Response:
     """Sign out all of one's own sessions but this one."""
-    await request.write(end_other_sessions, request.signed_in)
+    me = request.signed_in
+    sessions = await request.fetch("admins.sessions", target=me.id)
+    await _end(request, [session["id"] for session in sessions if session["id"] != me.session_id])
     return request.redirect(_HERE, "You are signed out everywhere else.")
+
+
+async def _end(request: PageRequest, sessions: list[str]) -> int:
+    """End some of one's own sessions, once the password was entered lately; return their number."""
+    request.require_fresh_form()
+    request.require_recent_password()
+    if not sessions:
+        return 0
+    result = await request.perform("admins.sign_out", {"sessions": sessions}, request.signed_in.id)
+    return int(result.value["ended"])
+
+
+# --- a password that somebody else has chosen ---------------------------------------------------------------------
+
+
+def _new_form(typed: Submitted | None = None) -> Form:
+    return Form((PASSWORD,), typed, labels={"password": "New password"})
+
+
+def _ask_new_password(request: PageRequest, form: Form, status: int = 200) -> Response:
+    return request.page("new_password.html", status=status, title="Choose your own password", form=form)
+
+
+async def new_password(request: PageRequest) -> Response:
+    """Ask for a password in place of the one that somebody else has chosen."""
+    if not request.signed_in.must_change_password:
+        return request.redirect("")
+    request.require_recent_password()
+    return _ask_new_password(request, _new_form())
+
+
+async def set_new_password(request: PageRequest) -> Response:
+    """Take it, and go on to the panel."""
+    request.require_fresh_form()
+    if not request.signed_in.must_change_password:
+        return request.redirect("")
+    request.require_recent_password()
+    form = _new_form(request.form)
+    try:
+        await request.perform("admins.set_password", form.raw(), request.signed_in.id)
+    except Refused as refused:
+        return _ask_new_password(request, form.add_refusal(refused), 400)
+    await request.go_on_after_change()
+    return request.redirect("", "Your password is set. Nobody else knows it.")
 
 
 _BROWSERS: Final = (("Edg/", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("Chrome/", "Chrome"), ("Safari/", "Safari"))
@@ -87,6 +133,8 @@ def device_name(agent: str) -> str:
 
 
 PAGES: Final = (
+    Page("GET", CHOOSE, new_password, first=True),
+    Page("POST", CHOOSE, set_new_password, first=True),
     Page("GET", _HERE, show, "account"),
     Page("POST", f"{_HERE}/password", set_password, "account"),
     Page("POST", f"{_HERE}/sessions/others", end_others, "account"),

@@ -7,6 +7,7 @@ from starlette.responses import Response
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
 from trellis.core.admins import LOGIN, NAME, PASSWORD
+from trellis.core.fields import isolate
 from trellis.errors import Refused
 
 _HERE: Final = "/administrators"
@@ -33,7 +34,9 @@ async def create(request: PageRequest) -> Response:
         admin = (await request.perform("admins.create", form.raw())).value
     except Refused as refused:
         return request.page("administrators/new.html", status=400, title="Add an administrator", form=form.add_refusal(refused))
-    return request.redirect(_HERE, f"{admin['name']} can sign in now, as {admin['login']}.")
+    return request.redirect(
+        _HERE, f"{isolate(admin['name'])} can sign in now, as {isolate(admin['login'])}, and chooses a password of their own then."
+    )
 
 
 async def show(request: PageRequest) -> Response:
@@ -56,43 +59,53 @@ async def _show(request: PageRequest, status: int, form: Form | None, password: 
 
 
 async def update(request: PageRequest) -> Response:
-    """Change name or login."""
+    """Change name or login; another login asks for the password first."""
     form = Form((NAME, LOGIN), request.form)
     try:
-        result = await request.perform("admins.update", form.raw(), request.number("id"))
+        raw, number = form.raw(), request.number("id")
+        request.require_fresh_form()
+        before = await request.fetch("admins.get", target=number)
+        planned = await request.dry_run("admins.update", raw, number)
+        if planned["login"] != before["login"]:
+            request.require_recent_password()
+        result = await request.perform("admins.update", raw, number)
     except Refused as refused:
         return await _show(request, 400, form.add_refusal(refused), None)
     return request.redirect(f"{_HERE}/{request.number('id')}", "Saved." if result.event else "Nothing was changed.")
 
 
 async def set_password(request: PageRequest) -> Response:
-    """Set a new password for one."""
+    """Set a new password for one. One's own is changed where the present one is asked for."""
+    request.require_fresh_form()
+    if request.number("id") == request.signed_in.id:
+        return request.redirect("/account", "Change your own password here.", "note")
     request.require_recent_password()
     form = Form((PASSWORD,), request.form, labels={"password": "New password"}, id="password")
     try:
         result = await request.perform("admins.set_password", form.raw(), request.number("id"))
     except Refused as refused:
         return await _show(request, 400, None, form.add_refusal(refused))
-    if request.me is not None and result.value["id"] == request.me.id:
-        await request.begin_session(request.me.id)
-    return request.redirect(
-        f"{_HERE}/{request.number('id')}", f"{result.value['name']} has a new password and was signed out everywhere."
-    )
+    name = result.value["name"]
+    message = f"{isolate(name)} was signed out everywhere, and chooses a password of their own at the next sign-in."
+    return request.redirect(f"{_HERE}/{request.number('id')}", message)
 
 
 async def disable(request: PageRequest) -> Response:
     """End the sessions of one, who cannot sign in any more."""
     if request.me is not None and request.number("id") == request.me.id:
         raise Refused("CANNOT_DELETE", "You cannot disable yourself. Have another administrator do it.")
+    request.require_recent_password()
     result = await request.perform("admins.disable", target=request.number("id"))
-    return request.redirect(f"{_HERE}/{request.number('id')}", f"{result.value['name']} is signed out and cannot sign in any more.")
+    return request.redirect(
+        f"{_HERE}/{request.number('id')}", f"{isolate(result.value['name'])} is signed out and cannot sign in any more."
+    )
 
 
 async def enable(request: PageRequest) -> Response:
     """Let one sign in again."""
     request.require_recent_password()
     result = await request.perform("admins.enable", target=request.number("id"))
-    return request.redirect(f"{_HERE}/{request.number('id')}", f"{result.value['name']} can sign in again.")
+    return request.redirect(f"{_HERE}/{request.number('id')}", f"{isolate(result.value['name'])} can sign in again.")
 
 
 _SECTION: Final = "administrators"

@@ -9,6 +9,7 @@ from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
 from trellis.core.actor import Actor
 from trellis.core.admins import LOGIN, NAME, PASSWORD, is_first_run_token
+from trellis.core.fields import isolate
 from trellis.errors import Refused
 
 _ACTOR: Final = Actor("terminal", None, "one-time link")
@@ -26,6 +27,8 @@ async def show(request: PageRequest) -> Response:
 
 async def create(request: PageRequest) -> Response:
     """Create the first administrator, and sign them in."""
+    if not await request.runner.read(is_first_run_token, request.http.path_params["link"]):
+        return request.page("link_spent.html", status=409, title=_SPENT)
     form = Form(_FIELDS, request.form)
     try:
         raw = form.raw() | {"link": request.http.path_params["link"]}
@@ -35,7 +38,7 @@ async def create(request: PageRequest) -> Response:
             return request.page("link_spent.html", status=409, title=_SPENT)
         return request.page("first_run.html", status=400, title=_TITLE, form=form.add_refusal(refused))
     await start_session(request, admin["id"], admin["login"])
-    return request.redirect("", f"Welcome, {admin['name']}. You are the first administrator.")
+    return request.redirect("", f"Welcome, {isolate(admin['name'])}. You are the first administrator.")
 
 
 PAGES: Final = (

@@ -7,7 +7,8 @@ from starlette.responses import Response
 from trellis.admin import PREFIX
 from trellis.admin.page import CONFIRM, SIGN_IN, Page, PageRequest, panel_path
 from trellis.admin.submitted import Submitted
-from trellis.core.admins import confirm_session, end_session, has_administrators, remember_browser
+from trellis.core.admins import SignedIn, confirm_session, has_administrators, remember_browser
+from trellis.core.operation import Call
 
 _WRONG: Final = "That login and password do not belong together. Check both and try again."
 _BROWSER_KNOWN_FOR: Final = 90 * 86_400  # seconds
@@ -38,25 +39,31 @@ async def sign_in(request: PageRequest) -> Response:
     old = request.me
     await start_session(request, attempt.admin, login)
     if old is not None:
-        await request.runner.write(end_session, old.session)
+        await request.runner.perform(end_session(request, old))
     return _go_on(request, "Welcome back", "You are signed in again, and what you typed is still here.", with_token=False)
 
 
 async def start_session(request: PageRequest, admin: int, login: str) -> None:
     """Begin a session, and recognise this browser from now on."""
-    await request.begin_session(admin)
-    known = request.http.cookies.get(request.cookie("browser"), "")
+    await request.sign_in(admin)
+    known = request.read_cookie("browser")
     browser = await request.runner.write(remember_browser, login, known)
-    request.cookies += [("browser", browser, _BROWSER_KNOWN_FOR), ("visitor", "", 0)]
+    request.cookies.append(("browser", browser, _BROWSER_KNOWN_FOR))
 
 
 async def sign_out(request: PageRequest) -> Response:
     """End this session."""
     if request.me is not None:
-        await request.write(end_session, request.me.session)
+        request.require_fresh_form()
+        await request.runner.perform(end_session(request, request.me))
     request.cookies += [("session", "", 0), ("flash", "", 0)]
     request.me = None
     return request.redirect(SIGN_IN)
+
+
+def end_session(request: PageRequest, me: SignedIn) -> Call:
+    """Return the call that ends a session of this browser."""
+    return Call("admins.sign_out", me.actor, {"sessions": [me.session_id]}, me.id, request_id=request.request_id)
 
 
 async def ask_password(request: PageRequest) -> Response:
@@ -83,7 +90,9 @@ async def confirm_password(request: PageRequest) -> Response:
         wait = f"There were too many attempts. Wait {attempt.wait} seconds."
         fault = wait if attempt.wait else "That is not your password."
         return _turn_away(request, "confirm_password.html", attempt.wait, context, fault)
-    await request.write(confirm_session, me.session)
+    if (token := await request.write(confirm_session, me.session)) is None:
+        return request.redirect(SIGN_IN)
+    request.take_session(token)
     return _go_on(request, "Continue", "Thank you. The form that you were about to send is ready.", with_token=True)
 
 
@@ -116,6 +125,6 @@ PAGES: Final = (
     Page("GET", SIGN_IN, show, open=True),
     Page("POST", SIGN_IN, sign_in, open=True),
     Page("POST", "/sign-out", sign_out, open=True),
-    Page("GET", CONFIRM, ask_password),
-    Page("POST", CONFIRM, confirm_password),
+    Page("GET", CONFIRM, ask_password, first=True),
+    Page("POST", CONFIRM, confirm_password, first=True),
 )

@@ -1,4 +1,4 @@
-"""The event log: searched, and one event with what it changed."""
+"""The event log: search, and one event with its changes."""
 
 from trellis.admin.events.diff import Change, compare_states, shown_members
 from trellis.admin.events.pages import PAGES

@@ -1,4 +1,4 @@
-"""What an event changed: each member that differs, long texts word by word, permissions by the names of groups."""
+"""The changes of an event: each member that differs, long texts word by word, permissions by the names of groups."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,10 +9,10 @@ from typing import Any, Final
 from trellis.core.fields import EVERYONE
 from trellis.core.nodes import NodeKind
 
-_MAX_SHORT: Final = 60  # characters; a longer text is diff_texts word by word
+_MAX_SHORT: Final = 60  # characters; longer texts are compared word by word
 _MAX_WORDS: Final = 3000  # beyond, comparing takes too long
-_MAX_SHOWN: Final = 2000  # characters shown of a text that is not diff_texts
-_CONTEXT: Final = 60  # characters of unchanged text shown beside a change
+_MAX_SHOWN: Final = 2000  # characters shown of a text that is not compared
+_CONTEXT: Final = 60  # characters of unchanged text shown around a change
 _HIDDEN: Final = frozenset({"id", "url", "createdAt", "updatedAt", "state", "builtIn", "lastUsedAt", "public"})
 
 Part = tuple[str, str]  # "same", "removed" or "added", and the text
@@ -118,7 +118,7 @@ def _shorten(text: str) -> str:
 
 
 def _shorten_middle(text: str, *, first: bool, last: bool) -> str:
-    """Leave out the middle of a long text in which nothing changed."""
+    """Cut out the middle of a long unchanged text."""
     if len(text) <= 3 * _CONTEXT:
         return text
     return ("" if first else text[:_CONTEXT]) + " … " + ("" if last else text[-_CONTEXT:])

@@ -1,4 +1,4 @@
-"""The event log: who did what, when and why, searched; one event with what it changed."""
+"""The event log: searching who did what, when and why, and one event with its changes."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -12,7 +12,7 @@ from trellis.admin.nodes import fetch_groups
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
 from trellis.core.events import FILTERS
-from trellis.core.fields import Field, Text
+from trellis.core.fields import Field, Text, isolate
 from trellis.errors import Refused
 
 _HERE: Final = "/events"
@@ -51,7 +51,7 @@ async def _fetch_actors(request: PageRequest) -> list[tuple[str, str]]:
     """Return who can have done something: the administrators, the terminal, the newest keys."""
     admins = (await request.fetch("admins.list", {"perPage": 200}))["results"]
     people = [(f"admin:{admin['id']}", admin["name"]) for admin in admins]
-    keys = [(f"key:{number}", f"Key {name} ({number})") for number, name in (await fetch_key_names(request)).items()]
+    keys = [(f"key:{number}", f"Key {isolate(name)} ({number})") for number, name in (await fetch_key_names(request)).items()]
     return [("admin", "Any administrator"), *people, ("terminal", "The terminal"), ("key", "Any key"), *keys]
 
 
@@ -71,6 +71,7 @@ def _form(request: PageRequest, query: Submitted, actors: list[tuple[str, str]])
             "resource": "On what",
             "resourceId": "Its id",
             "requestId": "Request id",
+            "changeSet": "Change set",
             "from": "From (UTC)",
             "to": "To (UTC)",
         },

@@ -26,7 +26,7 @@ _LABELS: Final = {
     "logRequests": "Log requests",
 }
 _HELP: Final = {
-    "name": "The program or person that will hold the key. Shown in lists and logs.",
+    "name": "The program or person that will use the key. Shown in lists and logs.",
     "grants": "",
     "expires": "A key that expires by itself cannot be forgotten.",
     "addresses": "One address or network per line, such as 192.0.2.0/24. Empty: from anywhere.",
@@ -61,10 +61,10 @@ class KeyForm(Form):
         raw = self.raw()
         if unknown := [name for name in raw.get("grants", ()) if name not in self.grid.names]:
             detail = f"grants: no box of this form is called {quote(unknown[0])}."
-            raise refuse_faults((Fault("grants", "UNKNOWN_OPERATION", detail),))
+            raise refuse_faults(Fault("grants", "UNKNOWN_OPERATION", detail))
         until, expires = raw.pop("until", ""), raw.pop("expires", _KEEP)
         if expires == _DATE and not until:
-            raise refuse_faults((Fault("until", "MISSING_VALUE", "until is missing: enter the date on which the key expires."),))
+            raise refuse_faults(Fault("until", "MISSING_VALUE", "until is missing: enter the date on which the key expires."))
         if expires != _KEEP:
             raw["expires"] = until if expires == _DATE else expires
         return raw

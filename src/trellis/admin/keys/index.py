@@ -12,6 +12,7 @@ from trellis.admin.keys.form import KeyForm, pressed_button
 from trellis.admin.keys.grants import Grid
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
+from trellis.core.fields import isolate
 from trellis.core.keys import FILTERS
 from trellis.errors import Refused
 
@@ -78,7 +79,7 @@ def _show_form(request: PageRequest, form: KeyForm, status: int) -> Response:
 
 def show_secret(request: PageRequest, key: Mapping[str, Any], how: str) -> Response:
     """Show a new key, or, to a form that is sent again, that it was shown before. `how` it was made: created, rotated."""
-    title = f"{key['name']}: the new key" if "key" in key else f"{key['name']}: the key was shown before"
+    title = f"{isolate(key['name'])}: the new key" if "key" in key else f"{isolate(key['name'])}: the key was shown before"
     url = request.http.url
     base = request.runner.settings.public_url or f"{url.scheme}://{url.netloc}"  # where callers reach this service
     return request.page("keys/secret.html", title=title, key=key, how=how, base=base, grid=Grid(request.catalogue))

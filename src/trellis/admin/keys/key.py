@@ -1,4 +1,4 @@
-"""One API key: what it does and may do, changing it, rotating it, taking grants away, revoking it."""
+"""One API key: its usage and grants, changing it, rotating it, removing grants, revoking it."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -15,14 +15,16 @@ from trellis.admin.keys.grants import Grid
 from trellis.admin.keys.index import show_secret
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
-from trellis.core.fields import Field, IpAddress, Text
+from trellis.core.catalogue import Catalogue
+from trellis.core.fields import Field, IpAddress, Text, isolate
 from trellis.core.hello import HELLO
-from trellis.core.keys import OVERLAP, REASON, is_key_widened, key_version
+from trellis.core.keys import KEEP_WEBHOOKS, OVERLAP, REASON, is_key_widened, key_version
 from trellis.errors import Refused
 
 _HERE: Final = "/keys/{id:int}"
 _SECTION: Final = "keys"
 _MAX_ROWS: Final = 10
+RESTORE_OF_KEY: Final = "events.restore_of_key"
 _DAYS: Final = (("0", "At once"), ("1", "After a day"), *((str(n), f"After {n} days") for n in range(2, 8)))
 _MAY: Final = (
     Field("operation", Text(100, 1), ""),
@@ -37,7 +39,7 @@ async def _fetch(request: PageRequest) -> dict[str, Any]:
 
 
 async def show(request: PageRequest) -> Response:
-    """Show a key with everything that is known about it."""
+    """Show a key with all its data."""
     key, grid = await _fetch(request), Grid(request.catalogue)
     summary = await request.fetch("requests.summary", {"key": key["id"]}, slow=True)
     latest = await request.fetch("requests.list", {"key": key["id"], "limit": _MAX_ROWS}, slow=True)
@@ -57,11 +59,19 @@ async def show(request: PageRequest) -> Response:
         events=events["results"],
         may=may_form,
         answer=answer,
+        since=build_since_form(request.catalogue),
     )
 
 
+def build_since_form(catalogue: Catalogue, typed: Submitted | None = None) -> Form:
+    """Build the form with the time since which all that a key did is to be undone."""
+    fields = [field for field in catalogue.find(RESTORE_OF_KEY).fields if field.name == "since"]
+    note = "What the key did at this time or later is undone, the newest first. You see it all before anything happens."
+    return Form(fields, typed, labels={"since": "Since (UTC)"}, help={"since": note}, id="since")
+
+
 async def _ask_may(request: PageRequest, key: Mapping[str, Any], grid: Grid) -> tuple[Form, Mapping[str, Any] | None]:
-    """Build the form of 'May this key …?', and answer it if it was sent."""
+    """Build the form of 'May this key …?', and the result if it was sent."""
     typed = Submitted(pair for pair in request.query.items() if pair[0] in {field.name for field in _MAY})
     times = (("now", "Now"), ("end", "When it expires")) if key["expiresAt"] else (("now", "Now"),)
     form = Form(
@@ -94,7 +104,7 @@ async def edit(request: PageRequest) -> Response:
 
 
 async def update(request: PageRequest) -> Response:
-    """Change the key; whatever lets it do more asks for the password first."""
+    """Change the key. Changes that allow it more require the password first."""
     key = await _fetch(request)
     form = KeyForm(Grid(request.catalogue), key=key, typed=request.form)
     shown = request.form.get(VERSION, "")
@@ -126,7 +136,7 @@ def _show_form(
     return request.page(
         "keys/edit.html",
         status=status,
-        title=f"Change {key['name']}",
+        title=f"Change {isolate(key['name'])}",
         key=key,
         form=form,
         grid=form.grid,
@@ -155,7 +165,7 @@ def _format(name: str, value: Any) -> str:
 
 
 async def ungrant(request: PageRequest) -> Response:
-    """Take some grants away: those that the page has listed, and no others."""
+    """Remove the grants that the page has listed, and no others."""
     number, names = request.number("id"), request.form.all("operation")
     result = await request.perform("keys.update", {"ungrant": list(names)}, number, reason="Not used for 30 days")
     message = f"{len(names)} unused operations were taken away." if len(names) > 1 else "An unused operation was taken away."
@@ -170,9 +180,21 @@ def _overlap_form(typed: Submitted | None) -> Form:
     return Form((OVERLAP,), typed, choices={name: _DAYS}, labels={name: "The old key expires"}, help={name: note})
 
 
-def _reason_form(typed: Submitted | None) -> Form:
-    name, note = REASON.name, "Other administrators see it in the list of keys and in the event log."
-    return Form((REASON,), typed, labels={name: "Why"}, help={name: note})
+def _revoke_form(typed: Submitted | None) -> Form:
+    labels = {REASON.name: "Why", KEEP_WEBHOOKS.name: "Keep its webhooks on"}
+    notes = {
+        REASON.name: "Other administrators see it in the list of keys and in the event log.",
+        KEEP_WEBHOOKS.name: "They go on sending what happens here to where the key has them send it.",
+    }
+    return Form((REASON, KEEP_WEBHOOKS), typed, labels=labels, help=notes)
+
+
+async def _fetch_with_webhooks(request: PageRequest) -> dict[str, Any]:
+    """Return the key, with the webhooks that are on and that it has made."""
+    key, maker = await _fetch(request), ("key", request.number("id"))
+    webhooks = (await request.fetch("webhooks.list", {"perPage": 1000}))["results"]
+    made = [one for one in webhooks if one["enabled"] and one["maker"] and (one["maker"]["type"], one["maker"]["id"]) == maker]
+    return {**key, "webhooks": [{**one, "name": one["description"] or f"Webhook {one['id']}"} for one in made]}
 
 
 _ROTATE: Final = Confirmation(
@@ -193,8 +215,8 @@ _REVOKE: Final = Confirmation(
     title="Revoke {name}",
     button="Revoke the key",
     tone="danger",
-    fetch=_fetch,
-    build_form=_reason_form,
+    fetch=_fetch_with_webhooks,
+    build_form=_revoke_form,
     respond=lambda request, key, _: request.redirect(f"/keys/{key['id']}", "The key is revoked. Its next request will be refused."),
 )
 

@@ -1,4 +1,4 @@
-"""Other operations on a node: a page for each operation whose verb has a button, built from what the operation takes."""
+"""Other operations on a node: a page for each operation whose verb has a button, built from the operation's fields."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,7 +13,7 @@ from trellis.admin.nodes.picker import Picker, build_picker
 from trellis.admin.nodes.tree import tree_address
 from trellis.admin.page import PageRequest
 from trellis.core.catalogue import Catalogue
-from trellis.core.fields import Field, NodeId, ParentId
+from trellis.core.fields import ExternalId, Field, NodeId, ParentId, isolate
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Operation
 from trellis.core.verbs import Verb
@@ -36,7 +36,7 @@ def find_actions(catalogue: Catalogue, kind: NodeKind) -> tuple[Action, ...]:
 
 
 async def show(action: Action, kind: NodeKind, request: PageRequest) -> Response:
-    """Ask for what the operation takes."""
+    """Show the form for the operation."""
     if (record := await fetch_node(kind, request)) is None:
         return await show_missing(kind, request)
     form = Form(_fields(action.operation), {**record, "position": ""}, labels=_LABELS)
@@ -61,12 +61,14 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
         return await _show(kind, action.verb, request, record, form.add_refusal(refused), 400)
     shown = result.value if isinstance(result.value, Mapping) and "id" in result.value else record
     undo = result.event if action.verb.undone_by_deleting or action.verb.keeps_rows else None
-    return request.redirect(await tree_address(request, kind, shown), f"{record['name']} was {action.verb.event}.", undo=undo)
+    return request.redirect(
+        await tree_address(request, kind, shown), f"{isolate(record['name'])} was {action.verb.event}.", undo=undo
+    )
 
 
 def _fields(operation: Operation) -> tuple[Field, ...]:
-    """Choose the fields of the form: without the siblings that a program names by their ids."""
-    return tuple(f for f in operation.fields if not f.read_only and not (f.write_only and isinstance(f.type, NodeId)))
+    """Choose the fields of the form: without the nodes that a program names by their ids."""
+    return tuple(f for f in operation.fields if not f.read_only and not (f.write_only and isinstance(f.type, ExternalId | NodeId)))
 
 
 async def _pickers(kind: NodeKind, request: PageRequest, form: Form, record: Mapping[str, Any]) -> dict[str, Picker]:
@@ -96,7 +98,7 @@ async def _show(
     return request.page(
         "nodes/action.html",
         status=status,
-        title=f"{verb.button} {record['name']}",
+        title=f"{verb.button} {isolate(record['name'])}",
         kind=kind,
         verb=verb,
         record=record,

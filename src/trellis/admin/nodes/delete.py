@@ -1,4 +1,4 @@
-"""Deleting a node: the dry run first, what happens to its children, and then the delete itself."""
+"""Deleting a node: first the dry run and the choice for its children, then the delete itself."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from trellis.admin.nodes.picker import Picker, build_picker
 from trellis.admin.nodes.tree import tree_address
 from trellis.admin.nodes.versions import node_version
 from trellis.admin.page import PageRequest, StaleForm
+from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
 from trellis.core.version import record_version
 from trellis.errors import Refused
@@ -40,13 +41,13 @@ class DeletePlan:
 
 
 async def show(kind: NodeKind, request: PageRequest) -> Response:
-    """Show what would be deleted, and what moved."""
+    """Show what would be deleted and moved."""
     if (record := await fetch_node(kind, request)) is None:
-        return _already_deleted(kind, request)
+        return _redirect_if_deleted(kind, request)
     return await _show(kind, request, record, 200)
 
 
-def _already_deleted(kind: NodeKind, request: PageRequest) -> Response:
+def _redirect_if_deleted(kind: NodeKind, request: PageRequest) -> Response:
     if request.stale:
         raise StaleForm
     return request.redirect(f"/{kind.name}", f"This {kind.singular} has been deleted already.", "note")
@@ -65,7 +66,7 @@ async def _show(
     return request.page(
         "nodes/delete.html",
         status=status,
-        title=f"Delete {record['name']}",
+        title=f"Delete {isolate(record['name'])}",
         kind=kind,
         record=record,
         plan=plan,
@@ -99,7 +100,7 @@ async def _plan(kind: NodeKind, request: PageRequest, record: Mapping[str, Any])
 async def delete(kind: NodeKind, request: PageRequest) -> Response:
     """Delete a node, if what would be deleted is still what the page showed."""
     if (record := await fetch_node(kind, request)) is None:
-        return _already_deleted(kind, request)
+        return _redirect_if_deleted(kind, request)
     if record["id"] in kind.built_in or request.form.get(ACTION, "delete") != "delete":
         return await _show(kind, request, record, 403 if record["id"] in kind.built_in else 200)
     try:
@@ -110,7 +111,7 @@ async def delete(kind: NodeKind, request: PageRequest) -> Response:
     except Refused as refused:
         if refused.status != 404:
             raise
-        return _already_deleted(kind, request)
+        return _redirect_if_deleted(kind, request)
 
 
 async def _delete(kind: NodeKind, request: PageRequest, record: Mapping[str, Any], plan: DeletePlan) -> Response:
@@ -144,11 +145,11 @@ def _find_problem(kind: NodeKind, request: PageRequest, plan: DeletePlan) -> str
 
 
 def _describe(kind: NodeKind, record: Mapping[str, Any], plan: DeletePlan, *, moved: bool) -> str:
-    message = f"{record['name']} was deleted."
+    message = f"{isolate(record['name'])} was deleted."
     if plan.children_count and moved:
-        message = f"{record['name']} was deleted, and its children were moved."
+        message = f"{isolate(record['name'])} was deleted, and its children were moved."
     elif plan.below_count:
-        message = f"{record['name']} and {plan.below_count:,} below it were deleted."
+        message = f"{isolate(record['name'])} and {plan.below_count:,} below it were deleted."
     if kind.is_group and plan.changed_count:
         message += f" It was removed from the permissions of {plan.changed_count:,} nodes."
     return message

@@ -10,9 +10,9 @@ from trellis.admin.nodes.names import GroupNames, fetch_groups
 from trellis.admin.nodes.picker import Picker, build_picker
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import Submitted
-from trellis.core.fields import EVERYONE, Boolean, Choice, Field, Groups, Invalid
+from trellis.core.fields import EVERYONE, Boolean, Choice, Field, Groups, Invalid, parse_whole_number
 from trellis.core.nodes import NodeKind
-from trellis.errors import Fault, Refused, refuse_faults
+from trellis.errors import Fault, Refused, raise_faults
 
 ACTION: Final = "_action"  # the name of a form's buttons: "save", or something that only shows the form again
 COPY: Final = "_copy"  # the picker of the node whose permissions are copied
@@ -40,8 +40,7 @@ class NodeForm:
                 if raw.get(secret.name):
                     faults.append(Fault(secret.name, "INVALID_VALUE", f"{secret.name}: type a new one or remove it, not both."))
                 raw[secret.name] = None
-        if faults:
-            raise refuse_faults(tuple(faults))
+        raise_faults(faults)
         if raw.get("position") == "":
             del raw["position"]
         return raw
@@ -137,7 +136,7 @@ def format_groups(who: Any, groups: GroupNames) -> str:
     """Return the names of the groups that have a right."""
     if who == EVERYONE:
         return "Every group"
-    return ", ".join(groups.get(int(one), f"Group {one}") for one in who or ()) or "Nobody"
+    return ", ".join(groups.get(parse_whole_number(one) or 0, f"Group {str(one)[:60]}") for one in who or ()) or "Nobody"
 
 
 # --- building one -------------------------------------------------------------------------------------------------
@@ -174,7 +173,7 @@ async def build_form(request: PageRequest, kind: NodeKind, record: Mapping[str, 
 
 def _content_fields(kind: NodeKind) -> tuple[Field, ...]:
     writable = tuple(f for f in kind.fields if not f.read_only)
-    return (kind.name_field, *writable, *(f for f in kind.permissions_field if f.name == "permissions"))
+    return (kind.name_field, *writable, kind.external_id_field, *(f for f in kind.permissions_field if f.name == "permissions"))
 
 
 async def _build(
@@ -208,7 +207,7 @@ def _choices(choice: Choice) -> tuple[tuple[str, str], ...]:
 def _help(f: Field) -> str:
     """Return a field's description as it suits a form."""
     doc = f.doc.partition(":")[0] + "." if isinstance(f.type, Choice | Groups) and ":" in f.doc else f.doc
-    return re.sub(r"\bnull\b", "empty", doc).replace("; empty takes it away", "")
+    return re.sub(r"\bnull\b", "empty", doc).replace("; empty removes it", "")
 
 
 async def _copy_permissions(request: PageRequest, kind: NodeKind, typed: Submitted) -> Submitted:

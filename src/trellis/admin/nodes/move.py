@@ -13,6 +13,7 @@ from trellis.admin.nodes.picker import Picker, build_picker
 from trellis.admin.nodes.tree import tree_address
 from trellis.admin.nodes.versions import last_change, node_version
 from trellis.admin.page import PageRequest
+from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
 from trellis.errors import Fault, Refused, refuse_faults
 
@@ -60,7 +61,7 @@ async def move(kind: NodeKind, request: PageRequest) -> Response:
             raise
         return await _show(kind, request, record, to, 400, refused=refused)
     moved, is_moved = result.value, result.event is not None
-    message = f"{moved['name']} has moved." if is_moved else f"{moved['name']} is there already."
+    message = f"{isolate(moved['name'])} has moved." if is_moved else f"{isolate(moved['name'])} is there already."
     if request.wants_json:
         place = {"id": moved["id"], "parentId": moved.get("parentId"), "position": moved["position"]}
         return request.json(place | {"version": node_version(moved), "message": message, "moved": is_moved})
@@ -70,7 +71,7 @@ async def move(kind: NodeKind, request: PageRequest) -> Response:
 async def _show_conflict(kind: NodeKind, request: PageRequest, theirs: Mapping[str, Any], to: Destination) -> Response:
     change = await last_change(request, kind, theirs["id"])
     who = f" by {change.who}" if change is not None else ""
-    detail = f"{theirs['name']} was changed{who} since this page was made. Nothing was moved."
+    detail = f"{isolate(theirs['name'])} was changed{who} since this page was made. Nothing was moved."
     if request.wants_json:
         raise Refused("PRECONDITION_FAILED", f"{detail} Reload the page to see where it is.")
     position = f"number {theirs['position']}"
@@ -96,7 +97,7 @@ async def _is_preview(kind: NodeKind, request: PageRequest, record: Mapping[str,
 
 def _refuse_unknown_fields(request: PageRequest) -> None:
     if names := [name[:60] for name in request.form.unknown(_FIELDS)]:
-        raise refuse_faults(tuple(Fault(name, "UNKNOWN_PARAMETER", f"This form has no field '{name}'.") for name in names))
+        raise refuse_faults(*(Fault(name, "UNKNOWN_PARAMETER", f"This form has no field '{name}'.") for name in names))
 
 
 def _raw_of_script(request: PageRequest) -> dict[str, Any]:
@@ -105,11 +106,11 @@ def _raw_of_script(request: PageRequest) -> dict[str, Any]:
 
 def _raw(kind: NodeKind, to: Destination) -> dict[str, Any]:
     if to.place not in _PLACES:
-        raise refuse_faults((Fault("place", "INVALID_VALUE", "Choose a place."),))
+        raise refuse_faults(Fault("place", "INVALID_VALUE", "Choose a place."))
     raw: dict[str, Any] = {"parentId": to.parent} if kind.tree else {}
     if to.place in {"before", "after"}:
         if not to.sibling:
-            raise refuse_faults((Fault("sibling", "INVALID_POSITION", f"Choose the {kind.singular} to put it {to.place}."),))
+            raise refuse_faults(Fault("sibling", "INVALID_POSITION", f"Choose the {kind.singular} to put it {to.place}."))
         raw[to.place] = to.sibling
     else:
         raw["position"] = {"first": 0, "last": 2**31 - 1}.get(to.place, to.position)
@@ -150,7 +151,7 @@ async def _show(
     return request.page(
         "nodes/move.html",
         status=status,
-        title=f"Move {record['name']}",
+        title=f"Move {isolate(record['name'])}",
         kind=kind,
         record=record,
         to=to,

@@ -10,6 +10,7 @@ from trellis.admin.nodes.form import NodeForm, build_form, build_new_form
 from trellis.admin.nodes.tree import tree_address
 from trellis.admin.nodes.versions import compare_versions, content_version, last_change
 from trellis.admin.page import PageRequest
+from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
 from trellis.errors import Refused
 
@@ -31,7 +32,7 @@ async def create(kind: NodeKind, request: PageRequest) -> Response:
     except Refused as refused:
         node_form.add_refusal(refused)
         return _show_new(kind, request, node_form, 400)
-    message = f"{record['name']} was created."
+    message = f"{isolate(record['name'])} was created."
     if kind.options and not any(record["permissions"].values()):
         message += " Nobody can see it yet: its permissions are empty."
     return request.redirect(await tree_address(request, kind, record), message)
@@ -99,14 +100,14 @@ async def update(kind: NodeKind, request: PageRequest) -> Response:
 
 
 async def _show_conflict(kind: NodeKind, request: PageRequest, theirs: Mapping[str, Any], node_form: NodeForm) -> Response:
-    """Show both versions; the form below holds what was typed, and saving it replaces theirs."""
+    """Show both versions; the form below has the typed values, and saving it replaces theirs."""
     change = await last_change(request, kind, theirs["id"])
     rows = compare_versions(node_form.compare(None if change is None else change.base, theirs))
     return await _show(kind, request, theirs, node_form, 409, conflict=rows, change=change)
 
 
 async def show_missing(kind: NodeKind, request: PageRequest) -> Response:
-    """Say that a node does not exist (any more) and who deleted it, and keep what was typed for it."""
+    """Show that a node does not exist (any more) and who deleted it, with the values that were typed for it."""
     record = {"resource": kind.name, "resourceId": request.number("id")}
     events = (await request.fetch("events.list", record | {"order": "newest", "limit": 1}))["results"]
     last = await request.fetch("events.last_state", record)

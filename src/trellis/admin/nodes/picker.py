@@ -18,7 +18,7 @@ _MAX_SEARCH: Final = 255  # characters
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A node that can be chosen. `path` holds the names above it."""
+    """A node that can be chosen. `path` is the names above it."""
 
     id: int
     name: str

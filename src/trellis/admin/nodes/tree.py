@@ -12,13 +12,13 @@ from trellis.core.nodes import NodeKind
 
 PER_LEVEL: Final = 100
 _MAX_OPEN: Final = 40
-_MAX_ROWS: Final = 400  # on one page, beside its first level; nodes below these are shown on a page of their own
+_MAX_ROWS: Final = 400  # on one page, besides its first level; nodes below these are shown on a page of their own
 _MAX_DEPTH: Final = 8  # levels below each other on one page; deeper nodes are shown on a page of their own
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One node in its level. `count` is the number of its children; `level` holds them if it is open.
+    """One node in its level. `count` is the number of its children; `level` contains them if it is open.
 
     `toggle` is the address that opens or closes it, or, if `on_own_page`, that of the page that shows its children.
     """
@@ -46,7 +46,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class TreeQuery:
-    """What an address asks for: the node whose children are shown, the page of them, and which nodes are open."""
+    """The contents of a URL: the node whose children are shown, the page of them, and which nodes are open."""
 
     under: int | None = None
     page: int = 1
@@ -114,7 +114,7 @@ def _row_fields(kind: NodeKind) -> tuple[tuple[Field, ...], tuple[Field, ...], F
 
 
 def node_badges(kind: NodeKind, record: Mapping[str, Any]) -> list[str]:
-    """Return the few words that stand beside a node's name."""
+    """Return the few words that are shown beside a node's name."""
     choices, derived, _ = _row_fields(kind)
     words = [str(record[f.name]).capitalize() for f in choices if record[f.name] != f.default]
     return words + [f.label for f in derived if record[f.name] is True]

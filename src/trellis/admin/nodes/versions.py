@@ -38,7 +38,7 @@ class LastChange:
 
     who: str
     at: str
-    base: Mapping[str, Any] | None  # the record when the form was made, if the events still hold it
+    base: Mapping[str, Any] | None  # the record when the form was made, if it is still in the events
 
 
 async def last_change(request: PageRequest, kind: NodeKind, node: int) -> LastChange | None:

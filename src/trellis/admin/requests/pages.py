@@ -1,4 +1,4 @@
-"""The request log: every request to the API, searched; one of them with its error and what it changed."""
+"""The request log: searching the requests to the API, and one of them with its error and its event."""
 
 from typing import Any, Final
 
@@ -8,7 +8,7 @@ from trellis.admin.forms import Form
 from trellis.admin.keys import REFERENCE, Grid, fetch_key_names
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
-from trellis.core.fields import Field, Text
+from trellis.core.fields import Field, Text, isolate
 from trellis.core.hello import HELLO
 from trellis.core.requests import CLASSES, FILTERS, METHODS
 from trellis.errors import Refused
@@ -17,7 +17,10 @@ from trellis.refusals import REFUSALS, Refusal
 _HERE: Final = "/requests"
 _SECTION: Final = "requests"
 _BEFORE: Final = Field("before", Text(60), "")
-_CLASS_LABELS: Final = {"2xx": "answered", "3xx": "unchanged", "4xx": "refused", "5xx": "failed"}
+_NO_KEY: Final = "0"
+_COUNTED_BY: Final = frozenset({"address", "from", "to"})
+_COUNTS: Final = 20  # of requests without a key that are shown
+_CLASS_LABELS: Final = {"2xx": "successful", "3xx": "unchanged", "4xx": "refused", "5xx": "failed"}
 
 
 async def index(request: PageRequest) -> Response:
@@ -26,8 +29,12 @@ async def index(request: PageRequest) -> Response:
     names = await fetch_key_names(request)
     form = _form(request, query, names)
     found: dict[str, Any] = {"results": [], "next": None, "searchedTo": None, "about": 0}
+    keyless: list[dict[str, Any]] = []
     status = 200
     try:
+        if query.get("key") == _NO_KEY and "before" not in query:
+            counted = {name: text for name, text in form.raw().items() if name in _COUNTED_BY}
+            keyless = (await request.fetch("requests.keyless", counted | {"limit": _COUNTS}))["results"]
         found = await request.fetch("requests.list", form.raw(), slow=True)
     except Refused as refused:
         form.add_refusal(refused)
@@ -38,6 +45,7 @@ async def index(request: PageRequest) -> Response:
         title="Requests",
         form=form,
         found=found,
+        keyless=keyless,
         names=names,
         query=dict(query),
         filtered=bool(set(query) - {"before"}),
@@ -46,12 +54,12 @@ async def index(request: PageRequest) -> Response:
 
 def _form(request: PageRequest, query: Submitted, names: dict[int, str]) -> Form:
     grid = Grid(request.catalogue)
-    keys = [(number, f"{name} ({number})") for number, name in names.items()]
+    keys = [(number, f"{isolate(name)} ({number})") for number, name in names.items()]
     return Form(
         (*FILTERS, _BEFORE),
         query,
         choices={
-            "key": [("", "Any key"), ("0", "Without a valid key"), *keys],
+            "key": [("", "Any key"), (_NO_KEY, "Without a valid key"), *keys],
             "operation": [("", "Any operation"), *((box.name, box.name) for box in grid.boxes), (HELLO.name, HELLO.name)],
             "method": [("", "Any method"), *((name, name) for name in METHODS)],
             "status": [("", "Any status"), *((name, f"{name}: {_CLASS_LABELS[name]}") for name in CLASSES), *_statuses(query)],

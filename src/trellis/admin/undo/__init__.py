@@ -1,5 +1,10 @@
-"""Undo: what taking back an event would do, or why it cannot be done; and then the act."""
+"""Undo of one event or of many: a preview, or why it cannot be undone; and then the undo itself."""
 
-from trellis.admin.undo.pages import PAGES
+from typing import Final
+
+from trellis.admin.page import Page
+from trellis.admin.undo import change_sets, pages
 
 __all__ = ["PAGES"]
+
+PAGES: Final[tuple[Page, ...]] = (*pages.PAGES, *change_sets.PAGES)

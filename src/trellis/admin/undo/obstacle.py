@@ -15,7 +15,7 @@ from trellis.errors import Refused
 class Obstacle:
     """Why an event cannot be undone.
 
-    `is_purged` says that what undo needs is no longer kept. `differences` are what has changed in the record since; `later` are
+    `is_purged` says that the data that undo needs has been purged. `differences` are the changes of the record since; `later` are
     its later events, which can be undone first.
     """
 

@@ -1,4 +1,4 @@
-"""Undoing an event: what it would do, or why it cannot be done; and then undo itself."""
+"""Undoing an event: a preview, or why it cannot be undone; and then the undo itself."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from starlette.responses import Response
 from trellis.admin.nodes import ACTION, Picker, build_picker, tree_address
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.undo.obstacle import Obstacle, find_obstacle
-from trellis.admin.undo.plan import RESTORE, UndoPlan, plan_undo
+from trellis.admin.undo.plan import OUTDATED, RESTORE, UndoPlan, drop_advice, plan_undo
+from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
 from trellis.core.version import record_version
 from trellis.errors import Refused
 
 _PARENT: Final = "parentId"
-_OUTDATED: Final = "What would be undone has changed since this page was made. Check again: this is how it is now."
 _PLACE: Final = frozenset({"parentId", "position"})
 
 
@@ -23,7 +23,7 @@ _PLACE: Final = frozenset({"parentId", "position"})
 class Preview:
     """An event that may be undone: either with a plan, or with an obstacle.
 
-    `picker` is set where a parent must be chosen: `why_parent` says why, and `parent_deleted_by` is the event that deleted the
+    `picker` is set if a parent must be chosen: `why_parent` says why, and `parent_deleted_by` is the event that deleted the
     old one.
     """
 
@@ -54,7 +54,7 @@ async def undo(request: PageRequest) -> Response:
     try:
         result = (await request.perform(RESTORE, raw, preview.event["seq"], expected=expected)).value
     except Refused as refused:  # a stale form, or somebody else was faster
-        problem_text = _OUTDATED if refused.status == 412 and not request.stale else refused.detail
+        problem_text = OUTDATED if refused.status == 412 and not request.stale else refused.detail
         return await _show(request, await _preview(request), 409, problem_text)
     return request.redirect(await _address_after(request, preview, result), _describe(preview, result))
 
@@ -69,7 +69,7 @@ def _find_problem(request: PageRequest, preview: Preview, plan: UndoPlan) -> tup
         return 400, f"This form has no field '{unknown[0][:60]}'. Nothing was undone."
     if picker is not None and picker.fault:
         return 400, ""
-    return None if form.get("_plan", "") == plan.version else (409, _OUTDATED)
+    return None if form.get("_plan", "") == plan.version else (409, OUTDATED)
 
 
 # --- the preview --------------------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ async def _preview(request: PageRequest) -> Preview:
 
 
 async def _preview_purged(request: PageRequest, number: int) -> Preview:
-    """Preview an event that is no longer kept; one that never existed is refused as unknown."""
+    """Preview a purged event; one that never existed is refused as unknown."""
     try:
         await request.dry_run(RESTORE, target=number)
     except Refused as refused:
@@ -129,7 +129,7 @@ async def _preview_with_parent(request: PageRequest, kind: NodeKind, event: Mapp
     picker = await build_picker(request, kind, _PARENT, chosen, label=label, none=none, exclude=exclude, fault=fault)
     last = await request.fetch("events.last_state", {"resource": kind.name, "resourceId": needed.facts["parentId"]})
     deleted = last if last is not None and last["how"] == "deleted" else None
-    why = needed.detail.partition(" Say with ")[0] if deleted is None else f"Its parent, {deleted['name']}, has been deleted."
+    why = drop_advice(needed.detail) if deleted is None else f"Its parent, {isolate(deleted['name'])}, has been deleted."
     return Preview(event, kind, plan, now, picker, why, deleted and deleted["event"])
 
 
@@ -173,11 +173,19 @@ async def _address_after(request: PageRequest, preview: Preview, result: Mapping
 def _describe(preview: Preview, result: Mapping[str, Any]) -> str:
     if preview.now is not None and (deleted := result["deleted"]["count"]):
         name = preview.now["name"]
-        return f"{name} was deleted again." if deleted == 1 else f"{name} and {deleted - 1:,} below it were deleted again."
+        return (
+            f"{isolate(name)} was deleted again."
+            if deleted == 1
+            else f"{isolate(name)} and {deleted - 1:,} below it were deleted again."
+        )
     name, count = result["record"]["name"], result["restored"]["count"]
     if preview.now is not None:
-        return f"{name} is as it was before event {result['event']:,}." if count else f"{name} was already like that."
-    message = f"{name} was restored." if count == 1 else f"{name} and {count - 1:,} below it were restored."
+        return (
+            f"{isolate(name)} is as it was before event {result['event']:,}."
+            if count
+            else f"{isolate(name)} was already like that."
+        )
+    message = f"{isolate(name)} was restored." if count == 1 else f"{isolate(name)} and {count - 1:,} below it were restored."
     if moved := result["moved"]["count"]:
         message += f" {moved:,} that had been moved away {'is' if moved == 1 else 'are'} under it again."
     if changed := result["changed"]["count"]:

@@ -10,13 +10,20 @@ from trellis.admin.events import Change, compare_states, shown_members
 from trellis.admin.nodes import fetch_groups, fetch_names, fetch_record_names
 from trellis.admin.page import PageRequest
 from trellis.core.events import changed_members
+from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
 from trellis.core.version import compute_version
 
 RESTORE: Final = "events.restore"
+OUTDATED: Final = "What would be undone has changed since this page was made. Check again: this is how it is now."
 _MAX_NAMES: Final = 8  # of the nodes that are restored or left, the first are named
 _CHANGED_BY_OTHERS: Final = frozenset({"position", "path", "url", "updatedAt"})  # and by undo itself
 _PLACE: Final = frozenset({"parentId", "position", "path"})
+
+
+def drop_advice(detail: str) -> str:
+    """Return why an event cannot be undone, without what a program is to send: the page has a control for it."""
+    return detail.partition(" Send parentId")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +47,11 @@ class SkippedRecord:
 
 @dataclass(frozen=True, slots=True)
 class UndoPlan:
-    """What undoing an event would do: `changes` of a record that exists, or, if `restores`, a record that comes back.
+    """What undoing an event would do: `changes` of an existing record, or, if `restores`, a restored record.
 
-    Each tuple names the first few of what the count beside it counts: nodes `below` it, nodes `deleted` since the event made
-    them, children `moved` back under it, nodes
-    that get their `permissions` for the group back, and `skipped` records. `version` changes with anything that the page shows.
+    Each tuple names the first few of the records in the count next to it: nodes `below` it, nodes `deleted` because the event
+    created them, children `moved` back under it, nodes whose `permissions` get the group back, and `skipped` records. `version`
+    changes with anything that the page shows.
     """
 
     record: Mapping[str, Any]
@@ -91,7 +98,7 @@ async def plan_undo(
         moved_count=result["moved"]["count"],
         permissions=tuple(await fetch_record_names(request, permissions)),
         permissions_count=result["changed"]["count"],
-        skipped=await _skipped(request, result["left"]["nodes"][:_MAX_NAMES]),
+        skipped=await _describe_skipped(request, result["left"]["nodes"][:_MAX_NAMES]),
         skipped_count=result["left"]["count"],
         lost=await _lost_groups(request, event["seq"], result["lostGroups"]),
         version=_version(result, now, asks_parent=asks_parent),
@@ -114,13 +121,13 @@ async def _describe_place(request: PageRequest, kind: NodeKind, record: Mapping[
     if kind.tree:
         raw["parentId"] = record["parentId"] or "root"
         path = record["path"].removesuffix(record["name"]).removesuffix(" > ")
-        above = f"under {path}, " if path else "at the top level, "
+        above = f"under {isolate(path)}, " if path else "at the top level, "
     before = (await request.fetch(kind.operation("list"), raw))["results"] if position else []
-    return f"{above}after {before[0]['name']}" if before else f"{above}as the first"
+    return f"{above}after {isolate(before[0]['name'])}" if before else f"{above}as the first"
 
 
 async def _names_below(request: PageRequest, kind: NodeKind, seq: int, restored: list[int]) -> tuple[str, ...]:
-    """Return the paths of the first nodes that come back below the first one, from there down."""
+    """Return the paths of the first nodes restored below the first one, relative to it."""
     ids = restored[: _MAX_NAMES + 1]
     deleted = await request.fetch("events.deleted_names", {"ids": ids}, seq)
     paths: dict[int, str] = {}
@@ -149,7 +156,7 @@ async def _changes(
     return compare_states(shown, now, after, kind, await fetch_groups(request))
 
 
-async def _skipped(request: PageRequest, left: Iterable[Mapping[str, Any]]) -> tuple[SkippedRecord, ...]:
+async def _describe_skipped(request: PageRequest, left: Iterable[Mapping[str, Any]]) -> tuple[SkippedRecord, ...]:
     records = [(one["resource"], one["id"], one["why"]) for one in left]
     found = await fetch_record_names(request, [(resource, number) for resource, number, _ in records])
     names = {(resource, number): name for resource, name, number in found}

@@ -1,4 +1,4 @@
-"""Deliveries to webhooks: searched, one with its attempts, and sending one or all failed ones again."""
+"""Deliveries to webhooks: search, one with its attempts, and resending one or all failed ones."""
 
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -12,7 +12,7 @@ from trellis.admin.submitted import Submitted
 from trellis.admin.view import plural
 from trellis.admin.webhooks.form import webhook_name
 from trellis.admin.webhooks.webhook import fetch_webhook
-from trellis.core.fields import Field, Text, format_timestamp
+from trellis.core.fields import Field, Text, format_timestamp, isolate
 from trellis.core.webhooks import FAILED_SINCE, FILTERS, MOST, TEST
 from trellis.errors import Refused
 
@@ -62,7 +62,7 @@ def _form(request: PageRequest, query: Submitted, names: dict[int, str]) -> Form
         (*FILTERS, _BEFORE),
         query,
         choices={
-            "webhook": [("", "Any webhook"), *((number, f"{name} ({number})") for number, name in names.items())],
+            "webhook": [("", "Any webhook"), *((number, f"{isolate(name)} ({number})") for number, name in names.items())],
             "state": _STATES,
             "type": [("", "Anything"), *((name, name) for name in types)],
         },

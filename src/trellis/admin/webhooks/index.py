@@ -9,6 +9,7 @@ from starlette.responses import Response
 from trellis.admin.confirm import create_once
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.webhooks.form import WebhookForm, describe_webhook
+from trellis.core.fields import isolate
 from trellis.core.webhooks import MOST
 
 _HERE: Final = "/webhooks"
@@ -49,7 +50,7 @@ def _show_form(request: PageRequest, form: WebhookForm, status: int) -> Response
 def show_secret(request: PageRequest, webhook: Mapping[str, Any], how: str) -> Response:
     """Show a new secret, or, to a form that is sent again, that it was shown before. `how` it was made: created, rotated."""
     described = describe_webhook(webhook, request.gate.environment)
-    title = f"{described['name']}: the secret" + ("" if "secret" in webhook else " was shown before")
+    title = f"{isolate(described['name'])}: the secret" + ("" if "secret" in webhook else " was shown before")
     return request.page("webhooks/secret.html", title=title, webhook=described, how=how)
 
 

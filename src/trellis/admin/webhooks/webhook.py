@@ -12,6 +12,7 @@ from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
 from trellis.admin.webhooks.form import WebhookForm, describe_events, describe_webhook
 from trellis.admin.webhooks.index import show_secret
+from trellis.core.fields import isolate
 from trellis.core.webhooks import OVERLAP, SKIP, is_webhook_widened, webhook_version
 from trellis.errors import Refused
 
@@ -57,7 +58,7 @@ async def edit(request: PageRequest) -> Response:
 
 
 async def update(request: PageRequest) -> Response:
-    """Change the webhook; whatever sends records elsewhere, or more of them, asks for the password first."""
+    """Change the webhook. Changes that send records elsewhere, or more of them, require the password first."""
     record = await request.fetch("webhooks.get", target=request.number("id"))
     webhook, form = describe_webhook(record, request.gate.environment), WebhookForm(request.gate.environment, typed=request.form)
     try:
@@ -86,7 +87,7 @@ def _show_form(
     return request.page(
         "webhooks/edit.html",
         status=status,
-        title=f"Change {webhook['name']}",
+        title=f"Change {isolate(webhook['name'])}",
         webhook=webhook,
         form=form,
         theirs=theirs,
@@ -127,7 +128,7 @@ async def test(request: PageRequest) -> Response:
 
 
 def _missed_form(typed: Submitted | None) -> Form:
-    name, note = SKIP.name, "Events from the time while it was off, as far as they are kept."
+    name, note = SKIP.name, "Events from the time while it was off, except those that have been purged."
     return Form(
         (SKIP,),
         typed or {name: "0"},
@@ -177,7 +178,7 @@ _DELETE: Final = Confirmation(
     button="Delete the webhook",
     tone="danger",
     fetch=fetch_webhook,
-    respond=lambda request, webhook, _: request.redirect("/webhooks", f"{webhook['name']} was deleted."),
+    respond=lambda request, webhook, _: request.redirect("/webhooks", f"{isolate(webhook['name'])} was deleted."),
 )
 
 PAGES: Final = (

@@ -1,4 +1,4 @@
-"""The sample community of `trellis demo`, and how it is loaded."""
+"""The sample community of `trellis demo`, and the code that loads it."""
 
 from trellis.cli.demo.load import load_sample
 

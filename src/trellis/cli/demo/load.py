@@ -1,4 +1,4 @@
-"""Loads the sample community through the gate, one operation a node."""
+"""Loads the sample community through the gate, with one operation per node."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
@@ -8,7 +8,7 @@ from trellis.cli.demo.sample import BLOGS, CALENDARS, CATEGORIES, FORUMS, GROUPS
 from trellis.core.gate import Gate
 
 _REASON: Final = "The sample community"
-# Forums come last: a community with forums is one in which the sample was loaded to its end.
+# Forums come last, so a community that has forums has the complete sample.
 _PARTS: Final[Mapping[str, tuple[Seed, ...]]] = {
     "groups": GROUPS,
     "calendars": CALENDARS,
@@ -20,12 +20,12 @@ _CALLED: Final = {"categories": "download categories"}
 
 
 def load_sample(gate: Gate, progress: Callable[[int, int], None]) -> dict[str, int]:
-    """Make the sample's nodes; give how many of each kind there are now. A kind that holds something is left alone."""
+    """Create the sample's nodes; return the number of nodes of each kind. A kind that already has nodes is left alone."""
     return _Loading(gate, progress).load()
 
 
 class _Loading:
-    """One loading of the sample: which groups there are, and how far it is."""
+    """The state of loading the sample: the existing groups, and the progress."""
 
     def __init__(self, gate: Gate, progress: Callable[[int, int], None]) -> None:
         self._gate = gate

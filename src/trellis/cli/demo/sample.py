@@ -10,7 +10,7 @@ May = dict[str, Who]
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """A node to be made. `may` is who may do what, by the names of groups; None is what the kind does by itself."""
+    """A node to create. `may` is who may do what, by the names of groups; None means the kind's defaults."""
 
     name: str
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -18,7 +18,7 @@ class Seed:
     children: tuple["Seed", ...] = ()
 
     def count(self) -> int:
-        """Count it and everything below it."""
+        """The number of nodes from here down, including this one."""
         return 1 + sum(child.count() for child in self.children)
 
 

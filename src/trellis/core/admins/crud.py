@@ -4,27 +4,37 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from trellis.core.admins.passwords import SHORTEST, NewPassword
-from trellis.core.admins.sessions import operation as sessions_operation
+from trellis.core.admins import sessions as signing
+from trellis.core.admins.passwords import SHORTEST, NewPassword, find_weakness, password_matches
+from trellis.core.admins.sign_in import operation as refused_sign_in
 from trellis.core.admins.tokens import hash_token
 from trellis.core.events import changed_members
-from trellis.core.fields import Field, Text, invalid_id, require
-from trellis.core.operation import Context, Operation, Outcome
+from trellis.core.fields import Boolean, Field, Text, invalid_id, isolate, require
+from trellis.core.operation import Context, Judge, Operation, Outcome, judge_nothing
 from trellis.core.paging import PAGING, PER_PAGE, serialize_page
-from trellis.errors import Fault, Refused, refuse_faults
+from trellis.errors import Fault, Refused, raise_faults, refuse_faults
 from trellis.store.admins import Administrator, administrators, sessions
 from trellis.store.counters import next_number
 
-NAME: Final = Field("name", Text(100, 1), "The name that events and other administrators show.", required=True, example="Mira Holm")
+NAME: Final = Field(
+    "name", Text(100, 1, visible=True), "The name that events and other administrators show.", required=True, example="Mira Holm"
+)
 LOGIN: Final = Field(
     "login",
-    Text(255, 1),
+    Text(255, 1, visible=True),
     "What is typed to sign in: an e-mail address or any word.",
     required=True,
     example="mira@example.com",
 )
 PASSWORD: Final = Field(
     "password", NewPassword(), f"At least {SHORTEST} characters. A few words in a row are easy to keep in mind.", required=True
+)
+MUST_CHANGE: Final = Field(
+    "mustChangePassword",
+    Boolean(),
+    "Whether another password has to be chosen at the first sign-in, since somebody else knows this one.",
+    default=True,
+    write_only=True,
 )
 LINK: Final = Field("link", Text(100), "The secret of a one-time link.", required=True, write_only=True)
 
@@ -34,8 +44,17 @@ def operations() -> tuple[Operation, ...]:
     return (
         Operation("admins.list", "List administrators", "All administrators, disabled ones too.", _list, PAGING),
         Operation("admins.get", "Get an administrator", "One administrator by their id.", _get, has_target=True),
-        sessions_operation(),
-        Operation("admins.create", "Add an administrator", "Adds an administrator.", _create, (NAME, LOGIN, PASSWORD), writes=True),
+        *signing.operations(),
+        refused_sign_in(),
+        Operation(
+            "admins.create",
+            "Add an administrator",
+            "Adds an administrator.",
+            _create,
+            (NAME, LOGIN, PASSWORD, MUST_CHANGE),
+            writes=True,
+            judge=_judge_first_password,
+        ),
         Operation(
             "admins.begin",
             "Make the first administrator",
@@ -43,6 +62,7 @@ def operations() -> tuple[Operation, ...]:
             _begin,
             (NAME, LOGIN, PASSWORD, LINK),
             writes=True,
+            judge=_judge_link,
         ),
         _updating_operation(
             "admins.update", "Change an administrator", "Changes an administrator's name or login.", _update, NAME, LOGIN
@@ -50,9 +70,11 @@ def operations() -> tuple[Operation, ...]:
         _updating_operation(
             "admins.set_password",
             "Set a password",
-            "Sets an administrator's password, and ends all their sessions.",
+            "Sets an administrator's password, and ends all their sessions. Unless it is their own choice, they have to change it "
+            "at the next sign-in.",
             _set_password,
             PASSWORD,
+            judge=_judge_new_password,
         ),
         _updating_operation(
             "admins.disable", "Disable an administrator", "Ends their sessions; they cannot sign in any more.", _disable
@@ -61,8 +83,10 @@ def operations() -> tuple[Operation, ...]:
     )
 
 
-def _updating_operation(name: str, summary: str, doc: str, run: Callable[[Context], Outcome], *fields: Field) -> Operation:
-    return Operation(name, summary, doc, run, fields, writes=True, has_target=True)
+def _updating_operation(
+    name: str, summary: str, doc: str, run: Callable[[Context], Outcome], *fields: Field, judge: Judge = judge_nothing
+) -> Operation:
+    return Operation(name, summary, doc, run, fields, writes=True, has_target=True, judge=judge)
 
 
 def serialize_administrator(admin: Administrator) -> dict[str, Any]:
@@ -72,6 +96,7 @@ def serialize_administrator(admin: Administrator) -> dict[str, Any]:
         "name": admin.name,
         "login": admin.login,
         "disabledAt": admin.disabled_at,
+        "mustChangePassword": admin.must_change,
         "lastSeenAt": admin.last_seen_at,
         "createdAt": admin.created_at,
         "updatedAt": admin.updated_at,
@@ -82,14 +107,14 @@ def serialize_administrator(admin: Administrator) -> dict[str, Any]:
 
 
 def _list(context: Context) -> Outcome:
-    context.input.demand()
+    context.input.raise_faults()
     page, per_page = context.input.get("page", 1), context.input.get("perPage", PER_PAGE)
     total, found = administrators.read_page(context.tx, per_page, (page - 1) * per_page)
     return Outcome(serialize_page([serialize_administrator(admin) for admin in found], total, page, per_page))
 
 
 def _get(context: Context) -> Outcome:
-    context.input.demand()
+    context.input.raise_faults()
     return Outcome(serialize_administrator(_find_administrator(context)))
 
 
@@ -100,35 +125,72 @@ def _find_administrator(context: Context) -> Administrator:
     return admin
 
 
-def _begin(context: Context) -> Outcome:
-    given = require((LINK,), context.input)
-    given.demand()
-    link = given.get("link")
-    if administrators.count(context.tx) or not administrators.is_valid_link(context.tx, hash_token(link), context.now):
+def _judge_link(context: Context) -> dict[str, str | None]:
+    """Refuse a link that cannot be used, then a password that is easy to guess. Raises Refused (LINK_SPENT)."""
+    _require_link(context)
+    return _judge_first_password(context)
+
+
+def _require_link(context: Context) -> None:
+    valid = administrators.is_valid_link(context.tx, hash_token(context.input.get("link", "")), context.now)
+    if administrators.count(context.tx) or not valid:
         raise Refused(
             "LINK_SPENT",
             "This link was used, or is older than an hour, or there is an administrator already. "
             "Start `trellis serve` again for a new one, or run: trellis admins create LOGIN",
         )
-    outcome = _create(context)
+
+
+def _judge_first_password(context: Context) -> dict[str, str | None]:
+    """Refuse a password that is easy to guess."""
+    _require_strong(context, context.input.get("name", ""), context.input.get("login", ""))
+    return {}
+
+
+def _judge_new_password(context: Context) -> dict[str, str | None]:
+    """Refuse a password that is easy to guess, and for oneself the one that one has."""
+    admin = _find_administrator(context)
+    _require_strong(context, admin.name, admin.login)
+    if _is_own(context) and password_matches(admin.digest, context.input.get("password").text):
+        raise refuse_faults(Fault("password", "INVALID_VALUE", "password is the one you have: choose another."))
+    return {}
+
+
+def _require_strong(context: Context, *words: str) -> None:
+    if weakness := find_weakness(context.input.get("password").text, context.environment.community_name, *words):
+        raise refuse_faults(Fault("password", "INVALID_VALUE", f"password {weakness}"))
+
+
+def _is_own(context: Context) -> bool:
+    """Return whether administrators run an operation on themselves."""
+    return (context.call.actor.type, context.call.actor.id) == ("admin", context.call.target)
+
+
+def _begin(context: Context) -> Outcome:
+    require((LINK,), context.input).raise_faults()
+    _require_link(context)
+    outcome = _add(context, must_change=False)
     administrators.delete_links(context.tx)
     return outcome
 
 
 def _create(context: Context) -> Outcome:
+    return _add(context, must_change=context.input.get(MUST_CHANGE.name, True))
+
+
+def _add(context: Context, *, must_change: bool) -> Outcome:
     given = require((NAME, LOGIN, PASSWORD), context.input)
-    faults = given.faults + _check_login(context, given.get("login"), 0)
-    if faults:
-        raise refuse_faults(faults)
+    raise_faults(given.faults + _check_login(context, given.get("login"), 0))
     admin = Administrator(
         id=next_number(context.tx, "admins"),
         name=given.get("name"),
         login=given.get("login"),
         digest=given.get("password"),
-        created_at=context.now,
-        updated_at=context.now,
+        created_at=context.at,
+        updated_at=context.at,
         disabled_at=None,
         last_seen_at=None,
+        must_change=must_change,
     )
     administrators.insert(context.tx, admin)
     after = serialize_administrator(admin)
@@ -139,33 +201,34 @@ def _check_login(context: Context, login: str | None, own: int) -> tuple[Fault, 
     other = administrators.find_by_login(context.tx, login) if login else None
     if other is None or other.id == own:
         return ()
-    return (Fault("login", "LOGIN_TAKEN", f"login {other.login} belongs to {other.name} already. Choose another."),)
+    return (
+        Fault("login", "LOGIN_TAKEN", f"login {isolate(other.login)} belongs to {isolate(other.name)} already. Choose another."),
+    )
 
 
 def _update(context: Context) -> Outcome:
     old = _find_administrator(context)
     given = context.input
-    faults = given.faults + _check_login(context, given.get("login"), old.id)
-    if faults:
-        raise refuse_faults(faults)
+    raise_faults(given.faults + _check_login(context, given.get("login"), old.id))
     return _save(context, old, replace(old, name=given.get("name", old.name), login=given.get("login", old.login)))
 
 
 def _set_password(context: Context) -> Outcome:
     old = _find_administrator(context)
     given = require((PASSWORD,), context.input)
-    given.demand()
+    given.raise_faults()
     sessions.end_all(context.tx, old.id)
-    return _save(context, old, replace(old, digest=given.get("password")), also=("password",))
+    new = replace(old, digest=given.get("password"), must_change=not _is_own(context))
+    return _save(context, old, new, also=("password",))
 
 
 def _disable(context: Context) -> Outcome:
     old = _find_administrator(context)
-    context.input.demand()
+    context.input.raise_faults()
     if old.disabled_at is None and not administrators.count_other_enabled(context.tx, old.id):
         raise Refused(
             "LAST_ADMINISTRATOR",
-            f"{old.name} is the only administrator who can sign in. Add or enable another one first.",
+            f"{isolate(old.name)} is the only administrator who can sign in. Add or enable another one first.",
         )
     sessions.end_all(context.tx, old.id)
     return _save(context, old, replace(old, disabled_at=old.disabled_at or context.now))
@@ -173,7 +236,7 @@ def _disable(context: Context) -> Outcome:
 
 def _enable(context: Context) -> Outcome:
     old = _find_administrator(context)
-    context.input.demand()
+    context.input.raise_faults()
     return _save(context, old, replace(old, disabled_at=None))
 
 
@@ -182,6 +245,6 @@ def _save(context: Context, old: Administrator, new: Administrator, also: tuple[
     changed = changed_members(before, after) + also
     if not changed:
         return Outcome(before, happened=False)
-    administrators.update(context.tx, replace(new, updated_at=context.now))
-    after["updatedAt"] = context.now
+    administrators.update(context.tx, replace(new, updated_at=context.at))
+    after["updatedAt"] = context.at
     return Outcome(after, old.id, before, after, changed)

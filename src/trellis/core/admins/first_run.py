@@ -42,5 +42,6 @@ def create_demo_administrator(gate: Gate) -> tuple[str, str] | None:
     if has_administrators(gate):
         return None
     password = generate_password()
-    gate.run(Call("admins.create", TERMINAL, {"name": "Demo administrator", "login": _DEMO_LOGIN, "password": password}))
+    raw = {"name": "Demo administrator", "login": _DEMO_LOGIN, "password": password, "mustChangePassword": False}
+    gate.run(Call("admins.create", TERMINAL, raw))
     return _DEMO_LOGIN, password

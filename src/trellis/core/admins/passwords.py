@@ -1,34 +1,61 @@
 """Passwords of administrators: argon2id digests, made and verified."""
 
+import re
 import secrets
 from dataclasses import dataclass
 from typing import Any, Final
 
 from trellis.core.fields import Invalid
-from trellis.core.passwords import SIGN_IN, hash_password, verify_password
+from trellis.core.passwords import SIGN_IN, Plain, verify_password
 
 SHORTEST: Final = 12  # characters of a password
 LONGEST: Final = 255
+_LONGEST_JUDGED: Final = 72  # characters; judging more takes long
+_LEAST_SCORE: Final = 3  # of zxcvbn: at least 10^8 guesses
+_SHORTEST_WORD: Final = 3
+_LEAST_REST: Final = 8  # characters beside the words of its context
 
 
 @dataclass(frozen=True, slots=True)
 class NewPassword:
-    """A new password. Parsing turns it into its argon2id digest, which is all that an operation gets to see.
-
-    That takes about 50 ms and 64 MiB, so an interface with an event loop does it in a thread.
-    """
+    """A new password for signing in. An operation gets to see its argon2id digest."""
 
     widget: str = "new-password"
 
-    def parse(self, raw: Any) -> str:
+    def parse(self, raw: Any) -> Plain:
         if not isinstance(raw, str) or not SHORTEST <= len(raw) <= LONGEST:
             raise Invalid(f"must have {SHORTEST} to {LONGEST} characters.")
         if len(set(raw)) < 4:
             raise Invalid("is too simple: use at least four different characters.")
-        return hash_password(raw, SIGN_IN)
+        return Plain(raw, SIGN_IN)
 
     def schema(self) -> dict[str, Any]:
         return {"type": "string", "minLength": SHORTEST, "maxLength": LONGEST, "format": "password"}
+
+
+def find_weakness(password: str, *context: str) -> str:
+    """Return why a password is easy to guess, or "": a common one, or one of the words of its context, such as one's own name.
+
+    Takes some milliseconds, and more to load zxcvbn's lists: never on an event loop.
+    """
+    from zxcvbn import zxcvbn  # noqa: PLC0415  # start-up time: its lists of common passwords are large
+
+    words = {word for text in context for word in (text, *re.split(r"[\W_]+", text)) if len(word) >= _SHORTEST_WORD}
+    rest = _compact(password)
+    for word in sorted(map(_compact, words), key=len, reverse=True):
+        rest = rest.replace(word, "") if word else rest
+    if len(rest) < _LEAST_REST <= SHORTEST <= len(password) and rest != _compact(password):
+        return "is little more than a name that everybody here knows. Choose words that have nothing to do with you or this place."
+    result = zxcvbn(password[:_LONGEST_JUDGED], user_inputs=sorted(words))
+    if result["score"] >= _LEAST_SCORE:
+        return ""
+    warning = str(result["feedback"]["warning"]).rstrip(".")
+    because = f" ({warning[:1].lower()}{warning[1:]})" if warning else ""
+    return f"is easy to guess{because}. Take four or more words that do not belong together."
+
+
+def _compact(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text).casefold()
 
 
 def password_matches(digest: str | None, password: str) -> bool:

@@ -1,4 +1,4 @@
-"""Sessions of administrators. They are bookkeeping: they do not pass the gate, and leave no events.
+"""Sessions of administrators. Signing in and out are operations; that a session is used, and goes on, is bookkeeping.
 
 A session's cookie holds 256 random bits. The database keeps only their SHA-256, so that signing out, disabling and a new
 password take effect everywhere with the next request. A session ends after 8 hours without a request, and after 7 days at most.
@@ -7,14 +7,14 @@ password take effect everywhere with the next request. A session ends after 8 ho
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from trellis.core.actor import Actor
 from trellis.core.admins.tokens import generate_token, hash_token
-from trellis.core.fields import format_timestamp
+from trellis.core.fields import Field, Text, TextList, format_timestamp, invalid_id, require
 from trellis.core.gate import Gate
 from trellis.core.operation import Context, Operation, Outcome
-from trellis.store.admins import Session, sessions
+from trellis.store.admins import Session, administrators, sessions
 from trellis.store.engine import Transaction
 
 _IDLE: Final = timedelta(hours=8)
@@ -34,6 +34,7 @@ class SignedIn:
     session: str
     confirmed_until: str | None
     use_is_recorded: bool
+    must_change_password: bool = False
 
     @property
     def session_id(self) -> str:
@@ -56,9 +57,9 @@ def find_session(gate: Gate, token: str) -> SignedIn | None:
         row = sessions.find_live(tx, hash_token(token), gate.now(), gate.ago(_IDLE))
     if row is None:
         return None
-    session, name, login = row
+    session, name, login, must_change = row
     recorded = session.seen_at >= gate.ago(_RECORD_AFTER)
-    return SignedIn(session.admin_id, name, login, session.digest, session.confirmed_until, recorded)
+    return SignedIn(session.admin_id, name, login, session.digest, session.confirmed_until, recorded, must_change)
 
 
 def record_session_use(gate: Gate, session: str, address: str) -> Future[None]:
@@ -68,9 +69,13 @@ def record_session_use(gate: Gate, session: str, address: str) -> Future[None]:
 
 
 def begin_session(gate: Gate, admin: int, address: str, agent: str) -> Future[str]:
-    """Begin a session whose password was just entered; the future gives its cookie."""
-    token, now = generate_token(), gate.now()
-    at = datetime.fromisoformat(now)
+    """Go on in a new session after one's password was changed, which has ended all; the future gives its cookie."""
+    return gate.store.write(lambda tx: _insert_session(tx, admin, address, agent, gate.now()), quiet=True)
+
+
+def _insert_session(tx: Transaction, admin: int, address: str, agent: str, now: str) -> str:
+    """Insert a session whose password was just entered; return its cookie."""
+    token, at = generate_token(), datetime.fromisoformat(now)
     session = Session(
         digest=hash_token(token),
         admin_id=admin,
@@ -81,67 +86,96 @@ def begin_session(gate: Gate, admin: int, address: str, agent: str) -> Future[st
         address=address,
         agent=agent[:300],
     )
-
-    def insert(tx: Transaction) -> str:
-        sessions.insert(tx, session)
-        return token
-
-    return gate.store.write(insert, quiet=True)
+    sessions.insert(tx, session)
+    return token
 
 
-def confirm_session(gate: Gate, session: str) -> Future[None]:
-    """Record that the password of a session was entered again."""
+def confirm_session(gate: Gate, session: str) -> Future[str | None]:
+    """Record that the password of a session was entered again; the future gives its new cookie, or None if it has ended.
+
+    The old cookie is worth nothing from then on, in case somebody else has it.
+    """
+    token = generate_token()
     until = format_timestamp(datetime.fromisoformat(gate.now()) + _CONFIRMED)
-    return gate.store.write(lambda tx: sessions.confirm(tx, session, until), quiet=True)
+
+    def confirm(tx: Transaction) -> str | None:
+        return token if sessions.confirm(tx, session, hash_token(token), until) else None
+
+    return gate.store.write(confirm, quiet=True)
 
 
-def end_session(gate: Gate, session: str) -> Future[None]:
-    """End a session."""
-    return gate.store.write(lambda tx: sessions.end(tx, session), quiet=True)
+# --- the operations -----------------------------------------------------------------------------------------------
+
+_ADDRESS: Final = Field("address", Text(100), "From where.", default="")
+_AGENT: Final = Field("agent", Text(300), "With which browser.", default="")
+_SESSIONS: Final = Field("sessions", TextList(), "The ids of the sessions that end.", required=True)
 
 
-def end_session_of(gate: Gate, admin: int, session_id: str) -> Future[bool]:
-    """End one of an administrator's sessions, by its id; the future says whether it was live."""
-    now, idle = gate.now(), gate.ago(_IDLE)
-
-    def end(tx: Transaction) -> bool:
-        live = [one for one in sessions.find_live_by_admin(tx, admin, now, idle) if one.digest[:_ID_LENGTH] == session_id]
-        for session in live:
-            sessions.end(tx, session.digest)
-        return bool(live)
-
-    return gate.store.write(end, quiet=True)
-
-
-def end_other_sessions(gate: Gate, me: SignedIn) -> Future[int]:
-    """End all sessions of an administrator but this one; the future gives their number."""
-    return gate.store.write(lambda tx: sessions.end_all(tx, me.id, but=me.session), quiet=True)
-
-
-def operation() -> Operation:
-    """Return the operation that lists the sessions of an administrator."""
-    return Operation(
-        "admins.sessions",
-        "List an administrator's sessions",
-        "The live sessions of an administrator, the one used last first.",
-        _list,
-        has_target=True,
+def operations() -> tuple[Operation, ...]:
+    """Return the operations on the sessions of an administrator. The panel signs in after it has checked the password."""
+    return (
+        Operation(
+            "admins.sessions",
+            "List an administrator's sessions",
+            "The live sessions of an administrator, the one used last first.",
+            _list,
+            has_target=True,
+        ),
+        Operation(
+            "admins.sign_in",
+            "Sign an administrator in",
+            "Begins a session, and answers the secret of its cookie, once.",
+            _sign_in,
+            (_ADDRESS, _AGENT),
+            writes=True,
+            has_target=True,
+        ),
+        Operation(
+            "admins.sign_out",
+            "Sign an administrator out",
+            "Ends some of an administrator's sessions.",
+            _sign_out,
+            (_SESSIONS,),
+            writes=True,
+            has_target=True,
+        ),
     )
+
+
+def _serialize(session: Session) -> dict[str, Any]:
+    return {
+        "id": session.digest[:_ID_LENGTH],
+        "address": session.address,
+        "agent": session.agent,
+        "createdAt": session.created_at,
+        "lastSeenAt": session.seen_at,
+    }
+
+
+def _find_live(context: Context) -> list[Session]:
+    idle = format_timestamp(datetime.fromisoformat(context.now) - _IDLE)
+    return sessions.find_live_by_admin(context.tx, context.call.target or 0, context.now, idle)
 
 
 def _list(context: Context) -> Outcome:
-    context.input.demand()
-    idle = format_timestamp(datetime.fromisoformat(context.now) - _IDLE)
-    live = sessions.find_live_by_admin(context.tx, context.call.target or 0, context.now, idle)
-    return Outcome(
-        [
-            {
-                "id": session.digest[:_ID_LENGTH],
-                "address": session.address,
-                "agent": session.agent,
-                "createdAt": session.created_at,
-                "lastSeenAt": session.seen_at,
-            }
-            for session in live
-        ]
-    )
+    context.input.raise_faults()
+    return Outcome([_serialize(session) for session in _find_live(context)])
+
+
+def _sign_in(context: Context) -> Outcome:
+    context.input.raise_faults()
+    admin = administrators.find(context.tx, context.call.target or 0)
+    if admin is None or admin.disabled_at is not None:
+        raise invalid_id("administrator who may sign in", context.call.target, "1T106/5")
+    after = {"address": context.input.get("address", ""), "agent": context.input.get("agent", "")}
+    token = _insert_session(context.tx, admin.id, after["address"], after["agent"], context.now)
+    return Outcome({**after, "token": token}, admin.id, after=after, plan=after)
+
+
+def _sign_out(context: Context) -> Outcome:
+    given = require((_SESSIONS,), context.input)
+    given.raise_faults()
+    ended = [session for session in _find_live(context) if session.digest[:_ID_LENGTH] in given.get("sessions")]
+    sessions.end(context.tx, [session.digest for session in ended])
+    before = {"sessions": [f"{session.address} {session.agent}".strip() for session in ended]}
+    return Outcome({"ended": len(ended)}, context.call.target, before=before, happened=bool(ended))

@@ -1,25 +1,32 @@
-"""Signing in: checking a login and a password, and slowing down guesses. This is bookkeeping too: it does not pass the gate.
+"""Signing in: checking a login and a password, slowing down guesses, and telling of those that failed.
 
-Attempts are counted before the password is checked, so that many at once gain nothing: by account, and by address. Each counter
-grants a few free attempts and then demands a wait that doubles up to a bound and expires by itself. A browser that has signed in
-to an account before has a counter of its own, so that a stranger's guesses do not slow down the account's owner.
+Attempts are counted before the password is checked, so that many at once gain nothing: by account, and by account and address.
+Each counter grants a few free attempts and then demands a wait that doubles up to a bound and expires by itself. A browser that
+has signed in to an account before has a counter of its own, and only that, so that a stranger's guesses do not slow down the
+account's owner. An address by itself has none: behind a proxy everybody has the same.
+
+The counters are bookkeeping. Failures are counted by address and minute, and an event tells each count once its minute is over.
 """
 
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from ipaddress import ip_network
 from typing import Final
 
+from trellis.core.actor import Actor
 from trellis.core.admins.passwords import LONGEST, password_matches
 from trellis.core.admins.tokens import generate_token, hash_token
-from trellis.core.fields import format_timestamp
+from trellis.core.fields import MAX_INTEGER, Field, Integer, Text, format_timestamp, require
 from trellis.core.gate import Gate
-from trellis.store.admins import Attempts, administrators, sessions
+from trellis.core.networks import find_network
+from trellis.core.operation import Call, Context, Operation, Outcome
+from trellis.core.passwords import PEOPLE, STRANGERS
+from trellis.store.admins import Attempts, administrators, attempts
 from trellis.store.engine import Transaction
 
-_FORGET_AFTER: Final = timedelta(hours=24)  # failures, if no other one follows
-REMEMBERED_FOR: Final = timedelta(days=90)  # browsers that have signed in; older attempts are purged
+FORGOTTEN_AFTER: Final = timedelta(hours=24)  # failures, if no other one follows
+_CLOCKS_DIFFER: Final = timedelta(minutes=1)  # at most, between two machines
+REMEMBERED_FOR: Final = timedelta(days=90)  # browsers that have signed in
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +41,10 @@ class _Limit:
 
 
 _ACCOUNT: Final = _Limit(5, 60)
-_ADDRESS: Final = _Limit(10, 900)
+_ADDRESS: Final = _Limit(5, 900)  # of an account
 _BROWSER: Final = _Limit(5, 900)
+_UNKNOWN: Final = 1024  # counters that all logins which nobody has share
+_SERVICE: Final = Actor("service", None, "sign-in", frozenset({"admins.refuse_sign_in"}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +55,18 @@ class Credentials:
     password: str = field(repr=False)
     address: str
     browser: str = field(default="", repr=False)
+
+
+def find_lane(gate: Gate, credentials: Credentials) -> str:
+    """Return the lane in which a password waits to be checked: that of a browser that has signed in before, or of an address."""
+    with gate.store.reading() as tx:
+        known = _find_known_browser(tx, credentials)
+    return f"{PEOPLE}/{known}" if known else address_lane(credentials.address)
+
+
+def address_lane(address: str) -> str:
+    """Return the lane of whoever is not known: that of an address, or of the /64 network of an IPv6 address."""
+    return f"{STRANGERS}/{find_network(address)}"
 
 
 def count_attempt(gate: Gate, credentials: Credentials) -> Future[int]:
@@ -64,15 +85,20 @@ def check_password(gate: Gate, credentials: Credentials) -> int | None:
 
 
 def clear_attempts(gate: Gate, credentials: Credentials) -> Future[None]:
-    """Forget an account's failures after a correct password; its address gets back only this one attempt."""
+    """Forget the failures that a correct password follows."""
     now = gate.now()
 
     def clear(tx: Transaction) -> None:
-        for subject, old in sessions.find_attempts(tx, tuple(_limits(tx, credentials))).items():
-            failures = old.failures - 1 if subject.startswith("address/") else 0
-            sessions.save_attempts(tx, Attempts(subject, failures, now, now))
+        for subject in attempts.find_attempts(tx, tuple(_limits(tx, credentials))):
+            attempts.save_attempts(tx, Attempts(subject, 0, now, now))
 
     return gate.store.write(clear, quiet=True)
+
+
+def count_failure(gate: Gate, credentials: Credentials) -> Future[None]:
+    """Count a wrong password, for the event of its minute."""
+    now = gate.now()
+    return gate.store.write(lambda tx: _count_failure(tx, credentials, now), quiet=True)
 
 
 def remember_browser(gate: Gate, login: str, browser: str) -> Future[str]:
@@ -80,7 +106,7 @@ def remember_browser(gate: Gate, login: str, browser: str) -> Future[str]:
     token, now = browser or generate_token(), gate.now()
 
     def remember(tx: Transaction) -> str:
-        sessions.save_attempts(tx, Attempts(_browser(token, login), 0, now, now))
+        attempts.save_attempts(tx, Attempts(_browser(token, login), 0, now, now))
         return token
 
     return gate.store.write(remember, quiet=True)
@@ -88,35 +114,79 @@ def remember_browser(gate: Gate, login: str, browser: str) -> Future[str]:
 
 def _count(tx: Transaction, credentials: Credentials, now: str) -> int:
     at, limits = datetime.fromisoformat(now), _limits(tx, credentials)
-    kept = sessions.find_attempts(tx, tuple(limits))
+    ahead = format_timestamp(at + _CLOCKS_DIFFER)  # what was noted later than that was noted by a clock that has been set back
+    kept = {subject: one for subject, one in attempts.find_attempts(tx, tuple(limits)).items() if one.at <= ahead}
     waits = [one.wait_until for one in kept.values() if one.wait_until > now]
     if waits:
+        _count_failure(tx, credentials, now)
         return int((datetime.fromisoformat(max(waits)) - at).total_seconds()) + 1
     for subject, limit in limits.items():
         old = kept.get(subject)
-        failures = (old.failures if old and old.at > format_timestamp(at - _FORGET_AFTER) else 0) + 1
+        failures = (old.failures if old and old.at > format_timestamp(at - FORGOTTEN_AFTER) else 0) + 1
         until = format_timestamp(at + timedelta(seconds=limit.wait(failures)))
-        sessions.save_attempts(tx, Attempts(subject, failures, now, until))
+        attempts.save_attempts(tx, Attempts(subject, failures, now, until))
+    attempts.trim_attempts(tx, keep=attempts.BROWSER)
     return 0
 
 
 def _limits(tx: Transaction, credentials: Credentials) -> dict[str, _Limit]:
     """Return the counters that an attempt is held against, each with its limit."""
-    login, account = credentials.login, {f"account/{hash_token(administrators.fold_login(credentials.login))}": _ACCOUNT}
-    if credentials.browser:
-        known = _browser(credentials.browser, login)
-        if sessions.find_attempts(tx, (known,)):
-            account = {known: _BROWSER}
-    return account | {f"address/{_network(credentials.address)}": _ADDRESS}
+    if known := _find_known_browser(tx, credentials):
+        return {known: _BROWSER}
+    account = hash_token(administrators.fold_login(credentials.login))
+    if administrators.find_by_login(tx, credentials.login) is None:
+        account = f"unknown {int(account, 16) % _UNKNOWN}"  # so that made-up logins do not make more and more rows
+    return {f"account/{account}": _ACCOUNT, f"account/{account}/{find_network(credentials.address)}": _ADDRESS}
+
+
+def _find_known_browser(tx: Transaction, credentials: Credentials) -> str:
+    """Return the counter of a browser that has signed in to this account before, or ""."""
+    subject = _browser(credentials.browser, credentials.login)
+    return subject if credentials.browser and attempts.find_attempts(tx, (subject,)) else ""
 
 
 def _browser(token: str, login: str) -> str:
-    return f"browser/{hash_token(token + '/' + administrators.fold_login(login))}"
+    return f"{attempts.BROWSER}{hash_token(token + '/' + administrators.fold_login(login))}"
 
 
-def _network(address: str) -> str:
-    """Return what is slowed down for an address: itself, or the /64 network of an IPv6 address."""
-    try:
-        return str(ip_network(f"{address.partition('%')[0]}/64", strict=False)) if ":" in address else address
-    except ValueError:
-        return address
+# --- the events of sign-ins that failed ---------------------------------------------------------------------------
+
+_MINUTE: Final = 16  # characters of a timestamp up to its minute
+_FAILED: Final = (
+    Field("minute", Text(_MINUTE, _MINUTE), "The minute, such as 2026-01-31T09:30 (UTC).", required=True),
+    Field("address", Text(100, 1), "From where.", required=True),
+)
+
+
+def operation() -> Operation:
+    """Return the operation that tells of the sign-ins that failed in a minute."""
+    return Operation(
+        "admins.refuse_sign_in",
+        "Tell of failed sign-ins",
+        "What the service does by itself, once a minute is over, for each address from which signing in failed.",
+        _tell_failed,
+        (*_FAILED, Field("administrator", Integer(0, MAX_INTEGER), "To whose account; 0 for a login that nobody has.", default=0)),
+        writes=True,
+    )
+
+
+def find_failed_sign_ins(gate: Gate) -> list[Call]:
+    """Return the calls that tell of the sign-ins that failed in minutes that are over: at most 21 for each minute."""
+    with gate.store.reading() as tx:
+        found = attempts.find_failed(tx, gate.now()[:_MINUTE])
+        raws = [{"minute": one.minute, "address": one.address, "administrator": one.admin_id} for one in found]
+    return [Call("admins.refuse_sign_in", _SERVICE, raw) for raw in raws]
+
+
+def _tell_failed(context: Context) -> Outcome:
+    given = require(_FAILED, context.input)
+    given.raise_faults()
+    minute, address, admin = given.get("minute"), given.get("address"), given.get("administrator", 0)
+    count = attempts.take_failed(context.tx, minute, address, admin)
+    after = {"address": address, "minute": minute, "attempts": count}
+    return Outcome(after, admin or None, after=after, happened=count > 0)
+
+
+def _count_failure(tx: Transaction, credentials: Credentials, now: str) -> None:
+    admin = administrators.find_by_login(tx, credentials.login)
+    attempts.count_failed(tx, now[:_MINUTE], find_network(credentials.address), admin.id if admin else 0)

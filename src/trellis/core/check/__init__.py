@@ -1,4 +1,4 @@
-"""The check of the whole community: what is not as it should be, and its repair."""
+"""The check of the whole community for inconsistencies, and their repair."""
 
 from trellis.core.check.report import operations
 

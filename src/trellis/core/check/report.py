@@ -10,42 +10,44 @@ from trellis.core.fields import Field, Integer
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.verbs import STANDARD
-from trellis.store import check, events, keys, lists, nodes, siblings, snapshots
+from trellis.store import check, events, keys, lists, nodes, requests, siblings, snapshots
 from trellis.store.nodes import deleted_ids
 
 _KEYS: Final = "keys"
 _EVENTS: Final = "events"
 _SEARCH: Final = "search"
-_MAX_TOLD: Final = 10  # gaps in the event log, or kinds of damage, that are told one by one
+_MAX_TOLD: Final = 10  # the most gaps in the event log, or kinds of damage, that are reported one by one
 _PAGE: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Problems that belong together, and the function that repairs them; None where nothing can."""
+    """Problems that belong together, and the function that repairs them; None if nothing can."""
 
     problems: tuple[Problem, ...]
     repair: Callable[[], None] | None = None
 
 
-_LIMIT: Final = Field("limit", Integer(1, 1_000_000), "How many problems are listed at most; all are counted.", default=10_000)
+_LIMIT: Final = Field(
+    "limit", Integer(1, 1_000_000), "The number of problems to list at most; the counts include all.", default=10_000
+)
 
 
 def operations() -> tuple[Operation, ...]:
-    """Return the two operations of the check."""
+    """Return the operations that check and repair the community."""
     return (
         Operation(
             name="check.list",
             summary="Check the community",
-            doc="Looks at every row: trees, order, fields, permissions, counters, keys and the log.",
+            doc="Examines every row: trees, order, fields, permissions, counters, keys and the log.",
             run=_list,
             fields=(_LIMIT,),
         ),
         Operation(
             name="check.repair",
             summary="Repair the community",
-            doc="Mends what can be mended safely. What nothing leads to goes to the end of the top level; a field that "
-            "is not allowed gets its default. One event tells what there was before.",
+            doc="Repairs what can be repaired safely. Unreachable nodes move to the end of the top level; invalid fields "
+            "get their defaults. One event records the old values.",
             run=_repair,
             writes=True,
         ),
@@ -53,7 +55,7 @@ def operations() -> tuple[Operation, ...]:
 
 
 def _list(context: Context) -> Outcome:
-    context.input.demand()
+    context.input.raise_faults()
     most = context.input.get(_LIMIT.name, _LIMIT.default)
     count = repairable = 0
     listed: list[dict[str, Any]] = []
@@ -68,7 +70,7 @@ def _list(context: Context) -> Outcome:
 
 
 def _retention(context: Context) -> dict[str, Any]:
-    """Report how far the log and undo reach back, and how much was purged of each."""
+    """Report how far back the log and undo reach, and how much of each was purged."""
     oldest, newest = events.find_bounds(context.tx)
     first = snapshots.find_oldest_event(context.tx)
     undoable = [kind.operation(one.name) for kind in context.environment.kinds for one in STANDARD if one.keeps_rows]
@@ -90,7 +92,7 @@ def _retention(context: Context) -> dict[str, Any]:
 
 
 def _repair(context: Context) -> Outcome:
-    context.input.demand()
+    context.input.raise_faults()
     repaired: list[Problem] = []
     for finding in _findings(context):
         if finding.repair is not None:
@@ -110,11 +112,11 @@ def _repair(context: Context) -> Outcome:
 
 
 def _findings(context: Context) -> Iterator[Finding]:
-    """Find everything, one thing after the other: each part sees what was mended before it."""
+    """Find all problems, part by part; each part sees the repairs made before it."""
     yield from _check_file(context)
     sizes = check.count_rows(context.tx)
-    group_kind = next((kind for kind in context.environment.kinds if kind.is_group), None)
-    groups = check.find_ids(context.tx, group_kind.name) if group_kind else set()
+    group_kind = context.environment.group_kind
+    groups = nodes.find_all_ids(context.tx, group_kind.name) if group_kind else set()
     done, total = 0, sum(size for size, _ in sizes.values())
     for kind in context.environment.kinds:
         yield from _check_rows(context, kind, groups, done, total)
@@ -122,12 +124,15 @@ def _findings(context: Context) -> Iterator[Finding]:
         yield from _check_tree(context, kind)
         yield from _check_order(context, kind)
     yield from _check_counters(context, sizes)
+    yield from _check_log_size(context)
     yield from _check_lists(context)
     yield from _check_log(context)
     yield from _check_grants(context)
 
 
 def _check_file(context: Context) -> Iterator[Finding]:
+    if (bug := check.find_library_bug(context.tx)) is not None:
+        yield Finding((Problem("database", None, "library", bug, repairable=False),))
     for what in check.check_file(context.tx, _MAX_TOLD):
         yield Finding((Problem("database", None, "damage", f"the file is damaged: {what}", repairable=False),))
 
@@ -146,23 +151,21 @@ def _check_rows(context: Context, kind: NodeKind, groups: set[int], done: int, t
                 )
         leaf_only = [examination.repaired.id for examination in examinations if kind.leaf_only(examination.repaired.fields)]
         for child, parent in check.find_children(context.tx, kind.name, leaf_only):
-            yield _misplaced(
-                context, kind, child, "leaf only", f"it stands under {parent}, which is a redirect and has no children"
+            yield _misplacement(
+                context, kind, child, "leaf only", f"its parent is {parent}, a redirect, which cannot have children"
             )
         done += len(batch)
         context.call.progress(done, total)
     for gone in sorted(kind.built_in - nodes.find_existing(context.tx, kind.name, kind.built_in)):
-        yield Finding((Problem(kind.name, gone, "built in", f"this {kind.singular} is built in and not there", repairable=False),))
+        yield Finding((Problem(kind.name, gone, "built in", f"this built-in {kind.singular} is missing", repairable=False),))
 
 
 def _save_repaired(context: Context, kind: NodeKind, examination: Examination) -> None:
-    snapshots.save(
-        context.tx, kind.name, examination.repaired, "changed"
-    )  # not to be undone, but undo must see that it was changed
+    snapshots.save(context.tx, kind.name, examination.repaired, "changed")  # cannot be undone itself, but undo must see the change
     nodes.update(context.tx, kind.name, examination.repaired)
 
 
-def _misplaced(context: Context, kind: NodeKind, node: int, problem: str, detail: str) -> Finding:
+def _misplacement(context: Context, kind: NodeKind, node: int, problem: str, detail: str) -> Finding:
     return Finding((Problem(kind.name, node, problem, detail),), partial(_move_to_top, context, kind, node))
 
 
@@ -175,21 +178,21 @@ def _move_to_top(context: Context, kind: NodeKind, node: int) -> None:
 def _check_tree(context: Context, kind: NodeKind) -> Iterator[Finding]:
     if not kind.tree:
         for node, parent in check.find_nested(context.tx, kind.name):
-            yield _misplaced(context, kind, node, "nested", f"it stands under {parent}, and {kind.title.lower()} have no parents")
+            yield _misplacement(context, kind, node, "nested", f"its parent is {parent}, but {kind.title.lower()} have no parents")
         return
     for node, parent in check.find_orphans(context.tx, kind.name):
-        yield _misplaced(context, kind, node, "orphan", f"its parent {parent} does not exist")
+        yield _misplacement(context, kind, node, "orphan", f"its parent {parent} does not exist")
     for cycle in find_cycles(check.find_unreachable(context.tx, kind.name)):
         way = " under ".join(str(node) for node in (*cycle, cycle[0]))
-        yield _misplaced(context, kind, cycle[0], "cycle", f"it stands below itself: {way}")
+        yield _misplacement(context, kind, cycle[0], "cycle", f"it is below itself: {way}")
 
 
 def find_cycles(parents: Mapping[int, int]) -> list[tuple[int, ...]]:
-    """Find the cycles among nodes, given id → the parent's id; each begins with its lowest id and goes upwards."""
+    """Find the cycles among nodes, given id → the parent's id. Each begins with its lowest id and goes upwards."""
     found: list[tuple[int, ...]] = []
     met: set[int] = set()
     for start in parents:
-        way: dict[int, int] = {}  # node → its place on the way
+        way: dict[int, int] = {}  # node → its index on the path
         at = start
         while at in parents and at not in met:
             met.add(at)
@@ -207,38 +210,45 @@ def _check_order(context: Context, kind: NodeKind) -> Iterator[Finding]:
         where = "at the top level" if parent is None else f"under {parent}"
         detail = f"the {count} {kind.title.lower()} {where} are not numbered from 0 to {count - 1}"
         if not count:
-            detail = f"there are blocks for {kind.title.lower()} {where}, where none are"
+            detail = f"there are blocks for {kind.title.lower()} {where}, but no {kind.title.lower()}"
         yield Finding((Problem(kind.name, parent, "order", detail),), partial(siblings.repair, context.tx, kind.name, parent))
 
 
-# --- beside the nodes ---------------------------------------------------------------------------------------------
+# --- everything but nodes -----------------------------------------------------------------------------------------
 
 
 def _check_counters(context: Context, sizes: Mapping[str, tuple[int, int]]) -> Iterator[Finding]:
     counters = check.read_counters(context.tx)
     known = {kind.name for kind in context.environment.kinds}
     for kind in sorted(sizes.keys() - known):
-        detail = f"{sizes[kind][0]} rows are of a kind that this community does not hold"
+        detail = f"{sizes[kind][0]} rows are of a kind that is not declared"
         yield Finding((Problem(kind, None, "kind", detail, repairable=False),))
     highest = {_KEYS: check.find_highest_key(context.tx), _EVENTS: check.find_last_event(context.tx)}
     for name in (*sorted(known), *highest):
         last, total = counters.get(name, (0, 0))
         count, most = (total, highest[name]) if name in highest else sizes.get(name, (0, 0))
-        wrong = [f"{total} are counted where there are {count}"] if total != count else []
-        wrong += [f"the last number given out is {last}, though there is a {most}"] if last < most else []
+        wrong = [f"the stored count is {total}, but there are {count}"] if total != count else []
+        wrong += [f"the last id assigned is {last}, but there is a {most}"] if last < most else []
         if wrong:
             problem = Problem(name, None, "counter", " and ".join(wrong))
             yield Finding((problem,), partial(check.set_counter, context.tx, name, max(last, most), count))
 
 
+def _check_log_size(context: Context) -> Iterator[Finding]:
+    counted, found = requests.check_size(context.tx)
+    if counted != found:
+        problem = Problem("requests", None, "counter", f"the request log is counted as {counted} bytes, where there are {found}")
+        yield Finding((problem,), partial(requests.repair_size, context.tx))
+
+
 def _check_lists(context: Context) -> Iterator[Finding]:
-    """Check what lists are found by: the counts of deleted ids, and the search index."""
+    """Check what lists are built from: the counts of deleted ids, and the search index."""
     for kind in context.environment.kinds:
         if wrong := deleted_ids.check(context.tx, kind.name):
-            detail = f"the deleted ids are counted wrongly in {wrong} ranges of ids; pages far from the first are not right"
+            detail = f"the counts of deleted ids are wrong in {wrong} ranges of ids; later pages of lists are wrong"
             yield Finding((Problem(kind.name, None, "gaps", detail),), partial(deleted_ids.repair, context.tx, kind.name))
     if wrong := lists.check_search_index(context.tx):
-        detail = f"the search index does not hold {wrong} names as they are"
+        detail = f"{wrong} names in the search index are missing or wrong"
         yield Finding((Problem(_SEARCH, None, "index", detail),), partial(lists.rebuild_search_index, context.tx))
 
 
@@ -256,8 +266,8 @@ def _check_grants(context: Context) -> Iterator[Finding]:
             gone = [grant for grant in key.grants if grant not in context.environment.grantable]
             if gone and not key.revoked_at:
                 kept = [grant for grant in key.grants if grant in context.environment.grantable]
-                problem = Problem(_KEYS, key.id, "grant", f"it was granted operations that are gone: {', '.join(gone)}")
-                yield Finding((problem,), partial(keys.update, context.tx, replace(key, grants=kept, updated_at=context.now)))
+                problem = Problem(_KEYS, key.id, "grant", f"it is granted operations that no longer exist: {', '.join(gone)}")
+                yield Finding((problem,), partial(keys.update, context.tx, replace(key, grants=kept, updated_at=context.at)))
         offset += _PAGE
         if offset >= total:
             return

@@ -1,4 +1,4 @@
-"""Examines a stored node: whether it is what its kind allows today, and what it becomes when it is repaired."""
+"""Examines a stored node: whether it is valid for its kind today, and what it becomes when repaired."""
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
@@ -10,13 +10,13 @@ from trellis.core.nodes import NodeKind
 from trellis.store.check import StoredNode
 from trellis.store.nodes import Node, fold_name
 
-_DIGEST: Final = "$argon2"  # how every digest begins
+_DIGEST: Final = "$argon2"  # every password hash begins with this
 _GROUPS: Final = Groups()
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A defect: of which record (None for no single one), in a word and in a sentence."""
+    """A defect of a record (None if it concerns more than one): a short code and a sentence."""
 
     resource: str
     id: int | None
@@ -25,7 +25,7 @@ class Problem:
     repairable: bool = True
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as a JSON object."""
+        """Serialize the problem as a JSON object."""
         return {
             "resource": self.resource,
             "id": self.id,
@@ -37,14 +37,14 @@ class Problem:
 
 @dataclass(slots=True)
 class Examination:
-    """The problems of a node, and the node with those repaired that can be."""
+    """The problems of a node, and the node with the repairable ones repaired."""
 
     repaired: Node
     problems: list[Problem] = field(default_factory=list)
 
     @property
     def repairable(self) -> bool:
-        """Whether keeping the mended node makes a difference."""
+        """Whether the repaired node differs from the stored one."""
         return any(problem.repairable for problem in self.problems)
 
 
@@ -65,6 +65,7 @@ def examine(kind: NodeKind, stored: StoredNode, groups: AbstractSet[int], now: s
         permissions=permissions,
         created_at=stored.created_at,
         updated_at=stored.updated_at if same else now,
+        external_id=stored.external_id,
     )
     return Examination(node, examiner.problems)
 
@@ -88,34 +89,36 @@ class _Examiner:
         except Invalid as invalid:
             self._add("name", f"its name {invalid.detail}", repairable=False)
         if name != stored.name:
-            self._add("name", f"its name is kept as {quote(stored.name)}, with blanks around it")
+            self._add("name", f"its name is stored as {quote(stored.name)}, with spaces around it")
         if fold_name(stored.name) != stored.name_key:
             self._add(
                 "name key",
-                f"it is sorted and found as {quote(stored.name_key)}, though its name is {quote(stored.name)}",
+                f"it is sorted and found as {quote(stored.name_key)}, but its name is {quote(stored.name)}",
             )
         return name
 
     def moments(self, stored: StoredNode) -> None:
-        for label, text in (("made", stored.created_at), ("last changed", stored.updated_at)):
+        for label, text in (("creation", stored.created_at), ("last change", stored.updated_at)):
             try:
                 good = Timestamp().parse(text) == text
             except Invalid:
                 good = False
             if not good:
-                self._add("moment", f"when it was {label} is kept as {quote(text)}, which is not a moment", repairable=False)
+                self._add(
+                    "moment", f"the time of its {label} is stored as {quote(text)}, which is not a timestamp", repairable=False
+                )
 
     def fields(self, stored: Mapping[str, Any] | None) -> dict[str, Any]:
         if stored is None:
-            self._add("field", "its fields are not a JSON object; the defaults take their place")
+            self._add("field", "its fields are not a JSON object; the defaults replace them")
             stored = {f.name: f.default for f in self._kind.fields}
         fields = {f.name: self._field(f, stored) for f in self._kind.fields}
         for name in sorted(stored.keys() - fields.keys()):
-            self._add("field", f"it holds a field {quote(name)}, which a {self._kind.singular} does not have")
+            self._add("field", f"it has a field {quote(name)}, which does not belong to a {self._kind.singular}")
         prepared = dict(self._kind.prepare(fields))
         for name, value in prepared.items():
             if not _are_equal(value, fields[name]):
-                self._add("field", f"{name} is kept as {quote(fields[name])}; today it would be {quote(value)}")
+                self._add("field", f"{name} is stored as {quote(fields[name])}; today it would be {quote(value)}")
                 fields[name] = value
         for rule in self._kind.rules:
             for fault in rule(fields):
@@ -131,7 +134,7 @@ class _Examiner:
         value = stored[f.name]
         if isinstance(f.type, Password):
             if value is not None and not str(value).startswith(_DIGEST):
-                self._add("field", f"{f.name} is not kept as a digest: set it anew", repairable=False)
+                self._add("field", f"{f.name} is not stored as a hash: set it again", repairable=False)
             return value
         try:
             parsed = _as_list(f.type.parse(value))
@@ -139,16 +142,16 @@ class _Examiner:
             self._add("field", f"{f.name} {invalid.detail}")
             return default
         if not _are_equal(parsed, value):
-            self._add("field", f"{f.name} is kept as {quote(value)}; today it would be {quote(parsed)}")
+            self._add("field", f"{f.name} is stored as {quote(value)}; today it would be {quote(parsed)}")
             value = parsed
         return self._without_gone(f.name, value) if isinstance(f.type, Groups) else value
 
     def permissions(self, stored: Mapping[str, Any] | None) -> dict[str, Any]:
         if stored is None:
-            self._add("permission", "its permissions are not a JSON object; nobody may do anything instead")
+            self._add("permission", "its permissions are not a JSON object; empty permissions replace them")
             stored = {option: [] for option in self._kind.options}
         for option in sorted(stored.keys() - self._kind.options.keys()):
-            self._add("permission", f"it has an option {quote(option)}, which a {self._kind.singular} does not have")
+            self._add("permission", f"it has an option {quote(option)}, which does not belong to a {self._kind.singular}")
         return {option: self._option(option, stored) for option in self._kind.options}
 
     def _option(self, option: str, stored: Mapping[str, Any]) -> Any:
@@ -161,13 +164,13 @@ class _Examiner:
             self._add("permission", f"the option {option} {invalid.detail}")
             return []
         if not _are_equal(who, stored[option]):
-            self._add("permission", f"the option {option} is kept as {quote(stored[option])}; today it would be {quote(who)}")
+            self._add("permission", f"the option {option} is stored as {quote(stored[option])}; today it would be {quote(who)}")
         return self._without_gone(option, who)
 
     def _without_gone(self, where: str, who: Any) -> Any:
         if not isinstance(who, list) or not (gone := [group for group in who if group not in self._groups]):
             return who
-        self._add("group", f"{where} names groups that are gone: {', '.join(map(str, gone))}")
+        self._add("group", f"{where} names groups that no longer exist: {', '.join(map(str, gone))}")
         return [group for group in who if group in self._groups]
 
 
@@ -176,7 +179,7 @@ def _as_list(value: Any) -> Any:
 
 
 def _are_equal(one: Any, other: Any) -> bool:
-    """Compare a stored value with what it would be today, blanks at the ends apart, which sanitising may leave."""
+    """Compare a stored value with what it would be today, ignoring spaces at the ends, which sanitising may leave."""
     if isinstance(one, str) and isinstance(other, str):
         return one.strip() == other.strip()
     return type(one) is type(other) and bool(one == other)

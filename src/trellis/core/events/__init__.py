@@ -1,4 +1,4 @@
-"""The event log: one event for each successful write, told as a feed to programs and as a searchable log to administrators."""
+"""The event log: one event for each successful write, read by programs as a feed and by administrators as a searchable log."""
 
 from trellis.core.events import audit, feed
 from trellis.core.events.audit import FILTERS

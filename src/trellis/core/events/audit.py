@@ -1,4 +1,4 @@
-"""The event log for administrators: searched by actor, operation, record and time; one event with the request behind it."""
+"""The event log for administrators: search by actor, operation, record and time; one event with its request."""
 
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -9,25 +9,28 @@ from trellis.core.operation import Context, Operation, Outcome
 from trellis.store import events, requests
 
 _BEFORE: Final = timedelta(seconds=1)
-_AFTER: Final = timedelta(minutes=1)  # a write may wait for as long before it is answered and logged
+_AFTER: Final = timedelta(minutes=1)  # a write may wait this long before its response is sent and logged
 
 FILTERS: Final = (
     Field("operation", Text(100), "Only events of this operation, such as forums.create."),
     Field("resource", Text(100), "Only events of this resource, such as forums."),
-    Field("resourceId", NodeId(nullable=True), "Only events of the record with this id; ids count for each resource apart."),
+    Field(
+        "resourceId", NodeId(nullable=True), "Only events of the record with this id. Each resource has its own sequence of ids."
+    ),
     Field(
         "actorType",
         Choice({"key": "An API key.", "admin": "An administrator.", "terminal": "The terminal."}),
-        "Only events that this kind of actor has caused.",
+        "Only events caused by this type of actor.",
     ),
-    Field("actorId", NodeId(nullable=True), "Only events that the key or the administrator with this id has caused."),
+    Field("actorId", NodeId(nullable=True), "Only events caused by the key or the administrator with this id."),
     Field("requestId", Text(128), "Only events of the request with this id."),
-    Field("from", Timestamp(nullable=True), "Only events at or after this moment."),
-    Field("to", Timestamp(nullable=True), "Only events before this moment."),
+    Field("changeSet", NodeId(nullable=True), "Only events of the change set with this id."),
+    Field("from", Timestamp(nullable=True), "Only events at or after this time."),
+    Field("to", Timestamp(nullable=True), "Only events before this time."),
 )
 _PAGE: Final = (
-    Field("limit", Integer(1, 500), "How many at most.", default=50),
-    Field("before", Integer(1, 2**53, nullable=True), "Where to go on: the `next` of the list before."),
+    Field("limit", Integer(1, 500), "The number of events at most.", default=50),
+    Field("before", Integer(1, 2**53, nullable=True), "Where to continue: the `next` of the previous list."),
 )
 _COLUMNS: Final = {
     "operation": "operation",
@@ -36,35 +39,42 @@ _COLUMNS: Final = {
     "actorType": "actor_type",
     "actorId": "actor_id",
     "requestId": "request_id",
+    "changeSet": "change_set",
     "from": "since",
     "to": "until",
 }
 
 
 def operations() -> tuple[Operation, ...]:
-    """Return the operations by which the panel reads the event log."""
+    """Return the operations with which the panel reads the event log."""
     return (
         Operation(
             "events.search",
             "Search the event log",
-            "Events, the newest first. A search that would take long ends early and says from where to go on.",
+            "Returns events, newest first. A search that would take too long ends early and says where to continue.",
             _search,
             FILTERS + _PAGE,
         ),
-        Operation("events.get", "Get an event", "One event, and the request that it came from.", _get, has_target=True),
+        Operation(
+            "events.get",
+            "Get an event",
+            "Returns an event, the request that caused it, and how many events its change set has.",
+            _get,
+            has_target=True,
+        ),
     )
 
 
 def _search(context: Context) -> Outcome:
     given = context.input
-    given.demand()
+    given.raise_faults()
     filters: dict[str, Any] = {ours: given.get(name) for name, ours in _COLUMNS.items() if given.get(name)}
     result = events.search(context.tx, filters, given.get("limit", 50), given.get("before"))
     return Outcome({"results": serialize_with_undo(context, result.found), "next": result.next, "complete": result.complete})
 
 
 def _get(context: Context) -> Outcome:
-    context.input.demand()
+    context.input.raise_faults()
     event = events.find(context.tx, context.call.target or 0)
     if event is None:
         raise invalid_id("event", context.call.target, "1T107/2")
@@ -73,4 +83,5 @@ def _get(context: Context) -> Outcome:
         at = datetime.fromisoformat(event.at)
         since, until = format_timestamp(at - _BEFORE), format_timestamp(at + _AFTER)
         request = requests.find_by_request_id(context.tx, event.operation, event.request_id, since, until)
-    return Outcome(serialize_with_undo(context, [event])[0] | {"request": request})
+    count = 0 if event.change_set is None else events.count_of_change_set(context.tx, event.change_set)
+    return Outcome(serialize_with_undo(context, [event])[0] | {"request": request, "changeSetCount": count})

@@ -8,14 +8,13 @@ from trellis.core.verbs import SHARED, past_tense
 from trellis.store.events import Event
 
 
-def build_event(operation: Operation, call: Call, outcome: Outcome, now: str) -> Event:
+def build_event(operation: Operation, call: Call, outcome: Outcome, at: str, change_set: int | None) -> Event:
     """Build the event of a successful write. Its sequence number comes from the store."""
-    actor = call.actor
     return Event(
         seq=0,
-        at=now,
+        at=at,
         operation=operation.name,
-        actor={"type": actor.type, "id": actor.id, "name": actor.name},
+        actor=call.actor.serialize(),
         request_id=call.request_id,
         reason=call.reason,
         resource=operation.resource,
@@ -26,11 +25,12 @@ def build_event(operation: Operation, call: Call, outcome: Outcome, now: str) ->
         touched=outcome.touched,
         undoes=outcome.undoes,
         idempotency_key=call.idempotency_key,
+        change_set=change_set,
     )
 
 
 def changed_members(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the members in which two records differ, `updatedAt` apart."""
+    """Return the names of the members in which two records differ, ignoring `updatedAt`."""
     return tuple(name for name in after if name != "updatedAt" and before.get(name) != after[name])
 
 
@@ -40,7 +40,7 @@ _PLACE: Final = frozenset({"parentId", "position", "path"})
 
 
 def event_type(event: Event) -> str:
-    """Return the type of an event, such as `forum.created`. An update that changed nothing but the position is `forum.moved`."""
+    """Return the type of an event, such as `forum.created`. An update that changed only the position is `forum.moved`."""
     resource, _, name = event.operation.partition(".")
     verb = SHARED.get(name)
     moved = verb.moved if verb is not None and event.changed and _PLACE.issuperset(event.changed) else ""
@@ -48,11 +48,11 @@ def event_type(event: Event) -> str:
 
 
 def event_types(operations: Iterable[Operation]) -> tuple[str, ...]:
-    """Return the names of everything that these operations can do to nodes."""
+    """Return the types of all events that these operations can cause on nodes."""
     return tuple(
         f"{singular_of(operation.resource)}.{name}"
         for operation in operations
-        if operation.kind is not None and operation.verb is not None and operation.writes
+        if operation.kind is not None and operation.verb is not None and operation.writes and not operation.needs
         for name in (operation.verb.event, operation.verb.moved if operation.kind.placement else "")
         if name
     )
@@ -81,4 +81,5 @@ def serialize_event(event: Event) -> dict[str, Any]:
         "changed": event.changed,
         "touched": event.touched,
         "undoes": event.undoes,
+        "changeSet": event.change_set,
     }

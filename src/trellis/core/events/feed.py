@@ -1,13 +1,16 @@
-"""The feed: every event in its order, read by a cursor."""
+"""The feed: all events in order, read with a cursor."""
 
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 from trellis.core.events.event import serialize_event
 from trellis.core.fields import (
+    MAX_ID,
     Boolean,
     Choice,
     Field,
     Integer,
+    Invalid,
     ListOf,
     NodeId,
     Nullable,
@@ -16,6 +19,8 @@ from trellis.core.fields import (
     Text,
     TextList,
     Timestamp,
+    parse_whole_number,
+    quote,
 )
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.verbs import FEED
@@ -24,31 +29,65 @@ from trellis.refusals import with_codes
 from trellis.store import events
 
 _LIMIT: Final = 100
+
+
+class ActorName(NamedTuple):
+    """An actor: its type, and the id of a key or an administrator."""
+
+    type: str
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActorReference:
+    """An actor, written as its type and id: `key:3`, `admin:1`."""
+
+    widget: str = "text"
+
+    def parse(self, raw: Any) -> ActorName:
+        kind, _, number = raw.partition(":") if isinstance(raw, str) else ("", "", "")
+        found = parse_whole_number(number) if number.isdigit() else None
+        if kind not in {"key", "admin"} or found is None or not 1 <= found <= MAX_ID:
+            raise Invalid(f"must be an actor, such as key:3 or admin:1, not {quote(raw)}.")
+        return ActorName(kind, found)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "pattern": "^(key|admin):[1-9][0-9]{0,18}$"}
+
+
 _FIELDS: Final = (
     Field(
         "after",
         Integer(0, 2**53),
-        "The cursor: only events behind this sequence number (or before it, newest first). Begin without it, and send the "
-        "`next` of each answer.",
+        "The cursor: only events after this sequence number (before it, if newest first). Begin without it, then send the "
+        "`next` of each response.",
     ),
-    Field("limit", Integer(1, 1000), "How many at most.", default=_LIMIT, example=_LIMIT),
+    Field("limit", Integer(1, 1000), "The number of events at most.", default=_LIMIT, example=_LIMIT),
     Field("operation", Text(100), "Only events of this operation, such as forums.create."),
     Field("resource", Text(100), "Only events of this resource, such as forums."),
-    Field("resourceId", NodeId(), "Only events of the record with this id; ids count for each resource apart."),
-    Field("since", Timestamp(), "Only events at or after this moment."),
-    Field("until", Timestamp(), "Only events before this moment."),
+    Field("resourceId", NodeId(), "Only events of the record with this id. Each resource has its own sequence of ids."),
+    Field("changeSet", NodeId(), "Only events of the change set with this id."),
+    Field("requestId", Text(128), "Only events of the request with this `X-Request-Id`."),
+    Field("actor", ActorReference(), "Only events of this actor, such as `key:3`."),
+    Field("reason", Text(500), "Only events with exactly this reason."),
+    Field("since", Timestamp(), "Only events at or after this time."),
+    Field("until", Timestamp(), "Only events before this time."),
     Field(
         "order",
         Choice({"oldest": "Oldest first.", "newest": "Newest first."}),
-        "Which end to begin at.",
+        "The order of the events.",
         default="oldest",
     ),
 )
-_COLUMNS: Final = {name: name for name in ("operation", "resource", "since", "until")} | {"resourceId": "resource_id"}
+_COLUMNS: Final = {name: name for name in ("operation", "resource", "actor", "reason", "since", "until")} | {
+    "resourceId": "resource_id",
+    "changeSet": "change_set",
+    "requestId": "request_id",
+}
 
 
 def _list(context: Context) -> Outcome:
-    context.input.demand()
+    context.input.raise_faults()
     given, newest_first = context.input, context.input.get("order") == "newest"
     after, limit = given.get("after"), given.get("limit", _LIMIT)
     oldest, newest = events.find_bounds(context.tx)
@@ -57,7 +96,7 @@ def _list(context: Context) -> Outcome:
     filters = {column: given.get(name) for name, column in _COLUMNS.items() if name in given}
     found = events.read_page(context.tx, filters, limit + 1, after, newest_first=newest_first)
     page, more = found[:limit], len(found) > limit
-    end = None if newest_first else newest  # what a filter has passed over need not be looked at again
+    end = None if newest_first else newest  # events that the filter has excluded need not be examined again
     return Outcome(
         {
             "results": [serialize_event(event) for event in page],
@@ -69,51 +108,52 @@ def _list(context: Context) -> Outcome:
 
 
 def _check_cursor(after: int, oldest: int, newest: int) -> None:
-    """Refuse a cursor that would skip events: those that were purged, or those that a restored backup does not have."""
+    """Refuse a cursor that would skip events: purged ones, or ones that a restored backup does not contain."""
     if after < oldest - 1:
-        missed = f"event {oldest - 1} is" if after == oldest - 2 else f"events {after + 1} to {oldest - 1} are"
+        missed = f"event {oldest - 1} has" if after == oldest - 2 else f"events {after + 1} to {oldest - 1} have"
         raise Refused(
             "NO_LONGER_KEPT",
-            f"after: {missed} no longer kept, so what follows {after} cannot be told without a gap. Read the records anew, and "
-            f"begin again with after={newest}; or leave `after` out to read from the oldest event that is kept.",
+            f"after: {missed} been purged, so the events after {after} would have a gap. Read all records again and continue with "
+            f"after={newest}, or omit `after` to begin with the oldest event that is still there.",
             facts={"oldest": oldest, "newest": newest},
         )
     if after > newest:
         detail = f"after: there is no event {after} yet; the newest is {newest}. The database may have been restored from a backup."
-        raise refuse_faults((Fault("after", "INVALID_VALUE", detail),))
+        raise refuse_faults(Fault("after", "INVALID_VALUE", detail))
 
 
 _ACTOR: Final = ObjectOf(
     (
-        Field("type", Text(), "What it is: an API key, an administrator, the terminal."),
+        Field("type", Text(), "The type of actor: an API key, an administrator, the terminal."),
         Field("id", NodeId(nullable=True), "The id of the key or administrator."),
-        Field("name", Text(), "What it was called."),
+        Field("name", Text(), "Its name at the time of the event."),
     )
 )
 _TOUCHED: Final = ListOf(
     (
         Field("resource", Text(), "The resource."),
         Field("id", NodeId(), "The record's id."),
-        Field("how", Text(), "What became of it: made, deleted, moved, changed, restored or repaired."),
+        Field("how", Text(), "What happened to it: made, deleted, moved, changed, restored or repaired."),
     )
 )
 _EVENT: Final = ListOf(
     (
         Field("seq", NodeId(), "Its sequence number: 1, 2, 3, … in the order of the changes, without gaps."),
-        Field("type", Text(), "What happened, in a word: forum.created, forum.updated, forum.moved, forum.deleted, …."),
+        Field("type", Text(), "The type of event: forum.created, forum.updated, forum.moved, forum.deleted, …."),
         Field("at", Timestamp(), "When."),
         Field("operation", Text(), "The operation that was run."),
         Field("actor", _ACTOR, "Who ran it."),
         Field("requestId", Nullable(Text()), "The `X-Request-Id` of the request."),
-        Field("idempotencyKey", Nullable(Text()), "The `Idempotency-Key` of the request, by which its sender knows it again."),
-        Field("reason", Nullable(Text(100_000)), "Why, as `X-Audit-Log-Reason` told."),
-        Field("resource", Text(), "What it is about: the resource."),
-        Field("resourceId", NodeId(nullable=True), "What it is about: the record's id."),
+        Field("idempotencyKey", Nullable(Text()), "The `Idempotency-Key` of the request, by which its sender can recognise it."),
+        Field("reason", Nullable(Text(100_000)), "The reason, from the header `X-Audit-Log-Reason`."),
+        Field("resource", Text(), "The resource that the event is about."),
+        Field("resourceId", NodeId(nullable=True), "The id of the record that the event is about."),
         Field("before", Nullable(Record()), "The record before; null for a new one."),
         Field("after", Nullable(Record()), "The record after; null for one that was deleted."),
-        Field("changed", TextList(), "The names of the members in which an update made a difference. A password is only named."),
-        Field("touched", _TOUCHED, "What else the operation made, deleted, moved or changed."),
-        Field("undoes", NodeId(nullable=True), "The event that this one took back."),
+        Field("changed", TextList(), "The names of the members that an update has changed. Passwords are listed by name only."),
+        Field("touched", _TOUCHED, "What else the operation created, deleted, moved or changed."),
+        Field("undoes", NodeId(nullable=True), "The event that this one undid."),
+        Field("changeSet", NodeId(nullable=True), "The id of the change set that it belongs to."),
     )
 )
 _EXAMPLE: Final = {
@@ -134,15 +174,15 @@ _EXAMPLE: Final = {
     "undoes": None,
 }
 _ANSWERS: Final = (
-    Field("results", _EVENT, "The events, in their order.", example=[_EXAMPLE]),
+    Field("results", _EVENT, "The events, in order.", example=[_EXAMPLE]),
     Field(
         "next",
         Integer(0, 2**53, nullable=True),
-        "The cursor for the next request; null at the end of newest-first reading.",
+        "The cursor for the next request. Null when reading newest first has reached the end.",
         example=12,
     ),
-    Field("more", Boolean(), "Whether there is more to read now.", example=False),
-    Field("oldest", NodeId(nullable=True), "The oldest event that is kept; null if none is.", example=1),
+    Field("more", Boolean(), "Whether there are more events to read now.", example=False),
+    Field("oldest", NodeId(nullable=True), "The oldest event that is still there; null if there is none.", example=1),
 )
 
 
@@ -152,9 +192,9 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             name="events.list",
             summary="List events",
-            doc="Who changed what, when and why: one event for each successful write, of every resource, keys included. "
-            "Events are numbered in the order of the changes and without gaps: a reader that sends each answer's `next` as "
-            "`after` sees every one of them once. A cursor behind which events are no longer kept is refused with 410.",
+            doc="Returns who changed what, when and why: one event for each successful write to any resource, including keys. "
+            "Events are numbered in the order of the changes, without gaps: a client that sends each response's `next` as "
+            "`after` receives each of them exactly once. If events after the cursor have been purged, the response is a 410.",
             run=_list,
             fields=_FIELDS,
             access=Access.GRANTED,

@@ -13,17 +13,21 @@ from trellis.store.events import Event
 def serialize_with_undo(context: Context, found: Sequence[Event]) -> list[dict[str, Any]]:
     """Serialize events with a member `undo`: None if undo does not apply to them, otherwise `kept`, `undoneBy` and `open`.
 
-    `kept` says whether everything that undo needs is still in the database, `open` whether there is anything left to undo.
+    `kept` says whether everything that undo needs is still in the database, `open` whether there is anything left to undo. An event
+    that created a record has it once it has been undone, with others of its change set.
     """
     kinds = {kind.name for kind in context.environment.kinds}
     by_deleting = context.environment.undone_by_deleting
     rows = {
-        event.seq: 1 + len(event.touched) if event.before else 0  # to delete what was made takes no rows
+        event.seq: 1 + len(event.touched) if event.before else 0  # deleting what was created needs no saved rows
         for event in found
         if event.resource in kinds and (event.before or event.operation in by_deleting)
     }
-    undone_by, counts = find_undoing_events(context.tx, rows), snapshots.count_by_event(context.tx, rows)
-    states: dict[int, dict[str, Any]] = {}
+    made = [event.seq for event in found if event.resource in kinds and event.seq not in rows]
+    undone_by, counts = find_undoing_events(context.tx, [*rows, *made]), snapshots.count_by_event(context.tx, rows)
+    states: dict[int, dict[str, Any]] = {
+        seq: {"kept": True, "undoneBy": undone_by[seq], "open": False} for seq in made if seq in undone_by
+    }
     for seq, count in rows.items():
         kept = counts.get(seq, 0) >= count
         states[seq] = {"kept": kept, "undoneBy": undone_by.get(seq), "open": kept and seq not in undone_by}
@@ -31,7 +35,7 @@ def serialize_with_undo(context: Context, found: Sequence[Event]) -> list[dict[s
 
 
 def find_undoing_events(tx: Transaction, seqs: Collection[int]) -> dict[int, int]:
-    """Give, for each of some events that are undone, the event that did it. One whose undoing was undone stands again."""
+    """Map each of these events that has been undone to the event that undid it. An undo that was itself undone does not count."""
     lines: list[dict[int, int]] = []
     while last := events.find_undoing(tx, seqs):
         lines.append(last)

@@ -1,21 +1,27 @@
 """Field types and forms: what a value may be, how it is described, and how a request is validated."""
 
-from trellis.core.fields.choices import Boolean, Choice
+from trellis.core.fields.choices import Boolean, Choice, Choices
 from trellis.core.fields.field import Field
 from trellis.core.fields.form import Form, Input, invalid_id, require
+from trellis.core.fields.json_text import MAX_NAMES, parse_json
 from trellis.core.fields.lists import TextList, split_list
 from trellis.core.fields.numbers import MAX_INTEGER, Integer, parse_whole_number
 from trellis.core.fields.references import (
     EVERYONE,
     MAX_ID,
+    ByExternalId,
     ChildrenFate,
+    ExternalId,
+    ExternalIds,
     Groups,
     Ids,
     NodeId,
+    OrderedIds,
     ParentId,
     Permissions,
 )
 from trellis.core.fields.response import ListOf, Nullable, ObjectOf, Record
+from trellis.core.fields.suggestions import Suggestions
 from trellis.core.fields.text import (
     Color,
     Html,
@@ -27,16 +33,22 @@ from trellis.core.fields.text import (
 )
 from trellis.core.fields.timestamp import Timestamp, format_timestamp
 from trellis.core.fields.type import Anything, Invalid, Type, quote
+from trellis.invisible import escape_unsafe, isolate
 
 __all__ = [
     "EVERYONE",
     "MAX_ID",
     "MAX_INTEGER",
+    "MAX_NAMES",
     "Anything",
     "Boolean",
+    "ByExternalId",
     "ChildrenFate",
     "Choice",
+    "Choices",
     "Color",
+    "ExternalId",
+    "ExternalIds",
     "Field",
     "Form",
     "Groups",
@@ -50,17 +62,22 @@ __all__ = [
     "NodeId",
     "Nullable",
     "ObjectOf",
+    "OrderedIds",
     "ParentId",
     "Password",
     "Permissions",
     "Record",
+    "Suggestions",
     "Text",
     "TextList",
     "Timestamp",
     "Type",
     "Url",
+    "escape_unsafe",
     "format_timestamp",
     "invalid_id",
+    "isolate",
+    "parse_json",
     "parse_whole_number",
     "quote",
     "require",

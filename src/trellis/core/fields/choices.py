@@ -1,15 +1,16 @@
-"""Types with a fixed set of values: true or false, and one of several words."""
+"""Types with a fixed set of values: booleans, and one of several words."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from trellis.core.fields.lists import split_list
 from trellis.core.fields.type import Invalid, quote
 
 
 @dataclass(frozen=True, slots=True)
 class Boolean:
-    """True or false. 1 and 0 are accepted too, and all four as strings, which is how forms send them."""
+    """A boolean. 1 and 0 are accepted too, and all four as strings, which is how forms send them."""
 
     widget: str = "checkbox"
 
@@ -29,7 +30,7 @@ _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of several words. `words` maps each to its description, and `also` older spellings to the words."""
+    """One of several words. `words` maps each to its description; `also` maps other spellings to these words."""
 
     words: Mapping[str, str]
     also: Mapping[str, str] = field(default_factory=dict)
@@ -44,3 +45,21 @@ class Choice:
 
     def schema(self) -> dict[str, Any]:
         return {"type": "string", "enum": list(self.words)}
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """One or several of the words of a choice: a JSON list, or `one,two`."""
+
+    choice: Choice
+    widget: str = "text"
+
+    def parse(self, raw: Any) -> tuple[str, ...]:
+        parts = split_list(raw)
+        if not parts:
+            raise Invalid(f"must be one or several of {', '.join(self.choice.words)}, not {quote(raw)}.", self.choice.message)
+        return tuple(sorted({self.choice.parse(part.strip() if isinstance(part, str) else part) for part in parts}))
+
+    def schema(self) -> dict[str, Any]:
+        words = list(self.choice.words)
+        return {"type": "array", "items": {"type": "string", "enum": words}, "minItems": 1, "maxItems": len(words)}

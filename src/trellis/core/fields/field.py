@@ -12,7 +12,7 @@ class Field:
     """One named value of a record or of a request, with everything that REST, the panel and the command line need to know about it.
 
     `default` is used on create if nothing is sent. `also` are other names under which it is accepted. Lists can be filtered by
-    a `listed` field. A `read_only` field is answered, and ignored when sent; a `write_only` one is never answered. `missing` is
+    a `listed` field. A `read_only` field is returned, and ignored when sent; a `write_only` one is never returned. `missing` is
     the message of the refusal if a required field is not sent.
     """
 
@@ -29,8 +29,13 @@ class Field:
     missing: str = "MISSING_VALUE"
 
     def schema(self) -> dict[str, Any]:
-        """Give the JSON Schema of the field with its description."""
+        """Return the JSON Schema of the field with its description."""
         return self.type.schema() | {"description": self.doc}
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether it is a password, which is not shown and not taken from a command's arguments."""
+        return self.type.schema().get("format") == "password"
 
     @property
     def label(self) -> str:

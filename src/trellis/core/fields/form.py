@@ -1,13 +1,14 @@
 """Forms: how a request is read against the fields that it may hold."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Final
 
 from trellis.core.fields.field import Field
+from trellis.core.fields.json_text import MAX_NAMES
+from trellis.core.fields.suggestions import Suggestions
 from trellis.core.fields.type import Invalid, quote
-from trellis.errors import Fault, Refused, refuse_faults
+from trellis.errors import Fault, Refused, raise_faults
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +22,12 @@ class Input:
         return name in self.values
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Give the value sent under a name, or the default."""
+        """Return the value sent under a name, or the default."""
         return self.values.get(name, default)
 
-    def demand(self) -> None:
-        """Refuse all faults at once, if there are any."""
-        if self.faults:
-            raise refuse_faults(self.faults)
+    def raise_faults(self) -> None:
+        """Raise Refused with all faults at once, if there are any."""
+        raise_faults(self.faults)
 
 
 _NOTHING: Final = Input({})
@@ -44,15 +44,21 @@ class Form:
         self._recode = recode
 
     def read(self, raw: Mapping[str, Any]) -> Input:
-        """Resolve aliases, parse values, and find what is wrong: values that are not allowed, unknown names, names sent twice."""
+        """Resolve aliases, parse values, and find what is wrong: values that are not allowed, unknown names, names sent twice.
+
+        Raises Refused for more than MAX_NAMES names.
+        """
         if not raw:
             return _NOTHING
+        if len(raw) > MAX_NAMES:
+            raise Refused("MALFORMED_REQUEST", f"The request has {len(raw):,} parameters; at most {MAX_NAMES:,} are read.")
         values: dict[str, Any] = {}
         faults: list[Fault] = []
+        unknown: list[str] = []
         sent: dict[str, str] = {}
         for name, value in raw.items():
             if (f := self._known.get(name)) is None:
-                faults.append(Fault(quote(name).strip("'"), "UNKNOWN_PARAMETER", _unknown(name, self._known)))
+                unknown.append(name)
             elif f.name in sent and not f.read_only:
                 detail = f"{f.name} was sent twice, as {sent[f.name]} and as {name}: send it once."
                 faults.append(Fault(f.name, "INVALID_VALUE", detail))
@@ -63,18 +69,22 @@ class Form:
                 except Invalid as invalid:
                     detail = f"{f.name} {invalid.detail}"
                     faults.append(Fault(f.name, invalid.message, detail, self._recode(invalid.message)))
-        return Input(values, tuple(faults))
+        return Input(values, (*faults, *self._refuse_unknown(unknown)))
 
-
-def _unknown(name: str, known: Mapping[str, Field]) -> str:
-    writable = {n: f for n, f in known.items() if not f.read_only}
-    if near := get_close_matches(name, writable, 1):
-        hint = f"Did you mean {near[0]}?"
-    elif writable:
-        hint = f"Known here: {', '.join(sorted({f.name for f in writable.values()}))}."
-    else:
-        hint = "This operation takes none."
-    return f"There is no parameter {quote(name)}. {hint}"
+    def _refuse_unknown(self, names: Iterable[str]) -> Iterator[Fault]:
+        """Make a fault of each name that is not known; the first few say which one may have been meant."""
+        writable = {name: f for name, f in self._known.items() if not f.read_only}
+        suggestions = Suggestions(writable)
+        for name in names:
+            if suggestions.are_used_up:
+                hint = ""
+            elif near := suggestions.find(name):
+                hint = f" Did you mean {near}?"
+            elif writable:
+                hint = f" Known here: {', '.join(sorted({f.name for f in writable.values()}))}."
+            else:
+                hint = " This operation takes none."
+            yield Fault(quote(name).strip("'"), "UNKNOWN_PARAMETER", f"There is no parameter {quote(name)}.{hint}")
 
 
 def require(fields: Iterable[Field], given: Input, *, recode: Callable[[str], str] = lambda _: "") -> Input:

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
+from trellis.core.fields.json_text import parse_json
 from trellis.core.fields.text import Text
 from trellis.core.fields.type import Invalid, quote
 
@@ -28,7 +27,7 @@ class TextList:
 
 
 def split_list(raw: object) -> Sequence[Any] | None:
-    """Split a list: a JSON list, its text, or words separated by commas. Gives None if it is none of these."""
+    """Split a list: a JSON list, its text, or words separated by commas. Returns None if it is none of these."""
     raw = parse_json_text(raw)
     if isinstance(raw, str):
         return [part for part in raw.split(",") if part.strip()]
@@ -38,10 +37,10 @@ def split_list(raw: object) -> Sequence[Any] | None:
 
 
 def parse_json_text(raw: object) -> object:
-    """Parse a JSON list or object that was sent as the text of one form field; give anything else back unchanged."""
+    """Parse a JSON list or object that was sent as the text of one form field; return anything else unchanged."""
     if isinstance(raw, str) and raw.lstrip()[:1] in {"{", "["}:
         try:
-            return orjson.loads(raw)
-        except orjson.JSONDecodeError:
+            return parse_json(raw)
+        except ValueError:
             return raw
     return raw

@@ -1,4 +1,4 @@
-"""Types of whole numbers."""
+"""The type of whole numbers."""
 
 import re
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _WHOLE_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,20}\Z", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Integer:
-    """A whole number between two bounds, both included; if `nullable`, null and the empty string mean none."""
+    """A whole number within inclusive bounds; if `nullable`, null and the empty string mean no number."""
 
     least: int = 0
     most: int = MAX_INTEGER

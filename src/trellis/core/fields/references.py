@@ -10,11 +10,12 @@ from trellis.core.fields.type import Invalid, quote
 
 MAX_ID: Final = 2**63 - 1
 EVERYONE: Final = "*"
+LONGEST_EXTERNAL_ID: Final = 255
 
 
 @dataclass(frozen=True, slots=True)
 class NodeId:
-    """The id of a node. The field's description says of which kind."""
+    """The id of a node. The field's description says which kind."""
 
     nullable: bool = False
     widget: str = "node"
@@ -24,11 +25,59 @@ class NodeId:
             return None
         number = parse_whole_number(raw)
         if number is None or not 1 <= number <= MAX_ID:
-            raise Invalid(f"must be an id, a whole number from 1 up, not {quote(raw)}.")
+            raise Invalid(f"must be an id (a whole number from 1), not {quote(raw)}.")
         return number
 
     def schema(self) -> dict[str, Any]:
         return {"type": ["integer", "null"] if self.nullable else "integer", "minimum": 1, "maximum": MAX_ID}
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalId:
+    """What another system calls a node: 1 to 255 visible characters. null and the empty string mean none, if `nullable`.
+
+    It is never a dot or two: clients leave such a step out of the path before they send it (RFC 3986, 5.2.4).
+    """
+
+    nullable: bool = False
+    widget: str = "text"
+
+    def parse(self, raw: Any) -> str | None:
+        if self.nullable and raw in (None, ""):
+            return None
+        if not isinstance(raw, str) or not 1 <= len(raw) <= LONGEST_EXTERNAL_ID or not raw.isprintable() or " " in raw:
+            raise Invalid(f"must be 1 to {LONGEST_EXTERNAL_ID} visible characters without spaces, not {quote(raw)}.")
+        if raw in {".", ".."}:
+            raise Invalid(f"must not be {quote(raw)}: in a path that means another one.")
+        return raw
+
+    def schema(self) -> dict[str, Any]:
+        kind = ["string", "null"] if self.nullable else "string"
+        return {"type": kind, "minLength": 1, "maxLength": LONGEST_EXTERNAL_ID, "pattern": "^\\S+$"}
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalIds:
+    """A list of at most `most` external ids: a JSON list, or `a,b`. Order and duplicates mean nothing."""
+
+    most: int = 1000
+    widget: str = "text"
+
+    def parse(self, raw: Any) -> tuple[str, ...]:
+        parts = split_list(raw)
+        if parts is None or len(parts) > self.most:
+            raise Invalid(f"must be at most {self.most} external ids, such as news,rules, not {quote(raw)}.")
+        return tuple(sorted({ExternalId().parse(part) or "" for part in parts}))
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": ExternalId().schema(), "maxItems": self.most}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ByExternalId:
+    """A node that a request names by its external id, in place of its id."""
+
+    external_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +103,7 @@ class ParentId:
 
 @dataclass(frozen=True, slots=True)
 class ChildrenFate:
-    """What happens to the children of a deleted node: -1 deletes them, an id is where they move."""
+    """What happens to the children of a deleted node: -1 deletes them, the id of a node moves them there."""
 
     widget: str = "node"
 
@@ -70,7 +119,7 @@ class ChildrenFate:
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """A list of at most `most` ids: a JSON list, or `1,2,3`. Order and duplicates mean nothing."""
+    """A list of at most `most` ids: a JSON list, or `1,2,3`. Order and duplicates are ignored."""
 
     most: int = 1000
     widget: str = "text"
@@ -86,45 +135,86 @@ class Ids:
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
-    """Groups: "*" for every group, or a list of group ids. The operation checks that the groups exist."""
+class OrderedIds:
+    """A list of 1 to `most` ids in an order, each once: a JSON list, or `3,1,2`."""
 
+    most: int = 1000
+    widget: str = "text"
+
+    def parse(self, raw: Any) -> tuple[int, ...]:
+        parts = split_list(raw)
+        if parts is None or not 1 <= len(parts) <= self.most:
+            raise Invalid(f"must be 1 to {self.most} ids, such as 3,1,2, not {quote(raw)}.")
+        ids = tuple(NodeId().parse(part) or 0 for part in parts)
+        if len(set(ids)) != len(ids):
+            raise Invalid(f"must list each id once, not {quote(raw)}.")
+        return ids
+
+    def schema(self) -> dict[str, Any]:
+        return Ids(self.most).schema() | {"minItems": 1, "uniqueItems": True}
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Groups: "*" for every group, or a list of group ids. The operation checks that the groups exist.
+
+    With `external`, the list may also name groups as `{"externalId": "mods"}`.
+    """
+
+    external: bool = False
     widget: str = "groups"
 
-    def parse(self, raw: Any) -> str | tuple[int, ...]:
+    def parse(self, raw: Any) -> str | tuple[int | ByExternalId, ...]:
         if isinstance(raw, str) and raw.strip() == EVERYONE:
             return EVERYONE
+        parts = split_list(raw)
+        if parts is None:
+            raise self._invalid(raw)
+        named = [part for part in parts if isinstance(part, Mapping)] if self.external else []
         try:
-            return Ids().parse(raw)
-        except Invalid:
-            raise Invalid(f'must be "*" (every group) or a list of group ids, not {quote(raw)}.') from None
+            ids = Ids().parse([part for part in parts if part not in named] if named else raw)
+            external = {ByExternalId(ExternalId().parse(part["externalId"]) or "") for part in named if len(part) == 1}
+        except (Invalid, KeyError):
+            raise self._invalid(raw) from None
+        if any(len(part) != 1 for part in named) or len(named) > Ids().most:
+            raise self._invalid(raw)
+        return (*ids, *sorted(external))
+
+    def _invalid(self, raw: Any) -> Invalid:
+        also = ' or external ids, such as [3, {"externalId": "mods"}]' if self.external else ""
+        return Invalid(f'must be "*" (every group) or a list of group ids{also}, not {quote(raw)}.')
 
     def schema(self) -> dict[str, Any]:
         # The list first: a generated client tries them in order, and cannot go on from a constant.
-        return {"oneOf": [Ids().schema(), {"type": "string", "const": EVERYONE}]}
+        ids = Ids().schema()
+        if self.external:
+            named = {"type": "object", "properties": {"externalId": ExternalId().schema()}, "required": ["externalId"]}
+            ids["items"] = {"anyOf": [ids["items"], named | {"additionalProperties": False}]}
+        return {"oneOf": [ids, {"type": "string", "const": EVERYONE}]}
 
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """An object that maps each option to "*" or a list of group ids. Options that are not sent are not in the value."""
+    """An object that maps each option to "*" or a list of groups, like `Groups`. Options that are not sent are left out."""
 
     options: Mapping[str, str]
+    external: bool = False
     widget: str = "permissions"
 
-    def parse(self, raw: Any) -> dict[str, str | tuple[int, ...]]:
+    def parse(self, raw: Any) -> dict[str, str | tuple[int | ByExternalId, ...]]:
         raw = parse_json_text(raw)
         if not isinstance(raw, Mapping):
             raise Invalid(f'must be an object such as {{"view": "*", "add": [3]}}, not {quote(raw)}.')
-        value: dict[str, str | tuple[int, ...]] = {}
+        value: dict[str, str | tuple[int | ByExternalId, ...]] = {}
         for option, groups in raw.items():
             if option not in self.options:
                 raise Invalid(f"has no option {quote(option)}; the options are {', '.join(self.options)}.", "UNKNOWN_PARAMETER")
             try:
-                value[option] = Groups().parse(groups)
+                value[option] = Groups(self.external).parse(groups)
             except Invalid as invalid:
                 raise Invalid(f"'{option}' {invalid.detail}") from None
         return value
 
     def schema(self) -> dict[str, Any]:
-        properties = {option: Groups().schema() | {"description": doc} for option, doc in self.options.items()}
+        properties = {option: Groups(self.external).schema() | {"description": doc} for option, doc in self.options.items()}
         return {"type": "object", "properties": properties, "additionalProperties": False}

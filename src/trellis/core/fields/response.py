@@ -1,4 +1,4 @@
-"""What operations that are not about nodes answer: objects and lists, described for the reference and never sent."""
+"""Types of responses of operations that are not about nodes: objects and lists, described for the reference, never accepted."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ class ObjectOf:
 
     def parse(self, raw: Any) -> Any:
         del raw
-        raise Invalid("is answered only.")
+        raise Invalid("is only returned, never accepted.")
 
     def schema(self) -> dict[str, Any]:
         names = [field.name for field in self.fields]
@@ -36,7 +36,7 @@ class ListOf:
 
     def parse(self, raw: Any) -> Any:
         del raw
-        raise Invalid("is answered only.")
+        raise Invalid("is only returned, never accepted.")
 
     def schema(self) -> dict[str, Any]:
         return {"type": "array", "items": ObjectOf(self.fields).schema()}
@@ -50,7 +50,7 @@ class Record:
 
     def parse(self, raw: Any) -> Any:
         del raw
-        raise Invalid("is answered only.")
+        raise Invalid("is only returned, never accepted.")
 
     def schema(self) -> dict[str, Any]:
         return {"type": "object"}

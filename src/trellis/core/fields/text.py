@@ -1,4 +1,4 @@
-"""Types of text: a line or several, HTML, passwords, colours and addresses."""
+"""Types of text: plain text, HTML, passwords, colours, URLs and addresses."""
 
 import re
 from dataclasses import dataclass
@@ -7,18 +7,21 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from trellis.core.fields.type import CONTROLS, Invalid, quote
+from trellis.core.passwords import NODE, Plain
+from trellis.invisible import find_invisible
 
 _CONTROLS_BUT_LINES: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
-_MARKUP: Final = re.compile("[<>&\u00a0]")  # what HTML writes otherwise than plain text does
+_MARKUP: Final = re.compile("[<>&\u00a0]")  # characters that HTML writes differently from plain text
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A line of text without control characters, trimmed."""
+    """A line of text without control characters, trimmed. What is `visible` has no characters without any width either."""
 
     longest: int = 255
     shortest: int = 0
     lines: bool = False
+    visible: bool = False
     missing: str = "INVALID_VALUE"
 
     @property
@@ -30,9 +33,11 @@ class Text:
             raise Invalid(f"must be text, not {quote(raw)}.", self.missing if raw is None else "INVALID_VALUE")
         value = raw.strip()
         if found := (_CONTROLS_BUT_LINES if self.lines else CONTROLS).search(value):
-            raise Invalid(f"must not hold control characters; U+{ord(found[0]):04X} stands at {found.start()}.")
+            raise Invalid(f"must not contain control characters; there is U+{ord(found[0]):04X} at offset {found.start()}.")
+        if self.visible and (at := find_invisible(value)) is not None:
+            raise Invalid(f"must not contain invisible characters; there is U+{ord(value[at]):04X} at offset {at}.")
         if len(value) < self.shortest:
-            raise Invalid(f"must not be empty: give {self.shortest} to {self.longest} characters.", self.missing)
+            raise Invalid(f"must not be empty: send {self.shortest} to {self.longest} characters.", self.missing)
         if len(value) > self.longest:
             raise Invalid(f"is {len(value):,} characters long; at most {self.longest:,} are allowed.")
         return value
@@ -43,7 +48,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Html:
-    """HTML, sanitised on the way in by nh3: scripts, event handlers and unknown elements do not reach the store."""
+    """HTML, sanitised by nh3 before it is stored: scripts, event handlers and unknown elements are removed."""
 
     longest: int = 100_000
     widget: str = "textarea"
@@ -55,8 +60,8 @@ class Html:
         from nh3 import clean  # noqa: PLC0415  # start-up time: most texts have nothing to sanitise
 
         cleaned = clean(text)
-        # Entities may have stood for control characters, and what fell away may have left spaces at the ends: what is
-        # kept must read the same when it is sent back.
+        # Entities may have encoded control characters, and removed elements may leave spaces at the ends. Sending the stored value
+        # back must not change it.
         value = _CONTROLS_BUT_LINES.sub("", cleaned).strip()
         if value != cleaned:
             value = clean(value).strip()
@@ -69,10 +74,10 @@ class Html:
 
 
 def sanitize_inline_html(html: str) -> str:
-    """Sanitise HTML that stands within a line of text."""
+    """Sanitise HTML that is part of a line of text."""
     from nh3 import clean  # noqa: PLC0415  # start-up time, as above
 
-    return CONTROLS.sub("", clean(html, tags=_INLINE_TAGS))  # entities may have stood for control characters
+    return CONTROLS.sub("", clean(html, tags=_INLINE_TAGS))  # entities may have encoded control characters
 
 
 _INLINE_TAGS: Final = {
@@ -98,17 +103,17 @@ _INLINE_TAGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Password:
-    """A password that callers set and never read; null or "" removes it. The kind keeps a digest of it."""
+    """A password that callers set and never read; null or "" removes it. An operation gets to see its digest."""
 
     longest: int = 255
     widget: str = "password"
 
-    def parse(self, raw: Any) -> str | None:
+    def parse(self, raw: Any) -> Plain | None:
         if raw in (None, ""):
             return None
         if not isinstance(raw, str) or len(raw) > self.longest or CONTROLS.search(raw):
             raise Invalid(f"must be text of at most {self.longest} characters without control characters.")
-        return raw
+        return Plain(raw, NODE)
 
     def schema(self) -> dict[str, Any]:
         return {"type": ["string", "null"], "maxLength": self.longest, "format": "password"}
@@ -116,7 +121,7 @@ class Password:
 
 @dataclass(frozen=True, slots=True)
 class Color:
-    """A colour as #RRGGBB; kept in capitals."""
+    """A colour as #RRGGBB; stored in upper case."""
 
     widget: str = "color"
 
@@ -131,7 +136,7 @@ class Color:
 
 @dataclass(frozen=True, slots=True)
 class Url:
-    """An absolute http or https address; null or "" means none."""
+    """An absolute http or https URL; null or "" means none."""
 
     longest: int = 2048
     widget: str = "url"
@@ -146,7 +151,7 @@ class Url:
         except ValueError:
             good = False
         if not good or re.search(r"[\s<>\"\\]", value):
-            raise Invalid(f"must be an http or https address, such as https://example.com/, not {quote(raw)}.")
+            raise Invalid(f"must be an http or https URL, such as https://example.com/, not {quote(raw)}.")
         return value
 
     def schema(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Timestamps: how they are read, kept and sent."""
+"""Timestamps: how they are parsed, stored and formatted."""
 
 import re
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from trellis.core.fields.type import Invalid, quote
 
 @dataclass(frozen=True, slots=True)
 class Timestamp:
-    """A timestamp in ISO 8601. It is kept in UTC with milliseconds and Z, so that the order of the text is the order of time.
+    """A timestamp in ISO 8601. It is stored in UTC with milliseconds and Z, so that sorting the text sorts by time.
 
-    One without an offset is taken as UTC.
+    A timestamp without an offset is read as UTC.
     """
 
     nullable: bool = False
@@ -26,12 +26,12 @@ class Timestamp:
             value = datetime.fromisoformat(re.sub(r" (?=\d\d:\d\d\Z)", "+", raw.strip()))
             return format_timestamp(value if value.tzinfo else value.replace(tzinfo=UTC))
         except (ValueError, AttributeError, TypeError, OverflowError):
-            raise Invalid(f"must be a moment in ISO 8601, such as 2026-01-31T09:30:00Z, not {quote(raw)}.") from None
+            raise Invalid(f"must be a timestamp in ISO 8601, such as 2026-01-31T09:30:00Z, not {quote(raw)}.") from None
 
     def schema(self) -> dict[str, Any]:
         return {"type": ["string", "null"] if self.nullable else "string", "format": "date-time"}
 
 
 def format_timestamp(when: datetime) -> str:
-    """Format a timestamp as it is kept and sent: `2026-01-31T09:30:00.000Z`, always 24 characters."""
+    """Format a timestamp as it is stored and returned: `2026-01-31T09:30:00.000Z`, always 24 characters."""
     return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,6 +1,6 @@
-"""What a field type is, and how it refuses a value.
+"""The interface of field types, and the exception by which they refuse a value.
 
-A type's `parse` turns what a caller sent (a JSON value, or the text of a form field) into the value that is kept, or raises
+A type's `parse` turns what a caller sent (a JSON value, or the text of a form field) into the value that is stored, or raises
 Invalid with a sentence that says what is allowed. `schema` is the JSON Schema (draft 2020-12) of that value.
 """
 
@@ -22,17 +22,17 @@ class Invalid(Exception):
 
 
 class Type(Protocol):
-    """What a field's value may be."""
+    """The type of a field's value."""
 
     @property
     def widget(self) -> str:
-        """The form control that asks for it: text, textarea, number, checkbox, select, color, url, password, …."""
+        """The form control for entering it: text, textarea, number, checkbox, select, color, url, password, …."""
 
     def parse(self, raw: Any) -> Any:
-        """Give the value to keep; raise Invalid."""
+        """Return the value to store; raise Invalid if it is not allowed."""
 
     def schema(self) -> dict[str, Any]:
-        """Give its JSON Schema."""
+        """Return its JSON Schema."""
 
 
 def quote(raw: object) -> str:

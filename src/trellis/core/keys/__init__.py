@@ -1,14 +1,15 @@
-"""API keys: the operations on them, what may be settled about one, and the judgement of a key that comes with a request."""
+"""API keys: the operations on them, their settings, and the authentication of a key sent with a request."""
 
 from trellis.core.keys import crud, may
 from trellis.core.keys.crud import find_key, is_key_widened, key_version, serialize_key
-from trellis.core.keys.fields import FILTERS, OVERLAP, REASON, SETTINGS
+from trellis.core.keys.fields import FILTERS, KEEP_WEBHOOKS, OVERLAP, REASON, SETTINGS
 from trellis.core.keys.keyring import Bearer, Keyring, authenticate
 from trellis.core.keys.secret import redact_keys
 from trellis.core.operation import Operation
 
 __all__ = [
     "FILTERS",
+    "KEEP_WEBHOOKS",
     "OVERLAP",
     "REASON",
     "SETTINGS",

@@ -3,31 +3,31 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from trellis.core.events import changed_members
-from trellis.core.fields import Input, format_timestamp, invalid_id, require
-from trellis.core.keys.fields import CHANGES, FILTERS, OVERLAP, REASON, SETTINGS, are_within
+from trellis.core.fields import Input, Suggestions, format_timestamp, invalid_id, isolate, require
+from trellis.core.keys.fields import CHANGES, FILTERS, KEEP_WEBHOOKS, OVERLAP, REASON, SETTINGS, are_within
 from trellis.core.keys.secret import Secret, new_secret
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.paging import PER_PAGE, serialize_page
 from trellis.core.version import compute_version, encode_json
-from trellis.errors import Fault, Refused, refuse_faults
+from trellis.errors import Fault, Refused, raise_faults
 from trellis.store import keys
 from trellis.store.counters import next_number
 from trellis.store.keys import Key
+from trellis.store.webhooks import endpoints
 
 _NAME_OF_SEQUENCE: Final = "keys"
 
 
 def operations() -> tuple[Operation, ...]:
-    """Return the operations on keys. All are for the panel and the terminal."""
+    """Return the operations on keys, all for the panel and the terminal."""
     return (
-        Operation("keys.list", "List keys", "All keys, revoked ones too; never a secret.", _list, FILTERS),
-        Operation("keys.get", "Get a key", "One key by its id; never its secret.", _get, has_target=True),
-        Operation("keys.create", "Make a key", "Makes a key and shows it, once.", _create, SETTINGS, writes=True),
+        Operation("keys.list", "List keys", "Returns all keys, including revoked ones, without their secrets.", _list, FILTERS),
+        Operation("keys.get", "Get a key", "Returns the key with this id, without its secret.", _get, has_target=True),
+        Operation("keys.create", "Create a key", "Creates a key and returns it in full, once.", _create, SETTINGS, writes=True),
         Operation(
             "keys.update",
             "Change a key",
@@ -40,7 +40,7 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             "keys.rotate",
             "Rotate a key",
-            "Makes a new secret and shows it, once.",
+            "Generates a new secret and returns it, once.",
             _rotate,
             (OVERLAP,),
             writes=True,
@@ -49,9 +49,9 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             "keys.revoke",
             "Revoke a key",
-            "Ends a key for good. It stays in the list and the log.",
+            "Revokes a key for good, and switches off the webhooks that it has made. It stays in the list and the log.",
             _revoke,
-            (REASON,),
+            (REASON, KEEP_WEBHOOKS),
             writes=True,
             has_target=True,
         ),
@@ -103,7 +103,7 @@ def is_key_widened(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
 
 
 def _list(context: Context) -> Outcome:
-    context.input.demand()
+    context.input.raise_faults()
     page, per_page = context.input.get("page", 1), context.input.get("perPage", PER_PAGE)
     filters = {name: context.input.get(name) for name in ("search", "state", "operation") if context.input.get(name)}
     newest = context.input.get("order") == "newest"
@@ -112,7 +112,7 @@ def _list(context: Context) -> Outcome:
 
 
 def _get(context: Context) -> Outcome:
-    context.input.demand()
+    context.input.raise_faults()
     return Outcome(serialize_key(find_key(context), context.now))
 
 
@@ -128,7 +128,7 @@ def find_key(context: Context, number: int | None = None) -> Key:
 def _find_unrevoked(context: Context) -> Key:
     key = find_key(context)
     if key.revoked_at:
-        raise Refused("KEY_REVOKED", f"The key '{key.name}' was revoked at {key.revoked_at}. Make a new one.")
+        raise Refused("KEY_REVOKED", f"The key '{isolate(key.name)}' was revoked at {key.revoked_at}. Create a new one.")
     return key
 
 
@@ -155,11 +155,10 @@ _BLANK: Final = Key(
 def _create(context: Context) -> Outcome:
     given = require((replace(SETTINGS[0], required=True),), context.input)
     settings, faults = _apply_settings(context, given, _BLANK)
-    if given.faults or faults:
-        raise refuse_faults(given.faults + faults)
+    raise_faults(given.faults + faults)
     secret = new_secret()
     number = next_number(context.tx, _NAME_OF_SEQUENCE)
-    key = replace(settings, id=number, public=secret.public, digest=secret.digest, created_at=context.now, updated_at=context.now)
+    key = replace(settings, id=number, public=secret.public, digest=secret.digest, created_at=context.at, updated_at=context.at)
     keys.insert(context.tx, key)
     after = serialize_key(key, context.now)
     return Outcome(_with_secret(after, secret), key.id, after=after, plan=after)
@@ -168,16 +167,15 @@ def _create(context: Context) -> Outcome:
 def _update(context: Context) -> Outcome:
     old = _find_unrevoked(context)
     if context.call.expected and key_version(serialize_key(old, context.now)) not in context.call.expected:
-        raise Refused("PRECONDITION_FAILED", "Somebody has changed this key since you read it. Look at it again, and decide anew.")
+        raise Refused("PRECONDITION_FAILED", "Somebody has changed this key since you read it. Read it again before you change it.")
     new, faults = _apply_settings(context, context.input, old)
-    if context.input.faults or faults:
-        raise refuse_faults(context.input.faults + faults)
+    raise_faults(context.input.faults + faults)
     return _save(context, old, new)
 
 
 def _rotate(context: Context) -> Outcome:
     old = _find_unrevoked(context)
-    context.input.demand()
+    context.input.raise_faults()
     days = context.input.get("overlapDays", 0)
     secret = new_secret(old.public)
     until = format_timestamp(datetime.fromisoformat(context.now) + timedelta(days=days)) if days else None
@@ -188,9 +186,17 @@ def _rotate(context: Context) -> Outcome:
 
 def _revoke(context: Context) -> Outcome:
     old = _find_unrevoked(context)
-    context.input.demand()
+    context.input.raise_faults()
     new = replace(old, revoked_at=context.now, revoked_because=context.input.get("reason") or None, old_digest=None, old_until=None)
-    return _save(context, old, new)
+    outcome = _save(context, old, new)
+    if context.input.get(KEEP_WEBHOOKS.name):
+        return outcome
+    because = f"The key that made it, '{isolate(old.name)}', was revoked."
+    made = [webhook for webhook in endpoints.find_by_maker(context.tx, "key", old.id) if webhook.enabled]
+    for webhook in made:
+        off = replace(webhook, enabled=False, disabled_at=context.now, disabled_because=because, updated_at=context.now)
+        endpoints.update(context.tx, off)
+    return outcome._replace(touched=tuple({"resource": "webhooks", "id": webhook.id, "how": "switched off"} for webhook in made))
 
 
 def _save(context: Context, old: Key, new: Key, also: tuple[str, ...] = ()) -> Outcome:
@@ -198,9 +204,9 @@ def _save(context: Context, old: Key, new: Key, also: tuple[str, ...] = ()) -> O
     changed = changed_members(before, after) + also
     if not changed:
         return Outcome(before, happened=False)
-    new = replace(new, updated_at=context.now)
+    new = replace(new, updated_at=context.at)
     keys.update(context.tx, new)
-    after["updatedAt"] = context.now
+    after["updatedAt"] = context.at
     return Outcome(after, old.id, before, after, changed)
 
 
@@ -210,16 +216,16 @@ def _with_secret(after: Mapping[str, Any], secret: Secret) -> dict[str, Any]:
 
 def _apply_settings(context: Context, given: Input, key: Key) -> tuple[Key, tuple[Fault, ...]]:
     """Apply the settings that were sent to a key; return it with the faults found."""
-    grantable = context.environment.grantable
+    grantable, alone = context.environment.grantable, context.environment.granted_alone
     faults: list[Fault] = []
-    grants = set(_match_operations(given, "grants", grantable, faults) if "grants" in given else key.grants)
-    grants |= set(_match_operations(given, "grant", grantable, faults))
+    grants = set(_match_operations(given, "grants", grantable, faults, alone) if "grants" in given else key.grants)
+    grants |= set(_match_operations(given, "grant", grantable, faults, alone))
     grants -= set(_match_operations(given, "ungrant", grantable | frozenset(key.grants), faults))
     expires = given.get("expires", key.expires_at)
     if isinstance(expires, timedelta):
         expires = format_timestamp(datetime.fromisoformat(context.now) + expires)
     if "expires" in given and expires is not None and expires <= context.now:
-        faults.append(Fault("expires", "INVALID_VALUE", f"expires lies in the past: {expires}. To end a key now, revoke it."))
+        faults.append(Fault("expires", "INVALID_VALUE", f"expires is in the past: {expires}. To end a key now, revoke it."))
     settled = replace(
         key,
         name=given.get("name", key.name),
@@ -232,20 +238,27 @@ def _apply_settings(context: Context, given: Input, key: Key) -> tuple[Key, tupl
     return settled, tuple(faults)
 
 
-def _match_operations(given: Input, field: str, operations: Iterable[str], faults: list[Fault]) -> list[str]:
-    """Return the operations that match the patterns in a field; add a fault for each pattern that matches none."""
+def _match_operations(
+    given: Input, field: str, operations: Iterable[str], faults: list[Fault], alone: frozenset[str] = frozenset()
+) -> list[str]:
+    """Return the operations that match the patterns in a field; add a fault for each pattern that matches none.
+
+    A pattern of several resources, such as `*.create`, leaves out the operations in `alone`; `*` stands for all.
+    """
     operations = sorted(operations)
     found: list[str] = []
+    suggestions = Suggestions(operations)
     for pattern in given.get(field, ()):
-        matches = [name for name in operations if fnmatchcase(name, pattern)]
+        left_out = alone if pattern != "*" and set("*?[") & set(pattern.partition(".")[0]) else frozenset[str]()
+        matches = [name for name in operations if name not in left_out and fnmatchcase(name, pattern)]
         if not matches:
-            near = get_close_matches(pattern, operations, 1)
-            hint = f" Did you mean {near[0]}?" if near else " `trellis routes` lists them."
+            near = suggestions.find(pattern)
+            hint = f" Did you mean {near}?" if near else " `trellis routes` lists them."
             faults.append(
                 Fault(
                     field,
                     "UNKNOWN_OPERATION",
-                    f"{field}: no operation that a key can be granted matches '{pattern}'.{hint}",
+                    f"{field}: no grantable operation matches '{pattern}'.{hint}",
                 )
             )
         found.extend(matches)

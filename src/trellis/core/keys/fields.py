@@ -28,7 +28,7 @@ class Expiry:
             return Timestamp().parse(raw)
         except Invalid:
             raise Invalid(
-                f"must be a span such as 90d or 12h, a moment in ISO 8601, or null for never, not {quote(raw)}."
+                f"must be a duration such as 90d or 12h, a timestamp in ISO 8601, or null for never, not {quote(raw)}."
             ) from None
 
     def schema(self) -> dict[str, Any]:
@@ -40,7 +40,7 @@ _SPANS: Final[Mapping[str, str]] = {"d": "days", "h": "hours"}
 
 @dataclass(frozen=True, slots=True)
 class Networks:
-    """A list of addresses and CIDR networks; an empty list is every address."""
+    """A list of addresses and CIDR networks; an empty list means every address."""
 
     widget: str = "text"
 
@@ -65,54 +65,59 @@ class Networks:
 
 
 def are_within(networks: Iterable[str], others: Iterable[str]) -> bool:
-    """Return whether each of some networks, and at least one, lies in one of the others."""
+    """Return whether there are `some` networks and each of them is contained in one of the others."""
     inner, outer = [ip_network(one) for one in networks], [ip_network(one) for one in others]
-    return bool(inner) and all(any(_lies_in(one, other) for other in outer) for one in inner)
+    return bool(inner) and all(any(_is_within(one, other) for other in outer) for one in inner)
 
 
-def _lies_in(one: IPv4Network | IPv6Network, other: IPv4Network | IPv6Network) -> bool:
+def _is_within(one: IPv4Network | IPv6Network, other: IPv4Network | IPv6Network) -> bool:
     return one.version == other.version and int(other[0]) <= int(one[0]) and int(one[-1]) <= int(other[-1])
 
 
 _GRANTS: Final = TextList()
 SETTINGS: Final = (
-    Field("name", Text(100, 1), "What the key is for; shown in lists and logs.", example="Calendar sync"),
+    Field("name", Text(100, 1, visible=True), "What the key is for; shown in lists and logs.", example="Calendar sync"),
     Field(
         "grants",
         _GRANTS,
-        "The operations that it may run; `forums.*`, `*.list` and `*` stand for all that match now.",
+        "The operations that it may run; `forums.*`, `*.list` and `*` mean all operations that match now.",
         default=(),
     ),
-    Field("expires", Expiry(), "When it ends: 90d, 12h, a moment, or null for never."),
+    Field("expires", Expiry(), "When it expires: 90d, 12h, a timestamp, or null for never."),
     Field(
         "addresses",
         Networks(),
-        "From where it may be used: addresses or CIDR networks; none is everywhere.",
+        "The addresses or CIDR networks that it may be used from; an empty list allows all.",
         default=(),
     ),
     Field(
         "rateLimit",
         Integer(0, 10_000_000, nullable=True),
-        "Requests per minute; null is the service's limit, 0 is none.",
+        "Requests per minute; null means the service's default limit, 0 means no limit.",
     ),
     Field("logRequests", Boolean(), "Whether its requests are written to the request log.", default=True),
 )
 CHANGES: Final = (
-    Field("grant", _GRANTS, "Operations to add to the granted ones.", write_only=True),
-    Field("ungrant", _GRANTS, "Operations to take from the granted ones.", write_only=True),
+    Field("grant", _GRANTS, "Operations to grant in addition.", write_only=True),
+    Field("ungrant", _GRANTS, "Operations to remove from the grants.", write_only=True),
 )
-OVERLAP: Final = Field(
-    "overlapDays", Integer(0, _MOST_OVERLAP), "For how many days the old secret lives on beside the new one.", default=0
-)
+OVERLAP: Final = Field("overlapDays", Integer(0, _MOST_OVERLAP), "For how many days the old secret remains valid.", default=0)
 REASON: Final = Field("reason", Text(500), "Why it is revoked; shown in the list.")
+KEEP_WEBHOOKS: Final = Field(
+    "keepWebhooks",
+    Boolean(),
+    "Whether the webhooks that it has made go on; otherwise they are switched off with it.",
+    default=False,
+    write_only=True,
+)
 FILTERS: Final = (
     *PAGING,
-    Field("search", Text(100), "Only those whose name holds this text, or whose public part does."),
+    Field("search", Text(100), "Only keys whose name or public part contains this text."),
     Field(
         "state",
-        Choice({"active": "Good for use.", "expired": "Past their end.", "revoked": "Ended by hand."}),
-        "Only those in this state.",
+        Choice({"active": "Can be used.", "expired": "Past the expiry.", "revoked": "Revoked by an administrator."}),
+        "Only keys in this state.",
     ),
-    Field("operation", Text(100), "Only those that were granted this operation."),
-    Field("order", Choice({"oldest": "Oldest first.", "newest": "Newest first."}), "Which end to begin at.", default="oldest"),
+    Field("operation", Text(100), "Only keys that have been granted this operation."),
+    Field("order", Choice({"oldest": "Oldest first.", "newest": "Newest first."}), "The order of the keys.", default="oldest"),
 )

@@ -23,7 +23,7 @@ _MEMORY: Final = 10_000  # keys that a process remembers
 class Bearer:
     """The holder of a valid key. `public` is the key's public part; `rate_limit` None is the service's own limit.
 
-    `until` is when the presented secret expires: with the key, or earlier for the old secret of a rotated one; None is never.
+    `until` is when the presented secret expires: with the key, or earlier for the old secret of a rotated one; None means never.
     """
 
     actor: Actor
@@ -39,46 +39,41 @@ class Bearer:
 
 
 class Keyring:
-    """Judges presented keys against the database, on every request.
+    """Checks presented keys against the database, on every request.
 
-    While the data version holds under which a key was proved, it is not proved again. That is remembered under a keyed digest
-    of the presented text, so that no secret stands in memory and no comparison tells anything by its time. A keyring belongs
-    to one thread; only `prove`, which touches nothing of it, may run in another.
+    A key that was authenticated is not authenticated again until the data version changes. It is remembered under a keyed
+    digest of the presented text, so that no secret stays in memory and comparison times reveal nothing. A keyring
+    belongs to one thread; only `authenticate`, which does not use its state, may run in another.
     """
 
     def __init__(self) -> None:
-        self._proved: dict[bytes, Bearer] = {}
+        self._authenticated: dict[bytes, Bearer] = {}
         self._version: int | None = None
         self._salt = os.urandom(16)
         self._used: dict[int, str] = {}
         self._pending: dict[int, str] = {}
 
-    def judge(self, tx: Transaction, presented: str, address: str, now: str, version: int | None = None) -> Bearer:
-        """Return the bearer of a key. `version` is the data version that holds now, None where nobody knows one.
-
-        Raises Refused: INVALID_API_KEY for one that is unknown, malformed, expired or revoked (not saying which), and
-        IP_ADDRESS_NOT_ALLOWED for a good one that may not be used from this address.
-        """
-        bearer = self.recall(presented, address, now, version)
-        return bearer or self.admit(authenticate(tx, presented, now), presented, address, now, version)
-
-    def recall(self, presented: str, address: str, now: str, version: int | None) -> Bearer | None:
-        """Validate a key from memory, like `judge`; None if it has to be proved."""
+    def find(self, presented: str, address: str, now: str, version: int | None) -> Bearer | None:
+        """Return the bearer of a key that was authenticated before, or None. Raises as `admit` does."""
         if version is None or version != self._version:
-            self._proved.clear()
+            self._authenticated.clear()
             self._version = version
             return None
-        bearer = self._proved.get(self._mark(presented))
+        bearer = self._authenticated.get(self._digest(presented))
         return None if bearer is None else self._admit(bearer, address, now)
 
     def admit(self, bearer: Bearer, presented: str, address: str, now: str, version: int | None) -> Bearer:
-        """Validate a key that was proved, like `judge`. `version` is the one that held before the proof was begun."""
+        """Remember an authenticated key and return its bearer. `version` is the data version from before it was authenticated.
+
+        Raises Refused: INVALID_API_KEY if it has expired or been revoked (not saying which), IP_ADDRESS_NOT_ALLOWED if it
+        may not be used from this address.
+        """
         self._admit(bearer, address, now)
-        if version is not None and version == self._version and len(self._proved) < _MEMORY:
-            self._proved[self._mark(presented)] = bearer
+        if version is not None and version == self._version and len(self._authenticated) < _MEMORY:
+            self._authenticated[self._digest(presented)] = bearer
         return bearer
 
-    def _mark(self, presented: str) -> bytes:
+    def _digest(self, presented: str) -> bytes:
         return blake2b(presented.encode("utf-8", "surrogatepass"), key=self._salt, digest_size=16).digest()
 
     def _admit(self, bearer: Bearer, address: str, now: str) -> Bearer:
@@ -88,7 +83,7 @@ class Keyring:
         if key.addresses and not is_address_allowed(address, key.addresses):
             raise Refused(
                 "IP_ADDRESS_NOT_ALLOWED",
-                f"This key may not be used from {address}. Use it from an address on its list, or have this one added to it.",
+                f"This key may not be used from {address}. Use an address on its list, or ask an administrator to add this one.",
             )
         self.use(key.id, now)
         return bearer
@@ -102,13 +97,13 @@ class Keyring:
             self._used[key] = self._pending[key] = now
 
     def take_uses(self) -> list[tuple[int, str]]:
-        """Return the last uses that are not yet recorded, as pairs of key id and moment, and forget them."""
+        """Return the last uses that are not yet recorded, as pairs of key id and time, and clear them."""
         pending, self._pending = self._pending, {}
         return list(pending.items())
 
 
 def authenticate(tx: Transaction, presented: str, now: str) -> Bearer:
-    """Compare a presented key with what is kept of it. Raises Refused (INVALID_API_KEY) if it does not fit."""
+    """Compare a presented key with the stored hash. Raises Refused (INVALID_API_KEY) if it does not match."""
     secret = parse_secret(presented)
     key = keys.find_by_public_part(tx, secret.public) if secret else None
     if secret is None or key is None:
@@ -125,12 +120,12 @@ def authenticate(tx: Transaction, presented: str, now: str) -> Bearer:
 def _refuse_invalid() -> Refused:
     return Refused(
         "INVALID_API_KEY",
-        "The key is not known, or no longer good. Check that it was copied whole (trl_…, 51 characters) and ask an administrator.",
+        "The key is unknown or no longer valid. Check that you copied all of it (trl_…, 51 characters), or ask an administrator.",
     )
 
 
 def is_address_allowed(address: str, networks: Iterable[str]) -> bool:
-    """Return whether an address is in one of some networks."""
+    """Return whether an address is in one of the networks."""
     try:
         caller = ip_address(address)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Whether a key may run an operation, with the reason, which callers of the API are not told."""
+"""The operation that says whether a key may run an operation, and why. Callers of the API do not get these reasons."""
 
 from datetime import datetime
 from typing import Any, Final
@@ -12,19 +12,19 @@ from trellis.errors import Fault, refuse_faults
 from trellis.store.keys import Key
 
 _FIELDS: Final = (
-    Field("operation", Text(100, 1), "Which operation is asked about.", required=True, example="forums.create"),
-    Field("address", IpAddress(), "From which address; without, the addresses are not judged.", example="192.0.2.7"),
-    Field("at", Timestamp(nullable=True), "At which moment; without, now."),
+    Field("operation", Text(100, 1), "The operation to check.", required=True, example="forums.create"),
+    Field("address", IpAddress(), "The address to check. Without it, the key's address list is not checked.", example="192.0.2.7"),
+    Field("at", Timestamp(nullable=True), "The time to check; by default, now."),
 )
 
 
 def operations() -> tuple[Operation, ...]:
-    """Return the one operation."""
+    """Return the operation."""
     return (
         Operation(
             "keys.may",
-            "Ask what a key may do",
-            "Says whether a key may run an operation, from an address and at a moment, and why.",
+            "Check what a key may do",
+            "Returns whether a key may run an operation from an address at a time, and why.",
             _may,
             _FIELDS,
             has_target=True,
@@ -34,41 +34,41 @@ def operations() -> tuple[Operation, ...]:
 
 def _may(context: Context) -> Outcome:
     key = find_key(context)
-    require(_FIELDS, context.input).demand()
+    require(_FIELDS, context.input).raise_faults()
     operation, address, at = context.input.get("operation"), context.input.get("address"), context.input.get("at") or context.now
     if operation != HELLO.name and operation not in context.environment.grantable:
         detail = f"operation: no key can be granted '{operation}'."
-        raise refuse_faults((Fault("operation", "UNKNOWN_OPERATION", detail),))
-    reason, detail = _judge(key, operation, address, at)
+        raise refuse_faults(Fault("operation", "UNKNOWN_OPERATION", detail))
+    reason, detail = _check_key(key, operation, address, at)
     return Outcome({"may": not reason, "reason": reason or None, "detail": detail, "at": at})
 
 
-def _judge(key: Key, operation: str, address: str | None, at: str) -> tuple[str, str]:
+def _check_key(key: Key, operation: str, address: str | None, at: str) -> tuple[str, str]:
     """Return the message of the refusal, or "", and a sentence. Checks run in the order in which the API runs them."""
     if key.revoked_at and key.revoked_at <= at:
         because = f": {key.revoked_because.rstrip('.')}." if key.revoked_because else "."
         return (
             "INVALID_API_KEY",
-            f"No: the key was revoked on {_format_day(key.revoked_at)}{because} A revoked key stays so; make a new one.",
+            f"No: the key was revoked on {_format_day(key.revoked_at)}{because} Revoking cannot be undone; create a new key.",
         )
     if key.expires_at and key.expires_at <= at:
-        return "INVALID_API_KEY", f"No: the key ends on {_format_day(key.expires_at)}. Give it a later end, or make a new one."
+        return "INVALID_API_KEY", f"No: the key expires on {_format_day(key.expires_at)}. Set a later expiry, or create a new key."
     if address and key.addresses and not is_address_allowed(address, key.addresses):
         listed = ", ".join(key.addresses)
-        return "IP_ADDRESS_NOT_ALLOWED", f"No: {address} is not among the addresses of the key, which are {listed}."
+        return "IP_ADDRESS_NOT_ALLOWED", f"No: {address} is not one of the key's addresses: {listed}."
     if operation == HELLO.name:
-        return "", "Yes: every valid key may."
+        return "", "Yes: every valid key may run it."
     if operation not in key.grants:
-        return "NO_PERMISSION", f"No: {operation} was not granted. Tick it to let the key do this."
+        return "NO_PERMISSION", f"No: {operation} has not been granted. Tick it to allow it."
     return "", "Yes: " + _describe_terms(key, address)
 
 
 def _describe_terms(key: Key, address: str | None) -> str:
-    ends = f"until {_format_day(key.expires_at)}" if key.expires_at else "without an end"
+    ends = f"until {_format_day(key.expires_at)}" if key.expires_at else "without an expiry"
     where = ""
     if key.addresses:
         where = f", from {address}" if address else f", from {', '.join(key.addresses)} only"
-    return f"it was granted, {ends}{where}."
+    return f"it has been granted, {ends}{where}."
 
 
 def _format_day(moment: str) -> str:

@@ -12,6 +12,11 @@ from typing import Final
 ALPHABET: Final = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _FORM: Final = re.compile(r"trl_([0-9A-Za-z]{8})_([0-9A-Za-z]{32})([0-9A-Za-z]{6})")
 _MARK: Final = re.compile(r"trl_([0-9A-Za-z]{8})_[0-9A-Za-z]{16,}")
+_ENCODED: Final = re.compile(r"%(?:25)*([0-9A-Fa-f]{2})")  # a percent sign may be encoded itself, any number of times
+_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_ROUNDS: Final = 8  # of decoding
+_HIDDEN_WHOLE: Final = f"trl_{'0' * 8}_{'0' * 16}"
+_LONGEST: Final = 4096  # characters that are decoded
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +35,21 @@ class Secret:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the secret half in hex: what is kept. 190 random bits need no slow hash."""
+        """The SHA-256 of the secret half in hex, which is what is stored. 190 random bits need no slow hash."""
         return hashlib.sha256(self.secret.encode()).hexdigest()
 
     def matches(self, digest: str) -> bool:
-        """Compare with a kept digest in constant time."""
+        """Compare with a stored digest in constant time."""
         return hmac.compare_digest(self.digest, digest)
 
 
 def new_secret(public: str | None = None) -> Secret:
-    """Make a key, or a new secret for the public part of an old one."""
+    """Generate a key, or a new secret for an existing public part."""
     return Secret(public or _random(8), _random(32))
 
 
 def parse_secret(text: str) -> Secret | None:
-    """Read a key; None if it is not of the form or its checksum is wrong."""
+    """Parse a key; None if its form or its checksum is wrong."""
     found = _FORM.fullmatch(text)
     if found is None or _checksum(text[:-6]) != found[3]:
         return None
@@ -52,8 +57,23 @@ def parse_secret(text: str) -> Secret | None:
 
 
 def redact_keys(text: str) -> str:
-    """Hide the secret half of whatever looks like a key, so that it reaches no log."""
+    """Replace the secret half of whatever looks like a key, so that it never reaches a log.
+
+    A text in which percent-encoding may hide a key, or a part of one, comes back decoded and cut to 4,096 characters.
+    """
+    if "%" in text and _MARK.search(decoded := _decode(text[:_LONGEST])):
+        text = _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", decoded)
     return _MARK.sub(r"trl_\1_[hidden]", text) if "trl_" in text else text
+
+
+def _decode(text: str) -> str:
+    """Take off percent-encoding until none is left. What is encoded too often for that becomes something that is hidden."""
+    for _ in range(_ROUNDS):
+        decoded = _ENCODED.sub(lambda found: chr(int(found[1], 16)), text)
+        if decoded == text:
+            return text
+        text = decoded
+    return _HIDDEN_WHOLE
 
 
 def _random(length: int) -> str:
@@ -64,7 +84,7 @@ _PAIRS: Final = tuple(first + second for first in ALPHABET for second in ALPHABE
 
 
 def _checksum(text: str) -> str:
-    """Write the CRC-32 of a text in base 62, six digits."""
+    """Return the CRC-32 of a text in base 62, six digits."""
     rest, low = divmod(zlib.crc32(text.encode()), 3844)
     high, middle = divmod(rest, 3844)
     return _PAIRS[high] + _PAIRS[middle] + _PAIRS[low]

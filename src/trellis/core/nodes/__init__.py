@@ -1,11 +1,12 @@
-"""Nodes: what a kind declares, the operations that every kind has, placement in trees, and records as callers see them."""
+"""Nodes: the declaration of a kind, the operations that every kind has, placement in trees, and records as callers see them."""
 
 from trellis.core.kind import Derived, NodeKind, Values
-from trellis.core.nodes import access, copy, crud, outline
-from trellis.core.nodes.deletion import delete_rows, without_group
+from trellis.core.nodes import access, copy, crud, external, ordering, outline
+from trellis.core.nodes.deletion import delete_rows, find_naming, remove_group, without_group
 from trellis.core.nodes.placement import Placement, apply_placement
 from trellis.core.nodes.record import serialize_node
-from trellis.core.nodes.target import seen
+from trellis.core.nodes.references import refuse_taken
+from trellis.core.nodes.target import serialize_target
 from trellis.core.nodes.tree import makes_cycle, position_on_return
 from trellis.core.operation import Operation
 
@@ -16,18 +17,21 @@ __all__ = [
     "Values",
     "apply_placement",
     "delete_rows",
+    "find_naming",
     "makes_cycle",
     "operations",
     "position_on_return",
-    "seen",
+    "refuse_taken",
+    "remove_group",
     "serialize_node",
+    "serialize_target",
     "without_group",
 ]
 
-# Each gives some operations of a kind.
-_MODULES = (crud, copy, outline, access)
+# Each returns some operations of a kind.
+_MODULES = (crud, external, copy, ordering, outline, access)
 
 
 def operations(kind: NodeKind) -> tuple[Operation, ...]:
-    """Give the operations of a kind."""
+    """Return the operations of a kind."""
     return tuple(operation for module in _MODULES for operation in module.operations(kind))

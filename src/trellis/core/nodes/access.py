@@ -1,4 +1,4 @@
-"""The operation that answers what a group may do, node by node."""
+"""The operation that lists what a group may do, node by node."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from trellis.store.nodes import Node, outline
 
 _FIELDS: Final = (
     *PAGING,
-    Field("resource", Text(100), "The kind of nodes, such as forums. Without it, the first one that has permissions."),
-    Field("right", Text(100), "Only nodes in which the group has this right, such as read. Without it, any right."),
+    Field("resource", Text(100), "The kind of nodes, such as forums. The default is the first kind that has permissions."),
+    Field("right", Text(100), "Only nodes in which the group has this right, such as read. The default is any right."),
 )
 
 
@@ -35,14 +35,14 @@ class _Right:
 
 
 def operations(kind: NodeKind) -> tuple[Operation, ...]:
-    """Return the operation that answers what a group may do, for the kind of the groups."""
+    """Return the operation that lists what a group may do, for the kind of the groups."""
     if not kind.is_group:
         return ()
     access = Operation(
         f"{kind.name}.access",
         f"List what a {kind.singular} may do",
-        f"One page of the nodes of a kind in which a {kind.singular} has a right, with each of its rights there (`by name`, "
-        "`everyone` or empty), and in how many nodes it has each right.",
+        f"Returns one page of the nodes of a kind in which a {kind.singular} has a right, each of its rights there (`by name`, "
+        "`everyone` or empty), and the number of nodes in which it has each right.",
         partial(_access, kind),
         _FIELDS,
         has_target=True,
@@ -53,13 +53,13 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
 
 def _access(kind: NodeKind, context: Context) -> Outcome:
     given, target = context.input, context.call.target or 0
-    given.demand()
+    given.raise_faults()
     group = nodes.find(context.tx, kind.name, target)
     if group is None:
         raise invalid_id(kind.singular, target, kind.missing_code(GET))
     kinds = [one for one in context.environment.kinds if _rights(one)]
     if not kinds:
-        raise Refused("NO_ENDPOINT", "No kind of node here has permissions.")
+        raise Refused("NO_ENDPOINT", "No kind of node has permissions.")
     chosen = next((one for one in kinds if one.name == given.get("resource")), kinds[0])
     rights = _rights(chosen)
     wanted = next((right for right in rights if right.name == given.get("right")), None)
@@ -75,7 +75,7 @@ def _access(kind: NodeKind, context: Context) -> Outcome:
             "resource": chosen.name,
             "rights": [{"name": right.name, "doc": right.doc, "nodes": counts[right.name]} for right in rights],
             "right": wanted.name if wanted else None,
-            "access": [[_how(right.holders(node), group.id) for right in rights] for node in found],
+            "access": [[_describe_right(right.holders(node), group.id) for right in rights] for node in found],
             "total": total,
         }
     )
@@ -86,7 +86,7 @@ def _rights(kind: NodeKind) -> tuple[_Right, ...]:
     return options + tuple(_Right(f.name, f.doc.partition(":")[0] + ".", in_permissions=False) for f in kind.group_fields)
 
 
-def _how(holders: Any, group: int) -> str:
+def _describe_right(holders: Any, group: int) -> str:
     return "everyone" if holders == EVERYONE else ("by name" if group in (holders or ()) else "")
 
 
@@ -99,13 +99,13 @@ def _scan(
     total = 0
     for in_permissions in dict.fromkeys(right.in_permissions for right in rights):
         names = [right.name for right in rights if right.in_permissions == in_permissions]
-        known: dict[int, list[str]] = {}  # by the identity of a decoded value, which equal texts share
+        known: dict[int, list[str]] = {}  # by the identity of the decoded value, since equal texts share one
         kept_alive = []
         total = 0
         for node, held in outline.read_column(context.tx, kind, "permissions" if in_permissions else "fields"):
             total += 1
             if (held_rights := known.get(id(held))) is None:
-                held_rights = known[id(held)] = [name for name in names if _how(held.get(name), group)]
+                held_rights = known[id(held)] = [name for name in names if _describe_right(held.get(name), group)]
                 kept_alive.append(held)
             for name in held_rights:
                 counts[name] += 1

@@ -1,24 +1,24 @@
 """The five operations that every kind of node has: list, get, create, update and delete."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from trellis.core.events import changed_members
-from trellis.core.fields import EVERYONE, Field, Input, Password, require
+from trellis.core.fields import EVERYONE, Field, Input, require
 from trellis.core.kind import NodeKind, Values
 from trellis.core.nodes.deletion import delete_doc, delete_fields, delete_node, delete_refusals
-from trellis.core.nodes.listing import build_query, list_fields
+from trellis.core.nodes.listing import INCLUDE, build_query, list_fields
 from trellis.core.nodes.placement import apply_placement, resolve_placement
 from trellis.core.nodes.record import serialize_node, serialize_nodes
+from trellis.core.nodes.references import refuse_taken, resolve_references
 from trellis.core.nodes.target import get_with_path
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.paging import serialize_page
-from trellis.core.passwords import NODE, hash_password, verify_password
 from trellis.core.verbs import CREATE, DELETE, GET, LIST, UPDATE, Verb
 from trellis.core.version import check_precondition
-from trellis.errors import Fault, refuse_faults
+from trellis.errors import Fault, raise_faults
 from trellis.refusals import REFUSALS
 from trellis.store import lists, nodes, siblings, snapshots
 from trellis.store.counters import next_number
@@ -26,15 +26,21 @@ from trellis.store.nodes import Node
 
 
 def operations(kind: NodeKind) -> tuple[Operation, ...]:
-    """Give the five operations of a kind."""
+    """Return the five operations of a kind."""
     one, many = kind.singular, kind.title.lower()
     moves = " `parentId` with at most one of `position`, `before` and `after` moves it." if kind.tree else ""
-    changes = f"Changes a {one}: what is not sent stays as it is. Where nothing changes, nothing is recorded.{moves}"
+    changes = f"Changes a {one}. Fields that are not sent keep their values. If nothing changes, no event is recorded.{moves}"
     return (
-        build_operation(kind, LIST, f"List {many}", f"One page of the {many}. {kind.doc}", _list, list_fields(kind)),
-        replace(build_operation(kind, GET, f"Get a {one}", f"One {one} by its id.", _get), snapshot=False),
-        build_operation(kind, CREATE, f"Create a {one}", f"Makes a {one}.", _create, kind.accepted, _faults_of(kind)),
-        build_operation(kind, UPDATE, f"Change a {one}", changes, _update, kind.accepted, _faults_of(kind)),
+        replace(
+            build_operation(kind, LIST, f"List {many}", f"Returns one page of the {many}. {kind.doc}", _list, list_fields(kind)),
+            slow_with="under",
+        ),
+        replace(build_operation(kind, GET, f"Get a {one}", f"Returns the {one} with this id.", _get), snapshot=False),
+        build_operation(kind, CREATE, f"Create a {one}", f"Creates a {one}.", _create, kind.accepted, node_refusals(kind)),
+        replace(
+            build_operation(kind, UPDATE, f"Change a {one}", changes, _update, kind.accepted, node_refusals(kind)),
+            judge=partial(_find_digests, kind),
+        ),
         build_operation(kind, DELETE, f"Delete a {one}", delete_doc(kind), delete_node, delete_fields(kind), delete_refusals(kind)),
     )
 
@@ -48,7 +54,7 @@ def build_operation(
     fields: tuple[Field, ...] = (),
     refusals: Iterable[str] = (),
 ) -> Operation:
-    """Build one operation of a kind: over REST if the kind serves the verb there. `refusals` are messages of its own."""
+    """Build one operation of a kind, served over REST if the kind declares the verb. `refusals` are messages of its own."""
     missing = (("INVALID_ID", kind.missing_code(verb)),) if verb.has_target else ()
     return Operation(
         name=kind.operation(verb.name),
@@ -68,27 +74,39 @@ def build_operation(
     )
 
 
-def _faults_of(kind: NodeKind) -> tuple[str, ...]:
+def granted_with(kind: NodeKind, needed: Sequence[Verb], operation: Operation) -> Operation:
+    """Open an operation to the keys that were granted others: over REST, if the kind serves these there."""
+    if not all(kind.serves(one) for one in needed):
+        return replace(operation, access=Access.INSIDE, path=None)
+    return replace(operation, access=Access.IMPLIED, path=kind.path, needs=tuple(kind.operation(one.name) for one in needed))
+
+
+def node_refusals(kind: NodeKind) -> tuple[str, ...]:
+    """Return the messages of the refusals that creating and changing a node may end in."""
     place = ("INVALID_PARENT",) if kind.tree else ()
     order = ("INVALID_POSITION",) if kind.ordered else ()
     groups = ("INVALID_GROUP",) if kind.options or kind.group_fields else ()
-    return ("NO_TITLE", *kind.refuses, *place, *order, *groups)
+    passwords = ("TOO_MANY_PASSWORDS",) if kind.secrets else ()
+    return ("NO_TITLE", "EXTERNAL_ID_TAKEN", *kind.refuses, *place, *order, *groups, *passwords)
 
 
 # --- reading ------------------------------------------------------------------------------------------------------
 
 
 def _list(kind: NodeKind, context: Context) -> Outcome:
-    context.input.demand()
-    query, page, per_page = build_query(kind, context.input)
+    given = resolve_references(kind, context, context.input)
+    given.raise_faults()
+    query, page, per_page = build_query(kind, given)
     total, found = lists.read_page(context.tx, kind.name, query)
-    return Outcome(
-        serialize_page(serialize_nodes(context.tx, kind, found, context.environment.community_url), total, page, per_page)
-    )
+    records = serialize_nodes(context.tx, kind, found, context.environment.community_url)
+    if INCLUDE.name in given:
+        counts = siblings.count_children_by_parent(context.tx, kind.name, [node.id for node in found])
+        records = [record | {"childCount": counts.get(record["id"], 0)} for record in records]
+    return Outcome(serialize_page(records, total, page, per_page))
 
 
 def _get(kind: NodeKind, context: Context) -> Outcome:
-    context.input.demand()
+    context.input.raise_faults()
     return Outcome(serialize_node(kind, *get_with_path(kind, context, GET), context.environment.community_url))
 
 
@@ -97,13 +115,14 @@ def _get(kind: NodeKind, context: Context) -> Outcome:
 
 def _create(kind: NodeKind, context: Context) -> Outcome:
     given = require((kind.name_field, *kind.fields), context.input, recode=kind.code_of)
+    given = resolve_references(kind, context, given)
     place = resolve_placement(context.tx, kind, given, None)
     defaults = {f.name: f.default for f in kind.fields}
-    fields, faults = _settled_fields(kind, given, defaults)
+    fields, faults = _merge_fields(kind, given, defaults)
     base = place.parent.permissions if place.parent is not None else {}
     permissions, wrong_groups = _settled_permissions(kind, context, given, base)
-    _refuse((*given.faults, *place.faults, *faults, *wrong_groups))
-    _digest_secrets(kind, given, fields, {})
+    raise_faults((*given.faults, *place.faults, *faults, *wrong_groups))
+    refuse_taken(kind, context, given.get("externalId"), None)
     new = Node(
         id=next_number(context.tx, kind.name, count=1),
         parent_id=place.parent_id,
@@ -111,46 +130,51 @@ def _create(kind: NodeKind, context: Context) -> Outcome:
         name=given.get("name"),
         fields=fields,
         permissions=permissions,
-        created_at=context.now,
-        updated_at=context.now,
+        created_at=context.at,
+        updated_at=context.at,
+        external_id=given.get("externalId"),
     )
     new = nodes.insert(context.tx, kind.name, new, place.place)
     after = serialize_node(kind, new, place.above, context.environment.community_url)
     return Outcome(after, resource_id=new.id, after=after)
 
 
+def _find_digests(kind: NodeKind, context: Context) -> dict[str, str | None]:
+    """Return the digests of a node's passwords, so that one that is sent again is no change. Raises Refused (INVALID_ID)."""
+    old, _ = get_with_path(kind, context, UPDATE)
+    return {secret.name: old.fields.get(secret.name) for secret in kind.secrets}
+
+
 def _update(kind: NodeKind, context: Context) -> Outcome:
     old, above = get_with_path(kind, context, UPDATE)
     before = serialize_node(kind, old, above, context.environment.community_url)
     check_precondition(context.call.expected, before)
-    given = context.input
+    given = resolve_references(kind, context, context.input)
     place = resolve_placement(context.tx, kind, given, old)
-    fields, faults = _settled_fields(kind, given, old.fields)
+    fields, faults = _merge_fields(kind, given, old.fields)
     permissions, wrong_groups = _settled_permissions(kind, context, given, old.permissions)
     children = _no_children_if_leaf_only(kind, context, old, fields)
-    _refuse((*given.faults, *place.faults, *faults, *wrong_groups, *children))
-    changed_secrets = _digest_secrets(kind, given, fields, old.fields)
+    raise_faults((*given.faults, *place.faults, *faults, *wrong_groups, *children))
+    external_id = given.get("externalId", old.external_id)
+    refuse_taken(kind, context, external_id, old.id)
+    changed_secrets = tuple(f.name for f in kind.secrets if fields[f.name] != old.fields.get(f.name))
     beside = None if place.stays else snapshots.find_neighbours(context.tx, kind.name, old)
     placed = apply_placement(context.tx, kind, old, place)
-    new = replace(placed, name=given.get("name", old.name), fields=fields, permissions=permissions)
+    name = given.get("name", old.name)
+    new = replace(placed, name=name, external_id=external_id, fields=fields, permissions=permissions)
     above = above if new.parent_id == old.parent_id else place.above
     after = serialize_node(kind, new, above, context.environment.community_url)
     changed = changed_members(before, after) + changed_secrets
     if not changed:
         return Outcome(before, happened=False)
     snapshots.save(context.tx, kind.name, old, "changed", beside)
-    new.updated_at = after["updatedAt"] = context.now
+    new.updated_at = after["updatedAt"] = context.at
     nodes.update(context.tx, kind.name, new)
     return Outcome(after, resource_id=old.id, before=before, after=after, changed=changed)
 
 
-def _refuse(faults: tuple[Fault, ...]) -> None:
-    if faults:
-        raise refuse_faults(faults)
-
-
-def _settled_fields(kind: NodeKind, given: Input, base: Values) -> tuple[dict[str, Any], tuple[Fault, ...]]:
-    """Put what was given over what there is, and judge the whole by the kind's own rules."""
+def _merge_fields(kind: NodeKind, given: Input, base: Values) -> tuple[dict[str, Any], tuple[Fault, ...]]:
+    """Merge the given values into the existing ones, and validate the result by the kind's own rules."""
     fields = {f.name: given.get(f.name, base.get(f.name, f.default)) for f in kind.fields}
     fields = dict(kind.prepare({name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}))
     at_fault = {fault.field for fault in given.faults}
@@ -168,26 +192,8 @@ def _no_children_if_leaf_only(kind: NodeKind, context: Context, old: Node, field
     return (Fault("type", "INVALID_VALUE", detail),)
 
 
-def _digest_secrets(kind: NodeKind, given: Input, fields: dict[str, Any], old: Values) -> tuple[str, ...]:
-    """Keep a digest in place of each password that was given; name those that differ from before."""
-    changed: list[str] = []
-    for field in kind.secrets:
-        if field.name not in given or not isinstance(field.type, Password):
-            continue
-        plain, digest = given.get(field.name), old.get(field.name)
-        if plain is None:
-            fields[field.name] = None
-        elif digest is not None and verify_password(digest, plain, NODE):
-            fields[field.name] = digest
-        else:
-            fields[field.name] = hash_password(plain, NODE)
-        if fields[field.name] != digest:
-            changed.append(field.name)
-    return tuple(changed)
-
-
 def _settled_permissions(kind: NodeKind, context: Context, given: Input, base: Values) -> tuple[dict[str, Any], tuple[Fault, ...]]:
-    """Put the permissions given over those copied, and these over those there are; every group must exist."""
+    """Merge the permissions: given ones override copied ones, which override existing ones. Every group must exist."""
     faults: list[Fault] = []
     if (source_id := given.get("copyPermissionsFrom")) is not None:
         source = nodes.find(context.tx, kind.name, source_id)
@@ -210,13 +216,9 @@ def _settled_permissions(kind: NodeKind, context: Context, given: Input, base: V
 
 
 def _unknown_groups(context: Context, named: Mapping[str, Any]) -> Iterator[Fault]:
-    groups = _group_kind(context)
+    groups = context.environment.group_kind
     wanted = {group for who in named.values() if who != EVERYONE for group in who}
     unknown = wanted - nodes.find_existing(context.tx, groups.name, wanted) if groups else wanted
     for field, who in named.items():
         if who != EVERYONE and (missing := [str(group) for group in who if group in unknown]):
             yield Fault(field, "INVALID_GROUP", f"{field} names groups that do not exist: {', '.join(missing)}.")
-
-
-def _group_kind(context: Context) -> NodeKind | None:
-    return next((kind for kind in context.environment.kinds if kind.is_group), None)

@@ -1,10 +1,10 @@
-"""The operation that deletes a node: alone, with everything below it, or with its children moved elsewhere."""
+"""The operation that deletes a node, and deletes or moves its children."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from trellis.core.fields import ChildrenFate, Field
+from trellis.core.fields import ChildrenFate, Field, isolate
 from trellis.core.kind import NodeKind
 from trellis.core.nodes.record import serialize_node
 from trellis.core.nodes.target import get_with_path
@@ -15,48 +15,48 @@ from trellis.errors import Fault, Refused, refuse_faults
 from trellis.store import nodes, siblings, snapshots
 from trellis.store.nodes import Node
 
-_SHOWN: Final = 1000  # ids that a plan lists; the counts are of all
+_SHOWN: Final = 1000  # the most ids that a plan lists; the counts include all
 
 _FATE: Final = Field(
     "deleteChildrenOrMove",
     ChildrenFate(),
-    "What happens to its children: -1 deletes everything below it, an id moves the children behind those of that one.",
+    "What happens to its children: -1 deletes all nodes below it; an id moves the children to the end of that node's children.",
     write_only=True,
     example=-1,
 )
-_NO_FATE: Final = replace(_FATE, doc="Taken as for trees; means nothing here, since there are no children.", example=None)
+_NO_FATE: Final = replace(_FATE, doc="Accepted as for trees but ignored, since there are no children.", example=None)
 
 
 def delete_fields(kind: NodeKind) -> tuple[Field, ...]:
-    """Give what the delete of a kind takes."""
+    """Return the fields of a kind's delete operation."""
     return (_FATE if kind.tree else _NO_FATE,)
 
 
 def delete_doc(kind: NodeKind) -> str:
-    """Describe the delete of a kind."""
-    doc = f"Deletes a {kind.singular}. Its id is never used again."
+    """Describe a kind's delete operation."""
+    doc = f"Deletes a {kind.singular}. Its id is never reused."
     if kind.tree:
-        doc += (
-            " If it has children, `deleteChildrenOrMove` says what becomes of them; without it the answer is 409 with their number."
-        )
+        doc += " If it has children, `deleteChildrenOrMove` says what happens to them; without it the request is refused with 409."
     if kind.is_group:
-        doc += " Its id is taken out of every node's permissions. The built-in ones cannot be deleted."
+        doc += f" Its id is removed from every node's permissions. Built-in {kind.title.lower()} cannot be deleted."
     return doc
 
 
 def delete_refusals(kind: NodeKind) -> tuple[str, ...]:
-    """Name the refusals that only the delete of a kind has."""
+    """Name the refusals that only a kind's delete operation has."""
     return (("CANNOT_DELETE",) if kind.built_in else ()) + (("INVALID_TARGET", "HAS_CHILDREN") if kind.tree else ())
 
 
 def delete_node(kind: NodeKind, context: Context) -> Outcome:
-    """Delete a node, and keep what it takes to undo that."""
+    """Delete a node, and save what undo needs."""
     node, above = get_with_path(kind, context, DELETE)
     before = serialize_node(kind, node, above, context.environment.community_url)
     check_precondition(context.call.expected, before)
-    context.input.demand()
+    context.input.raise_faults()
     if node.id in kind.built_in:
-        raise Refused("CANNOT_DELETE", f"{node.name} is built in and cannot be deleted. Other {kind.title.lower()} can.")
+        raise Refused(
+            "CANNOT_DELETE", f"{isolate(node.name)} is built in and cannot be deleted. Other {kind.title.lower()} can be."
+        )
     fate = context.input.get(_FATE.name) if kind.tree else None
     below = nodes.find_descendants(context.tx, kind.name, node.id) if kind.tree else []
     direct = siblings.find_children(context.tx, kind.name, node.id) if below else []
@@ -64,13 +64,13 @@ def delete_node(kind: NodeKind, context: Context) -> Outcome:
         raise _has_children(kind, node, len(direct), len(below))
     target = None if fate in {None, -1} else _target(kind, context, node, fate, below)
     gone, moved = ([], direct) if target is not None else (below, [])
-    _keep(kind, context, node)
+    _save_for_undo(kind, context, node)
     if target is not None and direct:
         snapshots.save_moved_children(context.tx, kind.name, node.id, target.id)
-        siblings.move_children(context.tx, kind.name, node.id, target.id, context.now)
+        siblings.move_children(context.tx, kind.name, node.id, target.id, context.at)
     _delete(kind, context, node, gone)
-    scrubbed = _scrub(context, node.id) if kind.is_group else []
-    touched = _touched(kind, gone, "deleted") + _touched(kind, moved, "moved")
+    scrubbed = remove_group(context, node.id) if kind.is_group else []
+    touched = _touched_records(kind, gone, "deleted") + _touched_records(kind, moved, "moved")
     return Outcome(
         None,
         resource_id=node.id,
@@ -86,37 +86,37 @@ def delete_node(kind: NodeKind, context: Context) -> Outcome:
 
 
 def delete_rows(kind: NodeKind, context: Context, node: Node, below: Sequence[int]) -> None:
-    """Delete a node with all those below it, and keep what it takes to undo that."""
-    _keep(kind, context, node)
+    """Delete a node and all its descendants, and save what undo needs."""
+    _save_for_undo(kind, context, node)
     _delete(kind, context, node, below)
 
 
-def _keep(kind: NodeKind, context: Context, node: Node) -> None:
+def _save_for_undo(kind: NodeKind, context: Context, node: Node) -> None:
     snapshots.save(context.tx, kind.name, node, "deleted", snapshots.find_neighbours(context.tx, kind.name, node))
 
 
 def _delete(kind: NodeKind, context: Context, node: Node, below: Sequence[int]) -> None:
-    """Delete a node with those below it, and keep their rows; tell how many are gone."""
+    """Delete a node and its descendants, save their rows, and return how many were deleted."""
     progress = Progress(context.call, 1 + len(below))
 
     def going(ids: Sequence[int]) -> None:
-        if others := [i for i in ids if i != node.id]:  # which is kept already, with its neighbours
+        if others := [i for i in ids if i != node.id]:  # the node itself is saved already, with its neighbours
             snapshots.save_deleted(context.tx, kind.name, others)
-        if below:  # one row alone is no news, and of a group the permissions are counted
+        if below:  # a single row needs no progress report, and for a group the permissions are counted
             progress.done(len(ids))
 
     nodes.delete_subtree(context.tx, kind.name, node, below, going)
 
 
-def _touched(kind: NodeKind, ids: list[int], how: str) -> list[dict[str, Any]]:
+def _touched_records(kind: NodeKind, ids: list[int], how: str) -> list[dict[str, Any]]:
     return [{"resource": kind.name, "id": i, "how": how} for i in ids]
 
 
 def _has_children(kind: NodeKind, node: Node, direct: int, below: int) -> Refused:
-    all_below = f", {below} below it in all" if below != direct else ""
+    all_below = f" ({below} descendants in all)" if below != direct else ""
     return Refused(
         "HAS_CHILDREN",
-        f"'{node.name}' has {direct} {'child' if direct == 1 else 'children'}{all_below}. "
+        f"'{isolate(node.name)}' has {direct} {'child' if direct == 1 else 'children'}{all_below}. "
         f"Send deleteChildrenOrMove=-1 to delete them too, or deleteChildrenOrMove=ID to move them under another {kind.singular}.",
         facts={
             "children": direct,
@@ -131,39 +131,45 @@ def _target(kind: NodeKind, context: Context, node: Node, fate: int, below: list
     if target is None:
         problem = f"there is no {kind.singular} {fate}"
     elif target.id == node.id:
-        problem = "that is the one being deleted"
+        problem = "it is the one being deleted"
     elif target.id in below:
         problem = f"{kind.singular} {fate} is below the one being deleted"
     elif kind.leaf_only(target.fields):
-        problem = f"{kind.singular} {fate} is a redirect and has no children"
+        problem = f"{kind.singular} {fate} is a redirect and cannot have children"
     else:
         return target
     fault = Fault(
         _FATE.name,
         "INVALID_TARGET",
-        f"The children cannot move to {fate}: {problem}. Give another id, or -1 to delete them.",
+        f"The children cannot move to {fate}: {problem}. Send another id, or -1 to delete them.",
     )
-    raise refuse_faults((fault,))
+    raise refuse_faults(fault)
 
 
-def _scrub(context: Context, group: int) -> list[tuple[str, int]]:
-    """Take a group out of every node's permissions and group fields; give the nodes that named it."""
-    kinds = {kind.name: kind for kind in context.environment.kinds}
-    scrubbed: list[tuple[str, int]] = []
-    mentioning = nodes.find_mentioning_group(context.tx, group)
-    progress = Progress(context.call, len(mentioning))
-    for name, node in mentioning:
+def remove_group(context: Context, group: int) -> list[tuple[str, int]]:
+    """Remove a group from every node's permissions and group fields; return the nodes that named it."""
+    naming = find_naming(context, group)
+    progress = Progress(context.call, len(naming))
+    for name, node, without in naming:
         progress.done()
+        snapshots.save(context.tx, name, node, "changed")
+        nodes.update(context.tx, name, replace(without, updated_at=context.at))
+    return [(name, node.id) for name, node, _ in naming]
+
+
+def find_naming(context: Context, group: int) -> list[tuple[str, Node, Node]]:
+    """Find the nodes of all kinds that name a group: (kind, node, the node without the group)."""
+    kinds = {kind.name: kind for kind in context.environment.kinds}
+    found: list[tuple[str, Node, Node]] = []
+    for name, node in nodes.find_mentioning_group(context.tx, group):
         own = {f.name for f in kinds[name].group_fields} if name in kinds else set()
         permissions = {option: without_group(who, group) for option, who in node.permissions.items()}
         fields = {f: without_group(value, group) if f in own else value for f, value in node.fields.items()}
         if permissions != node.permissions or fields != node.fields:
-            snapshots.save(context.tx, name, node, "changed")
-            nodes.update(context.tx, name, replace(node, permissions=permissions, fields=fields, updated_at=context.now))
-            scrubbed.append((name, node.id))
-    return scrubbed
+            found.append((name, node, replace(node, permissions=permissions, fields=fields)))
+    return found
 
 
 def without_group(who: Any, group: int) -> Any:
-    """Take a group out of a permission."""
+    """Remove a group from a permission."""
     return [one for one in who if one != group] if isinstance(who, list) else who

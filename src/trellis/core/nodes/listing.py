@@ -1,56 +1,88 @@
-"""What a list of nodes takes: filters and sorting, and the query they make."""
+"""The parameters of a list of nodes: filters and sorting, and the query built from them."""
 
 from typing import Any, Final
 
-from trellis.core.fields import Anything, Choice, Field, Ids, Input, ParentId, Text, Timestamp
+from trellis.core.fields import (
+    Anything,
+    Choice,
+    Choices,
+    ExternalId,
+    ExternalIds,
+    Field,
+    Ids,
+    Input,
+    NodeId,
+    ParentId,
+    Text,
+    Timestamp,
+)
 from trellis.core.kind import NodeKind
 from trellis.core.paging import PAGING, PER_PAGE
-from trellis.store.lists import Query, SortBy
+from trellis.store.lists import ONE_OF, Query, SortBy
 from trellis.store.nodes import fold_name
 
+_AS_SENT: Final = ("ids", "externalIds", "under", "name", "updatedSince")  # filters that the store knows by the same names
+INCLUDE: Final = Field(
+    "include",
+    Choices(Choice({"childCount": "The number of its children."})),
+    "What else each record is to hold: `childCount`, the number of its children.",
+)
 _SORTING: Final = (
     Field(
         "sortBy",
         Choice(
             {
                 "id": "By id.",
-                "name": "By name, capitals and small letters alike.",
-                "position": "By place among the siblings.",
-                "createdAt": "By when it was made.",
-                "updatedAt": "By when it was last changed.",
+                "name": "By name, ignoring case.",
+                "position": "By position among the siblings.",
+                "createdAt": "By time of creation.",
+                "updatedAt": "By time of the last change.",
             }
         ),
-        "What to sort by; what is equal is sorted by id.",
+        "What to sort by. Records with equal values are sorted by id.",
         default="id",
     ),
-    Field("sortDir", Choice({"asc": "Upwards.", "desc": "Downwards."}), "Which way.", default="asc"),
+    Field("sortDir", Choice({"asc": "Ascending.", "desc": "Descending."}), "The sort direction.", default="asc"),
 )
 
 
 def list_fields(kind: NodeKind) -> tuple[Field, ...]:
-    """Give the parameters of a kind's list."""
+    """Return the parameters of a kind's list."""
     parent = Field(
         "parentId",
         ParentId(filter=True),
-        "Only the children of this one; `root` is the top level.",
+        "Only the children of this node; `root` is the top level.",
         also=("parent",),
         example="root",
     )
+    external_parent = Field("parentExternalId", ExternalId(), f"Only the children of the {kind.singular} with this external id.")
     filters = (
-        Field("ids", Ids(), "Only these ids, with commas between.", example=[1, 2]),
-        *((parent,) if kind.tree else ()),
-        Field("search", Text(255), "Only those whose name holds this text, capitals and small letters alike."),
-        *(Field(f.name, f.type, f"Only those of this {f.name}.", also=f.also) for f in kind.fields if f.listed),
-        Field("updatedSince", Timestamp(), "Only those changed at or after this moment."),
+        Field("ids", Ids(), "Only records with these ids, separated by commas.", example=[1, 2]),
+        *((parent, external_parent) if kind.tree else ()),
+        Field("externalIds", ExternalIds(), "Only records with these external ids, separated by commas."),
+        *((Field("under", NodeId(), f"Only what is below this {kind.singular}, at any depth."),) if kind.tree else ()),
+        Field("name", Text(255, 1), "Only records with exactly this name."),
+        Field("search", Text(255), "Only records whose name contains this text, ignoring case."),
+        *(_filter_of(f) for f in kind.fields if f.listed),
+        Field("updatedSince", Timestamp(), "Only records changed at or after this time."),
     )
-    return (*PAGING, *filters, *_SORTING, Field("clubs", Anything(), "Taken for older clients; means nothing here."))
+    more = (INCLUDE,) if kind.tree else ()
+    return (*PAGING, *filters, *_SORTING, *more, Field("clubs", Anything(), "Accepted for older clients and ignored."))
+
+
+def _filter_of(field: Field) -> Field:
+    if isinstance(field.type, Choice):
+        return Field(field.name, Choices(field.type), f"Only records with this {field.name}, or one of several.", also=field.also)
+    return Field(field.name, field.type, f"Only records with this {field.name}.", also=field.also)
 
 
 def build_query(kind: NodeKind, given: Input) -> tuple[Query, int, int]:
-    """Make the store's query of a list's parameters; give it with the page's number and size."""
+    """Build the store's query from a list's parameters; return it with the page number and size."""
     page, per_page = given.get("page", 1), given.get("perPage", PER_PAGE)
-    filters: dict[str, Any] = {name: given.get(name) for name in ("ids", "updatedSince") if name in given}
-    filters |= {f.name: given.get(f.name) for f in kind.fields if f.listed and f.name in given}
+    filters: dict[str, Any] = {name: given.get(name) for name in _AS_SENT if name in given}
+    for name, value in ((f.name, given.get(f.name)) for f in kind.fields if f.listed and f.name in given):
+        several = isinstance(value, tuple) and len(value) > 1
+        filters[f"{name}{ONE_OF}" if several else name] = value[0] if isinstance(value, tuple) and not several else value
     if search := given.get("search"):
         filters["search"] = fold_name(search)
     if "parentId" in given:

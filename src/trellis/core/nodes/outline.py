@@ -1,33 +1,43 @@
-"""The operations by which the panel shows a kind as a tree: a level with the numbers of children, ancestors, children's ids."""
+"""The operations that show a kind as a tree: all of it, or one level with child counts, ancestors, ids of children."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from trellis.core.fields import Field, Ids, ParentId
+from trellis.core.fields import Field, Ids, Integer, ListOf, NodeId, ParentId, invalid_id
 from trellis.core.kind import NodeKind
+from trellis.core.nodes.crud import build_operation, granted_with
 from trellis.core.nodes.listing import build_query
-from trellis.core.nodes.record import serialize_nodes
+from trellis.core.nodes.record import serialize_node, serialize_nodes
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.paging import PAGING, serialize_page
+from trellis.core.verbs import LIST, Response, Verb
+from trellis.errors import Refused
 from trellis.store import lists, nodes, siblings
 from trellis.store.nodes import Node
 
 _PARENT: Final = Field("parentId", ParentId(filter=True), "The node whose children are listed; `root` is the top level.")
-_IDS: Final = Field("ids", Ids(), "The nodes whose ancestors are wanted.")
-_DEEPEST: Final = 1000  # a chain of ancestors that is longer is cut off
+_IDS: Final = Field("ids", Ids(), "The nodes whose ancestors are listed.")
+_MOST_IN_TREE: Final = 10_000
+_ROOT: Final = Field("root", NodeId(), "Only what is below this one.")
+_DEEPEST_TREE: Final = 100  # levels: encoders of JSON set a limit to nesting
+_SMALLER: Final = "Send a smaller depth, or the id of a part as root."
+_DEPTH: Final = Field("depth", Integer(1, 100), "How many levels to return; 1 is the children only.")
+TREE: Final = Verb(name="tree", method="GET", tail="/tree", response=Response.ANSWER, answer="The tree.")
+_EXAMPLE: Final = [{"id": 1, "name": "News", "children": [{"id": 2, "name": "Archive", "children": []}]}]
+_DEEPEST: Final = 1000  # longer chains of ancestors are cut off
 
 
 def operations(kind: NodeKind) -> tuple[Operation, ...]:
-    """Return the operations that show an ordered kind as a tree or a list. All are for the panel and the terminal."""
+    """Return the operations that show an ordered kind as a tree or a list; all but the tree are for the panel and the terminal."""
     if not kind.ordered:
         return ()
     one, many = kind.singular, kind.title.lower()
     level = Operation(
         f"{kind.name}.level",
         f"List one level of the {many}",
-        f"One page of siblings by their positions. `children` holds the number of children of each {one}, in the same order.",
+        f"Returns one page of siblings by position. `children` lists each {one}'s number of children, in the same order.",
         partial(_level, kind),
         (*PAGING, _PARENT) if kind.tree else PAGING,
         kind=kind,
@@ -37,7 +47,7 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
     ancestors = Operation(
         f"{kind.name}.ancestors",
         f"List the ancestors of some {many}",
-        f"The nodes from the top level down to each {one}, which is the last of them; none for an id that there is not.",
+        f"Returns, for each {one}, the nodes from the top level down to it; none for an id that does not exist.",
         partial(_ancestors, kind),
         (_IDS,),
         kind=kind,
@@ -45,16 +55,59 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
     children = Operation(
         f"{kind.name}.children",
         f"List the ids of a {one}'s children",
-        f"The ids of all children of a {one}, in their order.",
+        f"Returns the ids of all children of a {one}, in order.",
         partial(_children, kind),
         has_target=True,
         kind=kind,
     )
-    return (level, ancestors, children)
+    tree = build_operation(
+        kind,
+        TREE,
+        f"Get the tree of {many}",
+        f"Returns the {many} as a tree, siblings in their order: each record has its children in `children`. At most "
+        f"{_MOST_IN_TREE:,} of them are returned at once; if there are more, send `depth` or another `root`.",
+        _tree,
+        (_ROOT, _DEPTH),
+        ("TREE_TOO_LARGE",),
+    )
+    answers = (
+        Field("root", NodeId(nullable=True), f"The {one} whose tree it is; null for all."),
+        Field("total", Integer(), "How many nodes there are in it.", example=2),
+        Field("children", ListOf(()), "The records at its top, each with its own `children`.", example=_EXAMPLE),
+    )
+    refusals = (("INVALID_ID", kind.missing_code(LIST)), *tree.refusals)
+    tree = granted_with(kind, (LIST,), replace(tree, answers=answers, refusals=refusals, slow=True))
+    return (level, ancestors, children, tree)
+
+
+def _tree(kind: NodeKind, context: Context) -> Outcome:
+    given = context.input
+    given.raise_faults()
+    root, above = given.get("root"), ""
+    if root is not None:
+        if (read := nodes.find_with_path(context.tx, kind.name, root)) is None:
+            raise invalid_id(kind.singular, root, kind.missing_code(LIST))
+        above = f"{read[1]}{read[0].name} > "
+    found = nodes.find_tree(context.tx, kind.name, root, given.get("depth", _DEEPEST_TREE + 1), _MOST_IN_TREE + 1)
+    if len(found) > _MOST_IN_TREE:
+        raise Refused("TREE_TOO_LARGE", f"There are more than {_MOST_IN_TREE:,} {kind.title.lower()} in it. {_SMALLER}")
+    levels: dict[int | None, int] = {root: 0}
+    paths: dict[int | None, str] = {root: above}
+    children: dict[int | None, list[dict[str, Any]]] = {root: []}
+    for node in found:  # parents come before their children
+        path = paths[node.parent_id]
+        level = levels[node.id] = levels[node.parent_id] + 1
+        if level > _DEEPEST_TREE:
+            raise Refused("TREE_TOO_LARGE", f"It has more than {_DEEPEST_TREE} levels. {_SMALLER}")
+        below: list[dict[str, Any]] = []
+        paths[node.id], children[node.id] = f"{path}{node.name} > ", below
+        record = serialize_node(kind, node, path, context.environment.community_url)
+        children[node.parent_id].append(record | {"children": below})
+    return Outcome({"root": root, "total": len(found), "children": children[root]})
 
 
 def _level(kind: NodeKind, context: Context) -> Outcome:
-    context.input.demand()
+    context.input.raise_faults()
     query, page, per_page = build_query(kind, context.input)
     total, found = lists.read_page(context.tx, kind.name, replace(query, sort_by="position"))
     counts = siblings.count_children_by_parent(context.tx, kind.name, [node.id for node in found]) if kind.tree else {}
@@ -63,7 +116,7 @@ def _level(kind: NodeKind, context: Context) -> Outcome:
 
 
 def _ancestors(kind: NodeKind, context: Context) -> Outcome:
-    context.input.demand()
+    context.input.raise_faults()
     known: dict[int, Node | None] = {}
 
     def find(node: int) -> Node | None:
@@ -83,5 +136,5 @@ def _ancestors(kind: NodeKind, context: Context) -> Outcome:
 
 
 def _children(kind: NodeKind, context: Context) -> Outcome:
-    context.input.demand()
+    context.input.raise_faults()
     return Outcome(siblings.find_children(context.tx, kind.name, context.call.target or 0))

@@ -1,4 +1,4 @@
-"""Where a node shall stand: what a request asks for, judged against the tree, and carried out."""
+"""The placement of a node: validating what a request asks for, and carrying it out."""
 
 from dataclasses import dataclass, replace
 
@@ -15,10 +15,10 @@ _PLACES = ("position", "before", "after")
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A judged wish: the parent (None is the top level), the wanted place among its children, and what is wrong with it.
+    """A validated placement: the parent (None is the top level), the place among its children, and any faults.
 
-    `stays` says that nothing about the place was asked for. `place` is None for the last one. `above` are the names on the way
-    to a new parent's children, with ' > ' behind each.
+    `stays` means that the request did not mention a place. `place` is None for the last one. `above` is the path of names down to
+    a new parent, with ' > ' after each.
     """
 
     parent_id: int | None
@@ -30,7 +30,7 @@ class Placement:
 
 
 def resolve_placement(tx: Transaction, kind: NodeKind, given: Input, node: Node | None) -> Placement:
-    """Judge where a new node (`node` is None) or an old one shall stand."""
+    """Validate the placement of a new node (`node` is None) or of an existing one."""
     old_parent = node.parent_id if node is not None else None
     parent_id = given.get("parentId", old_parent)
     wishes = [name for name in _PLACES if name in given]
@@ -38,7 +38,7 @@ def resolve_placement(tx: Transaction, kind: NodeKind, given: Input, node: Node 
         return Placement(parent_id, stays=True)
     faults: list[Fault] = []
     if len(wishes) > 1:
-        detail = f"Give at most one of position, before and after, not {' and '.join(wishes)}."
+        detail = f"Send at most one of position, before and after, not {' and '.join(wishes)}."
         faults.extend(Fault(name, "INVALID_POSITION", detail) for name in wishes)
     parent, above = None, ""
     if parent_id is not None and parent_id != old_parent:
@@ -53,19 +53,19 @@ def resolve_placement(tx: Transaction, kind: NodeKind, given: Input, node: Node 
 
 
 def _parent(tx: Transaction, kind: NodeKind, node: Node | None, parent_id: int) -> tuple[Node | None, str]:
-    """Read a parent, and the names on the way to its children; or None, and what is wrong with it."""
+    """Return a parent and the path of names down to its children, or None and what is wrong with it."""
     found = nodes.find_with_path(tx, kind.name, parent_id)
     if found is None:
         return (
             None,
-            f"parentId: there is no {kind.singular} {parent_id}. Give the id of a {kind.singular}, or null for the top level.",
+            f"parentId: there is no {kind.singular} {parent_id}. Send the id of a {kind.singular}, or null for the top level.",
         )
     parent, above = found
     if kind.leaf_only(parent.fields):
-        return None, f"parentId: {kind.singular} {parent_id} is a redirect, and a redirect has no children."
+        return None, f"parentId: {kind.singular} {parent_id} is a redirect, and redirects cannot have children."
     if node is not None and tree.makes_cycle(node.id, nodes.find_ancestors(tx, kind.name, (parent_id,))):
         which = "itself" if parent_id == node.id else f"{parent_id}, which is below it"
-        return None, f"parentId: a {kind.singular} cannot stand under {which}."
+        return None, f"parentId: a {kind.singular} cannot be moved under {which}."
     return parent, f"{above}{parent.name} > "
 
 
@@ -81,14 +81,14 @@ def _place(
     at = siblings.find_position(tx, kind.name, parent_id, sibling)
     if at is None or (node is not None and sibling == node.id):
         where = "at the top level" if parent_id is None else f"under {parent_id}"
-        detail = f"{wish}: there is no other {kind.singular} {sibling} {where}. Give the id of one that stands there."
+        detail = f"{wish}: there is no other {kind.singular} {sibling} {where}. Send the id of a node that is there."
         return None, [Fault(wish, "INVALID_POSITION", detail)]
     own = node.position if node is not None and node.parent_id == parent_id else None
     return tree.position_beside(at, own, behind=wish == "after"), []
 
 
 def apply_placement(tx: Transaction, kind: NodeKind, node: Node, placement: Placement) -> Node:
-    """Move a node to its place; its siblings make way, those that it leaves close up."""
+    """Move a node to its place, shifting its new and its old siblings."""
     if placement.stays:
         return node
     parent = placement.parent_id

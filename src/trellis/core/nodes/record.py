@@ -16,7 +16,7 @@ _RUNS = re.compile(r"[^a-z0-9]+")
 
 
 def serialize_nodes(tx: Transaction, kind: NodeKind, found: Iterable[Node], community_url: str) -> list[dict[str, Any]]:
-    """Write nodes as callers see them; their ancestors are read in one go."""
+    """Serialize nodes as callers see them; their ancestors are read in one query."""
     found = list(found)
     parents = {n.parent_id for n in found if n.parent_id is not None}
     line = nodes.find_ancestors(tx, kind.name, parents) if parents else {}
@@ -25,23 +25,24 @@ def serialize_nodes(tx: Transaction, kind: NodeKind, found: Iterable[Node], comm
 
 
 def record(tx: Transaction, kind: NodeKind, node: Node, community_url: str) -> dict[str, Any]:
-    """Write one node as callers see it."""
+    """Serialize one node as callers see it."""
     return serialize_nodes(tx, kind, (node,), community_url)[0]
 
 
 def serialize_node(kind: NodeKind, node: Node, above: str, community_url: str) -> dict[str, Any]:
-    """Write one node as callers see it; `above` is the path of its parent with ' > ' behind it, or ""."""
+    """Serialize one node as callers see it; `above` is the path of its parent with ' > ' after it, or ""."""
     name, fields, permissions, words = node.name, node.fields, node.permissions, slug(node.name)
     record = kind.blank.copy()
-    record.update(fields)  # to copy and to fill in is twice as quick as to build
+    record.update(fields)  # copying and filling in is twice as fast as building
     for secret in kind.secrets:
         record.pop(secret.name, None)
-    if len(record) > len(kind.blank):  # fields that the kind had once
+    if len(record) > len(kind.blank):  # fields that the kind no longer has
         for more in fields.keys() & (record.keys() - kind.blank.keys()):
             del record[more]
     record["id"] = node.id
     record["name"] = name
     record["url"] = f"{community_url}/{kind.name}/{node.id}-{words}/" if words else f"{community_url}/{kind.name}/{node.id}/"
+    record["externalId"] = node.external_id
     if kind.tree:
         record["parentId"] = node.parent_id
         record["path"] = above + name
@@ -49,7 +50,7 @@ def serialize_node(kind: NodeKind, node: Node, above: str, community_url: str) -
         record["position"] = node.position
     for derived in kind.derived:
         record[derived.name] = derived.compute(name, fields)
-    if kind.options:  # SQLite gives them in the order in which they were written, PostgreSQL does not
+    if kind.options:  # SQLite returns them in the order in which they were written, PostgreSQL does not
         in_order = tuple(permissions) == kind.option_names
         record["permissions"] = permissions if in_order else {option: permissions.get(option, []) for option in kind.options}
     record["createdAt"] = node.created_at
@@ -59,6 +60,6 @@ def serialize_node(kind: NodeKind, node: Node, above: str, community_url: str) -
 
 @lru_cache(maxsize=4096)
 def slug(name: str) -> str:
-    """Write a name for an address: `Frühe Hilfe!` → `fruhe-hilfe`; "" where no letter has a base in ASCII."""
+    """Return the slug of a name: `Frühe Hilfe!` → `fruhe-hilfe`; "" if no letter has an ASCII base."""
     plain = name if name.isascii() else unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     return _RUNS.sub("-", plain.lower()).strip("-")[:80].rstrip("-")

@@ -1,4 +1,4 @@
-"""The record that a call is about: found, and as its caller sees it."""
+"""The node that a call is about: how it is found and serialized."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from trellis.store.nodes import Node
 
 
 def get_with_path(kind: NodeKind, context: Context, verb: Verb) -> tuple[Node, str]:
-    """Read the node that a call is about, and the names above it; refuse an id that names none."""
+    """Return the node that a call is about, and the path above it; refuse an id that does not exist."""
     target = context.call.target or 0
     read = nodes.find_with_path(context.tx, kind.name, target)
     if read is None:
@@ -20,6 +20,6 @@ def get_with_path(kind: NodeKind, context: Context, verb: Verb) -> tuple[Node, s
     return read
 
 
-def seen(kind: NodeKind, context: Context, node: Node) -> dict[str, Any]:
-    """Write a node as callers see it."""
+def serialize_target(kind: NodeKind, context: Context, node: Node) -> dict[str, Any]:
+    """Serialize a node as callers see it."""
     return record(context.tx, kind, node, context.environment.community_url)

@@ -1,24 +1,24 @@
-"""The arithmetic of trees: where a node goes, and what would be a cycle. Pure: no rows, no requests."""
+"""The arithmetic of trees: where a node goes, and what would create a cycle. Pure functions, without rows or requests."""
 
 from collections.abc import Iterable, Mapping
 
 
 def makes_cycle(node: int, line: Iterable[int]) -> bool:
-    """Say whether a node cannot go under a parent; `line` is the parent with all above it."""
+    """Return whether a node cannot go under a parent; `line` is the parent with all its ancestors."""
     return node in line
 
 
 def position_beside(sibling: int, own: int | None, *, behind: bool) -> int:
-    """Give the place before or behind the sibling in place `sibling`, once the node has left place `own` of the same row."""
+    """Return the place before or after the sibling in place `sibling`, once the node has left place `own` of the same row."""
     left = sibling - 1 if own is not None and own < sibling else sibling
     return left + 1 if behind else left
 
 
 def position_on_return(old: int, before: Iterable[int | None], behind: Iterable[int | None], own: int | None) -> int:
-    """Give the place of a node that comes back: behind the nearest old neighbour before it, or before the nearest behind it.
+    """Return the place of a restored node: after its nearest old predecessor, or else before its nearest old successor.
 
-    `before` and `behind` are the places of its old neighbours now, nearest first, None for those that are gone; `own` is the
-    node's place if it stands in that row already. Without any neighbour left it is its old place.
+    `before` and `behind` are the current places of its old neighbours, nearest first, None for those that are gone; `own` is the
+    node's place if it is in that row already. If no neighbour is left, the result is its old place.
     """
     for place in before:
         if place is not None:
@@ -30,7 +30,7 @@ def position_on_return(old: int, before: Iterable[int | None], behind: Iterable[
 
 
 def format_path(node: int, line: Mapping[int, tuple[int | None, str]]) -> str:
-    """Write the names from the top level down to a node, with ' > ' between. `line` maps id → (parent's id, name)."""
+    """Return the names from the top level down to a node, joined by ' > '. `line` maps id → (parent's id, name)."""
     names: list[str] = []
     at: int | None = node
     while at is not None and len(names) <= len(line):

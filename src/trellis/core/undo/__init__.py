@@ -1,6 +1,7 @@
-"""Undo: taking back an event, by bringing back what it deleted or reverting what it changed."""
+"""Undo of an event: restoring what it deleted or reverting what it changed."""
 
+from trellis.core.undo.change_sets import operations as change_set_operations
 from trellis.core.undo.history import history_operations
 from trellis.core.undo.restore import fork, operation
 
-__all__ = ["fork", "history_operations", "operation"]
+__all__ = ["change_set_operations", "fork", "history_operations", "operation"]

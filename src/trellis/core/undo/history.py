@@ -1,4 +1,4 @@
-"""The operations by which the panel explains undo: what is kept of the records that events changed, and what came later."""
+"""The operations with which the panel explains undo: the saved rows of changed records, and later events."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -11,37 +11,37 @@ from trellis.core.undo.restore import get_event
 from trellis.core.undo.undelete import lists_naming
 from trellis.store import events, snapshots
 
-_IDS: Final = Field("ids", Ids(), "The ids of what is asked about.", required=True)
+_IDS: Final = Field("ids", Ids(), "The ids of the records.", required=True)
 _RECORD: Final = (
     Field("resource", Text(100), "The resource, such as forums.", required=True),
     Field("resourceId", NodeId(), "The record's id.", required=True),
 )
-_LIMIT: Final = Field("limit", Integer(1, 100), "How many events to look through at most.", default=20)
+_LIMIT: Final = Field("limit", Integer(1, 100), "The number of events to examine at most.", default=20)
 
 
 def history_operations() -> tuple[Operation, ...]:
-    """Return the operations. All are for the panel and the terminal."""
+    """Return the operations, all for the panel and the terminal."""
     return (
         Operation(
             "events.later",
             "List the later events that can be undone",
-            "The events that changed the same record after an event, the newest first, as far as they can be undone.",
+            "Returns the later events that changed the same record and can be undone, newest first.",
             _later,
             (_LIMIT,),
             has_target=True,
         ),
         Operation(
             "events.last_state",
-            "Get what is kept of a record",
-            "The newest row that is kept of a record: the event that changed or deleted it, how, and its name before. "
-            "Null if none is kept.",
+            "Get the saved row of a record",
+            "Returns the newest saved row of a record: the event that changed or deleted it, how, and its name before. "
+            "Null if there is none.",
             _last_state,
             _RECORD,
         ),
         Operation(
             "events.deleted_names",
             "List the names of deleted records",
-            "The names and parents of records of an event's resource, as they were before the event, by id.",
+            "Returns the names and parents, by id, that records of an event's resource had before the event.",
             _deleted_names,
             (_IDS,),
             has_target=True,
@@ -49,8 +49,8 @@ def history_operations() -> tuple[Operation, ...]:
         Operation(
             "events.lists_naming",
             "Find the permissions that named some groups",
-            "For each group: the permissions and fields that named it in the rows that an event deleted or changed, "
-            "and in how many of these rows.",
+            "Returns for each group the permissions and fields that named it in the rows that an event deleted or changed, "
+            "and the number of these rows.",
             _lists_naming,
             (_IDS,),
             has_target=True,
@@ -59,7 +59,7 @@ def history_operations() -> tuple[Operation, ...]:
 
 
 def _later(context: Context) -> Outcome:
-    context.input.demand()
+    context.input.raise_faults()
     event = get_event(context.tx, context.call.target or 0)
     later = snapshots.find_later_events(
         context.tx, event.resource, event.resource_id or 0, event.seq, context.input.get("limit", 20)
@@ -70,20 +70,20 @@ def _later(context: Context) -> Outcome:
 
 def _last_state(context: Context) -> Outcome:
     given = context.input
-    given.demand()
+    given.raise_faults()
     last = snapshots.find_latest(context.tx, given.get("resource"), given.get("resourceId"))
     return Outcome(None if last is None else {"event": last.seq, "how": last.change, "name": last.node.name})
 
 
 def _deleted_names(context: Context) -> Outcome:
-    context.input.demand()
+    context.input.raise_faults()
     event = get_event(context.tx, context.call.target or 0)
     names = snapshots.find_names(context.tx, event.seq, event.resource, context.input.get("ids"))
     return Outcome({node: {"parentId": parent, "name": name} for node, (parent, name) in names.items()})
 
 
 def _lists_naming(context: Context) -> Outcome:
-    context.input.demand()
+    context.input.raise_faults()
     event = get_event(context.tx, context.call.target or 0)
     kind = next((kind for kind in context.environment.kinds if kind.name == event.resource), None)
     how = "changed" if event.after else "deleted"

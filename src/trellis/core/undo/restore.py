@@ -1,11 +1,12 @@
-"""Undo: the operations that take back an event, and the judgement whether it can be taken back."""
+"""The operations that undo an event, and the check whether it can be undone."""
 
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
+from trellis.core.actor import Actor
 from trellis.core.events import find_undoing_events
-from trellis.core.fields import Field, Ids, Integer, ListOf, NodeId, Nullable, ObjectOf, ParentId, Record, Text, invalid_id
+from trellis.core.fields import Boolean, Field, Ids, Integer, ListOf, NodeId, Nullable, ObjectOf, ParentId, Record, Text, invalid_id
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Access, Context, Fork, Operation, Outcome
 from trellis.core.undo.revert import revert
@@ -20,108 +21,131 @@ from trellis.store.events import Event
 from trellis.store.snapshots import Snapshot
 
 _NO_EVENT: Final = "1T106/5"
+_LIST: Final = "events.list"
 
 _TO: Final = Field(
     "parentId",
     ParentId(),
-    "Where it goes if its old parent cannot take it back, or instead of there: a node's id, or null for the top level.",
+    "The new parent, for example if the old one is gone: a node's id, or null for the top level.",
     also=("parent",),
 )
-_MESSAGES: Final = ("NOT_RESTORABLE", "CHANGED_SINCE", "NO_LONGER_KEPT", "PARENT_NEEDED")
+_DELETE_CREATED: Final = Field(
+    "deleteCreated",
+    Boolean(),
+    "Whether to delete what the event created or brought back. Without it, such an event cannot be undone.",
+    default=False,
+    write_only=True,
+)
+_MESSAGES: Final = ("NOT_RESTORABLE", "CHANGED_SINCE", "NO_LONGER_KEPT", "PARENT_NEEDED", "EXTERNAL_ID_TAKEN")
 
 
 def operation(kind: NodeKind) -> Operation:
-    """Return the operation that takes back an event of a kind: its target is the event."""
+    """Return the operation that undoes an event of a kind; its target is the event."""
     messages = (*_MESSAGES, *(("INVALID_PARENT",) if kind.tree else ()))
     return Operation(
         name=f"{kind.name}.{RESTORE.name}",
         summary=f"Undo a change of {kind.title.lower()}",
-        doc=f"Takes back an event of a {kind.singular}: {_DOC}",
+        doc=f"Undoes an event of a {kind.singular}: {_DOC}",
         run=partial(_restore, kind),
-        fields=(_TO,) if kind.tree else (),
+        fields=(_TO, _DELETE_CREATED) if kind.tree else (_DELETE_CREATED,),
         writes=True,
         has_target=True,
         access=Access.GRANTED,
         verb=RESTORE,
         kind=kind,
-        refusals=_coded(messages),
+        refusals=_with_codes(messages),
     )
 
 
 def fork(kinds: Sequence[NodeKind]) -> Operation:
-    """Return the one address of them all, `POST /core/events/{id}/restore`: the event says which operation it leads to."""
+    """Return the common address of these operations, `POST /core/events/{id}/restore`. It forks by the kind of the event."""
     to = tuple(f"{kind.name}.{RESTORE.name}" for kind in kinds)
     grants = ", ".join(f"`{name}`" for name in to)
     return Operation(
         name=f"events.{RESTORE.name}",
         summary="Undo an event",
-        doc=f"Takes back an event: {_DOC}\n\nThe grant that it needs is that of what the event is about, one of {grants}.",
+        doc=f"Undoes an event: {_DOC}\n\nThe required grant depends on the resource of the event; it is one of {grants}. "
+        f"A key without `{_LIST}` gets 404 for an event that it may not undo, as for one that does not exist.",
         run=_not_runnable,
-        fields=(_TO,),
+        fields=(_TO, _DELETE_CREATED),
         writes=True,
         has_target=True,
         access=Access.FORKED,
         verb=RESTORE,
         path="/core/events",
-        refusals=_coded((*_MESSAGES, "INVALID_PARENT")),
+        refusals=_with_codes((*_MESSAGES, "INVALID_PARENT")),
         answers=_ANSWERS,
-        fork=Fork(to, partial(_way, frozenset(to))),
+        fork=Fork(to, partial(_resolve_fork, frozenset(to))),
     )
 
 
-def _coded(messages: Sequence[str]) -> tuple[tuple[str, str], ...]:
+def _with_codes(messages: Sequence[str]) -> tuple[tuple[str, str], ...]:
     return (("INVALID_ID", _NO_EVENT), *with_codes(*messages))
 
 
 _DOC: Final = (
-    "what was deleted comes back with its ids, order, fields and permissions, at the side of its old neighbours; what was "
-    "changed or moved becomes as it was; what a copy made is deleted again. Refused where something would be lost: the record "
-    "was changed again since, or its old parent is gone and `parentId` names no other. The answer tells what came back, and "
-    "what could not."
+    "deleted records return with their ids, order, fields and permissions, next to their old neighbours; changes and moves are "
+    "reverted; copies are deleted. The undo is refused if something would be lost: if the record has been changed again since, or "
+    "if its old parent is gone and `parentId` was not sent. The response says what was restored and what could not be."
 )
 
 
 def _not_runnable(_: Context) -> Outcome:
-    raise LookupError("an operation that forks is never run itself")
+    raise LookupError("a forking operation is never run itself")
 
 
-# --- judging the event --------------------------------------------------------------------------------------------
+# --- whether the event can be undone ------------------------------------------------------------------------------
 
 
-def _way(ways: frozenset[str], tx: Transaction, seq: int) -> str:
-    event = get_event(tx, seq)
-    way = f"{event.resource}.{RESTORE.name}"
-    if way not in ways:
-        raise Refused("NOT_RESTORABLE", f"Event {seq} is {event.operation}, and only changes of nodes can be undone.")
-    return way
+def _resolve_fork(targets: frozenset[str], tx: Transaction, seq: int, actor: Actor) -> str:
+    event = _get_known_event(tx, seq, actor)
+    target = f"{event.resource}.{RESTORE.name}"
+    if target not in targets:
+        raise Refused("NOT_RESTORABLE", f"Event {seq} is {event.operation}, but only changes of nodes can be undone.")
+    return target
+
+
+def _get_known_event(tx: Transaction, seq: int, actor: Actor) -> Event:
+    """Read an event of which the actor may know: all may be known to who may list them, and to others those that they may undo.
+
+    For the rest there is one answer, whether the event is of something else, no longer kept, or never was.
+    """
+    if actor.may(_LIST):
+        return get_event(tx, seq)
+    event = events.find(tx, seq)
+    if event is None or not actor.may(f"{event.resource}.{RESTORE.name}"):
+        detail = f"There is no event {seq} that this key may undo. With {_LIST} granted as well, it is told why."
+        raise Refused("INVALID_ID", detail, code=_NO_EVENT)
+    return event
 
 
 def get_event(tx: Transaction, seq: int) -> Event:
-    """Read an event. Refuses one that is no longer kept, or that never was."""
+    """Return an event. Refuses one that has been purged or never existed."""
     event = events.find(tx, seq)
     if event is not None:
         return event
     if seq <= events.find_bounds(tx)[1]:
-        raise Refused("NO_LONGER_KEPT", f"Event {seq} is no longer kept, so it cannot be undone.")
+        raise Refused("NO_LONGER_KEPT", f"Event {seq} has been purged, so it cannot be undone.")
     raise invalid_id("event", seq, _NO_EVENT)
 
 
 def _restore(kind: NodeKind, context: Context) -> Outcome:
-    context.input.demand()
-    event = get_event(context.tx, context.call.target or 0)
+    context.input.raise_faults()
+    event = _get_known_event(context.tx, context.call.target or 0, context.call.actor)
     if event.resource != kind.name:
         raise Refused(
             "NOT_RESTORABLE", f"Event {event.seq} is {event.operation}; {kind.name}.{RESTORE.name} undoes {kind.title.lower()}."
         )
-    if event.operation in context.environment.undone_by_deleting:
+    deletes = context.input.get(_DELETE_CREATED.name) and event.before is None and event.after is not None
+    if deletes or event.operation in context.environment.undone_by_deleting:
         _not_undone_yet(context, event)
         return delete_made(kind, context, event)
     if event.before is None:
-        how = "made" if event.undoes is None else "brought back"
-        detail = f"Event {event.seq} {how} the {kind.singular} {event.resource_id}. To undo that, delete it."
+        how = "created" if event.undoes is None else "restored"
+        detail = f"Event {event.seq} {how} {kind.singular} {event.resource_id}. To undo that, delete it, or send deleteCreated."
         raise Refused("NOT_RESTORABLE", detail)
     _not_undone_yet(context, event)
-    kept = _whole(context, event)
+    kept = _require_snapshots(context, event)
     if event.after is None:
         return restore_deleted(kind, context, event, kept)
     return revert(kind, context, event, kept[0])
@@ -129,55 +153,65 @@ def _restore(kind: NodeKind, context: Context) -> Outcome:
 
 def _not_undone_yet(context: Context, event: Event) -> None:
     if (by := find_undoing_events(context.tx, (event.seq,)).get(event.seq)) is not None:
-        raise Refused("NOT_RESTORABLE", f"Event {event.seq} was undone already, by event {by}.", facts={"undoneBy": by})
+        raise Refused("NOT_RESTORABLE", f"Event {event.seq} has already been undone, by event {by}.", facts={"undoneBy": by})
 
 
-def _whole(context: Context, event: Event) -> list[Snapshot]:
-    """Read what an event found, but not what it deleted below its record; refuse if some of it is purged."""
+def _require_snapshots(context: Context, event: Event) -> list[Snapshot]:
+    """Return the rows that an event saved, except those that it deleted below its record. Refuses if some have been purged."""
     if snapshots.count_by_event(context.tx, (event.seq,)).get(event.seq, 0) < 1 + len(event.touched):
         raise Refused(
             "NO_LONGER_KEPT",
-            f"What there was before event {event.seq} is no longer kept: "
+            f"The data needed to undo event {event.seq} has been purged: "
             f"changes can be undone for {context.environment.keep_snapshots} days.",
         )
     return snapshots.find_without_descendants(context.tx, event.seq, event.resource_id or 0)
 
 
-# --- what it answers ----------------------------------------------------------------------------------------------
+# --- the response -------------------------------------------------------------------------------------------------
 
 _NODES: Final = ListOf((Field("resource", Text(), "The resource."), Field("id", NodeId(), "The record's id.")))
 _LEFT: Final = ListOf(
     (
         Field("resource", Text(), "The resource."),
         Field("id", NodeId(), "The record's id."),
-        Field("why", Text(), "Why it stays as it is."),
+        Field("why", Text(), "Why it was not changed."),
     )
 )
 
 
 def _counted(type_: Any, name: str) -> ObjectOf:
-    return ObjectOf((Field("count", Integer(), "How many."), Field(name, type_, "Which; at most 1,000 are listed.")))
+    return ObjectOf((Field("count", Integer(), "Their number."), Field(name, type_, "A list of at most 1,000 of them.")))
 
 
 _NONE: Final[dict[str, Any]] = {"count": 0, "ids": []}
 _ANSWERS: Final = (
-    Field("event", NodeId(), "The event that was taken back.", example=12),
+    Field("event", NodeId(), "The event that was undone.", example=12),
     Field("operation", Text(), "Its operation.", example="forums.delete"),
     Field(
         "record",
         Nullable(Record()),
-        "The record as it is now; null if it is gone again.",
+        "The record after the undo; null if the undo deleted it.",
         example={"id": 7, "name": "Garden diaries"},
     ),
-    Field("restored", _counted(Ids(), "ids"), "What came back, the record first.", example={"count": 1, "ids": [7]}),
-    Field("deleted", _counted(Ids(), "ids"), "What the event had made and is gone again, the record first.", example=_NONE),
-    Field("moved", _counted(Ids(), "ids"), "The children that its delete had moved and that came back under it.", example=_NONE),
+    Field(
+        "restored",
+        _counted(Ids(), "ids"),
+        "The restored records, beginning with the event's own.",
+        example={"count": 1, "ids": [7]},
+    ),
+    Field(
+        "deleted",
+        _counted(Ids(), "ids"),
+        "The records that the event had created and the undo deleted, beginning with the event's own.",
+        example=_NONE,
+    ),
+    Field("moved", _counted(Ids(), "ids"), "The children that the delete had moved away and that were moved back.", example=_NONE),
     Field(
         "changed",
         _counted(_NODES, "nodes"),
-        "The records in whose permissions a group that came back stands again.",
+        "The records whose permissions name a restored group again.",
         example={"count": 0, "nodes": []},
     ),
-    Field("left", _counted(_LEFT, "nodes"), "What stays as it is, and why.", example={"count": 0, "nodes": []}),
-    Field("lostGroups", Ids(), "Groups that are gone, and so fell out of the permissions of what came back.", example=[]),
+    Field("left", _counted(_LEFT, "nodes"), "The records that were not changed, and why.", example={"count": 0, "nodes": []}),
+    Field("lostGroups", Ids(), "Groups that no longer exist and were therefore removed from the restored permissions.", example=[]),
 )

@@ -1,12 +1,12 @@
-"""Reverting a change: a record becomes what it was before it, unless it was changed again since."""
+"""Reverting a change: a record gets its old values back, unless it has been changed again since."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any, Final
 
-from trellis.core.events import changed_members
-from trellis.core.nodes import NodeKind, Placement, apply_placement, seen
+from trellis.core.events import changed_members, find_undoing_events
+from trellis.core.nodes import NodeKind, Placement, apply_placement, refuse_taken, serialize_target
 from trellis.core.operation import Context, Outcome
 from trellis.core.undo.undelete import drop_lost_groups, existing_groups, find_placement, serialize_outcome
 from trellis.core.version import check_precondition
@@ -17,15 +17,15 @@ from trellis.store.nodes import Node
 from trellis.store.snapshots import Snapshot
 
 Difference = dict[str, Any]
-_MOVED: Final = frozenset({"parentId", "position"})  # one of these is changed by every move, and by nothing else
+_MOVED: Final = frozenset({"parentId", "position"})  # every move changes one of these, and nothing else does
 
 
 def revert(kind: NodeKind, context: Context, event: Event, then: Snapshot) -> Outcome:
-    """Make a record what it was before an event. Refuses if it was changed or deleted since, telling what differs."""
+    """Revert a record to its state before an event. Refuses if it was changed or deleted since, listing the differences."""
     now = nodes.find(context.tx, kind.name, then.node.id)
     if now is None:
         raise deleted_since(kind, context, then.node.id)
-    before = seen(kind, context, now)
+    before = serialize_target(kind, context, now)
     check_precondition(context.call.expected, before)
     groups = existing_groups(context)
     refuse_changed(kind, context, event, now, groups)
@@ -34,8 +34,10 @@ def revert(kind: NodeKind, context: Context, event: Event, then: Snapshot) -> Ou
     _check_leaf_only(kind, context, now, wanted)
     beside = None if place.stays else snapshots.find_neighbours(context.tx, kind.name, now)
     placed = apply_placement(context.tx, kind, now, place)
-    new = replace(placed, name=wanted.name, fields=wanted.fields, permissions=wanted.permissions)
-    after = seen(kind, context, new)
+    refuse_taken(kind, context, wanted.external_id, now.id)
+    content = replace(wanted, parent_id=placed.parent_id, position=placed.position)
+    new = replace(content, id=placed.id, created_at=placed.created_at, updated_at=placed.updated_at)
+    after = serialize_target(kind, context, new)
     changed = changed_members(before, after) + tuple(
         f.name for f in kind.secrets if new.fields.get(f.name) != now.fields.get(f.name)
     )
@@ -43,7 +45,7 @@ def revert(kind: NodeKind, context: Context, event: Event, then: Snapshot) -> Ou
         result = serialize_outcome(event, before, restored=[], lost=lost)
         return Outcome(result, happened=False, plan=result | {"dryRun": True})
     snapshots.save(context.tx, kind.name, now, "changed", beside)
-    new.updated_at = after["updatedAt"] = context.now
+    new.updated_at = after["updatedAt"] = context.at
     nodes.update(context.tx, kind.name, new)
     result = serialize_outcome(event, after, restored=[new.id], lost=lost)
     return Outcome(
@@ -61,13 +63,15 @@ def _find_placement(kind: NodeKind, context: Context, event: Event, then: Snapsh
     if not _MOVED.isdisjoint(event.changed):
         return find_placement(kind, context, then, now)
     if "parentId" in context.input:
-        detail = f"parentId: event {event.seq} did not move the {kind.singular}, so undoing it does not either. Leave parentId out."
-        raise refuse_faults((Fault("parentId", "INVALID_PARENT", detail),))
+        detail = (
+            f"parentId: event {event.seq} did not move the {kind.singular}, so undoing it does not either. Do not send parentId."
+        )
+        raise refuse_faults(Fault("parentId", "INVALID_PARENT", detail))
     return Placement(now.parent_id, stays=True)
 
 
 def _check_leaf_only(kind: NodeKind, context: Context, now: Node, wanted: Node) -> None:
-    """Refuse to make a node one that takes no children while it has some."""
+    """Refuse to revert a node with children to one that must not have any."""
     if (
         not kind.leaf_only(wanted.fields)
         or kind.leaf_only(now.fields)
@@ -76,7 +80,7 @@ def _check_leaf_only(kind: NodeKind, context: Context, now: Node, wanted: Node) 
         return
     raise Refused(
         "CHANGED_SINCE",
-        f"It was a redirect, which has no children, and has {count} now: move or delete them first.",
+        f"It was a redirect, which cannot have children, but now it has {count}: move or delete them first.",
         facts={"differences": [{"field": "children", "then": 0, "now": count}]},
     )
 
@@ -85,40 +89,51 @@ def _check_leaf_only(kind: NodeKind, context: Context, now: Node, wanted: Node) 
 
 
 def deleted_since(kind: NodeKind, context: Context, node: int) -> Refused:
-    """Return the refusal to take back an event of a record that is gone, naming the event that deleted it."""
+    """Return the refusal to undo an event of a deleted record, naming the event that deleted it."""
     last = snapshots.find_latest(context.tx, kind.name, node)
     by = f", by event {last.seq}: undo that first" if last is not None and last.change == "deleted" else ""
     facts: dict[str, Any] = {"differences": []} | ({"deletedBy": last.seq} if by and last is not None else {})
-    return Refused("CHANGED_SINCE", f"The {kind.singular} {node} was deleted since{by}.", facts=facts)
+    return Refused("CHANGED_SINCE", f"{kind.singular.capitalize()} {node} has been deleted since{by}.", facts=facts)
 
 
 def refuse_changed(kind: NodeKind, context: Context, event: Event, now: Node, groups: AbstractSet[int]) -> None:
-    """Refuse if a record is not as an event left it. That siblings have shifted it, or a group is gone, does not count."""
+    """Refuse if a record has changed since an event. Shifts by siblings and deleted groups do not count."""
     later = snapshots.find_next(context.tx, kind.name, now.id, event.seq)
     if later is None:
         return
-    about = {"resource": kind.name, "resource_id": now.id}
-    since = events.read_page(context.tx, about, 1000, event.seq, newest_first=False)
-    moved = any("position" in one.changed for one in since)
-    differences = list(_differences(kind, drop_lost_groups(kind, later.node, groups)[0], now, moved=moved))
+    differences = list(_differences(kind, drop_lost_groups(kind, later.node, groups)[0], now))
     if not differences:
         return
+    about = {"resource": kind.name, "resource_id": now.id}
+    since = _drop_undone(context, events.read_page(context.tx, about, 1000, event.seq, newest_first=False))
+    if not any("position" in one.changed for one in since):
+        differences = [one for one in differences if one["field"] != "position"]
+        if not differences:
+            return
     named = ", ".join(difference["field"] for difference in differences)
-    by = f" (event {since[-1].seq})" if since else ""
+    by = f" (by event {since[-1].seq})" if since else ""
     raise Refused(
         "CHANGED_SINCE",
-        f"The {kind.singular} {now.id} was changed again since event {event.seq}{by}: {named}. Undo the later changes first, "
-        "or change it by hand.",
+        f"{kind.singular.capitalize()} {now.id} has been changed again since event {event.seq}{by}: {named}. "
+        "Undo the later changes first, or edit the record by hand.",
         facts={"differences": differences},
     )
 
 
-def _differences(kind: NodeKind, then: Node, now: Node, *, moved: bool) -> Iterator[Difference]:
+def _drop_undone(context: Context, found: Sequence[Event]) -> list[Event]:
+    """Return the events without those that have been undone, and without those that undid them."""
+    undone_by = find_undoing_events(context.tx, [one.seq for one in found])
+    return [one for one in found if one.seq not in undone_by and undone_by.get(one.undoes or 0) != one.seq]
+
+
+def _differences(kind: NodeKind, then: Node, now: Node) -> Iterator[Difference]:
     if then.name != now.name:
         yield {"field": "name", "then": then.name, "now": now.name}
+    if then.external_id != now.external_id:
+        yield {"field": "externalId", "then": then.external_id, "now": now.external_id}
     if then.parent_id != now.parent_id:
         yield {"field": "parentId", "then": then.parent_id, "now": now.parent_id}
-    elif moved and then.position != now.position:
+    elif then.position != now.position:
         yield {"field": "position", "then": then.position, "now": now.position}
     for field in kind.fields:
         old, new = then.fields.get(field.name), now.fields.get(field.name)

@@ -1,4 +1,4 @@
-"""Bringing back what was deleted: its rows as they were, the children that had moved away, and a group's permissions."""
+"""Restoring what was deleted: its rows, the children that the delete had moved away, and a group's permissions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -6,7 +6,16 @@ from dataclasses import replace
 from typing import Any, Final
 
 from trellis.core.fields import EVERYONE
-from trellis.core.nodes import NodeKind, Placement, apply_placement, makes_cycle, position_on_return, seen, without_group
+from trellis.core.nodes import (
+    NodeKind,
+    Placement,
+    apply_placement,
+    makes_cycle,
+    position_on_return,
+    refuse_taken,
+    serialize_target,
+    without_group,
+)
 from trellis.core.operation import Context, Outcome, Progress
 from trellis.core.version import check_precondition
 from trellis.errors import Fault, Refused, refuse_faults
@@ -15,16 +24,16 @@ from trellis.store.events import Event
 from trellis.store.nodes import Node
 from trellis.store.snapshots import Snapshot
 
-SHOWN: Final = 1000  # ids that an answer lists; the counts are of all
+SHOWN: Final = 1000  # the most ids that a response lists; the counts include all
 LeftRecord = dict[str, Any]
 
 
 def restore_deleted(kind: NodeKind, context: Context, event: Event, kept: Sequence[Snapshot]) -> Outcome:
-    """Bring back what a delete took away. Refuses if its parent cannot take it back and no other is given.
+    """Restore what an event deleted. Refuses if its old parent is gone or cannot have children and no other is given.
 
-    `kept` are the rows that the event found, without those below its record.
+    `kept` are the rows that the event saved, without those below its record.
     """
-    check_precondition(context.call.expected, {})  # there is no record yet that could be the one that was read
+    check_precondition(context.call.expected, {})  # no record exists that could match
     root = next(snapshot for snapshot in kept if snapshot.change == "deleted")
     below = [one["id"] for one in event.touched if one["how"] == "deleted"]
     progress = Progress(context.call, len(kept) + len(below))
@@ -33,7 +42,7 @@ def restore_deleted(kind: NodeKind, context: Context, event: Event, kept: Sequen
     lost = _restore_rows(kind, context, event.seq, node, place, below, progress)
     moved, left = _restore_children(kind, context, node, [snapshot for snapshot in kept if snapshot.change == "moved"], progress)
     changed, unchanged = _restore_group(context, node.id, [snapshot for snapshot in kept if snapshot.change == "changed"], progress)
-    after = seen(kind, context, _current_node(kind, context, node.id))
+    after = serialize_target(kind, context, _current_node(kind, context, node.id))
     result = serialize_outcome(
         event,
         after,
@@ -66,7 +75,7 @@ def serialize_outcome(
     left: Sequence[LeftRecord] = (),
     lost: Iterable[int] = (),
 ) -> dict[str, Any]:
-    """Write what was undone and what could not be."""
+    """Return the response: what was undone and what could not be."""
     return {
         "event": event.seq,
         "operation": event.operation,
@@ -83,17 +92,26 @@ def serialize_outcome(
 def _restore_rows(
     kind: NodeKind, context: Context, seq: int, node: Node, place: Placement, below: Sequence[int], progress: Progress
 ) -> AbstractSet[int]:
-    """Bring a node and those below it back; return the groups that are gone, and so fell out of their permissions."""
+    """Restore a node and those below it; return the deleted groups that were removed from their permissions."""
     groups = existing_groups(context)
     lost: set[int] = set()
+    for batch in nodes.split_into_batches([node.id, *below]):
+        _refuse_taken_since(kind, context, seq, batch)
 
-    def back(ids: Sequence[int]) -> None:  # read by the slice: all at once, they would hold up readers in this process
+    def back(ids: Sequence[int]) -> None:  # read in batches, so that other threads of this process can run in between
         for snapshot in snapshots.find_by_ids(context.tx, seq, kind.name, ids):
             lost.update(_remove_lost_groups(kind, context, snapshot.node, groups))
         progress.done(len(ids))
 
     snapshots.restore(context.tx, seq, kind.name, node, place.place, below, back)
     return lost
+
+
+def _refuse_taken_since(kind: NodeKind, context: Context, seq: int, ids: Sequence[int]) -> None:
+    """Refuse if another node has got the external id of one that is to come back."""
+    wanted = [one.node.external_id for one in snapshots.find_by_ids(context.tx, seq, kind.name, ids) if one.node.external_id]
+    for external_id in nodes.find_by_external_ids(context.tx, kind.name, wanted):
+        refuse_taken(kind, context, external_id, None)
 
 
 def _current_node(kind: NodeKind, context: Context, node: int) -> Node:
@@ -107,7 +125,7 @@ def _current_node(kind: NodeKind, context: Context, node: int) -> Node:
 
 
 def find_placement(kind: NodeKind, context: Context, snapshot: Snapshot, now: Node | None) -> Placement:
-    """Find the place to which a node goes back: the wanted parent's end, or its old neighbours' side; `now` is where it stands."""
+    """Find the place of a restored node: last under the requested parent, or next to its old neighbours. `now` is its place now."""
     wanted = "parentId" in context.input
     parent_id = context.input.get("parentId") if wanted else snapshot.node.parent_id
     parent = _resolve_parent(kind, context, parent_id, now, wanted=wanted) if parent_id is not None else None
@@ -126,32 +144,32 @@ def _resolve_parent(kind: NodeKind, context: Context, parent_id: int, now: Node 
     if parent is None:
         problem = f"there is no {kind.singular} {parent_id}"
     elif kind.leaf_only(parent.fields):
-        problem = f"{kind.singular} {parent_id} is a redirect, and a redirect has no children"
+        problem = f"{kind.singular} {parent_id} is a redirect, and redirects cannot have children"
     elif now is not None and makes_cycle(now.id, nodes.find_ancestors(context.tx, kind.name, (parent_id,))):
-        problem = f"{kind.singular} {parent_id} stands below it"
+        problem = f"{kind.singular} {parent_id} is below it"
     else:
         return parent
     if wanted:
-        detail = f"parentId: {problem}. Give another id, or null for the top level."
-        raise refuse_faults((Fault("parentId", "INVALID_PARENT", detail),))
+        detail = f"parentId: {problem}. Send another id, or null for the top level."
+        raise refuse_faults(Fault("parentId", "INVALID_PARENT", detail))
     raise Refused(
         "PARENT_NEEDED",
-        f"It cannot go back to where it was: {problem} now. Say with parentId where it shall go: an id, or null for the top level.",
+        f"It cannot return to its old place: {problem}. Send parentId: an id, or null for the top level.",
         facts={"parentId": parent_id},
     )
 
 
-# --- groups that are gone -----------------------------------------------------------------------------------------
+# --- deleted groups -----------------------------------------------------------------------------------------------
 
 
 def existing_groups(context: Context) -> AbstractSet[int]:
-    """Return the ids of the groups that there are."""
-    group_kind = next((kind for kind in context.environment.kinds if kind.is_group), None)
-    return set() if group_kind is None else {group.id for group in nodes.find_all(context.tx, group_kind.name)}
+    """Return the ids of all groups."""
+    group_kind = context.environment.group_kind
+    return set() if group_kind is None else nodes.find_all_ids(context.tx, group_kind.name)
 
 
 def drop_lost_groups(kind: NodeKind, node: Node, groups: AbstractSet[int]) -> tuple[Node, set[int]]:
-    """Take out of a node's permissions the groups that are gone; return it with their ids."""
+    """Remove deleted groups from a node's permissions; return the node and their ids."""
     lists = [*node.permissions.values(), *(node.fields.get(f.name) for f in kind.group_fields)]
     lost = {group for who in lists if isinstance(who, list) for group in who if group not in groups}
     for group in lost:
@@ -162,7 +180,7 @@ def drop_lost_groups(kind: NodeKind, node: Node, groups: AbstractSet[int]) -> tu
 
 
 def lists_naming(kind: NodeKind, node: Node, group: int) -> list[str]:
-    """Name the lists of a node that hold a group: options of its permissions, and fields."""
+    """Return the names of a node's permission options and fields that name a group."""
     lists = {**node.permissions, **{f.name: node.fields.get(f.name) for f in kind.group_fields}}
     return [name for name, who in lists.items() if isinstance(who, list) and group in who]
 
@@ -170,17 +188,17 @@ def lists_naming(kind: NodeKind, node: Node, group: int) -> list[str]:
 def _remove_lost_groups(kind: NodeKind, context: Context, node: Node, groups: AbstractSet[int]) -> set[int]:
     mended, lost = drop_lost_groups(kind, node, groups)
     if lost:
-        nodes.update(context.tx, kind.name, replace(mended, updated_at=context.now))
+        nodes.update(context.tx, kind.name, replace(mended, updated_at=context.at))
     return lost
 
 
-# --- what the delete had done elsewhere ---------------------------------------------------------------------------
+# --- what the delete had changed elsewhere ------------------------------------------------------------------------
 
 
 def _restore_children(
     kind: NodeKind, context: Context, root: Node, children: Sequence[Snapshot], progress: Progress
 ) -> tuple[list[int], list[LeftRecord]]:
-    """Move the children back that still stand where the delete had moved them, in their old order."""
+    """Move back, in their old order, the children that are still where the delete had moved them."""
     back: list[int] = []
     left: list[LeftRecord] = []
     above = nodes.find_ancestors(context.tx, kind.name, (root.id,)) if children else {}
@@ -188,15 +206,15 @@ def _restore_children(
         progress.done()
         child = nodes.find(context.tx, kind.name, snapshot.node.id)
         if child is None:
-            why = "It was deleted since."
+            why = "It has been deleted since."
         elif child.parent_id != snapshot.neighbours.get("to"):
-            why = "It was moved elsewhere since."
+            why = "It has been moved elsewhere since."
         elif child.id in above:
-            why = "What came back stands below it now."
+            why = "The restored node is below it now."
         else:
             snapshots.save(context.tx, kind.name, child, "moved", {"to": root.id})
             placed = apply_placement(context.tx, kind, child, Placement(root.id, root))
-            nodes.update(context.tx, kind.name, replace(placed, updated_at=context.now))
+            nodes.update(context.tx, kind.name, replace(placed, updated_at=context.at))
             back.append(child.id)
             continue
         left.append({"resource": kind.name, "id": snapshot.node.id, "why": why})
@@ -206,7 +224,7 @@ def _restore_children(
 def _restore_group(
     context: Context, group: int, changed: Sequence[Snapshot], progress: Progress
 ) -> tuple[list[tuple[str, int]], list[LeftRecord]]:
-    """Return a group its permissions again: each that is still as its delete had left it."""
+    """Restore a group's permissions, except those that have been changed since its delete."""
     kinds = {kind.name: kind for kind in context.environment.kinds}
     back: list[tuple[str, int]] = []
     left: list[LeftRecord] = []
@@ -214,17 +232,17 @@ def _restore_group(
         progress.done()
         now = nodes.find(context.tx, then.kind, then.node.id)
         if now is None:
-            left.append({"resource": then.kind, "id": then.node.id, "why": "It was deleted since."})
+            left.append({"resource": then.kind, "id": then.node.id, "why": "It has been deleted since."})
             continue
         own = {f.name for f in kinds[then.kind].group_fields} if then.kind in kinds else set()
         permissions, missed = _add_group_again(group, then.node.permissions, now.permissions, set(then.node.permissions))
         fields, missed_fields = _add_group_again(group, then.node.fields, now.fields, own)
         if missed or missed_fields:
-            why = f"Changed since: {', '.join(missed + missed_fields)}."
+            why = f"Changed since then: {', '.join(missed + missed_fields)}."
             left.append({"resource": then.kind, "id": now.id, "why": why})
         if permissions != now.permissions or fields != now.fields:
             snapshots.save(context.tx, then.kind, now, "changed")
-            nodes.update(context.tx, then.kind, replace(now, permissions=permissions, fields=fields, updated_at=context.now))
+            nodes.update(context.tx, then.kind, replace(now, permissions=permissions, fields=fields, updated_at=context.at))
             back.append((then.kind, now.id))
     return back, left
 
@@ -232,7 +250,7 @@ def _restore_group(
 def _add_group_again(
     group: int, then: Mapping[str, Any], now: Mapping[str, Any], names: AbstractSet[str]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Put a group back into the lists that held it; name those that were changed meanwhile, and are left alone."""
+    """Put a group back into the lists that named it; return the names of those that have changed since, which are left alone."""
     settled, missed = dict(now), []
     for name in sorted(names & now.keys()):
         who = then[name]

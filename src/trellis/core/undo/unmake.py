@@ -1,47 +1,133 @@
-"""Taking back the making of records: what an event has made is deleted again, unless something was done to it since."""
+"""Undoing the creation of records: they are deleted, unless they have been changed since."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any, Final
 
-from trellis.core.nodes import NodeKind, delete_rows, seen
+from trellis.core.nodes import (
+    NodeKind,
+    Placement,
+    apply_placement,
+    delete_rows,
+    find_naming,
+    remove_group,
+    serialize_target,
+)
 from trellis.core.operation import Context, Outcome
 from trellis.core.undo.revert import deleted_since, refuse_changed
 from trellis.core.undo.undelete import SHOWN, existing_groups, serialize_outcome
 from trellis.core.version import check_precondition
 from trellis.errors import Fault, Refused, refuse_faults
-from trellis.store import nodes, snapshots
+from trellis.store import nodes, siblings, snapshots
 from trellis.store.events import Event
 from trellis.store.nodes import Node
 
+_CREATED: Final = frozenset({"made", "restored"})
+_NAMED: Final = 3  # records that a refusal names
+Touched = Sequence[Mapping[str, Any]]
+
 
 def delete_made(kind: NodeKind, context: Context, event: Event) -> Outcome:
-    """Delete what an event has made. Refuses if any of it was changed, moved or deleted since, or others stand under it now."""
+    """Delete what an event created or brought back. Refuses if any of it was changed, moved or deleted since, or is in use.
+
+    Children that an undo had moved back go again to where they were, and a group that it had brought back is taken out of the
+    permissions that it put it into.
+    """
     root = nodes.find(context.tx, kind.name, event.resource_id or 0)
     if root is None:
         raise deleted_since(kind, context, event.resource_id or 0)
-    before = seen(kind, context, root)
+    before = serialize_target(kind, context, root)
     check_precondition(context.call.expected, before)
     if "parentId" in context.input:
-        detail = f"parentId: event {event.seq} made the {kind.singular}, and undoing it deletes it. Leave parentId out."
-        raise refuse_faults((Fault("parentId", "INVALID_PARENT", detail),))
+        detail = f"parentId: event {event.seq} created the {kind.singular}, so undoing the event deletes it. Do not send parentId."
+        raise refuse_faults(Fault("parentId", "INVALID_PARENT", detail))
+    _refuse_changed_records(kind, context, event, root)
+    if kind.is_group:
+        _refuse_named(kind, context, event, root)
+    moved = _move_children_again(kind, context, event, root)
     below = nodes.find_descendants(context.tx, kind.name, root.id) if kind.tree else []
-    _unchanged(kind, context, event, root, below)
+    _refuse_others_below(kind, event, root, below)
     delete_rows(kind, context, root, below)
+    changed = remove_group(context, root.id) if kind.is_group else []
     gone = [root.id, *below]
-    result = serialize_outcome(event, None) | {"deleted": {"count": len(gone), "ids": gone[:SHOWN]}}
+    result = serialize_outcome(event, None, moved=moved, changed=changed) | {"deleted": {"count": len(gone), "ids": gone[:SHOWN]}}
+    touched = [{"resource": kind.name, "id": i, "how": "deleted"} for i in below]
+    touched += [{"resource": kind.name, "id": i, "how": "moved"} for i in moved]
+    touched += [{"resource": name, "id": i, "how": "changed"} for name, i in changed]
     return Outcome(
         result,
         resource_id=root.id,
         before=before,
-        touched=tuple({"resource": kind.name, "id": i, "how": "deleted"} for i in below),
+        touched=tuple(touched),
         plan=result | {"dryRun": True},
         undoes=event.seq,
     )
 
 
-def _unchanged(kind: NodeKind, context: Context, event: Event, root: Node, below: Sequence[int]) -> None:
-    made = [one["id"] for one in event.touched]
+def _find_touched(event: Event, how: AbstractSet[str]) -> Touched:
+    return [one for one in event.touched if one["how"] in how]
+
+
+def _move_children_again(kind: NodeKind, context: Context, event: Event, root: Node) -> list[int]:
+    """Move children that an undo had moved back to where that undo had found them; return their ids."""
+    moved = [one["id"] for one in _find_touched(event, {"moved"})]
+    if not moved:
+        return []
+    _require_kept(kind, context, event, root)
+    kept = {one.node.id: one for one in snapshots.find_by_event(context.tx, event.seq) if one.kind == kind.name}
+    if len(kept) < len(moved):
+        raise _no_longer_kept(kind, context, event, root)
+    now = siblings.find_children(context.tx, kind.name, root.id)
+    (target_id,) = {kept[child].node.parent_id for child in moved} if set(now) == set(moved) else {None}
+    target = nodes.find(context.tx, kind.name, target_id) if target_id is not None else None
+    if target is None or kind.leaf_only(target.fields) or target.id in nodes.find_descendants(context.tx, kind.name, root.id):
+        raise _refuse_children(kind, event, root, len(moved), len(now))
+    snapshots.save_moved_children(context.tx, kind.name, root.id, target.id)
+    for child in reversed(moved):  # so that each finds the siblings that it had
+        node = nodes.find_by_ids(context.tx, kind.name, (child,))[child]
+        placed = apply_placement(context.tx, kind, node, Placement(target.id, target, kept[child].node.position))
+        nodes.update(context.tx, kind.name, replace(placed, updated_at=context.at))
+    return moved
+
+
+def _refuse_others_below(kind: NodeKind, event: Event, root: Node, below: Sequence[int]) -> None:
+    made = {one["id"] for one in _find_touched(event, _CREATED)}
+    if more := set(below) - made:
+        raise _refuse_children(kind, event, root, len(made), len(below), others=len(more))
+
+
+def _refuse_children(kind: NodeKind, event: Event, root: Node, then: int, now: int, others: int | None = None) -> Refused:
+    many = kind.title.lower()
+    detail = (
+        f"The {many} below {kind.singular} {root.id} are not those that event {event.seq} moved there, or where they came from is "
+        "gone: move or delete them first."
+        if others is None
+        else f"{others} {many} that event {event.seq} did not create are now below {kind.singular} {root.id}: "
+        "move or delete them first."
+    )
+    return Refused("CHANGED_SINCE", detail, facts={"differences": [{"field": "children", "then": then, "now": now}]})
+
+
+def _refuse_named(kind: NodeKind, context: Context, event: Event, root: Node) -> None:
+    """Refuse to delete a group that has been named since: who named it would lose that."""
+    expected = {(one["resource"], one["id"]) for one in _find_touched(event, {"changed"})}
+    now = {(name, node.id) for name, node, _ in find_naming(context, root.id)}
+    if since := sorted(now - expected):
+        shown = ", ".join(f"{name} {number}" for name, number in since[:_NAMED])
+        more = f" and {len(since) - _NAMED} others" if len(since) > _NAMED else ""
+        raise Refused(
+            "CHANGED_SINCE",
+            f"{kind.singular.capitalize()} {root.id} has been named since event {event.seq} by {shown}{more}: "
+            "remove it there first, or delete it.",
+            facts={"differences": [{"field": "namedBy", "then": len(expected), "now": len(now)}]},
+        )
+
+
+def _refuse_changed_records(kind: NodeKind, context: Context, event: Event, root: Node) -> None:
+    """Refuse if a record that the event created or brought back was changed or deleted since."""
+    made = [one["id"] for one in _find_touched(event, _CREATED)]
     groups = existing_groups(context)
     for ids in nodes.split_into_batches([root.id, *made]):
         there = nodes.find_by_ids(context.tx, kind.name, ids)
@@ -49,22 +135,27 @@ def _unchanged(kind: NodeKind, context: Context, event: Event, root: Node, below
         for number in ids:
             if (now := there.get(number)) is None:
                 raise deleted_since(kind, context, number)
-            # A row that was found as it is now was brought back by an undo; one that nothing has found is as it was made.
+            # A saved row equal to the current one was restored by an undo. A record without saved rows is as it was created.
             if now.updated_at != event.at or (number in later and later[number].node != now):
-                _judge(kind, context, event, now, groups)
-    if more := set(below) - set(made):
-        raise Refused(
-            "CHANGED_SINCE",
-            f"{len(more)} {kind.title.lower()} that event {event.seq} has not made stand below the {kind.singular} {root.id} now: "
-            "move or delete them first.",
-            facts={"differences": [{"field": "children", "then": len(made), "now": len(below)}]},
-        )
+                _refuse_if_changed(kind, context, event, now, groups)
 
 
-def _judge(kind: NodeKind, context: Context, event: Event, now: Node, groups: AbstractSet[int]) -> None:
-    """Refuse if a record that was written again is not as the event made it. That a group is gone does not count."""
+def _refuse_if_changed(kind: NodeKind, context: Context, event: Event, now: Node, groups: AbstractSet[int]) -> None:
+    """Refuse if a record that was written again differs from the one that the event created. Deleted groups do not count."""
+    _require_kept(kind, context, event, now)
+    refuse_changed(kind, context, event, now, groups)
+
+
+def _require_kept(kind: NodeKind, context: Context, event: Event, now: Node) -> None:
+    """Refuse if details of changes since the event may have been purged."""
     days = context.environment.keep_snapshots
     if datetime.fromisoformat(context.now) - datetime.fromisoformat(event.at) >= timedelta(days=days):
-        detail = f"The {kind.singular} {now.id} was changed since event {event.seq}, and how is kept for {days} days only."
-        raise Refused("NO_LONGER_KEPT", detail)
-    refuse_changed(kind, context, event, now, groups)
+        raise _no_longer_kept(kind, context, event, now)
+
+
+def _no_longer_kept(kind: NodeKind, context: Context, event: Event, now: Node) -> Refused:
+    return Refused(
+        "NO_LONGER_KEPT",
+        f"{kind.singular.capitalize()} {now.id} has been changed since event {event.seq}, "
+        f"and details of changes are kept for {context.environment.keep_snapshots} days only.",
+    )

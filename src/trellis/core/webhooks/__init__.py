@@ -1,4 +1,4 @@
-"""Webhooks: the operations on them and their deliveries, where they may go, their messages and secrets."""
+"""Webhooks: the operations on them and on their deliveries, the addresses allowed, the messages and the secrets."""
 
 from trellis.core.operation import Operation
 from trellis.core.webhooks import crud, deliveries
@@ -47,5 +47,5 @@ __all__ = [
 
 
 def operations() -> tuple[Operation, ...]:
-    """Give the operations on webhooks and their deliveries."""
+    """Return the operations on webhooks and their deliveries."""
     return (*crud.operations(), *deliveries.operations())

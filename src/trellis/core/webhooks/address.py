@@ -1,4 +1,4 @@
-"""Which URLs and addresses webhooks may be sent to, judged without looking anything up."""
+"""Which URLs and addresses webhooks may be sent to, decided without DNS lookups."""
 
 import re
 import socket
@@ -9,22 +9,22 @@ from urllib.parse import urlsplit
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-# Names that mean this machine or this network whatever a resolver says (RFC 6761, 6762, 8375; ICANN's .internal).
+# Names that always mean this machine or this network (RFC 6761, 6762, 8375; ICANN's .internal).
 _LOCAL_NAMES: Final = re.compile(r"(^|\.)(localhost|local|internal|intranet|lan|home\.arpa|localdomain)$")
 _NAME: Final = re.compile(r"(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*")
-# Special networks that `is_global` of one Python version or another lets through.
+# Special networks that `is_global` reports as global in some Python versions.
 _CLOSED: Final = tuple(
     ip_network(text)
     for text in (
         "0.0.0.0/8",
         "100.64.0.0/10",  # carrier-grade NAT; 100.100.100.200 is a metadata service
-        "168.63.129.16/32",  # the host of a virtual machine, in one big cloud
+        "168.63.129.16/32",  # the host of a virtual machine on Azure
         "192.0.0.0/24",
-        "192.88.99.0/24",  # relays of 6to4
+        "192.88.99.0/24",  # 6to4 relays
         "198.18.0.0/15",
         "240.0.0.0/4",
         "::/96",  # IPv4-compatible
-        "64:ff9b:1::/48",  # NAT64 of one's own
+        "64:ff9b:1::/48",  # local NAT64
         "100::/64",
         "2001::/23",  # Teredo, ORCHID and benchmarks
         "2001:db8::/32",
@@ -41,22 +41,22 @@ _FIRST_FREE_PORT: Final = 1024
 
 
 class NotAllowed(Exception):
-    """A webhook may not go there; the text is a sentence that says where and why."""
+    """A webhook may not be sent there; the text completes a sentence and says where and why."""
 
 
 def check_url(url: str, allowed: tuple[Network, ...]) -> None:
-    """Check a URL. Raises NotAllowed; the addresses of a name are checked when they are known."""
+    """Check a URL. Raises NotAllowed. The addresses of a host name are checked after it is resolved."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
     except ValueError:
-        raise NotAllowed("is not an address that can be read.") from None
+        raise NotAllowed("is not a valid URL.") from None
     if parts.scheme not in {"http", "https"}:
         raise NotAllowed("must begin with https:// or http://.")
     if parts.username is not None or parts.password is not None:
-        raise NotAllowed("must not hold a user name or a password: everybody who lists webhooks would read them.")
+        raise NotAllowed("must not contain a user name or a password: everybody who can list webhooks would see them.")
     if parts.fragment:
-        raise NotAllowed("must not have a part behind #, which is never sent.")
+        raise NotAllowed("must not have a fragment (#…), which is never sent.")
     port = port if port is not None else {"http": 80, "https": 443}[parts.scheme]
     if port not in _PLAIN_PORTS and port < _FIRST_FREE_PORT:
         raise NotAllowed(f"leads to port {port}; 80, 443 and those from {_FIRST_FREE_PORT} are allowed.")
@@ -64,24 +64,24 @@ def check_url(url: str, allowed: tuple[Network, ...]) -> None:
     if address is not None:
         check_address(address, allowed)
     elif not _NAME.fullmatch(host.rstrip(".")):
-        raise NotAllowed("has no host that could be one. Write names outside ASCII as xn--….")
+        raise NotAllowed("has no valid host. Write names with non-ASCII characters as xn--….")
     elif _LOCAL_NAMES.search(host.rstrip(".")) and not allowed:
-        raise NotAllowed(f"leads to {host}, which is a name for this machine or this network.")
+        raise NotAllowed(f"leads to {host}, which means this machine or this network.")
 
 
 def check_address(address: Address, allowed: tuple[Network, ...]) -> Address:
-    """Give the address that is really meant, out of one that is wrapped in another. Raises NotAllowed."""
+    """Check an address and return it, unwrapped if it is embedded in another one. Raises NotAllowed."""
     unwrapped = _unwrap(address)
     if any(one in network for network in allowed for one in {address, unwrapped} if one.version == network.version):
         return unwrapped
     closed = any(unwrapped in network for network in _CLOSED if network.version == unwrapped.version)
     if closed or not unwrapped.is_global or unwrapped.is_multicast or unwrapped.is_reserved or unwrapped.is_link_local:
-        raise NotAllowed(f"leads to {address}, which is not on the open internet. The operator can allow it.")
+        raise NotAllowed(f"leads to {address}, which is not on the public internet. The operator can allow it.")
     return unwrapped
 
 
 def _unwrap(address: Address) -> Address:
-    """Unwrap an IPv4 address from the forms in which IPv6 carries one: mapped, 6to4, NAT64."""
+    """Extract an IPv4 address that is embedded in an IPv6 address: mapped, 6to4, NAT64."""
     if isinstance(address, IPv6Address):
         if inner := address.ipv4_mapped or address.sixtofour:
             return inner
@@ -91,7 +91,7 @@ def _unwrap(address: Address) -> Address:
 
 
 def _parse_literal(host: str) -> Address | None:
-    """Read a host that is an address, in the old spellings too: 2130706433, 0x7f.1, 0177.0.0.1."""
+    """Parse a host that is an address, including the old notations: 2130706433, 0x7f.1, 0177.0.0.1."""
     try:
         return ip_address(host.partition("%")[0])
     except ValueError:

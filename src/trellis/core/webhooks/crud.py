@@ -1,13 +1,12 @@
 """The operations on webhooks themselves: list, get, create, update, delete, rotate, disable."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
-from difflib import get_close_matches
 from typing import Any, Final
 
 from trellis.core.events import changed_members
-from trellis.core.fields import Field, Input, Integer, Text, format_timestamp, invalid_id, require
+from trellis.core.fields import Field, Input, Integer, Suggestions, Text, format_timestamp, invalid_id, require
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.paging import PAGING, PER_PAGE, serialize_page
 from trellis.core.verbs import CREATE, DELETE, GET, LIST, UPDATE, Response, Verb
@@ -15,7 +14,7 @@ from trellis.core.version import check_precondition, compute_version, encode_jso
 from trellis.core.webhooks.address import NotAllowed, check_url
 from trellis.core.webhooks.fields import RECORD, SECRET, SETTINGS, SKIP
 from trellis.core.webhooks.secret import format_secret, generate_secret
-from trellis.errors import Fault, Refused, refuse_faults
+from trellis.errors import Fault, Refused, raise_faults
 from trellis.refusals import with_codes
 from trellis.store import events
 from trellis.store.counters import next_number
@@ -30,41 +29,44 @@ MISSING: Final = {"get": "1T107/4", "update": "1T107/5", "delete": "1T107/6", "r
 OVERLAP: Final = Field(
     "overlapHours",
     Integer(0, 168),
-    "For how many hours messages are signed with the old secret too.",
+    "For how many hours messages are also signed with the old secret.",
     default=24,
 )
 _BECAUSE: Final = Field("because", Text(500, 1), "Why.", required=True)
 
 
 def operations() -> tuple[Operation, ...]:
-    """Give the operations on the endpoints themselves; those on what was sent to them are in deliveries.py."""
+    """Return the operations on endpoints; those on deliveries are in deliveries.py."""
     read_only = tuple(replace(field, read_only=True) for field in RECORD if field.read_only)
     setting_refusals = with_codes("ADDRESS_NOT_ALLOWED", "UNKNOWN_EVENT")
     return (
-        _served(LIST, "List webhooks", "All webhooks, those that are off too; never a secret.", _list, PAGING),
-        _served(GET, "Get a webhook", "One webhook by its id; never its secret.", _get),
-        _served(
+        _rest_operation(
+            LIST, "List webhooks", "Returns all webhooks, including those that are off, without their secrets.", _list, PAGING
+        ),
+        _rest_operation(GET, "Get a webhook", "Returns the webhook with this id, without its secret.", _get),
+        _rest_operation(
             CREATE,
-            "Make a webhook",
-            "Makes a webhook, which is told of every event that it wants from now on, whoever caused it. Messages hold whole "
-            "records: grant this to nobody who may not read them. Its secret is in the answer, this once.",
+            "Create a webhook",
+            "Creates a webhook. From now on it receives a message about each event that it subscribes to, whoever caused it. "
+            "Messages contain whole records, so grant this only to keys that may read all of them. Only this response contains "
+            "the secret.",
             _create,
             SETTINGS + read_only,
             (*setting_refusals, *with_codes("TOO_MANY_WEBHOOKS")),
         ),
-        _served(
+        _rest_operation(
             UPDATE,
             "Change a webhook",
-            "Changes a webhook: what is not sent stays as it is. Switched on again, it is sent what happened meanwhile.",
+            "Changes a webhook. Fields that are not sent keep their values. Once switched on again, it receives what it missed.",
             _update,
             (*SETTINGS, SKIP, *read_only),
             setting_refusals,
         ),
-        _served(DELETE, "Delete a webhook", "Deletes a webhook, and what waited to be sent to it.", _delete),
+        _rest_operation(DELETE, "Delete a webhook", "Deletes a webhook and the messages that wait to be sent to it.", _delete),
         Operation(
             name="webhooks.rotate",
             summary="Rotate a webhook's secret",
-            doc="Makes a new secret and shows it, once. Meanwhile messages carry a signature with each of the two.",
+            doc="Generates a new secret and returns it, once. Until the old one expires, messages carry a signature with each.",
             run=_rotate,
             fields=(OVERLAP,),
             writes=True,
@@ -72,8 +74,8 @@ def operations() -> tuple[Operation, ...]:
         ),
         Operation(
             name="webhooks.disable",
-            summary="Switch a webhook off, and say why",
-            doc="What delivery does by itself when an endpoint is gone, or has failed for a week.",
+            summary="Switch off a webhook and say why",
+            doc="The service does this by itself if an endpoint is gone or has failed for a week.",
             run=_disable,
             fields=(_BECAUSE,),
             writes=True,
@@ -82,7 +84,7 @@ def operations() -> tuple[Operation, ...]:
     )
 
 
-def _served(
+def _rest_operation(
     verb: Verb,
     summary: str,
     doc: str,
@@ -105,11 +107,12 @@ def _served(
         refusals=missing + refusals,
         answers=() if verb.response is Response.NULL else RECORD,
         once=(SECRET,) if verb.creates else (),
+        granted_alone=verb.writes and verb.body is not None,  # it sends whole records to wherever the caller likes
     )
 
 
 def serialize_webhook(webhook: Webhook, now: str) -> dict[str, Any]:
-    """Make the record of a webhook: everything but its secret."""
+    """Serialize a webhook: everything but its secret."""
     failing = "failing" if webhook.failing_since else "on"
     return {
         "id": webhook.id,
@@ -123,29 +126,34 @@ def serialize_webhook(webhook: Webhook, now: str) -> dict[str, Any]:
         "disabledAt": webhook.disabled_at,
         "disabledBecause": webhook.disabled_because or "",
         "oldSecretUntil": webhook.old_until if webhook.old_until and webhook.old_until > now else None,
+        "maker": webhook.maker,
         "createdAt": webhook.created_at,
         "updatedAt": webhook.updated_at,
     }
 
 
 def is_subscribed(patterns: Iterable[str], event_type: str) -> bool:
-    """Say whether one of these patterns covers an event."""
+    """Return whether one of these patterns covers an event."""
     every = f"{event_type.partition('.')[0]}.*"
     return any(pattern in {EVERYTHING, every, event_type} for pattern in patterns)
 
 
 def webhook_version(webhook: Mapping[str, Any]) -> str:
-    """Give the version of a webhook's record: it changes with the settings, and not with what delivery notes."""
+    """Return the version of a webhook's record. It changes with the settings, not with the state of delivery."""
     return compute_version(encode_json([webhook[field.name] for field in SETTINGS]))
 
 
 def is_webhook_widened(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Say whether a change between two records of a webhook sends events elsewhere, or more of them."""
+    """Return whether a change of a webhook sends its events elsewhere, or more of them."""
     return after["url"] != before["url"] or not all(is_subscribed(before["events"], pattern) for pattern in after["events"])
 
 
+def _is_widened(old: Webhook, new: Webhook) -> bool:
+    return is_webhook_widened(asdict(old), asdict(new))
+
+
 def find_webhook(context: Context, code: str) -> Webhook:
-    """Give the webhook that a call is about; refuse an id that there is not."""
+    """Return the webhook that a call is about; refuse an id that does not exist."""
     webhook = endpoints.find(context.tx, context.call.target or 0)
     if webhook is None:
         raise invalid_id("webhook", context.call.target, code)
@@ -156,20 +164,20 @@ def find_webhook(context: Context, code: str) -> Webhook:
 
 
 def _list(context: Context) -> Outcome:
-    context.input.demand()
+    context.input.raise_faults()
     page, per_page = context.input.get("page", 1), context.input.get("perPage", PER_PAGE)
     total, listed = endpoints.list_page(context.tx, per_page, (page - 1) * per_page)
     return Outcome(serialize_page([serialize_webhook(webhook, context.now) for webhook in listed], total, page, per_page))
 
 
 def _get(context: Context) -> Outcome:
-    context.input.demand()
+    context.input.raise_faults()
     return Outcome(serialize_webhook(find_webhook(context, MISSING["get"]), context.now))
 
 
 def _create(context: Context) -> Outcome:
     given = require(SETTINGS, context.input)
-    _refuse((*given.faults, *_find_faults(context, given)))
+    raise_faults((*given.faults, *_find_faults(context, given)))
     if endpoints.count(context.tx) >= MOST:
         raise Refused("TOO_MANY_WEBHOOKS", f"There are {MOST} webhooks already. Delete one that is not needed.")
     kept = generate_secret(context.environment.outgoing.key)
@@ -185,9 +193,10 @@ def _create(context: Context) -> Outcome:
         old_until=None,
         disabled_at=None if enabled else context.now,
         disabled_because=None,
-        created_at=context.now,
-        updated_at=context.now,
+        created_at=context.at,
+        updated_at=context.at,
         cursor=events.find_bounds(context.tx)[1],
+        maker=context.call.actor.serialize(),
     )
     endpoints.insert(context.tx, webhook)
     after = serialize_webhook(webhook, context.now)
@@ -199,7 +208,7 @@ def _update(context: Context) -> Outcome:
     old = find_webhook(context, MISSING["update"])
     check_precondition(context.call.expected, serialize_webhook(old, context.now))
     given = context.input
-    _refuse((*given.faults, *_find_faults(context, given)))
+    raise_faults((*given.faults, *_find_faults(context, given)))
     new = replace(
         old,
         url=given.get("url", old.url),
@@ -209,18 +218,20 @@ def _update(context: Context) -> Outcome:
     )
     if new.enabled != old.enabled:
         new.disabled_at, new.disabled_because = (None if new.enabled else context.now), None
+    if (new.enabled and not old.enabled) or _is_widened(old, new):
+        new.maker = context.call.actor.serialize()
     skip = bool(given.get(SKIP.name))
     if skip or new.events != list(old.events):
         _empty_outbox(context, old, skip=skip)
     if skip or (new.url, new.enabled) != (old.url, old.enabled):
         new.failures, new.failing_since = 0, None
         endpoints.reset_failures(context.tx, old.id)
-        outbox.restart(context.tx, old.id, context.now)  # what failed before has another chance now
+        outbox.restart(context.tx, old.id, context.now)  # messages that failed before get another chance
     return _save(context, old, new, also=(SKIP.name,) if skip else ())
 
 
 def _empty_outbox(context: Context, webhook: Webhook, *, skip: bool) -> None:
-    """Take back what has not been tried: to pass it over, or to look at its events anew."""
+    """Withdraw messages that have not been tried, either to skip them or to select events again."""
     first = outbox.withdraw_untried(context.tx, webhook.id)
     if skip:
         endpoints.move_cursors(context.tx, [webhook.id], events.find_bounds(context.tx)[1])
@@ -232,7 +243,7 @@ def _delete(context: Context) -> Outcome:
     old = find_webhook(context, MISSING["delete"])
     before = serialize_webhook(old, context.now)
     check_precondition(context.call.expected, before)
-    context.input.demand()
+    context.input.raise_faults()
     endpoints.delete(context.tx, old.id)
     plan = {
         "dryRun": True,
@@ -245,7 +256,7 @@ def _delete(context: Context) -> Outcome:
 
 def _rotate(context: Context) -> Outcome:
     old = find_webhook(context, MISSING["rotate"])
-    context.input.demand()
+    context.input.raise_faults()
     hours = context.input.get(OVERLAP.name, OVERLAP.default)
     kept = generate_secret(context.environment.outgoing.key)
     until = format_timestamp(datetime.fromisoformat(context.now) + timedelta(hours=hours)) if hours else None
@@ -258,7 +269,7 @@ def _rotate(context: Context) -> Outcome:
 def _disable(context: Context) -> Outcome:
     old = find_webhook(context, MISSING["disable"])
     given = require((_BECAUSE,), context.input)
-    _refuse(given.faults)
+    raise_faults(given.faults)
     if not old.enabled:
         return Outcome(serialize_webhook(old, context.now), happened=False)
     return _save(context, old, replace(old, enabled=False, disabled_at=context.now, disabled_because=given.get("because")))
@@ -269,13 +280,13 @@ def _save(context: Context, old: Webhook, new: Webhook, also: tuple[str, ...] = 
     changed = changed_members(before, after) + also
     if not changed:
         return Outcome(before, happened=False)
-    endpoints.update(context.tx, replace(new, updated_at=context.now))
-    after["updatedAt"] = context.now
+    endpoints.update(context.tx, replace(new, updated_at=context.at))
+    after["updatedAt"] = context.at
     return Outcome(after, old.id, before, after, changed)
 
 
 def _find_faults(context: Context, given: Input) -> Iterable[Fault]:
-    """Judge what the declarations of the fields cannot: where it leads, and whether there are such events."""
+    """Validate what the field types cannot: where the URL leads, and whether the events exist."""
     if (url := given.get("url")) is not None:
         try:
             check_url(url, context.environment.outgoing.allowed)
@@ -284,20 +295,16 @@ def _find_faults(context: Context, given: Input) -> Iterable[Fault]:
     if (patterns := given.get("events")) is not None:
         known = event_patterns(context.environment.event_types)
         if not patterns:
-            yield Fault("events", "INVALID_VALUE", "events is empty: name at least one, or * for all of them.")
+            yield Fault("events", "INVALID_VALUE", "events is empty: name at least one event, or * for all.")
+        suggestions = Suggestions(known)
         for pattern in patterns:
             if pattern not in known:
-                near = get_close_matches(pattern, known, 1)
-                hint = f"Did you mean {near[0]}?" if near else f"There are, for example, {', '.join(known[:4])}."
+                near = suggestions.find(pattern)
+                hint = f"Did you mean {near}?" if near else f"Events are, for example, {', '.join(known[:4])}."
                 yield Fault("events", "UNKNOWN_EVENT", f"events: there is no event '{pattern}'. {hint}")
 
 
 def event_patterns(types: Iterable[str]) -> tuple[str, ...]:
-    """Give everything that an endpoint can want: every event, every kind's, and all of them."""
+    """Return everything that an endpoint can subscribe to: each event, all events of a resource, and all events."""
     types = tuple(types)
     return (EVERYTHING, *dict.fromkeys(f"{name.partition('.')[0]}.*" for name in types), *types)
-
-
-def _refuse(faults: tuple[Fault, ...]) -> None:
-    if faults:
-        raise refuse_faults(faults)

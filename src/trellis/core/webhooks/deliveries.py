@@ -1,4 +1,4 @@
-"""What was sent to webhooks: the operations that list it, send a test, and send something again."""
+"""The operations on deliveries: search and get them, send a test, and resend."""
 
 import secrets
 from typing import Any, Final
@@ -12,23 +12,23 @@ from trellis.store.events import Event
 from trellis.store.webhooks import Attempt, Delivery, Webhook, log, outbox
 
 _MISSING: Final = {"test": "1T107/A", "redeliver": "1T107/B", "get": "1T107/C", "delivery": "1T107/D"}
-_HIDDEN: Final = "v1,[hidden]"  # a signature, for readers: it was made with the secret
+_HIDDEN: Final = "v1,[hidden]"  # shown in place of a signature, which was made with the secret
 STATES: Final = {
-    "waiting": "To be sent, or to be sent again.",
-    "delivered": "Answered with success.",
-    "failed": "Given up after the last attempt.",
+    "waiting": "Waiting for the first or another attempt.",
+    "delivered": "The endpoint confirmed it.",
+    "failed": "The last attempt failed.",
 }
 FILTERS: Final = (
-    Field("webhook", NodeId(nullable=True), "Only those to the webhook with this id."),
-    Field("state", Choice(STATES), "Only those in this state."),
-    Field("type", Text(100), "Only those that tell of this, such as forum.created."),
-    Field("event", NodeId(nullable=True), "Only those of the event with this number."),
-    Field("from", Timestamp(nullable=True), "Only those made at or after this moment."),
-    Field("to", Timestamp(nullable=True), "Only those made before this moment."),
+    Field("webhook", NodeId(nullable=True), "Only deliveries to the webhook with this id."),
+    Field("state", Choice(STATES), "Only deliveries in this state."),
+    Field("type", Text(100), "Only deliveries of this type, such as forum.created."),
+    Field("event", NodeId(nullable=True), "Only deliveries of the event with this number."),
+    Field("from", Timestamp(nullable=True), "Only deliveries created at or after this time."),
+    Field("to", Timestamp(nullable=True), "Only deliveries created before this time."),
 )
 _PAGE: Final = (
-    Field("limit", Integer(1, 1000), "How many at most.", default=50),
-    Field("before", NodeId(nullable=True), "Where to go on: the `next` of the list before."),
+    Field("limit", Integer(1, 1000), "The number of deliveries at most.", default=50),
+    Field("before", NodeId(nullable=True), "Where to continue: the `next` of the previous list."),
 )
 _COLUMNS: Final = {
     "webhook": "webhook_id",
@@ -39,41 +39,41 @@ _COLUMNS: Final = {
     "to": "until",
 }
 FAILED_SINCE: Final = Field(
-    "failedSince", Timestamp(), "Send again all that failed at or after this moment, or still wait for another attempt."
+    "failedSince", Timestamp(), "Resend all deliveries that failed at or after this time or still wait for another attempt."
 )
-_AGAIN: Final = (Field("delivery", NodeId(), "The delivery to send again."), FAILED_SINCE)
+_AGAIN: Final = (Field("delivery", NodeId(), "The delivery to resend."), FAILED_SINCE)
 
 
 def operations() -> tuple[Operation, ...]:
-    """Give the operations on what was sent. All are for the panel and the terminal."""
+    """Return the operations on deliveries, all for the panel and the terminal."""
     return (
         Operation(
             name="deliveries.list",
             summary="Search the deliveries of webhooks",
-            doc="What was sent to webhooks, the newest first, with each attempt. A search that would take long ends early and "
-            "says from where to go on.",
+            doc="Returns what was sent to webhooks, newest first, with each attempt. A search that would take too long ends early "
+            "and says where to continue.",
             run=_list,
             fields=FILTERS + _PAGE,
         ),
         Operation(
             name="deliveries.get",
             summary="Get a delivery",
-            doc="One delivery: what was sent, and each attempt with its answer and its time. Never a signature.",
+            doc="Returns a delivery: the message, and each attempt with its response and its time. Signatures are hidden.",
             run=_get,
             has_target=True,
         ),
         Operation(
             name="webhooks.test",
             summary="Send a test",
-            doc="Sends a message of the type `webhook.test` to a webhook, as soon as delivery gets to it.",
+            doc="Queues a message of the type `webhook.test` for a webhook.",
             run=_test,
             writes=True,
             has_target=True,
         ),
         Operation(
             name="webhooks.redeliver",
-            summary="Send something again",
-            doc="Sends one delivery again, or all that failed since a moment, under their old webhook-id.",
+            summary="Resend deliveries",
+            doc="Resends one delivery, or all that have failed since a given time, with their old webhook-id.",
             run=_redeliver,
             fields=_AGAIN,
             writes=True,
@@ -84,7 +84,7 @@ def operations() -> tuple[Operation, ...]:
 
 def _list(context: Context) -> Outcome:
     query = context.input
-    query.demand()
+    query.raise_faults()
     filters: dict[str, Any] = {column: query.get(name) for name, column in _COLUMNS.items() if query.get(name)}
     result = log.search(context.tx, filters, query.get("limit", 50), query.get("before"))
     attempts = log.list_attempts(context.tx, (one.id for one in result.found), answers=False)
@@ -100,7 +100,7 @@ def _without_answer(attempt: Attempt) -> dict[str, Any]:
 
 
 def _get(context: Context) -> Outcome:
-    context.input.demand()
+    context.input.raise_faults()
     delivery = log.find(context.tx, context.call.target or 0)
     if delivery is None:
         raise invalid_id("delivery", context.call.target, _MISSING["get"])
@@ -115,7 +115,7 @@ def _get(context: Context) -> Outcome:
 
 
 def serialize_delivery(delivery: Delivery) -> dict[str, Any]:
-    """Make the record of a delivery, without what was sent and what was answered."""
+    """Serialize a delivery, without its message and the responses."""
     return {
         "id": delivery.id,
         "webhookId": delivery.webhook_id,
@@ -129,7 +129,7 @@ def serialize_delivery(delivery: Delivery) -> dict[str, Any]:
 
 
 def delivery_message(delivery: Delivery, event: Event | None) -> dict[str, Any] | None:
-    """Give the message of a delivery; None where its event is no longer kept."""
+    """Return the message of a delivery; None if its event has been purged."""
     if delivery.seq is None:
         return build_test_message(delivery.webhook_id, delivery.created_at)
     return None if event is None else build_message(event)
@@ -138,15 +138,15 @@ def delivery_message(delivery: Delivery, event: Event | None) -> dict[str, Any] 
 def _find_enabled(context: Context, code: str) -> Webhook:
     webhook = find_webhook(context, code)
     if not webhook.enabled:
-        raise Refused("WEBHOOK_OFF", "The webhook is switched off: nothing is sent to it. Switch it on first.")
+        raise Refused("WEBHOOK_OFF", "The webhook is switched off, so nothing is sent to it. Switch it on first.")
     return webhook
 
 
 def _test(context: Context) -> Outcome:
     webhook = _find_enabled(context, _MISSING["test"])
-    context.input.demand()
+    context.input.raise_faults()
     message = f"msg_{secrets.token_hex(16)}"
-    delivery = Delivery(0, webhook.id, None, message, TEST, "waiting", due_at=context.now, created_at=context.now)
+    delivery = Delivery(0, webhook.id, None, message, TEST, "waiting", due_at=context.now, created_at=context.at)
     delivery.id = outbox.insert(context.tx, delivery)
     after = serialize_delivery(delivery)
     return Outcome(after, webhook.id, after=after)
@@ -154,11 +154,11 @@ def _test(context: Context) -> Outcome:
 
 def _redeliver(context: Context) -> Outcome:
     webhook = _find_enabled(context, _MISSING["redeliver"])
-    context.input.demand()
+    context.input.raise_faults()
     one, since = context.input.get("delivery"), context.input.get("failedSince")
     if (one is None) == (since is None):
-        detail = "delivery or failedSince is needed, one of the two."
-        raise refuse_faults((Fault("delivery", "MISSING_VALUE", detail),))
+        detail = "Send either delivery or failedSince."
+        raise refuse_faults(Fault("delivery", "MISSING_VALUE", detail))
     count = outbox.restart(context.tx, webhook.id, context.now, delivery=one, failed_since=since)
     if one is not None and not count:
         raise Refused("INVALID_ID", f"This webhook has no delivery with the id {one}.", code=_MISSING["delivery"])

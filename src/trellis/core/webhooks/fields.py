@@ -1,14 +1,14 @@
-"""What a webhook is made of: the fields that are sent, and those that are answered."""
+"""The fields of a webhook: those that callers send, and those that are only returned."""
 
 from dataclasses import dataclass
 from typing import Any, Final
 
-from trellis.core.fields import Boolean, Choice, Field, NodeId, Text, TextList, Timestamp
+from trellis.core.fields import Boolean, Choice, Field, NodeId, Nullable, ObjectOf, Text, TextList, Timestamp
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The address of an endpoint; whether messages may go there is judged when the operation runs."""
+    """The URL of an endpoint. Whether messages may be sent there is checked when the operation runs."""
 
     widget: str = "url"
 
@@ -21,7 +21,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class EventNames:
-    """A list of events and patterns of events; whether there are such is judged when the operation runs."""
+    """A list of events and patterns of events. Whether they exist is checked when the operation runs."""
 
     widget: str = "text"
 
@@ -37,51 +37,64 @@ SETTINGS: Final = (
     Field(
         "url",
         Endpoint(),
-        "Where messages are sent: an http or https address on the open internet.",
+        "Where messages are sent: an http or https URL on the public internet.",
         required=True,
         example="https://hooks.example/trellis",
     ),
     Field(
         "events",
         EventNames(),
-        "Which events it wants: names such as `forum.created`; `forum.*` for all of a kind; `*` for all, those of kinds and "
-        "events included that come with later releases.",
+        "The events to subscribe to: names such as `forum.created`; `forum.*` for all events of a resource; `*` for all events, "
+        "including those added by later releases.",
         required=True,
         example=["forum.*", "category.deleted"],
     ),
-    Field("description", Text(500), "What it is for.", default="", example="Search index"),
-    Field("enabled", Boolean(), "Whether messages are sent. What happens while it is off waits.", default=True),
+    Field("description", Text(500, visible=True), "What it is for.", default="", example="Search index"),
+    Field("enabled", Boolean(), "Whether messages are sent. While it is off, messages wait.", default=True),
 )
 SKIP: Final = Field(
     "skipMissed",
     Boolean(),
-    "Pass over the events that have not been looked at yet, such as those from the time in which it was off.",
+    "Skip the events that have not been processed yet, such as those from the time in which it was off.",
     default=False,
     write_only=True,
 )
 _STATES: Final = Choice(
     {
         "on": "It works, or nothing has been sent yet.",
-        "failing": "The last attempt failed; it is tried again.",
+        "failing": "The last attempt failed; there will be another.",
         "off": "Nothing is sent.",
     }
 )
+_MAKER: Final = (
+    Field("type", Choice({"key": "An API key.", "admin": "An administrator.", "terminal": "The terminal."}), "What kind of actor."),
+    Field("id", NodeId(nullable=True), "The key's or the administrator's id; null for the terminal."),
+    Field("name", Text(), "What it was called then."),
+)
 RECORD: Final = (
-    Field("id", NodeId(), "Its id, never used again after a delete.", read_only=True, example=1),
+    Field("id", NodeId(), "Its id, never reused after a delete.", read_only=True, example=1),
     *SETTINGS,
-    Field("state", _STATES, "How it is.", read_only=True, example="on"),
-    Field("failingSince", Timestamp(nullable=True), "Since when every attempt has failed.", read_only=True),
-    Field("lastAttemptAt", Timestamp(nullable=True), "When something was last sent.", read_only=True),
+    Field("state", _STATES, "Whether it works.", read_only=True, example="on"),
+    Field("failingSince", Timestamp(nullable=True), "The time since which every attempt has failed.", read_only=True),
+    Field("lastAttemptAt", Timestamp(nullable=True), "When a message was last sent.", read_only=True),
     Field("disabledAt", Timestamp(nullable=True), "When it was switched off.", read_only=True),
-    Field("disabledBecause", Text(500), "Why the service switched it off by itself; else empty.", default="", read_only=True),
-    Field("oldSecretUntil", Timestamp(nullable=True), "Until when messages are signed with the old secret too.", read_only=True),
-    Field("createdAt", Timestamp(), "When it was made.", read_only=True),
+    Field("disabledBecause", Text(500), "Why the service switched it off by itself; otherwise empty.", default="", read_only=True),
+    Field("oldSecretUntil", Timestamp(nullable=True), "Until when messages are also signed with the old secret.", read_only=True),
+    Field(
+        "maker",
+        Nullable(ObjectOf(_MAKER)),
+        "Who made it, or was the last to switch it on or to change where it sends or what. When a key that is named here is "
+        "revoked, the webhook is switched off. Null where that is no longer known.",
+        read_only=True,
+        example={"type": "key", "id": 1, "name": "Plugin"},
+    ),
+    Field("createdAt", Timestamp(), "When it was created.", read_only=True),
     Field("updatedAt", Timestamp(), "When it was last changed.", read_only=True),
 )
 SECRET: Final = Field(
     "secret",
     Text(),
-    "What messages are signed with. It is answered here, and never again.",
+    "The secret that messages are signed with. It is returned only once, in this response.",
     read_only=True,
     example="whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD",
 )

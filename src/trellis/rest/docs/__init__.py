@@ -1,4 +1,4 @@
-"""The reference and the OpenAPI document, made from the catalogue."""
+"""The reference and the OpenAPI document, generated from the catalogue."""
 
 from trellis.rest.docs.openapi import document
 from trellis.rest.docs.reference import Reference

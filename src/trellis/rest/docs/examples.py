@@ -1,4 +1,4 @@
-"""Examples of requests and answers, made from the declarations. The tests send each request and compare the answer."""
+"""Examples of requests and responses, generated from the declarations. The tests send each request and compare the response."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
@@ -20,22 +20,23 @@ Values = dict[str, Any]
 
 
 def id_of(kind: NodeKind) -> int:
-    """Give the id in the examples of a kind: that of the first one that is not built in."""
+    """Return the id in the examples of a kind: the first one that is not built in."""
     return max(kind.built_in, default=0) + 1
 
 
 def target_of(operation: Operation) -> int:
-    """Give the id in the path of an operation's example."""
+    """Return the id in the path of an operation's example."""
     return _TARGETS.get(operation.resource, 1) if operation.kind is None else id_of(operation.kind)
 
 
 def given_of(operation: Operation) -> Values:
-    """Give what the example of an operation sends: its body, or the query string of one that only reads or deletes."""
+    """Return what the example of an operation sends: its body, or the query string if it reads or deletes."""
     if operation.verb is not None and operation.verb.body is not None:
         return _SENT[operation.verb.body](operation)
     if operation.writes:
         return {}
-    shown = (field for field in operation.fields if field.required or _is_short(field.example))
+    fields = (field for field in operation.fields if field != operation.path_field)
+    shown = (field for field in fields if field.required or _is_short(field.example))
     return {field.name: _value(field) for field in shown}
 
 
@@ -44,16 +45,16 @@ def _is_short(example: Any) -> bool:
 
 
 def _new(operation: Operation) -> Values:
-    """Show every field that has an example or must be sent."""
-    return _whole(operation.fields)
+    """Return every field that has an example or is required."""
+    return _complete_values(operation.fields)
 
 
-def _whole(fields: Iterable[Field]) -> Values:
+def _complete_values(fields: Iterable[Field]) -> Values:
     return {field.name: _value(field) for field in writable(fields) if field.required or field.example is not None}
 
 
 def _changes(operation: Operation) -> Values:
-    """Change the name, and the first field of the kind's own that has an example; of another record its last text."""
+    """Change the name and the kind's first field that has an example; for other records, the last text."""
     if operation.kind is None:
         text = next(field for field in reversed(writable(operation.fields)) if isinstance(field.example, str))
         return {text.name: f"Another {operation.singular}"}
@@ -62,7 +63,7 @@ def _changes(operation: Operation) -> Values:
 
 
 def _options(operation: Operation) -> Values:
-    """Show the options that have an example."""
+    """Return the options that have an example."""
     return {field.name: field.example for field in writable(operation.fields) if field.example is not None}
 
 
@@ -76,7 +77,7 @@ def _value(field: Field) -> Any:
 
 
 def _some(schema: Schema) -> Any:
-    """Give some value that a schema allows."""
+    """Return a value that a schema allows."""
     if "const" in schema:
         return schema["const"]
     if listed := schema.get("examples") or schema.get("enum"):
@@ -98,12 +99,12 @@ def _some(schema: Schema) -> Any:
 
 
 def answer_of(operation: Operation) -> Any:
-    """Give the answer to the example of an operation, in a community that holds nothing else."""
+    """Return the response to the example of an operation, in a community with no other records."""
     response = Response.ANSWER if operation.verb is None else operation.verb.response
     return _ANSWERED[response](operation)
 
 
-def _nothing(_: Operation) -> None:
+def _null_response(_: Operation) -> None:
     return None
 
 
@@ -112,35 +113,37 @@ def _own_answer(operation: Operation) -> Values:
 
 
 def _page(operation: Operation) -> Values:
-    return serialize_page([_answered_record(operation)], 1, 1, PER_PAGE)
+    return serialize_page([_example_record(operation)], 1, 1, PER_PAGE)
 
 
-def _answered_record(operation: Operation) -> Values:
+def _example_record(operation: Operation) -> Values:
     given = given_of(operation) if operation.writes else {}
+    if (named := operation.path_field) is not None:
+        given |= {named.name: named.example}
     if operation.kind is None:
-        return {field.name: _kept(field) for field in (*operation.answers, *operation.once)} | given
-    another = operation.has_target and operation.verb is not None and operation.verb.creates  # behind the one in the path
-    return _record(operation.kind, _whole(operation.kind.accepted) | given, place=int(another))
+        return {field.name: _stored_value(field) for field in (*operation.answers, *operation.once)} | given
+    another = operation.has_target and operation.verb is not None and operation.verb.creates  # after the one in the path
+    return _record(operation.kind, _complete_values(operation.kind.accepted) | given, place=int(another))
 
 
 _ANSWERED: Final[Mapping[Response, Callable[[Operation], Any]]] = {
-    Response.RECORD: _answered_record,
+    Response.RECORD: _example_record,
     Response.PAGE: _page,
     Response.FEED: _own_answer,
     Response.ANSWER: _own_answer,
-    Response.NULL: _nothing,
+    Response.NULL: _null_response,
 }
 
 
-def _kept(field: Field) -> Any:
-    """Give what a record holds where nothing has happened to it yet."""
+def _stored_value(field: Field) -> Any:
+    """Return the values of a record to which nothing has happened yet."""
     if field.example is not None or field.default is not None:
         return field.example if field.example is not None else field.default
     return MOMENT if isinstance(field.type, Timestamp) and not field.type.nullable else None
 
 
 def plan_of(operation: Operation) -> Any:
-    """Give the answer to the example of a writing operation when it is run dry."""
+    """Return the response to a dry run of the example of a write."""
     answer = answer_of(operation)
     if answer is None:
         return {
@@ -156,7 +159,7 @@ def plan_of(operation: Operation) -> Any:
 
 
 def _record(kind: NodeKind, sent: Values, place: int = 0) -> Values:
-    """Give the record that was made from these values, as the service answers it."""
+    """Return the record created from these values, as the service returns it."""
     given = {field.name: field.type.parse(sent[field.name]) for field in writable(kind.accepted) if field.name in sent}
     permissions = given.get("permissions") or {}
     node = Node(
@@ -168,6 +171,7 @@ def _record(kind: NodeKind, sent: Values, place: int = 0) -> Values:
         permissions=_lists({option: permissions.get(option, ()) for option in kind.options}),
         created_at=MOMENT,
         updated_at=MOMENT,
+        external_id=given.get(kind.external_id_field.name),
     )
     return serialize_node(kind, node, "", COMMUNITY)
 

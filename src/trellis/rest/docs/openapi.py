@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the catalogue and from the table of rest/http.py: it states no rule of its own."""
+"""The OpenAPI 3.1 document, generated from the catalogue and the tables of verbs and refusals. It adds no rules of its own."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -15,29 +15,31 @@ from trellis.rest.docs.responses import HEADERS, responses, shared_examples, sha
 from trellis.rest.docs.schemas import (
     DELETION_PLAN,
     FAULT,
+    body_fields,
     input_component,
     parameter,
     problem_schema,
     ref,
     schemas_of,
-    writable,
 )
 
 Json = dict[str, Any]
 
 _OWN: Final[Mapping[str, tuple[str, str]]] = {
-    "core": ("Trellis", "About this service and the key that asks."),
-    "events": ("Events", "What happened to the community, and how to take it back."),
-    "webhooks": ("Webhooks", "Endpoints that are told of events."),
+    "core": ("Trellis", "About this service and your key."),
+    "events": ("Events", "The log of changes to the community, and how to undo them."),
+    "changesets": ("Change sets", "Events that belong together, and how they are undone together."),
+    "webhooks": ("Webhooks", "Endpoints that receive messages about events."),
 }
 _DESCRIPTION: Final = """\
-The structure of a community over REST: list, read, create, change, move and delete its nodes, with a key that may do just that.
+The structure of a community over REST: list, read, create, change, move and delete its nodes, with a key that allows exactly what
+it is meant to.
 
-Every path answers `OPTIONS` with its methods, and `HEAD` wherever it answers `GET`; a path with a trailing slash is the same path.
-A path that is not listed here answers 404 `NO_ENDPOINT`, a method that a path does not have 405 `BAD_METHOD`. Refusals are
+Every path supports `OPTIONS`, which lists its methods, and `HEAD` wherever it supports `GET`. A trailing slash makes no difference.
+A path that is not listed here returns 404 `NO_ENDPOINT`, a method that a path does not support 405 `BAD_METHOD`. Errors are
 problem documents (RFC 9457) with an `errorCode` and an `errorMessage` that never change their meaning.
 
-A person finds all this explained, with examples, at {base_url}/api/docs."""
+The reference for people, with examples, is at {base_url}/api/docs."""
 
 
 def document(catalogue: Catalogue, base_url: str = "http://localhost:8000") -> Json:
@@ -76,13 +78,13 @@ def document(catalogue: Catalogue, base_url: str = "http://localhost:8000") -> J
 
 
 def own_tag(operation: Operation) -> tuple[str, str]:
-    """Give the heading of an operation that is not about nodes, and what there is under it."""
+    """Return the heading of an operation that is not about nodes, and its description."""
     return _OWN[operation.resource]
 
 
 def _tags(kinds: list[NodeKind], own: list[Operation]) -> list[Json]:
     tags: list[Json] = [{"name": kind.title, "description": kind.doc, "x-application": kind.application} for kind in kinds]
-    return tags + [{"name": tag, "description": f"{doc} Not among the 4.2 endpoints."} for tag, doc in _own_tags(own).items()]
+    return tags + [{"name": tag, "description": f"{doc} An addition to the 4.2 endpoints."} for tag, doc in _own_tags(own).items()]
 
 
 def _own_tags(own: list[Operation]) -> dict[str, str]:
@@ -114,6 +116,7 @@ def _operation(route: Route, base_url: str) -> Json:
         "description": _described(route),
         "externalDocs": {"url": f"{base_url}/api/docs#{operation.name}"},
         "x-required-grant": operation.name if operation.access is Access.GRANTED else None,
+        **({"x-required-grants": list(operation.needs)} if operation.needs else {}),
         **({"x-required-grant-one-of": list(operation.fork.to)} if operation.fork else {}),
         "parameters": _parameters(operation),
     }
@@ -129,27 +132,42 @@ def _described(route: Route) -> str:
     lines = [operation.doc]
     if operation.access is Access.GRANTED:
         lines.append(f"Needs the grant `{operation.name}`.")
+    elif operation.needs:
+        lines.append(f"Needs the grant{'s' * (len(operation.needs) > 1)} {' and '.join(f'`{name}`' for name in operation.needs)}.")
+    elif operation.access is Access.INNER:
+        lines.append("Every valid key may do this; each operation that it runs needs its own grant.")
     elif operation.access is Access.ANY_KEY:
-        lines.append("Every valid key may do this.")
+        lines.append("Every valid key may run it.")
     if route.also:
         lines.append("Also served at " + " and ".join(f"`{path}`" for path in route.also) + ".")
     if takes_body(operation) and any(field.read_only for field in operation.fields):
-        lines.append("Read-only members of the record are taken and passed over, so that what was read can be sent back as it is.")
+        lines.append(
+            "Read-only members of the record are accepted and ignored, so a record that was read can be sent back unchanged."
+        )
     return "\n\n".join(lines)
 
 
 def takes_body(operation: Operation) -> bool:
-    """Say whether what an operation takes is sent in a body."""
+    """Return whether the parameters of an operation are sent in a body."""
     return operation.verb is not None and operation.verb.body is not None
 
 
 def _parameters(operation: Operation) -> list[Json]:
     in_body = operation.fields if takes_body(operation) else ()
-    query = [parameter(field) for field in operation.takes if field not in in_body and not field.read_only]
-    return [*_id(operation), *query, *({"$ref": f"#/components/parameters/{name}"} for name in headers_taken(operation))]
+    query = [
+        parameter(field)
+        for field in operation.takes
+        if field not in in_body and not field.read_only and field != operation.path_field
+    ]
+    return [*_id(operation), *query, *({"$ref": f"#/components/parameters/{name}"} for name in request_headers_of(operation))]
 
 
 def _id(operation: Operation) -> list[Json]:
+    if (named := operation.path_field) is not None:
+        schema, example = named.type.schema() | {"type": "string"}, named.example
+        return [
+            {"name": named.name, "in": "path", "required": True, "description": named.doc, "schema": schema, "example": example}
+        ]
     if not operation.has_target:
         return []
     schema = {"type": "integer", "minimum": 1, "maximum": MAX_ID}
@@ -165,19 +183,19 @@ def _id(operation: Operation) -> list[Json]:
     ]
 
 
-def headers_taken(operation: Operation) -> tuple[str, ...]:
-    """Name the headers that an operation looks at, beside those that carry the key and describe the body."""
+def request_headers_of(operation: Operation) -> tuple[str, ...]:
+    """Return the request headers that an operation uses, besides those for the key and the body."""
     verb = operation.verb
     if verb is None or not verb.writes:
         return ("If-None-Match", "X-Request-Id")
     asked = {"Idempotency-Key": verb.idempotency_key, "If-Match": verb.if_match}
-    return (*(name for name, is_asked in asked.items() if is_asked), "X-Audit-Log-Reason", "X-Request-Id")
+    return (*(name for name, is_asked in asked.items() if is_asked), "Change-Set", "X-Audit-Log-Reason", "X-Request-Id")
 
 
 def _body(operation: Operation) -> Json:
     name = input_component(operation)
     examples = {"example": {"summary": operation.summary, "value": given_of(operation)}}
-    nested = [field.name for field in writable(operation.fields) if field.type.schema().get("type") in ("array", "object")]
+    nested = [field.name for field in body_fields(operation) if field.type.schema().get("type") in ("array", "object")]
     form: Json = {"schema": {"allOf": [ref(name), {"type": "object", "description": _FORM}]}, "examples": examples}
     if nested:
         form["encoding"] = {field: {"contentType": "application/json"} for field in nested}
@@ -186,28 +204,35 @@ def _body(operation: Operation) -> Json:
 
 
 _FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
-_FORM: Final = "A form. What is nested is text of JSON, or written in brackets: `permissions[view]=*`, `permissions[add][0]=3`."
+_FORM: Final = "A form. Nested values are written as JSON text or with brackets: `permissions[view]=*`, `permissions[add][0]=3`."
 
+_TAG: Final = '(W/)?"[!#-~]*"'
 _PARAMETERS: Final[Json] = {
     "If-None-Match": {
-        "description": "The `ETag` of the answer that you have. If it is still good, the answer is 304 without a body.",
+        "description": "The `ETag` of an earlier response. If it is still current, the response is a 304 without a body.",
         "schema": {"type": "string"},
     },
     "If-Match": {
-        "description": "The `ETag` of the record that you read. If it has changed since, the answer is 412 and nothing is done.",
-        "schema": {"type": "string"},
+        "description": "The `ETag` of the record that you read. If it has changed since, the request is refused with 412. "
+        "A list of tags, or `*` for any version, is accepted too; anything else is refused with 400.",
+        "schema": {"type": "string", "pattern": f"^({_TAG}(, *{_TAG})*|\\*)$"},
     },
     "Idempotency-Key": {
-        "description": "A value of your own, such as a UUID. The same request, sent within 24 hours, gets the first answer again.",
+        "description": "A unique value, such as a UUID. The same request, within 24 hours, gets the first response again.",
         "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
     },
+    "Change-Set": {
+        "description": "The name of a change set, such as `nightly-2026-01-31`: all writes of a key with the same name belong "
+        "together, and can be undone together.",
+        "schema": {"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[!-~]+$"},
+    },
     "X-Audit-Log-Reason": {
-        "description": "Why you do this; kept in the event log.",
+        "description": "The reason for the change; recorded in the event log.",
         "schema": {"type": "string", "maxLength": 500},
     },
     "X-Request-Id": {
-        "description": "An id of your own for this request, up to 128 letters, digits and `._~+/=:-`; another one is passed over. "
-        "It comes back in the answer and stands in the log and in events.",
+        "description": "An id that you choose for this request: up to 128 letters, digits and `._~+/=:-`; other values are "
+        "ignored. It is returned in the response and recorded in the request log and in events.",
         "schema": {"type": "string"},
     },
 }

@@ -1,5 +1,7 @@
-"""The reference at /api/docs and the OpenAPI document at /api/openapi.json: made once, and read without a key."""
+"""The reference at /api/docs and the OpenAPI document at /api/openapi.json: generated once and readable without a key."""
 
+import asyncio
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from hashlib import blake2b
@@ -13,7 +15,7 @@ import orjson
 from trellis import __version__
 from trellis.core.catalogue import Catalogue
 from trellis.core.paging import MOST_PER_PAGE, PER_PAGE
-from trellis.rest.cache import Kept
+from trellis.rest.cache import CachedResponse
 from trellis.rest.docs.openapi import document
 from trellis.rest.docs.responses import HEADERS, STATUS_TEXT
 from trellis.rest.docs.samples import KEY, coloured
@@ -37,33 +39,53 @@ _PAGE_HEADERS: Final[Headers] = (
 )
 _TYPES: Final = {"css": b"text/css; charset=utf-8", "js": b"text/javascript; charset=utf-8", "svg": b"image/svg+xml"}
 
-# The page and the document are made once, with these in place of the service's address and of the path before /api.
+# The page and the document are generated once, with these placeholders for the service's address and the path before /api.
 _BASE: Final = "https://trellis-base.invalid"
 _ROOT: Final = "/trellis-root.invalid"
 
 
+_ADDRESSES: Final = 4  # for which a page is kept: callers may name any in Host
+
+
 class Reference:
-    """The pages by path, behind /api."""
+    """The pages by path, relative to /api.
+
+    Rendering takes a second, and inserting an address into the result some milliseconds. Both happen in a thread, once for all
+    callers who wait for it.
+    """
 
     def __init__(self, catalogue: Catalogue, settings: Settings) -> None:
         self._catalogue = catalogue
         self._settings = settings
         static = {f"/docs/{entry.name}": entry.read_bytes() for entry in files("trellis.rest.docs").joinpath("static").iterdir()}
-        self._pages: dict[str, Callable[[str], Kept]] = {path: _fixed(path, body) for path, body in sorted(static.items())}
-        self._pages |= {"/openapi.json": self._openapi, "/docs": self._reference}
+        self._fixed = {path: _page(body, _TYPES[path.rpartition(".")[2]], _PAGE_HEADERS) for path, body in sorted(static.items())}
+        self._rendered: Mapping[str, Callable[[str], CachedResponse]] = {
+            "/openapi.json": self._openapi,
+            "/docs": self._reference,
+        }
+        self._kept: OrderedDict[tuple[str, str], CachedResponse] = OrderedDict()
+        self._rendering = asyncio.Lock()
 
-    def find(self, path: str, base_url: str) -> Kept:
-        """Give the page at a path, for a caller who reaches this service at `base_url`. Raises KeyError where there is none."""
-        return self._pages[path](base_url)
+    async def find(self, path: str, base_url: str) -> CachedResponse:
+        """Return the page at a path, for a caller who reaches this service at `base_url`. Raises KeyError where there is none."""
+        name = path, base_url
+        if (page := self._fixed.get(path) or self._kept.get(name)) is not None:
+            return page
+        async with self._rendering:
+            if name not in self._kept:  # it may have been rendered for another caller meanwhile
+                self._kept[name] = await asyncio.to_thread(self._rendered[path], base_url)
+                while len(self._kept) > _ADDRESSES * len(self._rendered):
+                    self._kept.popitem(last=False)
+            return self._kept[name]
 
     def __contains__(self, path: str) -> bool:
-        return path in self._pages
+        return path in self._fixed or path in self._rendered
 
-    def _openapi(self, base_url: str) -> Kept:
+    def _openapi(self, base_url: str) -> CachedResponse:
         written = orjson.dumps(base_url)[1:-1]
         return _page(self._document.replace(_BASE.encode(), written), b"application/json", _NO_REFERRER)
 
-    def _reference(self, base_url: str) -> Kept:
+    def _reference(self, base_url: str) -> CachedResponse:
         root = urlsplit(base_url).path
         page = self._html.replace(_BASE.encode(), escape(base_url).encode()).replace(_ROOT.encode(), escape(root).encode())
         return _page(page, b"text/html; charset=utf-8", _PAGE_HEADERS)
@@ -96,13 +118,8 @@ class Reference:
         }
 
 
-def _page(body: bytes, kind: bytes, headers: Headers) -> Kept:
-    return Kept(body, blake2b(body, digest_size=12).hexdigest().encode(), headers, kind)
-
-
-def _fixed(path: str, body: bytes) -> Callable[[str], Kept]:
-    page = _page(body, _TYPES[path.rpartition(".")[2]], _PAGE_HEADERS)
-    return lambda _: page
+def _page(body: bytes, kind: bytes, headers: Headers) -> CachedResponse:
+    return CachedResponse(body, blake2b(body, digest_size=12).hexdigest().encode(), headers, kind)
 
 
 def _templates() -> "Environment":

@@ -1,4 +1,4 @@
-"""The refusals that an operation may answer with over HTTP, each as an example: for the OpenAPI document and the reference."""
+"""The refusals that an operation can return over HTTP, with examples, for the OpenAPI document and the reference."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -9,7 +9,7 @@ from trellis.refusals import REFUSALS, Refusal, Scope
 
 _APPLIES: Final[Mapping[Scope, Callable[[Operation], bool]]] = {
     Scope.EVERY: lambda _: True,
-    Scope.GRANTED: lambda operation: operation.access in {Access.GRANTED, Access.FORKED},
+    Scope.GRANTED: lambda operation: bool(operation.grants) or operation.access is Access.INNER,
     Scope.WRITES: lambda operation: operation.writes,
     Scope.CONDITIONAL: lambda operation: operation.verb is not None and operation.verb.if_match,
     Scope.IDEMPOTENT: lambda operation: operation.verb is not None and operation.verb.idempotency_key,
@@ -19,27 +19,27 @@ _APPLIES: Final[Mapping[Scope, Callable[[Operation], bool]]] = {
 
 
 def is_shared(refusal: Refusal) -> bool:
-    """Say whether a refusal is the same for every operation that answers with it, down to the example."""
+    """Return whether a refusal, including its example, is the same for every operation that can return it."""
     return refusal.scope not in {Scope.GRANTED, Scope.DECLARED} and not refusal.at_fault
 
 
 def refusals_of(operation: Operation) -> tuple[Refused, ...]:
-    """Give every refusal that an operation may answer with over REST, by status and code, each as an example of itself."""
+    """Return every refusal that an operation can return over REST, with an example, sorted by status and code."""
     codes = {message: refusal.code for message, refusal in REFUSALS.items() if _APPLIES[refusal.scope](operation)}
     codes |= {field.missing: "" for field in operation.takes if field.required}
-    tried = _tried(operation)
+    tried = _find_faults(operation)
     codes |= {message: fault.code for message, fault in tried.items()}
     codes |= dict(operation.refusals)
     found = [_example(REFUSALS[message], code, operation, tried.get(message)) for message, code in codes.items()]
     return tuple(sorted(found, key=lambda refused: (refused.status, refused.code)))
 
 
-# Values of every JSON type, of which each field's type refuses some: it then says under which message it does.
+# Values of every JSON type. Each field's type refuses some of them, which shows the message that it uses.
 _PROBES: Final[tuple[Any, ...]] = ("?", "", "\0", -2, 10**30, 0.5, True, None, [[]], {"?": 1})
 
 
-def _tried(operation: Operation) -> dict[str, Fault]:
-    """Find out by trial under which messages an operation refuses names and values; give the first fault of each."""
+def _find_faults(operation: Operation) -> dict[str, Fault]:
+    """Find by trial the messages with which an operation refuses names and values; return the first fault for each."""
     found: dict[str, Fault] = {}
     misspelt = next((field.name for field in operation.takes if not field.read_only), "name") + "s"
     for name, value in ((misspelt, 1), *((field.name, probe) for probe in _PROBES for field in operation.takes)):
@@ -50,7 +50,7 @@ def _tried(operation: Operation) -> dict[str, Fault]:
 
 def _example(refusal: Refusal, code: str, operation: Operation, tried: Fault | None) -> Refused:
     if tried is not None:
-        return refuse_faults((tried,))
+        return refuse_faults(tried)
     about = {"operation": operation.name, "singular": operation.singular}
     detail = refusal.example.format_map(about) or f"{refusal.title}."
     faults = (Fault(refusal.at_fault, refusal.message, detail, code),) if refusal.at_fault else ()

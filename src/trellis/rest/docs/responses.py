@@ -1,4 +1,4 @@
-"""What each operation answers, as OpenAPI writes it: successes and refusals, with their headers and examples."""
+"""The responses of each operation in OpenAPI form: successes and refusals, with their headers and examples."""
 
 from collections.abc import Iterable, Mapping
 from itertools import groupby
@@ -18,7 +18,7 @@ from trellis.rest.docs.schemas import Schema, component_of, ref
 Json = dict[str, Any]
 
 REQUEST_ID: Final = "8f14e45fceea167a5a36dedd"
-STATUS_TEXT: Final[Mapping[int, str]] = {  # Python's own words for them differ between its versions
+STATUS_TEXT: Final[Mapping[int, str]] = {  # Python's own phrases differ between its versions
     200: "OK",
     201: "Created",
     304: "Not Modified",
@@ -42,32 +42,34 @@ _INTEGER: Final = {"type": "integer"}
 _STRING: Final = {"type": "string"}
 HEADERS: Final[Mapping[str, Json]] = {
     "ETag": {
-        "description": "The version of this answer, for `If-None-Match` and `If-Match`.",
+        "description": "The version of this response, for `If-None-Match` and `If-Match`.",
         "schema": _STRING,
         "example": '"5d41402abc4b2a76b9719d91"',
     },
     "Link": {
-        "description": "The addresses of the `first`, `prev`, `next` and `last` page (RFC 8288); those that there are.",
+        "description": "The URLs of the `first`, `prev`, `next` and `last` page (RFC 8288), as far as they exist.",
         "schema": _STRING,
     },
-    "Location": {"description": "The address of the new record.", "schema": {"type": "string", "format": "uri"}},
+    "Location": {"description": "The URL of the new record.", "schema": {"type": "string", "format": "uri"}},
     "Dry-Run": {
-        "description": "`true` on the answer of a dry run: nothing was kept.",
+        "description": "`true` on the response to a dry run: nothing was changed.",
         "schema": {"type": "string", "enum": ["true"]},
     },
     "Idempotent-Replayed": {
-        "description": "`true` where the answer is that of the first request with this `Idempotency-Key`.",
+        "description": "`true` if the response is that of the first request with this `Idempotency-Key`.",
         "schema": {"type": "string", "enum": ["true"]},
     },
+    "Event": {"description": "The number of the event that the write left; the last one if it left several.", "schema": _INTEGER},
+    "Change-Set-Id": {"description": "The id of the change set that its events belong to.", "schema": _INTEGER},
     "X-Request-Id": {
-        "description": "The request's id, yours or a new one; it stands in the log and in events.",
+        "description": "The request's id, yours or a new one. It is recorded in the request log and in events.",
         "schema": _STRING,
         "example": REQUEST_ID,
     },
-    "X-RateLimit-Limit": {"description": "How many requests a minute the key may send.", "schema": _INTEGER, "example": 6000},
-    "X-RateLimit-Remaining": {"description": "How many are left of this minute.", "schema": _INTEGER, "example": 5999},
+    "X-RateLimit-Limit": {"description": "How many requests per minute the key may send.", "schema": _INTEGER, "example": 6000},
+    "X-RateLimit-Remaining": {"description": "How many requests are left in this minute.", "schema": _INTEGER, "example": 5999},
     "X-RateLimit-Reset": {
-        "description": "When the next minute begins, in Unix seconds.",
+        "description": "When the next minute begins, as a Unix timestamp in seconds.",
         "schema": _INTEGER,
         "example": 1769851860,
     },
@@ -78,12 +80,12 @@ _LIMITS: Final = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Res
 
 
 def headers_of(*names: str) -> Json:
-    """Point to component headers, behind those of every answer."""
+    """Return references to component headers, after those of every response."""
     return {name: {"$ref": f"#/components/headers/{name}"} for name in (*names, "X-Request-Id")}
 
 
 def responses(route: Route, base_url: str) -> Json:
-    """Give every answer of a route by status."""
+    """Return every response of a route by status."""
     operation = route.operation
     found = _successes(route)
     for status, refusals in _by_status(refusals_of(operation)):
@@ -94,7 +96,7 @@ def responses(route: Route, base_url: str) -> Json:
 
 
 def shared_responses(operations: Iterable[Operation], base_url: str) -> Json:
-    """Give the refusals that are the same for all operations, by the names under which `responses` points to them."""
+    """Return the refusals that are the same for all operations, by the names with which `responses` refers to them."""
     found: Json = {}
     for operation in operations:
         for status, refusals in _by_status(refusals_of(operation)):
@@ -110,7 +112,7 @@ def _by_status(refusals: Iterable[Refused]) -> list[tuple[int, list[Refused]]]:
 def _refusal(status: int, refusals: list[Refused], base_url: str) -> Json:
     lines = [f"- `{r.code}` `{r.message}`: {r.refusal.when}" for r in refusals]
     brought = dict.fromkeys(name for refused in refusals for name in refused.refusal.headers)
-    limits = () if "WWW-Authenticate" in brought else _LIMITS  # nothing is counted before a key is known
+    limits = () if "WWW-Authenticate" in brought else _LIMITS  # requests are counted only once the key is known
     return {
         "description": "\n".join((f"{STATUS_TEXT[status]}.", "", *lines)),
         "headers": headers_of(*brought, *limits),
@@ -131,7 +133,7 @@ def _example(refused: Refused, base_url: str) -> Json:
 
 
 def shared_examples(operations: Iterable[Operation], base_url: str) -> Json:
-    """Give the problem documents that are the same for all operations, by message."""
+    """Return the problem documents that are the same for all operations, by message."""
     refusals = {
         refused.message: refused for operation in operations for refused in refusals_of(operation) if is_shared(refused.refusal)
     }
@@ -139,7 +141,7 @@ def shared_examples(operations: Iterable[Operation], base_url: str) -> Json:
 
 
 def problem_of(refused: Refused, base_url: str) -> Json:
-    """Give the problem document of a refusal."""
+    """Return the problem document of a refusal."""
     written: Json = orjson.loads(format_problem(refused, base_url, REQUEST_ID)[1])
     return written
 
@@ -148,7 +150,7 @@ def problem_of(refused: Refused, base_url: str) -> Json:
 
 
 def answer_schema(operation: Operation) -> Schema:
-    """Point to what an operation answers."""
+    """Return a reference to the schema of an operation's response."""
     response = Response.ANSWER if operation.verb is None else operation.verb.response
     if response is Response.NULL:
         return {"oneOf": [{"type": "null"}, ref("DeletionPlan")]}
@@ -157,11 +159,13 @@ def answer_schema(operation: Operation) -> Schema:
 
 
 def _headers(verb: Verb, status: int) -> tuple[str, ...]:
-    """Name the headers of a success, beside those of every answer."""
+    """Return the headers of a success, besides those of every response."""
     carried = {
         "ETag": verb.etag,
         "Link": verb.response in {Response.PAGE, Response.FEED},
         "Location": verb.creates,
+        "Event": verb.writes,
+        "Change-Set-Id": verb.writes,
         "Idempotent-Replayed": verb.idempotency_key,
         "Dry-Run": verb.writes and status == 200,
     }
@@ -170,15 +174,17 @@ def _headers(verb: Verb, status: int) -> tuple[str, ...]:
 
 def _successes(route: Route) -> Json:
     operation = route.operation
-    examples = {"answer": {"summary": "The answer", "value": answer_of(operation)}}
-    dry = {"dryRun": {"summary": "The answer of a dry run", "value": plan_of(operation)}}
+    examples = {"answer": {"summary": "The response", "value": answer_of(operation)}}
+    dry = {"dryRun": {"summary": "The response to a dry run", "value": plan_of(operation)}}
     if operation.writes and route.status == 200:
         examples |= dry
     headers = (*_headers(route.verb, route.status), *_LIMITS)
     found = {str(route.status): _success(operation, route.verb.answer, headers, examples)}
     if operation.writes and route.status != 200:
-        description = "The answer of a dry run: the record that would have been made."
+        description = "The response to a dry run: the record that would have been created."
         found["200"] = _success(operation, description, ("Dry-Run", *_LIMITS), dry)
+    if route.verb.may_create:
+        found["201"] = _success(operation, "The new record.", ("ETag", "Location", *_LIMITS), {"answer": examples["answer"]})
     if not operation.writes:
         found["304"] = {
             "description": "Nothing has changed: `If-None-Match` names this version.",

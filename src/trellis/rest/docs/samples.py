@@ -1,4 +1,4 @@
-"""Example requests as a person would type them: curl, Python and JavaScript; and their colours on the page."""
+"""Example requests in curl, Python and JavaScript, with syntax highlighting for the page."""
 
 import json
 import re
@@ -13,11 +13,11 @@ from trellis.rest.docs.examples import given_of, target_of
 from trellis.rest.docs.openapi import takes_body
 
 LANGUAGES: Final[Mapping[str, str]] = {"curl": "curl", "python": "Python", "javascript": "JavaScript"}
-KEY: Final = "TRELLIS_KEY"  # the variable of the environment in which the samples look for the key
+KEY: Final = "TRELLIS_KEY"  # the environment variable from which the samples read the key
 
 
 def samples_of(route: Route, base_url: str) -> dict[str, str]:
-    """Write the example request of a route in each language. They run as they stand, with the key in the environment."""
+    """Return the example request of a route in each language. They run as printed if the key is in the environment."""
     given = given_of(route.operation)
     body = given if takes_body(route.operation) else None
     url = example_url(route, base_url)
@@ -31,12 +31,14 @@ def samples_of(route: Route, base_url: str) -> dict[str, str]:
 
 
 def example_url(route: Route, base_url: str) -> str:
-    """Give the address of the record or list in a route's example."""
-    return f"{base_url}/api{route.path}".replace("{id}", str(target_of(route.operation)))
+    """Return the address of the record or list in a route's example."""
+    named = route.operation.path_field
+    target = target_of(route.operation) if named is None else named.example
+    return f"{base_url}/api{route.path}".replace(f"{{{route.verb.path_parameter}}}", str(target))
 
 
 def pretty(value: Any) -> str:
-    """Write JSON for reading: short lists and objects on one line."""
+    """Format JSON for readers: short lists and objects on one line."""
     return _spread(value, 0, 2, _json)
 
 
@@ -56,12 +58,12 @@ import os
 
 import httpx
 
-answer = httpx.{method.lower()}(
+response = httpx.{method.lower()}(
     "{url}",
     headers={{"Authorization": f"Bearer {{os.environ['{KEY}']}}"}},{sent}
 )
-answer.raise_for_status()
-print(answer.json())"""
+response.raise_for_status()
+print(response.json())"""
 
 
 def _json(value: Any) -> str:
@@ -77,20 +79,20 @@ def _javascript(method: str, url: str, body: Any) -> str:
     sent = "" if body is None else f"\n  body: JSON.stringify({_spread(body, 2, 2, _json)}),"
     how = "" if method == "GET" else f'\n  method: "{method}",'
     return f"""\
-const answer = await fetch("{url}", {{{how}
+const response = await fetch("{url}", {{{how}
   headers: {{
     Authorization: `Bearer ${{process.env.{KEY}}}`,{announced}
   }},{sent}
 }});
-if (!answer.ok) throw new Error(await answer.text());
-console.log(await answer.json());"""
+if (!response.ok) throw new Error(await response.text());
+console.log(await response.json());"""
 
 
 _WIDE: Final = 60
 
 
 def _spread(value: Any, indent: int, step: int, literal: Any) -> str:
-    """Write a value over as many lines as it needs; `literal` writes what is neither list nor object."""
+    """Format a value over as many lines as it needs; `literal` formats values other than lists and objects."""
     flat = _flat(value, literal)
     if not isinstance(value, dict | list) or not value or (len(flat) <= _WIDE and not isinstance(value, dict)):
         return flat
@@ -114,7 +116,7 @@ def _flat(value: Any, literal: Any) -> str:
     return str(literal(value))
 
 
-# --- colours ------------------------------------------------------------------------------------------------------
+# --- syntax highlighting ------------------------------------------------------------------------------------------
 
 _TEXT: Final = r'"(?:[^"\\\n]|\\.)*"'
 _NUMBER: Final = r"(?<![\w.])-?\d+(?:\.\d+)?\b"
@@ -131,7 +133,7 @@ _COLOURS: Final[Mapping[str, re.Pattern[str]]] = {
 
 
 def coloured(code: str, language: str) -> Markup:
-    """Write code as HTML, each kind of token in a span of its own class."""
+    """Format code as HTML, with each kind of token in a span of its own class."""
     parts: list[str] = []
     end = 0
     for found in _COLOURS[language].finditer(code):

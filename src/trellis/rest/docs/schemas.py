@@ -1,4 +1,4 @@
-"""JSON Schemas of what comes and goes, made from the declarations: records, inputs, pages, plans and problems."""
+"""JSON Schemas of requests and responses, generated from the declarations: records, inputs, pages, plans and problems."""
 
 import json
 import re
@@ -10,18 +10,19 @@ from trellis.core.fields import MAX_ID, Anything, Field, Permissions
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Operation
 from trellis.core.verbs import Body, Response
+from trellis.errors import MOST_FAULTS
 from trellis.refusals import REFUSALS, Member
 
 Schema = dict[str, Any]
 
 
 def ref(name: str) -> Schema:
-    """Point to a component schema."""
+    """Return a reference to a component schema."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
 def schemas_of(operation: Operation) -> dict[str, Schema]:
-    """Give every component schema that an operation over REST needs: of what it answers, and of what it takes."""
+    """Return every component schema that operations over REST need for their requests and responses."""
     verb = operation.verb
     if verb is None:
         return {}
@@ -32,7 +33,8 @@ def schemas_of(operation: Operation) -> dict[str, Schema]:
 def _records(operation: Operation) -> dict[str, Schema]:
     name, kind = component_of(operation), operation.kind
     if kind is not None:
-        permissions = {f"{name}Permissions": field.schema() for field in kind.permissions_field if _is_permissions(field)}
+        both = (*kind.permissions_field, *kind.answered)
+        permissions = {_permissions_component(field, name): field.schema() for field in both if _is_permissions(field)}
         return {name: record(kind)} | permissions
     schemas = {name: _object(operation.answers, name)}
     if operation.once:
@@ -59,19 +61,21 @@ _ANSWERED: Final[Mapping[Response, Callable[[Operation], dict[str, Schema]]]] = 
     Response.ANSWER: _own_answers,
     Response.NULL: lambda _: {},
 }
-_OWN: Final = frozenset((Response.FEED, Response.ANSWER))  # what stands under the operation's name, not under its record's
+_OWN: Final = frozenset((Response.FEED, Response.ANSWER))  # schemas named after the operation, not after its record
 
 
 def component_of(operation: Operation) -> str:
-    """Name what an operation answers: the record (`Forum`, `Webhook`), or an answer of its own (`CoreHello`)."""
+    """Return the name of an operation's response: its record (`Forum`, `Webhook`) or a form of its own (`CoreHello`)."""
     if operation.verb is not None and operation.verb.response in _OWN:
         return _capitals(operation.name)
     return _capitals(operation.singular)
 
 
 def input_component(operation: Operation) -> str:
-    """Name what the body of an operation holds: `ForumInput`, `ForumChanges`, `EventsRestoreInput`."""
+    """Return the name of an operation's body: `ForumInput`, `ForumChanges`, `EventsRestoreInput`."""
     verb, name = operation.verb, component_of(operation)
+    if verb is not None and operation.path_field is not None:  # without what stands in the path
+        return name + _capitals(verb.name)
     if verb is None or verb.body is not Body.OPTIONS:
         return name + ("Changes" if verb is not None and verb.body is Body.CHANGES else "Input")
     return name + ("" if verb.response in _OWN else verb.name.capitalize()) + "Input"
@@ -82,8 +86,11 @@ def _capitals(words: str) -> str:
 
 
 def record(kind: NodeKind) -> Schema:
-    """Give the schema of a kind's record as it is answered."""
-    return {"description": kind.doc} | _object(kind.answered, _capitals(kind.singular))
+    """Return the schema of a kind's record as it is returned."""
+    schema: Schema = {"description": kind.doc} | _object(kind.answered, _capitals(kind.singular))
+    if kind.tree:
+        schema["properties"]["childCount"] = _COUNT | {"description": "How many children it has; only with `include=childCount`."}
+    return schema
 
 
 def _object(fields: Iterable[Field], name: str) -> Schema:
@@ -101,12 +108,12 @@ def _properties(fields: Iterable[Field], name: str) -> dict[str, Schema]:
 
 _BODIES: Final[Mapping[Body, str]] = {
     Body.NEW: "A new {one}.",
-    Body.CHANGES: "What is to change of a {one}; what is not sent stays as it is.",
+    Body.CHANGES: "Changes to a {one}. Fields that are not sent keep their values.",
 }
 
 
 def _input(operation: Operation, body: Body) -> Schema:
-    fields, name = writable(operation.fields), component_of(operation)
+    fields, name = body_fields(operation), component_of(operation)
     schema: Schema = {"type": "object"}
     if body in _BODIES:
         schema["description"] = _BODIES[body].format(one=operation.singular)
@@ -121,17 +128,22 @@ def _input(operation: Operation, body: Body) -> Schema:
 
 
 def writable(fields: Iterable[Field]) -> list[Field]:
-    """Leave out the fields that are passed over when they are sent."""
+    """Return the fields without those that are ignored when sent."""
     return [field for field in fields if not field.read_only]
+
+
+def body_fields(operation: Operation) -> list[Field]:
+    """Return the fields that are sent in a body."""
+    return [field for field in writable(operation.fields) if field != operation.path_field]
 
 
 def _property(field: Field, name: str, *, default: bool = False) -> Schema:
     if _is_permissions(field):
-        return {"allOf": [ref(f"{name}Permissions")], "description": described(field)}
+        return {"allOf": [ref(_permissions_component(field, name))], "description": described(field)}
     schema = field.schema() | {"description": described(field)}
     if default and field.default not in (None, "") and not field.required:
-        # In words: generators take the keyword `default` to mean that the member is always sent.
-        schema["description"] += f" Without it: `{json.dumps(field.default)}`."
+        # In the text, since generators take the keyword `default` to mean that the member is always sent.
+        schema["description"] += f" Default: `{json.dumps(field.default)}`."
     if field.example is not None:
         schema["examples"] = [field.example]
     if field.read_only:
@@ -141,25 +153,29 @@ def _property(field: Field, name: str, *, default: bool = False) -> Schema:
     return schema
 
 
+def _permissions_component(field: Field, name: str) -> str:
+    return f"{name}Permissions" + ("Input" if getattr(field.type, "external", False) else "")
+
+
 def _is_permissions(field: Field) -> bool:
     return isinstance(field.type, Permissions)
 
 
 def described(field: Field) -> str:
-    """Give a field's description, with the other names under which it is accepted."""
+    """Return a field's description, including its aliases."""
     also = " and ".join(f"`{name}`" for name in field.also)
     return f"{field.doc} Also accepted as {also}." if also and not field.read_only else field.doc
 
 
 def parameter(field: Field) -> Schema:
-    """Give a field as a parameter of the query string, where nothing is null and a list is text with commas."""
+    """Return a field as a query parameter, where nothing is null and lists are comma-separated text."""
     schema = dict(field.type.schema())
     example = field.example
     if isinstance(kinds := schema.get("type"), list):
         left = [kind for kind in kinds if kind != "null"]
         schema["type"] = left[0] if len(left) == 1 else left
     if schema.get("type") == "array":
-        # Not as an array with `explode: false`: generators pass over that, and send the name once for each element.
+        # Not an array with `explode: false`: generators ignore that, and send the name once for each element.
         whole = schema.get("items", {}).get("type") == "integer"
         schema = {"type": "string"} | ({"pattern": "^[1-9][0-9]*(,[1-9][0-9]*)*$"} if whole else {})
         example = None if example is None else ",".join(map(str, example))
@@ -184,10 +200,10 @@ def _page(title: str, name: str) -> Schema:
         "description": f"One page of {title}.",
         "required": ["page", "perPage", "totalResults", "totalPages", "results"],
         "properties": {
-            "page": {"type": "integer", "minimum": 1, "description": "Which page this is."},
-            "perPage": {"type": "integer", "minimum": 1, "description": "How many records a page holds."},
-            "totalResults": _COUNT | {"description": "How many records there are on all pages."},
-            "totalPages": {"type": "integer", "minimum": 1, "description": "How many pages there are; at least 1."},
+            "page": {"type": "integer", "minimum": 1, "description": "The number of this page."},
+            "perPage": {"type": "integer", "minimum": 1, "description": "The number of records per page."},
+            "totalResults": _COUNT | {"description": "The number of records on all pages."},
+            "totalPages": {"type": "integer", "minimum": 1, "description": "The number of pages; at least 1."},
             "results": {"type": "array", "items": ref(name), "description": "The records of this page."},
         },
     }
@@ -195,19 +211,19 @@ def _page(title: str, name: str) -> Schema:
 
 DELETION_PLAN: Final[Schema] = {
     "type": "object",
-    "description": "What a delete would do: the answer of a dry run. Long lists of ids are cut at 1,000; the counts are of all.",
+    "description": "What a delete would do: the response to a dry run. Lists of ids end after 1,000; the counts include all.",
     "required": ["dryRun", "deleted", "moved", "changed"],
     "properties": {
-        "dryRun": {"type": "boolean", "description": "Always true: nothing was changed."},
+        "dryRun": {"type": "boolean", "description": "Always true: nothing has changed."},
         "deleted": {
             "type": "object",
-            "description": "What would be deleted: the record, and everything below it unless that is moved.",
+            "description": "What would be deleted: the record and, unless they are moved, all nodes below it.",
             "required": ["count", "ids"],
             "properties": {"count": _COUNT, "ids": _IDS},
         },
         "moved": {
             "type": "object",
-            "description": "Which children would move, and where to.",
+            "description": "Which children would be moved, and where to.",
             "required": ["count", "ids", "to"],
             "properties": {"count": _COUNT, "ids": _IDS, "to": _ID | {"type": ["integer", "null"]}},
         },
@@ -232,27 +248,27 @@ DELETION_PLAN: Final[Schema] = {
 
 
 def problem_schema(base_url: str) -> Schema:
-    """Give the schema of a refusal: RFC 9457's members, the 4.2 pair, and what a program may want to know."""
+    """Return the schema of a refusal: RFC 9457's members, the 4.2 pair, and further members for programs."""
     return {
         "type": "object",
-        "description": "A refusal (RFC 9457). `errorCode` and `errorMessage` never change their meaning.",
+        "description": "An error (RFC 9457). `errorCode` and `errorMessage` never change their meaning.",
         "required": ["type", "title", "status", "detail", "errorCode", "errorMessage", "requestId"],
         "properties": {
             "type": {
                 "type": "string",
                 "format": "uri",
-                "description": "Where this refusal is explained.",
+                "description": "The URL of an explanation of this error.",
                 "examples": [f"{base_url}/api/docs#NO_TITLE"],
             },
-            "title": {"type": "string", "description": "The refusal in a few words, always the same ones."},
+            "title": {"type": "string", "description": "A short summary of the error; always the same for an `errorMessage`."},
             "status": {
                 "type": "integer",
                 "enum": sorted({refusal.status for refusal in REFUSALS.values()}),
                 "description": "The HTTP status.",
             },
             "detail": {"type": "string", "description": "What was wrong here, where, and what to do."},
-            "errorCode": {"type": "string", "description": "The refusal's code.", "examples": ["1F363/2"]},
-            "errorMessage": {"type": "string", "enum": list(REFUSALS), "description": "The refusal's name."},
+            "errorCode": {"type": "string", "description": "The error's code.", "examples": ["1F363/2"]},
+            "errorMessage": {"type": "string", "enum": list(REFUSALS), "description": "The error's name."},
             "requestId": {
                 "type": "string",
                 "description": "The request's id, as in `X-Request-Id`, the log and the events.",
@@ -260,7 +276,13 @@ def problem_schema(base_url: str) -> Schema:
             "errors": {
                 "type": "array",
                 "items": ref("Fault"),
-                "description": "Every field at fault, not only the first.",
+                "maxItems": MOST_FAULTS,
+                "description": f"Every invalid field, not only the first; of more than {MOST_FAULTS} the first ones.",
+            },
+            "moreErrors": {
+                "type": "integer",
+                "minimum": 1,
+                "description": "How many more fields are invalid, if `errors` does not list all.",
             },
             **_members(),
         },
@@ -268,7 +290,7 @@ def problem_schema(base_url: str) -> Schema:
 
 
 def _members() -> dict[str, Schema]:
-    """Give the schemas of the members that single refusals add, each with the refusals that do."""
+    """Return the schemas of the members that only some refusals have, each naming those refusals."""
     found: dict[str, tuple[Member, list[str]]] = {}
     for refusal in REFUSALS.values():
         for member in refusal.members:
@@ -289,7 +311,7 @@ FAULT: Final[Schema] = {
             "description": "The field's name; `permissions.view` is a member of `permissions`.",
         },
         "code": {"type": "string", "enum": list(REFUSALS), "description": "What is wrong, as in `errorMessage`."},
-        "errorCode": {"type": "string", "description": "The code of it, as in `errorCode`."},
+        "errorCode": {"type": "string", "description": "Its code, as in `errorCode`."},
         "message": {"type": "string", "description": "What is wrong, in a sentence."},
     },
 }

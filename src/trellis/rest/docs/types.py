@@ -1,15 +1,15 @@
-"""Types in words: a JSON Schema as a reader of the reference would say it."""
+"""Types in words: descriptions of JSON Schemas for readers of the reference."""
 
 from typing import Any, Final
 
 from trellis.core.fields import MAX_ID, MAX_INTEGER, Anything, Field
 
-_LONG: Final = 10_000  # characters above which a limit is not worth a reader's attention
-_FORMATS: Final = {"date-time": "moment, ISO 8601", "uri": "http or https address", "password": "text"}
+_LONG: Final = 10_000  # characters; longer limits are not mentioned
+_FORMATS: Final = {"date-time": "timestamp, ISO 8601", "uri": "http or https URL", "password": "text"}
 
 
 def type_in_words(field: Field) -> str:
-    """Say what a field's value is: `text, 1–255 characters`, `whole number, 1–9, or null`."""
+    """Describe a field's value: `text, 1–255 characters`, `whole number, 1–9, or null`."""
     if isinstance(field.type, Anything):
         return "anything"
     if field.type.widget == "color":
@@ -18,7 +18,7 @@ def type_in_words(field: Field) -> str:
 
 
 def in_words(schema: dict[str, Any]) -> str:
-    """Say what a schema allows."""
+    """Describe what a schema allows."""
     if "const" in schema:
         return f"`{_quoted(schema['const'])}`"
     if "enum" in schema:
@@ -38,7 +38,7 @@ def _one(kind: str, schema: dict[str, Any]) -> str:
         case "integer" | "number":
             return _number("whole number" if kind == "integer" else "number", schema)
         case "boolean":
-            return "true or false"
+            return "boolean"
         case "array":
             return f"list of {_plural(in_words(schema.get('items', {})))}"
         case _:

@@ -1,4 +1,4 @@
-"""What the reference shows, drawn from the catalogue: its sections, operations, fields, errors and samples."""
+"""The contents of the reference, taken from the catalogue: its sections, operations, fields, errors and samples."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from trellis.core.verbs import Body, Response
 from trellis.http.routes import Route, build_routes
 from trellis.refusals import REFUSALS, Refusal
 from trellis.rest.docs.examples import answer_of, given_of, plan_of, target_of
-from trellis.rest.docs.openapi import headers_taken, own_tag, takes_body
+from trellis.rest.docs.openapi import own_tag, request_headers_of, takes_body
 from trellis.rest.docs.refusals import is_shared, refusals_of
 from trellis.rest.docs.responses import STATUS_TEXT
 from trellis.rest.docs.samples import LANGUAGES, coloured, pretty, samples_of
@@ -27,7 +27,7 @@ from trellis.rest.docs.types import type_in_words
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One field in a table, and the control that asks for it."""
+    """One field in a table, and the form control for it."""
 
     name: str
     also: tuple[str, ...]
@@ -55,6 +55,16 @@ class Error:
 
 
 @dataclass(frozen=True, slots=True)
+class Target:
+    """What stands in the path of an operation: the id of a record, or the field that names it."""
+
+    name: str
+    doc: str
+    example: str
+    numeric: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One operation on the page."""
 
@@ -65,11 +75,14 @@ class Entry:
     path: str
     also: tuple[str, ...]
     grants: tuple[str, ...]
+    any_grant: bool
+    inner: bool
     status: int
     status_text: str
-    id: int | None
+    target: Target | None
     query: tuple[Row, ...]
     body: tuple[Row, ...]
+    answers: tuple[Row, ...]
     headers: tuple[str, ...]
     errors: tuple[Error, ...]
     shared_errors: tuple[Error, ...]
@@ -82,7 +95,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The operations of one kind, or those that are about none."""
+    """The operations of one kind, or of a resource that is not a kind."""
 
     anchor: str
     title: str
@@ -95,7 +108,7 @@ class Section:
 
 
 def sections(catalogue: Catalogue, base_url: str) -> tuple[Section, ...]:
-    """Give every section in the order of the catalogue, Trellis's own last."""
+    """Return every section in the order of the catalogue, Trellis's own last."""
     groups: dict[tuple[bool, str], list[Route]] = {}
     for route in build_routes(catalogue):
         groups.setdefault((route.operation.kind is None, route.operation.resource), []).append(route)
@@ -107,10 +120,10 @@ def _section(group: list[Route], base_url: str) -> Section:
     entries = tuple(_entry(route, base_url) for route in group)
     if kind is None:
         title, doc = own_tag(group[0].operation)
-        doc += " Ours: not among the 4.2 endpoints."
+        doc += " An addition to the 4.2 endpoints."
         told = {field.name: field for route in group for field in route.operation.answers}
         fields, record = tuple(_row(field) for field in told.values()), _record(group)
-        singular = group[0].operation.singular if record else "answer"
+        singular = group[0].operation.singular if record else "response"
         return Section(title.lower(), title, "Ours", singular, doc, fields, record or entries[0].answer, entries)
     answered = any(route.verb.response is not Response.NULL for route in group)
     fields = tuple(_row(field) for field in kind.answered) if answered else ()
@@ -118,7 +131,7 @@ def _section(group: list[Route], base_url: str) -> Section:
 
 
 def _record(group: Iterable[Route]) -> Markup:
-    """Show the record as the first operation that answers with one does."""
+    """Return the record of the first operation that returns one."""
     for route in group:
         if route.verb.response is Response.RECORD:
             return coloured(pretty(answer_of(route.operation)), "json")
@@ -128,7 +141,8 @@ def _record(group: Iterable[Route]) -> Markup:
 def _entry(route: Route, base_url: str) -> Entry:
     operation = route.operation
     in_body = operation.fields if takes_body(operation) else ()
-    query = tuple(_row(field) for field in operation.takes if field not in in_body and not field.read_only)
+    in_path = operation.path_field
+    query = tuple(_row(f) for f in operation.takes if f not in in_body and not f.read_only and f != in_path)
     refusals = refusals_of(operation)
     return Entry(
         name=operation.name,
@@ -137,13 +151,16 @@ def _entry(route: Route, base_url: str) -> Entry:
         method=route.method,
         path=route.path,
         also=route.also,
-        grants=operation.fork.to if operation.fork else (operation.name,) if operation.access is Access.GRANTED else (),
+        grants=operation.grants,
+        any_grant=operation.fork is not None,
+        inner=operation.access is Access.INNER,
         status=route.status,
         status_text=STATUS_TEXT[route.status],
-        id=_id(operation),
+        target=_target(operation),
         query=query,
-        body=tuple(_row(field, new=route.verb.body is Body.NEW) for field in in_body if not field.read_only),
-        headers=headers_taken(operation),
+        body=tuple(_row(field, new=route.verb.body is Body.NEW) for field in in_body if not field.read_only and field != in_path),
+        answers=tuple(_row(field) for field in operation.answers) if operation.kind is not None else (),
+        headers=request_headers_of(operation),
         errors=tuple(_error(refused.refusal, refused.code) for refused in refusals if not is_shared(refused.refusal)),
         shared_errors=tuple(_error(refused.refusal, refused.code) for refused in refusals if is_shared(refused.refusal)),
         samples=tuple((word, LANGUAGES[word], coloured(code, word)) for word, code in samples_of(route, base_url).items()),
@@ -158,10 +175,10 @@ def _error(refusal: Refusal, code: str, codes: Mapping[str, str] = MappingProxyT
     return Error(refusal.status, code, refusal.message, refusal.when, tuple(codes.items()))
 
 
-def _id(operation: Operation) -> int | None:
-    if not operation.has_target:
-        return None
-    return target_of(operation)
+def _target(operation: Operation) -> Target | None:
+    if (named := operation.path_field) is not None:
+        return Target(named.name, named.doc, str(named.example), numeric=False)
+    return Target("id", "", str(target_of(operation)), numeric=True) if operation.has_target else None
 
 
 def _row(field: Field, *, new: bool = True) -> Row:
@@ -197,7 +214,7 @@ def _shown(example: Any) -> str:
 
 
 def all_errors(catalogue: Catalogue) -> tuple[Error, ...]:
-    """Give every refusal there is, by status, each with the codes that single operations have for it."""
+    """Return every refusal by status, with the codes that particular operations use for it."""
     codes: dict[str, dict[str, str]] = {}
     for route in build_routes(catalogue):
         for refused in refusals_of(route.operation):
@@ -208,7 +225,7 @@ def all_errors(catalogue: Catalogue) -> tuple[Error, ...]:
 
 
 def aliases(catalogue: Catalogue) -> tuple[tuple[NodeKind, tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]], ...]:
-    """Give the other names of each kind that has some: paths and parameters, each with the name used here."""
+    """Return the aliases of each kind that has some: paths and parameters, each with the name used here."""
     kinds = {route.operation.kind.name: route.operation.kind for route in build_routes(catalogue) if route.operation.kind}
     found = []
     for kind in kinds.values():
@@ -221,12 +238,12 @@ def aliases(catalogue: Catalogue) -> tuple[tuple[NodeKind, tuple[tuple[str, str]
 
 
 def showcase(catalogue: Catalogue) -> NodeKind | None:
-    """Give the kind that the chapters take their examples from: the one that can do the most."""
+    """Return the kind used in the examples of the chapters: the one with the most operations."""
     kinds = [route.operation.kind for route in build_routes(catalogue) if route.operation.kind]
     served = Counter(kind.name for kind in kinds)
     return max(kinds, key=lambda kind: (served[kind.name], kind.tree, bool(kind.options)), default=None)
 
 
 def prose(text: str) -> Markup:
-    """Write a sentence as HTML: what stands between backticks is code."""
+    """Format a sentence as HTML; text between backticks is code."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704  # escaped the moment before

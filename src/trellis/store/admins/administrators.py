@@ -1,4 +1,4 @@
-"""The rows of administrators, and the one-time links that make the first of them."""
+"""The rows of administrators, and the one-time links that create the first of them."""
 
 from dataclasses import asdict, dataclass, fields
 
@@ -22,6 +22,7 @@ class Administrator:
     updated_at: str
     disabled_at: str | None
     last_seen_at: str | None
+    must_change: bool = False
 
 
 _COLUMNS = tuple(_c[f.name] for f in fields(Administrator))
@@ -45,7 +46,7 @@ def find_by_login(tx: Transaction, login: str) -> Administrator | None:
 
 
 def read_page(tx: Transaction, limit: int, offset: int) -> tuple[int, list[Administrator]]:
-    """Read a page of administrators, disabled ones too, and the number of all."""
+    """Read a page of administrators, including disabled ones, and the number of all."""
     rows = tx.connection.execute(sa.select(*_COLUMNS).order_by(_c.id).limit(limit).offset(offset))
     return count(tx), [Administrator(*row) for row in rows]
 
@@ -56,9 +57,16 @@ def count(tx: Transaction) -> int:
 
 
 def count_other_enabled(tx: Transaction, admin: int) -> int:
-    """Count the administrators who can sign in, without this one."""
+    """Count the administrators who can sign in, excluding this one."""
     statement = sa.select(sa.func.count()).select_from(administrators).where(_c.disabled_at.is_(None), _c.id != admin)
     return int(tx.connection.execute(statement).scalar_one())
+
+
+def find_digests(tx: Transaction) -> list[str]:
+    """Return the digests of all passwords and one-time links."""
+    passwords = tx.connection.execute(sa.select(_c.digest).order_by(_c.id)).scalars()
+    links = tx.connection.execute(sa.select(first_run_links.c.digest).order_by(first_run_links.c.digest)).scalars()
+    return [*passwords, *links]
 
 
 def insert(tx: Transaction, admin: Administrator) -> None:

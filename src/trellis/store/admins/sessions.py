@@ -1,12 +1,14 @@
-"""The rows of the panel's sessions and of failed attempts to sign in: bookkeeping, which does not pass the gate."""
+"""The rows of the panel's sessions."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
+from typing import NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.engine import Statement, Transaction
-from trellis.store.tables import administrators, sessions, sign_in_attempts
+from trellis.store.tables import administrators, sessions
 
 _c = sessions.c
 
@@ -27,7 +29,7 @@ class Session:
 
 _COLUMNS = tuple(_c[f.name] for f in fields(Session))
 _LIVE = Statement(
-    sa.select(*_COLUMNS, administrators.c.name, administrators.c.login)
+    sa.select(*_COLUMNS, administrators.c.name, administrators.c.login, administrators.c.must_change)
     .join(administrators, administrators.c.id == _c.admin_id)
     .where(
         _c.digest == bindparam("digest"),
@@ -38,19 +40,28 @@ _LIVE = Statement(
 )
 
 
-def find_live(tx: Transaction, digest: str, now: str, idle: str) -> tuple[Session, str, str] | None:
-    """Read a session that has not expired and was seen after `idle`, with its administrator's name and login."""
+class LiveSession(NamedTuple):
+    """A session with its administrator's name and login, and whether their password must be changed."""
+
+    session: Session
+    name: str
+    login: str
+    must_change: bool
+
+
+def find_live(tx: Transaction, digest: str, now: str, idle: str) -> LiveSession | None:
+    """Read a session that has not expired and was seen after `idle`."""
     rows = tx.fetch(_LIVE, digest=digest, now=now, idle=idle)
     if not rows:
         return None
-    *own, name, login = rows[0]
-    return Session(*own), name, login
+    *own, name, login, must_change = rows[0]
+    return LiveSession(Session(*own), name, login, bool(must_change))
 
 
 def insert(tx: Transaction, session: Session) -> None:
     """Insert a session."""
     tx.connection.execute(sa.insert(sessions).values(**asdict(session)))
-    _record_seen(tx, session.admin_id, session.created_at)
+    _record_last_seen(tx, session.admin_id, session.created_at)
 
 
 def record_use(tx: Transaction, digest: str, at: str, address: str) -> None:
@@ -59,16 +70,17 @@ def record_use(tx: Transaction, digest: str, at: str, address: str) -> None:
         sa.update(sessions).where(_c.digest == digest).values(seen_at=at, address=address).returning(_c.admin_id)
     ).first()
     if row:
-        _record_seen(tx, row[0], at)
+        _record_last_seen(tx, row[0], at)
 
 
-def _record_seen(tx: Transaction, admin: int, at: str) -> None:
+def _record_last_seen(tx: Transaction, admin: int, at: str) -> None:
     tx.connection.execute(sa.update(administrators).where(administrators.c.id == admin).values(last_seen_at=at))
 
 
-def confirm(tx: Transaction, digest: str, until: str) -> None:
-    """Record that the password of a session was entered again."""
-    tx.connection.execute(sa.update(sessions).where(_c.digest == digest).values(confirmed_until=until))
+def confirm(tx: Transaction, digest: str, renewed: str, until: str) -> bool:
+    """Record that the password of a session was entered again, and give it another digest; False if it has ended."""
+    statement = sa.update(sessions).where(_c.digest == digest).values(digest=renewed, confirmed_until=until)
+    return tx.connection.execute(statement).rowcount > 0
 
 
 def find_live_by_admin(tx: Transaction, admin: int, now: str, idle: str) -> list[Session]:
@@ -77,52 +89,16 @@ def find_live_by_admin(tx: Transaction, admin: int, now: str, idle: str) -> list
     return [Session(*row) for row in tx.connection.execute(statement.order_by(_c.seen_at.desc(), _c.digest))]
 
 
-def end(tx: Transaction, digest: str) -> None:
-    """End one session."""
-    tx.connection.execute(sa.delete(sessions).where(_c.digest == digest))
+def end(tx: Transaction, digests: Sequence[str]) -> None:
+    """End some sessions."""
+    tx.connection.execute(sa.delete(sessions).where(_c.digest.in_(digests)))
 
 
-def end_all(tx: Transaction, admin: int, *, but: str = "") -> int:
-    """End all sessions of an administrator but one; return their number."""
-    return tx.connection.execute(sa.delete(sessions).where(_c.admin_id == admin, _c.digest != but)).rowcount
+def end_all(tx: Transaction, admin: int) -> int:
+    """End all sessions of an administrator; return their number."""
+    return tx.connection.execute(sa.delete(sessions).where(_c.admin_id == admin)).rowcount
 
 
 def purge(tx: Transaction, now: str) -> int:
     """Delete the sessions that have expired; return their number."""
     return tx.connection.execute(sa.delete(sessions).where(_c.expires_at <= now)).rowcount
-
-
-# --- attempts to sign in ------------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class Attempts:
-    """Failed attempts of one subject (an account, an address, a known browser) and until when it has to wait."""
-
-    subject: str
-    failures: int
-    at: str
-    wait_until: str
-
-
-def find_attempts(tx: Transaction, subjects: tuple[str, ...]) -> dict[str, Attempts]:
-    """Read the failed attempts of some subjects; those without any are left out."""
-    columns = (sign_in_attempts.c[f.name] for f in fields(Attempts))
-    rows = tx.connection.execute(sa.select(*columns).where(sign_in_attempts.c.subject.in_(subjects)))
-    return {row[0]: Attempts(*row) for row in rows}
-
-
-def save_attempts(tx: Transaction, counted: Attempts) -> None:
-    """Write the failed attempts of a subject, in place of those stored."""
-    values = asdict(counted)
-    if tx.sqlite:
-        from sqlalchemy.dialects.sqlite import insert  # noqa: PLC0415  # start-up time: the one dialect that is in use
-    else:
-        from sqlalchemy.dialects.postgresql import insert  # type: ignore[assignment]  # noqa: PLC0415  # as above
-    statement = insert(sign_in_attempts).values(**values)
-    tx.connection.execute(statement.on_conflict_do_update(index_elements=[sign_in_attempts.c.subject], set_=values))
-
-
-def purge_attempts(tx: Transaction, before: str) -> int:
-    """Delete the attempts that are older than a timestamp; return how many subjects that were."""
-    return tx.connection.execute(sa.delete(sign_in_attempts).where(sign_in_attempts.c.at < before)).rowcount

@@ -3,21 +3,27 @@
 `Store` is one database; `Statement` is a statement that runs often. The clauses are SQL that both engines spell differently.
 """
 
-from trellis.store.engine.backup import backup
+from trellis.store.engine.backup import Damaged, backup, database_files, remove_database
 from trellis.store.engine.clauses import (
     Contains,
     IdIn,
     JsonMember,
     MentionsNumber,
     NodeIdIn,
+    TextIn,
     WithoutIndex,
     WithoutIndexOrder,
 )
+from trellis.store.engine.file_lock import DatabaseInUse, FileLock
 from trellis.store.engine.store import Store, create_engine
 from trellis.store.engine.transaction import Rollback, Row, Statement, Transaction
+from trellis.store.engine.writer import refuse_late
 
 __all__ = [
     "Contains",
+    "Damaged",
+    "DatabaseInUse",
+    "FileLock",
     "IdIn",
     "JsonMember",
     "MentionsNumber",
@@ -26,9 +32,13 @@ __all__ = [
     "Row",
     "Statement",
     "Store",
+    "TextIn",
     "Transaction",
     "WithoutIndex",
     "WithoutIndexOrder",
     "backup",
     "create_engine",
+    "database_files",
+    "refuse_late",
+    "remove_database",
 ]

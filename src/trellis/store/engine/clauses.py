@@ -46,6 +46,17 @@ def _node_id_in_sqlite(element: NodeIdIn, compiler: Any, **kw: Any) -> str:
     return f"(kind, {column}) IN (SELECT CAST({kind} AS TEXT), CAST(value AS INTEGER) FROM json_each({given}))"  # noqa: S608  # SQLAlchemy's own text
 
 
+class TextIn(IdIn):
+    """Whether a text is in a list given as one parameter."""
+
+    inherit_cache = False
+
+
+@compiles(TextIn, "postgresql")
+def _text_in_postgresql(element: TextIn, compiler: Any, **kw: Any) -> str:
+    return f"{compiler.process(element.column, **kw)} = ANY(CAST({compiler.process(element.given, **kw)} AS TEXT[]))"
+
+
 class Contains(ColumnElement[bool]):
     """Whether a text contains another, byte for byte."""
 

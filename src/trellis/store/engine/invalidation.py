@@ -8,8 +8,9 @@ Why a response cached under a version is right:
 - *Others' commits* come as notifications, which PostgreSQL sends once the commit is visible; usually within a millisecond.
 - *A read that began before a commit* is cached under the version that was taken before it began, never under a newer one. It
   may have seen more than that version; then it is only dropped too early.
-- *A lost notification* is made up for: the counter is read every 0.4 seconds, and a version is valid for one second from the
+- *A lost notification* is made up for: the counter is read every 0.4 seconds, and a version is valid for 0.9 seconds from the
   beginning of a reading that agreed with it. After that there is none, whatever has become of thread, network or server.
+- *A change of a key* is acknowledged when no process can honour the old one: see `listeners`.
 - *A lost connection* ends the version. The next connection begins with LISTEN, then reads the counter, then follows: what
   happened in between is in the counter, and no version ever comes back.
 - *Rows changed by hand* increment nothing. `NOTIFY trellis_data` reports them; without it a version ends after a minute.
@@ -19,17 +20,18 @@ import logging
 import selectors
 import socket
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
-from time import monotonic
+from functools import partial
 from typing import Any, Final
 
+from trellis.store.engine.listeners import VALID_FOR, Listeners
 from trellis.store.engine.transaction import Transaction
 
 log = logging.getLogger(__name__)
 
 _READ_EVERY: Final = 0.4  # seconds between readings of the counter
-_VALID_FOR: Final = 1.0  # seconds for which a version is valid after such a reading
 _LONGEST: Final = 60.0  # seconds after which a version ends in any case
 _RETRY_AFTER: Final = 0.5  # seconds until the next attempt to connect
 _JOIN_TIMEOUT: Final = 5.0  # seconds for the thread to end
@@ -46,29 +48,41 @@ _ANNOUNCE: Final = """
 _INCREMENT: Final = (
     "INSERT INTO counters (name, last, total) VALUES ('data version', 1, 0) ON CONFLICT (name) DO UPDATE SET last = last + 1"
 )
+_MARK_KEYS: Final = """
+    INSERT INTO counters (name, last, total) VALUES ('key version', %(number)s, 0)
+    ON CONFLICT (name) DO UPDATE SET last = excluded.last
+"""
+_NOTIFY_KEYS: Final = "SELECT pg_notify('trellis_data', %(number)s::text || ' keys')"
 _LISTEN: Final = "LISTEN trellis_data"
-_READ: Final = "SELECT coalesce((SELECT last FROM counters WHERE name = 'data version'), 0)"
+
+# A monotonic clock that goes on while the machine is suspended, where there is one.
+monotonic: Final = partial(time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
-def announce_commit(tx: Transaction, changes_before: int) -> int | None:
+def announce_commit(tx: Transaction, *, keys: bool) -> int | None:
     """Increment the data version and notify other processes, in the transaction that is about to be committed.
 
-    Returns the new value on PostgreSQL, None if nothing was written. On SQLite there is nobody to notify (see `data_version`):
-    None is returned, and nothing was written if the connection has made no more changes than `changes_before`.
+    `keys` says that it changes what other processes remember of keys. Returns the new value on PostgreSQL, None if nothing was
+    written. On SQLite there is nobody to notify (see `data_version`): None is returned.
     """
     if tx.sqlite:
-        if tx.raw.total_changes != changes_before:
-            tx.raw.execute(_INCREMENT)
+        tx.raw.execute(_INCREMENT)
         return None
     row = tx.raw.execute(_ANNOUNCE).fetchone()
-    return None if row is None else int(row[0])
+    if row is None:
+        return None
+    if keys:
+        tx.raw.execute(_MARK_KEYS, {"number": row[0]})
+        tx.raw.execute(_NOTIFY_KEYS, {"number": row[0]})
+    return int(row[0])
 
 
 class InvalidationListener:
     """Follows the commits of all processes in a thread of its own, over a connection that `connect` makes."""
 
-    def __init__(self, connect: Callable[[], Any]) -> None:
+    def __init__(self, connect: Callable[[], Any], listeners: Listeners) -> None:
         self._connect = connect
+        self._listeners = listeners
         self._lock = threading.Lock()
         self._version = 0  # only ever grows
         self._valid_until = 0.0  # on the monotonic clock
@@ -125,6 +139,7 @@ class InvalidationListener:
         connection = self._connect()
         try:
             connection.execute(_LISTEN)
+            self._listeners.register(connection)
             with self._lock:
                 self._begin(-1)
             self._read_counter(connection)
@@ -133,6 +148,8 @@ class InvalidationListener:
         finally:
             self._valid_until = 0.0
             with suppress(Exception):
+                if self._ending:
+                    self._listeners.leave(connection)
                 connection.close()
 
     def _take_notifications(self, connection: Any, end: socket.socket) -> None:
@@ -146,24 +163,33 @@ class InvalidationListener:
                 self._drain(connection)  # the driver has read what came with the result: it would not end the next wait
 
     def _drain(self, connection: Any) -> None:
+        dropped = 0
         for notification in connection.notifies(timeout=0):
-            if notification.payload.isdecimal():
-                self.record_commit(int(notification.payload))
-            else:  # by hand
+            number, _, what = notification.payload.partition(" ")
+            if not number.isdecimal():  # by hand
                 with self._lock:
                     self._begin(self._number)
+                continue
+            self.record_commit(int(number))
+            if what == "keys":
+                dropped = int(number)
+        if dropped:
+            self._listeners.confirm(connection, dropped)
 
     def _read_counter(self, connection: Any) -> None:
         """Compare the counter with what is known: prolong the version if they agree, begin another if they do not."""
         began, known = monotonic(), self._number
-        number = int(connection.execute(_READ).fetchone()[0])
+        number, keys, dropped = self._listeners.read(connection)
         with self._lock:
             # A value below a notification that came meanwhile was read too early; one below what was known before the reading
             # means that the database is another one, such as a restored backup.
             differs = number > self._number or (number < self._number == known)
             if differs or began - self._began > _LONGEST:
                 self._begin(number)
-        self._valid_until = began + _VALID_FOR
+        if dropped is None:  # another process has waited in vain for this one
+            self._listeners.register(connection)
+        elif dropped >= keys or self._listeners.confirm(connection, keys):
+            self._valid_until = began + VALID_FOR
 
     def _log_loss(self, error: Exception) -> None:
         if not self._is_lost:

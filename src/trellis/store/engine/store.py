@@ -9,22 +9,33 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from time import monotonic
+from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.pool import NullPool, QueuePool
 
 from trellis.settings import Settings
+from trellis.store import sqlite
 from trellis.store.engine.data_version import SqliteDataVersion
+from trellis.store.engine.faults import Faults, FileGone, is_fault
+from trellis.store.engine.file_lock import FileLock
 from trellis.store.engine.invalidation import InvalidationListener
+from trellis.store.engine.listeners import Listeners
+from trellis.store.engine.outage import Outage
 from trellis.store.engine.query_cache import QueryCache
-from trellis.store.engine.transaction import Transaction
-from trellis.store.engine.writer import Writer, refuse_busy
+from trellis.store.engine.transaction import Statement, Transaction
+from trellis.store.engine.writer import QueueLimits, Writer, refuse_busy, refuse_full
+from trellis.store.tables import counters
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+_CHECK_EVERY: Final = 1.0  # seconds between two looks of a reader at whether its file is still there
+_WRITE_NOTHING: Final = Statement(sa.update(counters).where(counters.c.name == "data version").values(total=counters.c.total))
 
 
 class Store:
@@ -39,16 +50,27 @@ class Store:
         self.settings = settings
         self.engine = create_engine(settings)
         self.reads_inline = self.engine.dialect.name == "sqlite"
-        driver: Any = self.engine.dialect.dbapi
         self.failures: tuple[type[Exception], ...] = (
             sa.exc.OperationalError,
             sa.exc.TimeoutError,
-            driver.OperationalError,
+            FileGone,
+            *_driver_failures(self.engine.dialect),
         )
+        self.outage = Outage()
+        self.faults = Faults(_file_of(self.engine.url) if self.reads_inline else None)
         self._local = threading.local()
         self._cache = QueryCache()
-        self._listener = InvalidationListener(self._connect_listener)
-        self._writer = Writer(self._open, self.failures, settings.busy_timeout, self._listener.record_commit)
+        self._listeners = Listeners()
+        self._listener = InvalidationListener(self._connect_listener, self._listeners)
+        self._writer = Writer(
+            self._open_for_writing,
+            self.failures,
+            self.outage,
+            QueueLimits(settings.busy_timeout, settings.write_queue),
+            self._listener.record_commit,
+            self._wait_for_other_processes,
+            self.faults,
+        )
 
     def listen(self) -> None:
         """Start to follow the commits of other processes, which `data_version` needs on PostgreSQL; SQLite tells by itself."""
@@ -59,15 +81,18 @@ class Store:
         """Return a number for the state of the data: what is read from now on may be cached for as long as it stays the same.
 
         A write of this process has changed it by the time it is acknowledged. Other processes' writes change it at once on
-        SQLite, and on PostgreSQL within milliseconds, or within a second at worst. None means unknown: then cache nothing.
+        SQLite, and on PostgreSQL within milliseconds, or within a second at worst; a change of a key has changed it in every
+        process by the time it is acknowledged. None means unknown: then cache nothing.
         """
         if not self.reads_inline:
             return self._listener.data_version()
         try:
+            tx = self.acquire_reader()
             if (version := getattr(self._local, "data_version", None)) is None:
-                version = self._local.data_version = SqliteDataVersion(self.acquire_reader())
+                version = self._local.data_version = SqliteDataVersion(tx)
             return int(version.read())
-        except self.failures:
+        except self.failures as error:
+            self._close_faulty_reader(error)
             return None
 
     def reading(self, *, snapshot: bool = True) -> "Reading":
@@ -83,9 +108,13 @@ class Store:
             with self.reading(snapshot=False) as tx:
                 return work(tx)
         try:
-            return work(self.acquire_reader())
+            result = work(self.acquire_reader())
         except self.failures as error:
-            raise refuse_busy(error) from error
+            self._close_faulty_reader(error)
+            raise refuse_busy(error, self.faults, self.outage) from error
+        if self.outage.is_on:
+            self.outage.record_success()
+        return result
 
     def acquire_reader(self) -> Transaction:
         """Return the connection for a read in this thread; `release_reader` is to follow."""
@@ -94,6 +123,10 @@ class Store:
         if (tx := getattr(self._local, "reader", None)) is None:  # kept: taking one from a pool costs more than a read
             tx = self._local.reader = self._open_for_reading()
             tx.raw.execute("PRAGMA query_only=ON")
+            self._local.checked_at = 0.0
+        if (now := monotonic()) - self._local.checked_at > _CHECK_EVERY:
+            tx.check_file()
+            self._local.checked_at = now
         return tx
 
     def release_reader(self, tx: Transaction) -> None:
@@ -111,24 +144,50 @@ class Store:
 
     def _connect_listener(self) -> Any:
         """Open a connection outside the pool, with time limits that find a dead peer within seconds."""
+        from trellis.store.engine.limited import connect_limited, connection_parameters  # noqa: PLC0415  # start-up time: it loads psycopg
+
         dialect = self.engine.dialect
         arguments, options = dialect.create_connect_args(self.engine.url)
-        usual = {"application_name": "trellis listener", "connect_timeout": 10, "tcp_user_timeout": 5000}
-        return dialect.connect(*arguments, **{**usual, **options}, autocommit=True, prepare_threshold=None)
+        usual = connection_parameters(self.engine.url, self.settings.database_connect_timeout)
+        parameters = {"application_name": "trellis listener", **usual, **options, "autocommit": True, "prepare_threshold": None}
+        connection = connect_limited(dialect, None, arguments, parameters)
+        connection.limit = self.settings.database_read_timeout
+        return connection
 
     def _open_for_reading(self) -> Transaction:
         tx = self._open()
         tx.cache = self._cache
+        if not tx.sqlite:
+            tx.raw.limit = self.settings.database_read_timeout
+        return tx
+
+    def _open_for_writing(self) -> Transaction:
+        tx = self._open()
+        if not tx.sqlite:
+            tx.raw.limit = self.settings.database_write_timeout
         return tx
 
     def write(self, work: Callable[[Transaction], T], *, quiet: bool = False) -> Future[T]:
         """Hand a piece of work to the writer; the future is done once what it wrote is durable.
 
-        What `work` raises becomes the exception of the future, and nothing that it wrote stays. Rollback makes its value the
-        result, and nothing stays either. A `quiet` write does not change the data version: only for bookkeeping on which no cached
-        response and no judgement of a key depends.
+        What `work` raises becomes the exception of the future, and nothing that it wrote stays. It is Refused (BUSY) if the work
+        could not begin within `busy_timeout`, or if too much waits already; cancelling the future withdraws it. Rollback makes
+        its value the result, and nothing stays either. A `quiet` write does not change the data version: only for bookkeeping on
+        which no cached response and no judgement of a key depends.
         """
         return self._writer.submit(work, quiet=quiet)
+
+    def _wait_for_other_processes(self, number: int, until: float) -> None:
+        tx = self._open_for_reading()
+        try:
+            self._listeners.wait_for_others(tx.raw, number, until)
+        finally:
+            self.release_reader(tx)
+
+    def check_room(self) -> None:
+        """Raise Refused (BUSY) if a write would be refused, since too many wait already."""
+        if self._writer.is_full():
+            raise refuse_full()
 
     def close(self) -> None:
         """Finish the writes that wait, and close all connections."""
@@ -140,9 +199,19 @@ class Store:
     def close_reader(self) -> None:
         """Close the connection kept for reads in this thread; the next read opens another."""
         if (tx := getattr(self._local, "reader", None)) is not None:
-            tx.connection.close()
             del self._local.reader
             self._local.data_version = None
+            tx.connection.close()
+
+    def _close_faulty_reader(self, error: BaseException) -> None:
+        """Close the connection that met a fault of the file: the next read opens the file as it is then."""
+        if self.reads_inline and is_fault(error):
+            with suppress(Exception):
+                self.close_reader()
+
+    def try_to_write(self) -> Future[int]:
+        """Write a row as it is, in order to find out whether a fault is over; its end is then recorded in `faults`."""
+        return self.write(lambda tx: tx.execute(_WRITE_NOTHING), quiet=True)
 
 
 class Reading:
@@ -162,13 +231,17 @@ class Reading:
                 tx.raw.execute("BEGIN" if tx.sqlite else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         except Exception as error:
             self._end()
-            raise refuse_busy(error) from error
+            self._store._close_faulty_reader(error)  # noqa: SLF001  # the store's own context
+            raise refuse_busy(error, self._store.faults, self._store.outage) from error
         return tx
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         self._end()
         if isinstance(error, self._store.failures):
-            raise refuse_busy(error) from error
+            self._store._close_faulty_reader(error)  # noqa: SLF001  # the store's own context
+            raise refuse_busy(error, self._store.faults, self._store.outage) from error
+        if self._store.outage.is_on:
+            self._store.outage.record_success()
 
     def _end(self) -> None:
         if (tx := self._tx) is None:
@@ -182,30 +255,58 @@ class Reading:
             self._store.release_reader(tx)
 
 
-def create_engine(settings: Settings) -> sa.Engine:
-    """Create the SQLAlchemy engine for a database. Transactions begin and end with plain SQL statements, on both dialects."""
+def _driver_failures(dialect: Any) -> tuple[type[Exception], ...]:
+    return sqlite.FAILURES if dialect.name == "sqlite" else (dialect.dbapi.OperationalError,)
+
+
+def create_engine(settings: Settings, *, create: bool = False) -> sa.Engine:
+    """Create the SQLAlchemy engine for a database. Transactions begin and end with plain SQL statements, on both dialects.
+
+    `create` makes a SQLite file that is not there, when it connects; without it, connecting fails.
+    """
     if settings.database_url.startswith("sqlite"):
-        url = sa.make_url(settings.database_url)
-        Path(url.database or "").parent.mkdir(parents=True, exist_ok=True)
-        engine = sa.create_engine(
-            url,
-            isolation_level="AUTOCOMMIT",
-            poolclass=NullPool,
-            paramstyle="named",
-            connect_args={"check_same_thread": False, "cached_statements": 512},
-        )
-        sa.event.listen(engine, "connect", _prepare_sqlite(settings.busy_timeout * 1000))
-        return engine
+        return _create_sqlite_engine(settings, create=create)
+    from trellis.store.engine.limited import connect_limited, connection_parameters  # noqa: PLC0415  # start-up time: it loads psycopg
+
     url = sa.make_url(settings.database_url.replace("postgres://", "postgresql://", 1)).set(drivername="postgresql+psycopg")
-    return sa.create_engine(
+    engine = sa.create_engine(
         url,
         isolation_level="AUTOCOMMIT",
         poolclass=QueuePool,
         pool_size=settings.database_pool + 1,
         max_overflow=0,
-        pool_timeout=settings.busy_timeout,
-        connect_args={"connect_timeout": 10},
+        pool_timeout=settings.database_pool_timeout,
+        connect_args=connection_parameters(url, settings.database_connect_timeout),
     )
+    sa.event.listen(engine, "do_connect", connect_limited)
+    return engine
+
+
+def _file_of(url: sa.URL) -> Path:
+    return Path(url.database or "")
+
+
+def _create_sqlite_engine(settings: Settings, *, create: bool) -> sa.Engine:
+    url = sa.make_url(settings.database_url).set(drivername="sqlite")
+    connect: Callable[..., Any] = sqlite.connect
+    if sqlite.HAS_APSW:
+        from trellis.store.engine.apsw_dialect import open_file as connect  # noqa: PLC0415  # it is not there on every machine
+
+        sa.dialects.registry.register("sqlite.apsw", "trellis.store.engine.apsw_dialect", "ApswDialect")
+        url = url.set(drivername="sqlite+apsw")
+    file = _file_of(url)
+    lock = FileLock(file)
+
+    def open_connection() -> Any:
+        lock.share()
+        connection = connect(file.absolute(), create=create)
+        lock.share()  # if the file was made just now
+        return connection
+
+    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool, paramstyle="named", creator=open_connection)
+    sa.event.listen(engine, "connect", _prepare_sqlite(settings.busy_timeout * 1000))
+    sa.event.listen(engine, "engine_disposed", lambda _engine: lock.release())
+    return engine
 
 
 def _prepare_sqlite(busy_timeout: int) -> Callable[[Any, Any], None]:
@@ -218,6 +319,6 @@ def _prepare_sqlite(busy_timeout: int) -> Callable[[Any, Any], None]:
             "temp_store=MEMORY",
             "cache_size=-16384",
         ):
-            connection.execute(f"PRAGMA {pragma}").close()
+            connection.execute(f"PRAGMA {pragma}").fetchall()
 
     return prepare

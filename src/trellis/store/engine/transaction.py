@@ -1,12 +1,15 @@
 """A transaction, and the statements that run in it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 import sqlalchemy as sa
 
+from trellis.store import sqlite
+from trellis.store.engine.faults import OpenFile
 from trellis.store.engine.query_cache import QueryCache
 
 Row = tuple[Any, ...]
@@ -43,6 +46,10 @@ class Transaction:
     sqlite: bool  # or else PostgreSQL
     # Shared by all reads of a process. A write has an empty one: what it sees may never be committed.
     cache: QueryCache = field(default_factory=lambda: QueryCache(capacity=0))
+    # Set by a write that changes a key: it is acknowledged when no process remembers the key as it was.
+    changes_keys: bool = False
+    newest_event_at: str | None = None  # None where it has not been read since the transaction began; see events.log
+    file: OpenFile | None = None  # on SQLite, once it was checked
 
     def fetch(self, statement: Statement, **params: Any) -> list[Row]:
         """Run a statement and return its rows. JSON columns come as text on SQLite: see `decode`."""
@@ -50,23 +57,39 @@ class Transaction:
 
     def execute(self, statement: Statement, **params: Any) -> int:
         """Run a statement that returns no rows; return the number of rows that it affected."""
-        return int(self._run(statement, params).rowcount)
+        cursor = self._run(statement, params)
+        return sqlite.changed_rows(cursor) if self.sqlite else int(cursor.rowcount)
 
     def execute_many(self, statement: Statement, rows: Sequence[dict[str, Any]]) -> None:
         """Run a statement that returns no rows once for each of these parameters."""
         sql, own = statement.compile(self)
-        self.raw.cursor().executemany(sql, [own | params for params in rows] if own else rows)
+        runner = self.raw if self.sqlite else self.raw.cursor()
+        runner.executemany(sql, [own | params for params in rows] if own else rows)
 
     def _run(self, statement: Statement, params: dict[str, Any]) -> Any:
         sql, own = statement.compile(self)
         return self.raw.execute(sql, own | params if own else params)
 
     def data_version(self) -> int | None:
-        """Return SQLite's data version, which changes with every commit of any other connection; None on PostgreSQL."""
+        """Return SQLite's data version, which changes with every commit of any other connection; None on PostgreSQL.
+
+        APSW's `data_version()` would cost less and be wrong: it is the version of this connection's last read.
+        """
         return self.raw.execute("PRAGMA data_version").fetchone()[0] if self.sqlite else None
 
-    def id_list(self, ids: Sequence[int]) -> Any:
-        """Convert a list of ids to the parameter that `IdIn` and `NodeIdIn` take."""
+    def total_changes(self) -> int:
+        """Return how many rows this connection has changed since it was opened, on SQLite; 0 on PostgreSQL."""
+        return sqlite.total_changes(self.raw) if self.sqlite else 0
+
+    def check_file(self) -> None:
+        """Raise FileGone if the file of the database, or its WAL, is no longer the one that this connection has open."""
+        if self.sqlite:
+            if self.file is None:
+                self.file = OpenFile(self.raw)
+            self.file.check()
+
+    def id_list(self, ids: Sequence[int] | Sequence[str]) -> Any:
+        """Convert a list of ids, or of texts, to the parameter that `IdIn`, `NodeIdIn` and `TextIn` take."""
         return orjson.dumps(ids).decode() if self.sqlite else list(ids)
 
     @staticmethod
@@ -78,6 +101,18 @@ class Transaction:
     def decode(value: Any) -> Any:
         """Parse the value of a JSON column: text on SQLite; PostgreSQL's driver has parsed it already. Raises JSONDecodeError."""
         return orjson.loads(value) if isinstance(value, str) else value
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """Undo what is written inside if it raises; the transaction goes on."""
+        self.raw.execute("SAVEPOINT step")
+        try:
+            yield
+        except BaseException:
+            self.raw.execute("ROLLBACK TO SAVEPOINT step")
+            raise
+        finally:
+            self.raw.execute("RELEASE SAVEPOINT step")
 
 
 class Rollback(Exception):

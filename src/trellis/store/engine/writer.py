@@ -6,13 +6,16 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from trellis.errors import Refused
+from trellis.store.engine.faults import Faults, is_fault
 from trellis.store.engine.invalidation import announce_commit
+from trellis.store.engine.listeners import LEASE
+from trellis.store.engine.outage import Outage
 from trellis.store.engine.transaction import Rollback, Transaction
 
 log = logging.getLogger(__name__)
@@ -20,6 +23,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _WRITE_LOCK: Final = 0x7472656C6C6973  # PostgreSQL's advisory lock, which all writers take: 'trellis' in ASCII
+_LOCK_NOT_AVAILABLE: Final = "55P03"  # PostgreSQL's code for a lock that could not be had in time
 _BATCH: Final = 64  # writes that may share one commit
 _BATCH_SECONDS: Final = 0.02  # after which no further write joins a commit
 
@@ -29,8 +33,20 @@ class _Job:
     work: Callable[[Transaction], Any]
     future: Future[Any]
     quiet: bool
+    until: float  # on the monotonic clock: later it is not begun
+    changes_keys: bool = False
     result: Any = None
     error: BaseException | None = None
+
+    def begin(self) -> bool:
+        """Begin, unless it was withdrawn or its time has passed."""
+        if not self.future.set_running_or_notify_cancel():
+            return False
+        if time.monotonic() >= self.until:
+            self.error = refuse_late()
+            self.settle()
+            return False
+        return True
 
     def settle(self) -> None:
         if self.error is None:
@@ -39,39 +55,68 @@ class _Job:
             self.future.set_exception(self.error)
 
 
+class QueueLimits(NamedTuple):
+    """How many writes may wait, quiet ones apart, and within how many seconds from when it was handed in each begins, or never."""
+
+    timeout: int
+    room: int
+
+
 class Writer:
     """A thread with a connection of its own, opened with the first write.
 
-    `open_connection` opens the connection. `failures` are the driver's errors for a database that is busy or out of reach, and
-    `lock_timeout` is for how many seconds the writer waits for those of other processes. `on_commit` is called with the data
-    version of each commit on PostgreSQL that was not quiet, before the writes in it are acknowledged.
+    `open_connection` opens the connection. `failures` are the driver's errors for a database that is busy or out of reach;
+    `outage` logs them, and `faults` is told of what is wrong with the file. `limits` are those of the queue: a write waits in it
+    behind others, and for the lock that the writers of all processes share.
+
+    `on_commit` is called with the data version of each commit on PostgreSQL that was not quiet, before the writes in it are
+    acknowledged. `wait_for_others` is called, in a thread of its own, with the data version of a commit that has changed keys,
+    and until when it may wait; the writes that have changed them are acknowledged when it returns.
     """
 
     def __init__(
         self,
         open_connection: Callable[[], Transaction],
         failures: tuple[type[Exception], ...],
-        lock_timeout: int,
+        outage: Outage,
+        limits: QueueLimits,
         on_commit: Callable[[int], None],
+        wait_for_others: Callable[[int, float], None],
+        faults: Faults,
     ) -> None:
         self._open_connection = open_connection
         self._failures = failures
-        self._lock_timeout = lock_timeout
+        self._outage = outage
+        self._limits = limits
         self._on_commit = on_commit
+        self._wait_for_others = wait_for_others
+        self._waiting = ThreadPoolExecutor(1, "trellis-acknowledgement")  # the thread is made when it is needed
+        self._faults = faults
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
 
     def submit(self, work: Callable[[Transaction], T], *, quiet: bool) -> Future[T]:
-        """Queue a piece of work; the future is done once what it wrote is durable. Unless `quiet`, it changes the data version."""
+        """Queue a piece of work; the future is done once what it wrote is durable. Unless `quiet`, it changes the data version.
+
+        Cancelling the future withdraws what has not begun. The future's exception is Refused (BUSY) if the queue is full, or if
+        the work has waited for too long. Quiet writes always have a place: they come one at a time from what runs beside requests.
+        """
         future: Future[T] = Future()
+        if not quiet and self.is_full():
+            future.set_exception(refuse_full())
+            return future
         if self._thread is None:
             with self._starting:
                 if self._thread is None:
                     self._thread = threading.Thread(target=self._serve, name="trellis-writer", daemon=True)
                     self._thread.start()
-        self._jobs.put(_Job(work, future, quiet))
+        self._jobs.put(_Job(work, future, quiet, time.monotonic() + self._limits.timeout))
         return future
+
+    def is_full(self) -> bool:
+        """Return whether as many writes wait as may."""
+        return self._jobs.qsize() >= self._limits.room
 
     def close(self) -> None:
         """Finish the writes that wait, and stop the thread."""
@@ -79,94 +124,148 @@ class Writer:
             self._jobs.put(None)
             self._thread.join()
             self._thread = None
+        self._waiting.shutdown()
 
     def _serve(self) -> None:
         tx: Transaction | None = None
         while (job := self._jobs.get()) is not None:
-            if not job.future.set_running_or_notify_cancel():
-                continue
-            batch = [job]
+            batch: list[_Job] = []
+            number: int | None = None
             try:
                 if tx is None:
                     tx = self._open_connection()
                     if tx.sqlite:
                         tx.raw.execute("PRAGMA busy_timeout=0")  # `_begin` waits by itself
-                self._commit_together(tx, batch)
+                number = self._commit_together(tx, job, batch)
+                if self._outage.is_on and batch:
+                    self._outage.record_success()
             except BaseException as error:  # noqa: BLE001  # whatever it was, the futures must not wait for ever
-                log.warning("A commit failed: %s", error)
-                refusal = refuse_busy(error)
+                if not batch and not job.future.done():
+                    batch.append(job)
+                refusal = refuse_busy(error, self._faults, self._outage)
                 for failed in batch:
                     failed.result, failed.error = None, refusal
                 self._discard(tx)
                 tx = None
-            for done in batch:
-                done.settle()
+            self._settle(batch, number)
         if tx is not None:
             tx.connection.close()
 
-    def _commit_together(self, tx: Transaction, batch: list[_Job]) -> None:
-        """Run the first job and those that wait behind it in one transaction, each in a savepoint; add these to `batch`."""
-        self._begin(tx)
+    def _settle(self, batch: list[_Job], number: int | None) -> None:
+        """Acknowledge the jobs of a commit, those that have changed keys as soon as no process remembers these as they were."""
+        remembered = [job for job in batch if job.changes_keys] if number is not None else []
+        for job in batch:
+            if job not in remembered:
+                job.settle()
+        if number is not None and remembered:
+            self._waiting.submit(self._settle_later, remembered, number, time.monotonic() + LEASE)
+
+    def _settle_later(self, batch: list[_Job], number: int, until: float) -> None:
+        try:
+            self._wait_for_others(number, until)
+        except Exception as error:  # noqa: BLE001  # whatever it was, the lease ends by itself
+            log.warning("Other processes could not be asked whether they have noticed a change of a key: %s", error)
+            time.sleep(max(0.0, until - time.monotonic()))
+        for job in batch:
+            job.settle()
+
+    def _commit_together(self, tx: Transaction, first: _Job, batch: list[_Job]) -> int | None:
+        """Run a job and those that wait behind it in one transaction, each in a savepoint. Those begun are in `batch`.
+
+        Returns the data version of the commit on PostgreSQL, None if that stays the same.
+        """
+        if not self._begin(tx, first):
+            first.begin()  # which refuses it
+            return None
+        tx.newest_event_at = None
         try:
             opened = time.monotonic()
-            changes_before = tx.raw.total_changes if tx.sqlite else 0
-            has_written = self._run(tx, batch[0])
-            quiet = batch[0].quiet
-            while len(batch) < _BATCH and time.monotonic() - opened < _BATCH_SECONDS:
-                try:
-                    job = self._jobs.get_nowait()
-                except queue.Empty:
-                    break
-                if job is None:
-                    self._jobs.put(None)  # `close` was called: the thread stops after this batch
-                    break
-                if job.future.set_running_or_notify_cancel():
+            has_written = changes_data = False
+            job: _Job | None = first
+            while job is not None:
+                if job.begin():
                     batch.append(job)
-                    has_written |= self._run(tx, job)
-                    quiet &= job.quiet
-            number = announce_commit(tx, changes_before) if has_written and not quiet else None
+                    stays, changes = self._run(tx, job)
+                    has_written |= stays
+                    changes_data |= changes
+                job = self._take_another() if len(batch) < _BATCH and time.monotonic() - opened < _BATCH_SECONDS else None
+            number = announce_commit(tx, keys=any(job.changes_keys for job in batch)) if changes_data else None
+            tx.check_file()
             tx.raw.execute("COMMIT" if has_written else "ROLLBACK")
+            tx.check_file()
+            if has_written and self._faults.reason is not None:
+                self._faults.record_success()
             if number is not None:
                 self._on_commit(number)
+            return number
         except BaseException:
             with suppress(Exception):
                 tx.raw.execute("ROLLBACK")
             raise
 
-    def _begin(self, tx: Transaction) -> None:
+    def _take_another(self) -> _Job | None:
+        """Take the next job if one waits."""
+        try:
+            job = self._jobs.get_nowait()
+        except queue.Empty:
+            return None
+        if job is None:
+            self._jobs.put(None)  # `close` was called: the thread stops after this batch
+        return job
+
+    def _begin(self, tx: Transaction, first: _Job) -> bool:
+        """Begin a transaction with the lock that all writers share; False where the first job cannot have it in time."""
+        if first.future.cancelled() or (left := first.until - time.monotonic()) <= 0:
+            return False
         if not tx.sqlite:
-            tx.raw.execute("BEGIN")
-            tx.raw.execute(f"SET LOCAL lock_timeout = '{self._lock_timeout}s'")
-            tx.raw.execute(f"SELECT pg_advisory_xact_lock({_WRITE_LOCK})")
-            return
+            usual, tx.raw.limit = tx.raw.limit, left + 1
+            try:
+                tx.raw.execute("BEGIN")
+                tx.raw.execute(f"SET LOCAL lock_timeout = '{max(1, int(left * 1000))}ms'")
+                tx.raw.execute(f"SELECT pg_advisory_xact_lock({_WRITE_LOCK})")
+            except self._failures as error:
+                if getattr(error, "sqlstate", None) != _LOCK_NOT_AVAILABLE:
+                    raise
+                tx.raw.execute("ROLLBACK")
+                return False
+            finally:
+                tx.raw.limit = usual
+            return True
         # SQLite's own busy handler sleeps for up to 100 ms, in which a busy process takes the lock again and again: try more often.
-        deadline = time.monotonic() + self._lock_timeout
         while True:
             try:
                 tx.raw.execute("BEGIN IMMEDIATE")
             except self._failures as error:
-                if "locked" not in str(error) or time.monotonic() > deadline:
+                if "locked" not in str(error):
                     raise
+                if first.future.cancelled() or time.monotonic() >= first.until:
+                    return False
                 time.sleep(random.uniform(0.0005, 0.002))  # noqa: S311  # jitter, not a secret
             else:
-                return
+                return True
 
     @staticmethod
-    def _run(tx: Transaction, job: _Job) -> bool:
-        """Run one job in a savepoint; return whether what it wrote stays."""
+    def _run(tx: Transaction, job: _Job) -> tuple[bool, bool]:
+        """Run one job in a savepoint; return whether what it wrote stays, and whether that may change the data version."""
         tx.raw.execute("SAVEPOINT job")
+        tx.changes_keys = False
+        changes_before = tx.total_changes()
         try:
             job.result = job.work(tx)
-        except BaseException as error:  # noqa: BLE001  # it is raised where the future is awaited
+        except BaseException as error:  # it is raised where the future is awaited
+            if is_fault(error):
+                raise  # none of this batch can be kept
             if isinstance(error, Rollback):
                 job.result = error.value
             else:
                 job.error = error
             tx.raw.execute("ROLLBACK TO SAVEPOINT job")
             tx.raw.execute("RELEASE SAVEPOINT job")
-            return False
+            return False, False
         tx.raw.execute("RELEASE SAVEPOINT job")
-        return True
+        job.changes_keys = tx.changes_keys
+        has_changed = not tx.sqlite or tx.total_changes() != changes_before  # PostgreSQL knows it when it announces
+        return True, has_changed and not job.quiet
 
     def _discard(self, tx: Transaction | None) -> None:
         if tx is not None:
@@ -177,7 +276,19 @@ class Writer:
                 tx.connection.close()
 
 
-def refuse_busy(error: BaseException) -> Refused:
-    """Log an error of the database, and return the refusal that says so without details."""
-    log.error("The database could not be used: %s", error)
-    return Refused("BUSY", "The database is busy or cannot be reached. Nothing was changed as far as we know; try again.")
+def refuse_busy(error: BaseException, faults: Faults, outage: Outage) -> Refused:
+    """Log an error of the database, and return the refusal: with the reason if it is the file, or else without details."""
+    if (reason := faults.record(error)) is None:
+        outage.record_failure(error)
+        reason = "The database is busy or cannot be reached."
+    return Refused("BUSY", f"{reason} Nothing was changed as far as we know; try again.")
+
+
+def refuse_late() -> Refused:
+    """Return the refusal of a write that has waited for its turn for too long."""
+    return Refused("BUSY", "The database is busy: this write has waited for its turn for too long. Nothing was changed; try again.")
+
+
+def refuse_full() -> Refused:
+    """Return the refusal of a write for which there is no place in the queue."""
+    return Refused("BUSY", "Too many writes wait for their turn already. Nothing was changed; try again in a moment.")

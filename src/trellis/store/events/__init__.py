@@ -1,21 +1,40 @@
 """The event log: one row for each successful write, in the order of the commits.
 
-`append` writes one; `read_page`, `search` and the `find_…` functions read them; `purge` deletes the oldest.
+`append` writes an event; `read_page`, `search` and the `find_…` functions read them; `purge` deletes the oldest.
 """
 
 from trellis.store.events.audit import find_by_request, search
-from trellis.store.events.log import Event, append, count, find, find_bounds, find_timestamp, find_undoing, purge, read_page
+from trellis.store.events.change_sets import count_of_change_set, find_change_set, open_change_set, purge_change_sets
+from trellis.store.events.log import (
+    Event,
+    append,
+    count,
+    find,
+    find_bounds,
+    find_newest_timestamp,
+    find_of_key,
+    find_timestamp,
+    find_undoing,
+    purge,
+    read_page,
+)
 
 __all__ = [
     "Event",
     "append",
     "count",
+    "count_of_change_set",
     "find",
     "find_bounds",
     "find_by_request",
+    "find_change_set",
+    "find_newest_timestamp",
+    "find_of_key",
     "find_timestamp",
     "find_undoing",
+    "open_change_set",
     "purge",
+    "purge_change_sets",
     "read_page",
     "search",
 ]

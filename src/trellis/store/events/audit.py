@@ -1,4 +1,4 @@
-"""Searching the event log: the newest first, a limited number of events at a time."""
+"""Searching the event log: newest first, a limited number of events at a time."""
 
 import time
 from collections.abc import Mapping
@@ -11,7 +11,9 @@ from trellis.store.events.log import Event
 from trellis.store.tables import events
 
 TIME_LIMIT: Final = 0.03  # seconds
-_CHUNK: Final = 2_000  # events that one statement looks through; they are numbered without gaps
+_CHUNK: Final = 2_000  # events that one statement examines; they are numbered without gaps
+_INDEXED: Final = frozenset({"resource_id", "change_set"})  # filters by which an index finds the events
+_EQUAL: Final = ("operation", "resource", "resource_id", "request_id", "change_set")
 _COLUMNS: Final = tuple(events.c[name] for name in Event.__slots__)
 _c = events.c
 
@@ -30,14 +32,14 @@ class Search(NamedTuple):
 def search(
     tx: Transaction, filters: Mapping[str, Any], limit: int, before: int | None = None, time_limit: float = TIME_LIMIT
 ) -> Search:
-    """Search the log, the newest first.
+    """Search the log, newest first.
 
-    `filters` may hold operation, resource, resource_id, request_id, actor_type, actor_id, `since` and `until` (timestamps;
-    the latter not included).
+    `filters` may contain operation, resource, resource_id, request_id, change_set, actor_type, actor_id, `since` and `until`
+    (timestamps; the latter not included).
     """
     top, bottom = _find_range(tx, filters, before)
     conditions = _conditions(filters)
-    step = _CHUNK if conditions and "resource_id" not in filters else top
+    step = _CHUNK if conditions and _INDEXED.isdisjoint(filters) else top
     deadline = time.perf_counter() + time_limit
     found: list[Event] = []
     while top > bottom:
@@ -58,7 +60,7 @@ def search(
 
 
 def _find_range(tx: Transaction, filters: Mapping[str, Any], before: int | None) -> tuple[int, int]:
-    """Return the sequence numbers of the time that is asked for: `top`, which is excluded, and `bottom`, which is included."""
+    """Return the range of sequence numbers for the requested time: `top`, which is excluded, and `bottom`, which is included."""
     last = sa.select(_c.seq).order_by(_c.seq.desc()).limit(1)
     first = sa.select(_c.seq).order_by(_c.seq).limit(1)
     if until := filters.get("until"):
@@ -72,10 +74,8 @@ def _find_range(tx: Transaction, filters: Mapping[str, Any], before: int | None)
 
 
 def _conditions(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
-    found = [_c[name] == filters[name] for name in ("operation", "resource", "resource_id", "request_id") if name in filters]
-    if since := filters.get(
-        "since"
-    ):  # also by the time itself: where a clock was set back, times are not in the order of the numbers
+    found = [_c[name] == filters[name] for name in _EQUAL if name in filters]
+    if since := filters.get("since"):  # also filter by time: if a clock was set back, times are not in the order of the numbers
         found.append(_c.at >= since)
     if until := filters.get("until"):
         found.append(_c.at < until)

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.counters import next_number
-from trellis.store.engine import Statement, Transaction
+from trellis.store.engine import IdIn, JsonMember, Row, Statement, Transaction
 from trellis.store.tables import counters, events
 
 
@@ -30,6 +30,7 @@ class Event:
     touched: Sequence[Mapping[str, Any]]
     idempotency_key: str | None = None
     undoes: int | None = None
+    change_set: int | None = None
 
 
 _JSON = ("actor", "before", "after", "changed", "touched")
@@ -37,29 +38,53 @@ _APPEND = Statement(sa.insert(events).values({column.name: bindparam(column.name
 
 
 def append(tx: Transaction, event: Event) -> int:
-    """Append an event, and return its sequence number; its own `seq` is ignored. Writes come one at a time, so none is skipped."""
+    """Append an event, and return its sequence number; its own `seq` is ignored. With one writer at a time, none is skipped."""
     values = {name: getattr(event, name) for name in Event.__slots__}
     values["seq"] = next_number(tx, "events")
     for name in _JSON:
         values[name] = None if values[name] is None else tx.encode(values[name])
     tx.execute(_APPEND, **values)
+    tx.newest_event_at = event.at
     return int(values["seq"])
 
 
+_NEWEST = Statement(sa.select(events.c.at).order_by(events.c.seq.desc()).limit(1))
+
+
+def find_newest_timestamp(tx: Transaction) -> str:
+    """Return when the newest event happened, in the transaction of a write; an empty text if no event is kept."""
+    if tx.newest_event_at is None:  # read once for all writes that share a commit
+        rows = tx.fetch(_NEWEST)
+        tx.newest_event_at = rows[0][0] if rows else ""
+    return tx.newest_event_at
+
+
 _SELECT = sa.select(*(events.c[name] for name in Event.__slots__))
+_FIND = Statement(_SELECT.where(events.c.seq == bindparam("seq")))
 _FILTERS: Final[Mapping[str, Callable[[Any], sa.ColumnElement[bool]]]] = {
     "operation": lambda value: events.c.operation == value,
     "resource": lambda value: events.c.resource == value,
     "resource_id": lambda value: events.c.resource_id == value,
     "since": lambda value: events.c.at >= value,
     "until": lambda value: events.c.at < value,
+    "change_set": lambda value: events.c.change_set == value,
+    "request_id": lambda value: events.c.request_id == value,
+    "reason": lambda value: events.c.reason == value,
+    "actor": lambda value: _is_by(value.type, value.id),
 }
 
 
-def read_page(tx: Transaction, filters: Mapping[str, Any], limit: int, after: int | None, *, newest_first: bool) -> list[Event]:
-    """Read the events after a sequence number, or, with the newest first, before it; None begins at the first or the newest.
+def _is_by(actor: str, number: int) -> sa.ColumnElement[bool]:
+    """Build the condition that an event is by an actor: its type, and its id."""
+    member = sa.cast(JsonMember(events.c.actor, "id"), sa.BigInteger)
+    return sa.and_(JsonMember(events.c.actor, "type") == actor, member == number)
 
-    `filters` may hold operation, resource, resource_id, `since` and `until` (timestamps; the latter not included).
+
+def read_page(tx: Transaction, filters: Mapping[str, Any], limit: int, after: int | None, *, newest_first: bool) -> list[Event]:
+    """Read the events after a sequence number, or before it if newest first; None begins with the first or the newest.
+
+    `filters` may contain operation, resource, resource_id, change_set, request_id, reason, actor (with `type` and `id`), and
+    `since` and `until` (timestamps; the latter not included).
     """
     statement = _SELECT.order_by(events.c.seq.desc() if newest_first else events.c.seq).limit(limit)
     for name, value in filters.items():
@@ -71,16 +96,29 @@ def read_page(tx: Transaction, filters: Mapping[str, Any], limit: int, after: in
 
 def find(tx: Transaction, seq: int) -> Event | None:
     """Read one event."""
-    row = tx.connection.execute(_SELECT.where(events.c.seq == seq)).first()
-    return None if row is None else Event(*row)
+    rows = tx.fetch(_FIND, seq=seq)
+    return _decode(rows[0], tx) if rows else None
+
+
+def _decode(row: Row, tx: Transaction) -> Event:
+    values = dict(zip(Event.__slots__, row, strict=True))
+    return Event(**values | {name: tx.decode(values[name]) for name in _JSON})
+
+
+def find_of_key(tx: Transaction, key: int, since: str) -> list[int]:
+    """Return the sequence numbers of the events of a key at or after a time, the newest first."""
+    found = sa.select(events.c.seq).where(events.c.at >= since, _is_by("key", key)).order_by(events.c.seq.desc())
+    return list(tx.connection.execute(found).scalars())
+
+
+_UNDOING = Statement(
+    sa.select(events.c.undoes, sa.func.max(events.c.seq)).where(IdIn(events.c.undoes, "seqs")).group_by(events.c.undoes)
+)
 
 
 def find_undoing(tx: Transaction, seqs: Collection[int]) -> dict[int, int]:
     """Find the last event that undid each of these: event → the one that undid it. Those that were not undone are left out."""
-    if not seqs:
-        return {}
-    last = sa.select(events.c.undoes, sa.func.max(events.c.seq)).where(events.c.undoes.in_(seqs)).group_by(events.c.undoes)
-    return {row[0]: row[1] for row in tx.connection.execute(last)}
+    return {row[0]: row[1] for row in tx.fetch(_UNDOING, seqs=tx.id_list(sorted(seqs)))} if seqs else {}
 
 
 _BOUNDS = Statement(
@@ -92,19 +130,19 @@ _BOUNDS = Statement(
 
 
 def find_bounds(tx: Transaction) -> tuple[int, int]:
-    """Return the sequence numbers of the oldest event kept (of the next one if none is) and of the newest there ever was."""
+    """Return the sequence numbers of the oldest event left (of the next one if there is none) and of the newest ever."""
     ((first, last),) = tx.fetch(_BOUNDS)
     return (first or (last or 0) + 1), last or 0
 
 
 def find_timestamp(tx: Transaction, seq: int) -> str | None:
-    """Return when an event happened; None if it is not kept."""
+    """Return when an event happened; None if it does not exist or has been purged."""
     found: str | None = tx.connection.execute(sa.select(events.c.at).where(events.c.seq == seq)).scalar_one_or_none()
     return found
 
 
 def count(tx: Transaction, before: int | None = None, operations: Iterable[str] = ()) -> int:
-    """Count the events that are kept; given `before`, those of some operations before that sequence number."""
+    """Count the events that are left; given `before`, those of some operations before that sequence number."""
     counted = sa.select(sa.func.count()).select_from(events)
     if before is not None:
         counted = counted.where(events.c.seq < before, events.c.operation.in_(list(operations)))
@@ -112,9 +150,9 @@ def count(tx: Transaction, before: int | None = None, operations: Iterable[str] 
 
 
 def purge(tx: Transaction, before: str, most: int = 5000) -> int:
-    """Delete the oldest events, as far as they are older than `before`, at most `most`; return their number.
+    """Delete the oldest events, those older than `before`, at most `most`; return their number.
 
-    What is left has no gaps, so that a reader of the feed can be told what it has missed.
+    The remaining events have no gaps, so the feed can say which events a reader has missed.
     """
     bound = 0
     for seq, at in tx.connection.execute(sa.select(events.c.seq, events.c.at).order_by(events.c.seq).limit(most)):

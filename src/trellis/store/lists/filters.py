@@ -1,4 +1,4 @@
-"""What a list of nodes is filtered and sorted by, as SQL conditions on `nodes`, or on what was there before a change."""
+"""The filters and sort orders of lists, as SQL conditions on `nodes` or on the journal's rows as they were before a change."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal
@@ -6,7 +6,8 @@ from typing import Any, Final, Literal
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.engine import Contains, JsonMember, NodeIdIn, WithoutIndex
+from trellis.store.engine import Contains, JsonMember, NodeIdIn, TextIn, WithoutIndex
+from trellis.store.nodes import BELOW
 from trellis.store.tables import nodes
 
 SortBy = Literal["id", "name", "position", "createdAt", "updatedAt"]
@@ -17,12 +18,18 @@ SORT_COLUMNS: Final[Mapping[SortBy, str]] = {  # `position` is no column: see `s
     "updatedAt": "updated_at",
 }
 
+ONE_OF: Final = "__one_of"  # behind the name of a field: the filter lists several values of it
 _BY_ID: Final = frozenset({"ids", "candidates", "matches"})  # filters that list the ids
+# Filters whose results are not kept: they lead to their matches directly, or depend on more than the rows that match.
+DIRECT: Final = frozenset({"ids", "externalIds", "under", "name"})
 _Column = Callable[[str], sa.ColumnElement[Any]]
 _FILTERS: Final[Mapping[str, Callable[[_Column], sa.ColumnElement[bool]]]] = {
     "ids": lambda column: NodeIdIn(column("id"), "ids"),
-    "candidates": lambda column: NodeIdIn(column("id"), "candidates"),  # what the search index gives: see search.py
-    "matches": lambda column: NodeIdIn(column("id"), "matches"),  # what is known to match: see results.py
+    "candidates": lambda column: NodeIdIn(column("id"), "candidates"),  # the results of the search index: see search.py
+    "matches": lambda column: NodeIdIn(column("id"), "matches"),  # nodes known to match: see results.py
+    "externalIds": lambda column: TextIn(column("external_id"), "externalIds"),
+    "under": lambda column: column("id").in_(sa.select(BELOW.c.id).where(BELOW.c.depth > 0)),
+    "name": lambda column: sa.and_(column("name_key") == bindparam("name_key"), column("name") == bindparam("name")),
     "search": lambda column: Contains(column("name_key"), "search"),
     "updatedSince": lambda column: column("updated_at") >= bindparam("updatedSince"),
     "top": lambda column: column("parent_id").is_(None),
@@ -31,7 +38,7 @@ _FILTERS: Final[Mapping[str, Callable[[_Column], sa.ColumnElement[bool]]]] = {
 
 
 def match(names: Sequence[str], table: sa.Table = nodes, *, without_index: bool = False) -> sa.ColumnElement[bool]:
-    """Build the condition that a row is of `:kind` and passes the filters, each of which takes the parameter of its name.
+    """Build the condition that a row is of `:kind` and passes the filters, each of which has a parameter of the same name.
 
     A name that is no filter is a field of the kind. `without_index` keeps SQLite from looking rows up by any of the filters.
     """
@@ -40,7 +47,9 @@ def match(names: Sequence[str], table: sa.Table = nodes, *, without_index: bool 
         return WithoutIndex(table.c[name]) if without_index else table.c[name]
 
     def field(name: str) -> sa.ColumnElement[bool]:
-        member = JsonMember(table.c["fields"], name)
+        member = JsonMember(table.c["fields"], name.removesuffix(ONE_OF))
+        if name.endswith(ONE_OF):
+            return TextIn(member, name)
         return (WithoutIndex(member) if without_index else member) == bindparam(name)
 
     kind = table.c.kind if _BY_ID.isdisjoint(names) else WithoutIndex(table.c.kind)

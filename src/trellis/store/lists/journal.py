@@ -1,7 +1,7 @@
-"""The change journal: what became of the nodes lately, from which results that were kept are brought up to date.
+"""The change journal: the latest changes of nodes, from which stored results are brought up to date.
 
-Triggers on `nodes` write it (see migration 0007), so that no way of changing a row passes it by. Each entry has the columns that
-filters and orders look at as they were before the change; for an insert they are null.
+Triggers on `nodes` write it (see migration 0007), so it records every change of a row. Each entry has the columns that
+filters and orders use, as they were before the change; for an insert they are null.
 """
 
 from functools import cache
@@ -15,7 +15,7 @@ from trellis.store.lists.filters import match
 from trellis.store.tables import node_changes, nodes
 
 KEPT: Final = 20_000  # entries that `trim` leaves, for processes that have not read for a while
-_MAX_APPLIED: Final = 2_000  # with more entries than that to be compared, counting anew costs less
+_MAX_APPLIED: Final = 2_000  # with more entries to compare, counting again is cheaper
 _c, _j = nodes.c, node_changes.c
 
 
@@ -35,7 +35,7 @@ _BOUNDS: Final = Statement(
 
 
 def find_bounds(tx: Transaction) -> Bounds:
-    """Return how far the journal reaches."""
+    """Return the range of the journal."""
     ((first, last),) = tx.fetch(_BOUNDS)
     return Bounds(first or 0, last or 0)
 
@@ -43,7 +43,7 @@ def find_bounds(tx: Transaction) -> Bounds:
 class Delta(NamedTuple):
     """How the matches of a query have changed up to entry `last`.
 
-    `removed` are the rows that matched before, as they were, `added` those that match now; one that still matches is in both.
+    `removed` are the rows that matched before, as they were then; `added` are those that match now. A row can be in both.
     The columns are id, name_key, created_at and updated_at.
     """
 
@@ -76,7 +76,7 @@ def _added(names: tuple[str, ...]) -> Statement:
 def find_delta(tx: Transaction, names: tuple[str, ...], params: dict[str, Any], since: int) -> Delta | None:
     """Compare the nodes that pass the filters `names` with those that did as of entry `since`.
 
-    None where that cannot be told: the journal does not reach back so far, too much has changed, or `since` is after this
+    None if that is impossible: the journal does not reach back far enough, too much has changed, or `since` is after this
     snapshot, because another thread has read a newer one.
     """
     first, last = find_bounds(tx)

@@ -1,7 +1,7 @@
-"""Pages of nodes: filtered, sorted and counted, without reading many more rows than they show.
+"""Pages of nodes: filtered, sorted and counted, without reading many more rows than they contain.
 
-Unfiltered and by id, a page is found by counting deleted ids. By position, the tree of siblings finds it. Any other page that is
-near the beginning or the end of its order is read with OFFSET, and one in between from a page anchor.
+An unfiltered page by id is found by counting deleted ids, a page by position from the tree of siblings. Other pages
+near the beginning or the end of their order are read with OFFSET, and those in between from a page anchor.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -11,12 +11,12 @@ from typing import Any, Final
 from trellis.store import siblings
 from trellis.store.engine import Row, Transaction
 from trellis.store.lists import journal, search, statements
-from trellis.store.lists.filters import SortBy
+from trellis.store.lists.filters import DIRECT, ONE_OF, SortBy
 from trellis.store.lists.results import MAX_IDS, Anchor, Result
 from trellis.store.lists.statements import Start, Strategy
-from trellis.store.nodes import COLUMNS, Node, decode_node, deleted_ids
+from trellis.store.nodes import COLUMNS, Node, decode_node, deleted_ids, fold_name
 
-_MAX_SKIPPED: Final = 1000  # rows that OFFSET may skip without another way being looked for
+_MAX_SKIPPED: Final = 1000  # rows that OFFSET may skip before an anchor is used instead
 _ANCHOR_DISTANCE: Final = 500  # ranks from one anchor to the next, at least
 _ALWAYS_SORTED: Final = 200  # matches that are sorted in any case
 _MAX_CANDIDATES: Final = 5000  # names that a search compares one by one, or a twentieth of all if that is less
@@ -25,9 +25,9 @@ _ALL_CHILDREN: Final = frozenset({("parent",), ("top",)})  # filters that select
 
 @dataclass(frozen=True)
 class Query:
-    """What a list asks for.
+    """A query for a page of a list.
 
-    `filters` may hold ids, search (folded as `name_key` is), updatedSince, top (True), parent, and fields of the kind by name.
+    `filters` may contain ids, search (folded as `name_key` is), updatedSince, top (True), parent, and fields of the kind by name.
     """
 
     filters: Mapping[str, Any]
@@ -54,16 +54,21 @@ class _Page:
         self.query = query
         self.names = tuple(sorted(query.filters))
         self.params = {"kind": kind} | {name: value for name, value in query.filters.items() if name != "top"}
-        # Of the kept result. Queries that list ids are not kept, so that their ids need not be in it.
+        # The key of the stored result. Queries that list ids are not stored, so ids are not part of it.
         self.cache_key = (kind, self.names, *(query.filters[name] for name in self.names if name != "ids"))
-        self.by_ids = "ids" in self.names
-        if self.by_ids:
-            self.params["ids"] = tx.id_list(query.filters["ids"])
+        self.by_ids = not DIRECT.isdisjoint(self.names)
+        for name in self.names:
+            if name in {"ids", "externalIds"} or name.endswith(ONE_OF):
+                self.params[name] = tx.id_list(query.filters[name])
+        if "under" in self.names:
+            self.params["root"] = query.filters["under"]
+        if "name" in self.names:
+            self.params["name_key"] = fold_name(query.filters["name"])
 
     # --- how many -------------------------------------------------------------------------------------------------
 
     def count(self) -> int:
-        """Count the matches. Where their ids are known, the page is read by these from now on."""
+        """Count the matches. If their ids are known, the page is read by these from now on."""
         if not self.names:
             return self._count_kind()
         if self.names in _ALL_CHILDREN:
@@ -79,7 +84,7 @@ class _Page:
         return result.total or 0
 
     def _restrict_to(self, matches: frozenset[int]) -> None:
-        """Read by the ids that match; by those of the page alone where the order is that of the ids."""
+        """Read by the matching ids; only by those of the page if the order is by id."""
         ids: Collection[int] = matches
         if self.query.sort_by == "id":
             ids = sorted(matches, reverse=self.query.descending)[self.query.offset : self.query.offset + self.query.limit]
@@ -106,7 +111,7 @@ class _Page:
         return Result(seq, int(self.tx.fetch(statements.count_matches(names), **params)[0][0]))
 
     def _kept_result(self) -> Result | None:
-        """Return the result that is kept of this query, brought up to date; None if there is none, or too much has changed."""
+        """Return the stored result of this query, brought up to date; None if there is none, or if too much has changed."""
         result: Result | None = self.tx.cache.get(self.cache_key)
         if result is None:
             return None
@@ -139,7 +144,7 @@ class _Page:
         return self._read_from_anchor(total)
 
     def _read_by_position(self, total: int) -> Sequence[Row]:
-        """Read a page by position: of all children of one parent without a detour, of any other choice by sorting."""
+        """Read a page by position: directly if it lists all children of one parent, otherwise by sorting."""
         query, kind, parent = self.query, self.params["kind"], self.query.filters.get("parent")
         if self.names in _ALL_CHILDREN or (not self.names and siblings.count_children(self.tx, kind, None) == total):
             first = total - query.offset - query.limit if query.descending else query.offset
@@ -150,7 +155,7 @@ class _Page:
         return self.tx.fetch(statement, **self._page_params(query.offset, query.limit, None), **more)
 
     def _read_by_rank(self, total: int) -> Sequence[Row]:
-        """Read a page by id. Ranks are counted from the lowest id, so that a descending page is read forwards and turned round."""
+        """Read a page by id. Ranks are counted from the lowest id, so a descending page is read forwards and reversed."""
         query = self.query
         rank = total - 1 - query.offset if query.descending else query.offset
         first = max(0, rank - query.limit + 1) if query.descending else rank
@@ -160,10 +165,10 @@ class _Page:
         return rows[rank - first :: -1] if query.descending else rows
 
     def _choose(self, total: int, skipped: int) -> Strategy:
-        """Choose between sorting the matches and walking along the order, past `skipped` matches and all that does not match.
+        """Choose between sorting the matches and walking along the order, past `skipped` matches and all other rows.
 
         With matches spread evenly, a walk passes (skipped + limit) × nodes ÷ matches rows; it pays if these are fewer than the
-        matches. The engines keep no statistics that would tell them, SQLite none at all.
+        matches. The engines' statistics do not cover this; SQLite has none at all.
         """
         if not self.names or (self.query.sort_by, self.names) == ("updatedAt", ("updatedSince",)):
             return "planner"
@@ -178,7 +183,7 @@ class _Page:
         return self._read(self._choose(total, behind), "last", behind, limit)[::-1]
 
     def _read_from_anchor(self, total: int) -> Sequence[Row]:
-        """Walk to a page from the nearest anchor before it, and leave anchors on the way."""
+        """Walk to a page from the nearest anchor before it, and store anchors along the way."""
         query, order = self.query, (self.query.sort_by, self.query.descending)
         result = self._kept_result() or Result(journal.find_bounds(self.tx).last)
         at = result.find_anchor(order, query.offset)

@@ -1,7 +1,7 @@
-"""Materialised results: how many nodes match a query, which if they are few, and anchors at known ranks in an order.
+"""Materialised results: how many nodes match a query, their ids if they are few, and anchors at known ranks in an order.
 
-A result says as of which entry of the change journal it holds. Each read that uses one brings it up to date first, in its own
-snapshot, or drops it; so it is never wrong, whichever process has written.
+A result records the entry of the change journal for which it is valid. Each read that uses a result first brings it up to date,
+in its own snapshot, or drops it. So it is never wrong, whichever process has written.
 """
 
 from bisect import bisect_left, bisect_right
@@ -12,16 +12,16 @@ from typing import Any, Final, NamedTuple
 from trellis.store.lists.filters import SORT_COLUMNS, SortBy
 from trellis.store.lists.journal import Delta
 
-MAX_IDS: Final = 2000  # ids that a result holds; of more matches only the number is kept
+MAX_IDS: Final = 2000  # the most ids in a result; of more matches only the number is stored
 _DELTA_COLUMNS: Final = ("id", "name_key", "created_at", "updated_at")  # of the rows of a Delta
 
-Order = tuple[SortBy, bool]  # what is sorted by, and whether descending
+Order = tuple[SortBy, bool]  # the sort key, and whether descending
 
 
 class Anchor(NamedTuple):
     """A place in an order: a sort key and an id, and the number of matching rows before it.
 
-    The row need not exist any more: the key and the id still separate the rows before it from those behind it.
+    The row need not exist any more: the key and the id still separate the rows before it from those after it.
     """
 
     rank: int
@@ -31,9 +31,9 @@ class Anchor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What is known of a query as of journal entry `seq`: the number of matches, their ids if few, and anchors by order and rank.
+    """What is known about a query as of journal entry `seq`: the number of matches, their ids if few, anchors by order and rank.
 
-    None is what has not been asked yet.
+    None means not yet known.
     """
 
     seq: int
@@ -73,11 +73,11 @@ def _rank(anchor: Anchor) -> int:
 def _shift(anchors: tuple[Anchor, ...], order: Order, steps: Iterable[tuple[Any, int]]) -> tuple[Anchor, ...]:
     """Correct the ranks of anchors for rows that were removed (step -1) and added (1).
 
-    A row changes the ranks of all anchors behind it. Instead of adding to each, the step is noted at the first of them, and
-    one pass adds up. Python compares text by code point, as both engines do in these columns (BINARY, and collation C).
+    A row changes the ranks of all anchors after it. Instead of adding to each, the step is recorded at the first of them, and
+    a single pass sums up. Python compares text by code point, as both engines do in these columns (BINARY, and collation C).
     """
     sort_by, descending = order
-    # Equal keys come by ascending id in both directions. Descending anchors are turned round, which turns their ids too: hence
+    # Equal keys are sorted by ascending id in both directions. Descending anchors are reversed, which reverses their ids too: hence
     # the sign, which makes (key, sign × id) ascend in either case.
     column, sign = _DELTA_COLUMNS.index(SORT_COLUMNS[sort_by]), -1 if descending else 1
     ascending = anchors[::sign]
@@ -85,7 +85,7 @@ def _shift(anchors: tuple[Anchor, ...], order: Order, steps: Iterable[tuple[Any,
     changes = [0] * (len(ascending) + 1)  # by how much the shift of each anchor differs from that of the one before
     for row, step in steps:
         key = (row[column], sign * row[0])
-        if descending:  # the row comes before the anchors with smaller keys, which begin the turned sequence
+        if descending:  # the row comes before the anchors with smaller keys, which begin the reversed sequence
             changes[0] += step
             changes[bisect_left(keys, key)] -= step
         else:

@@ -1,10 +1,10 @@
 """The search index: which names contain a text, found by their trigrams (sequences of three characters).
 
-It is updated in the background a moment after the names change, so that no write waits for it. What it gives are therefore
-candidates, with every node among them that has changed since: the caller compares their names.
+It is updated in the background shortly after the names change, so that no write waits for it. Its results are therefore
+candidates, which include every node that has changed since; the caller compares their names.
 
 On SQLite it is a full-text index (FTS5 with the trigram tokenizer) over `search_names`, the virtual table `search_trigrams`; on
-PostgreSQL a GIN index over what the SQL function trellis_trigrams makes of a name.
+PostgreSQL a GIN index over the results of the SQL function trellis_trigrams for each name.
 """
 
 from collections.abc import Mapping
@@ -14,6 +14,7 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
+from trellis.store import sqlite
 from trellis.store.engine import Row, Statement, Transaction
 from trellis.store.lists import journal
 from trellis.store.lists.journal import find_bounds
@@ -22,9 +23,9 @@ from trellis.store.tables import counters, node_changes, search_names
 INDEXED_FIELDS: Final = frozenset({"type"})  # fields of kinds with an index like nodes_by_type, which has the rows by id
 COUNTER: Final = "search"  # its `last` is the last journal entry that is in the index; -1: the index has to be rebuilt
 _TRIGRAM: Final = 3
-_MAX_TRIGRAMS: Final = 12  # of a text, that are looked up
-_MAX_PROBED: Final = 100  # occurrences that are read to see how frequent a trigram is
-_RARE: Final = 10  # with no more occurrences than that, no rarer trigram is looked for
+_MAX_TRIGRAMS: Final = 12  # trigrams of a text that are looked up
+_MAX_PROBED: Final = 100  # occurrences read to find how frequent a trigram is
+_RARE: Final = 10  # a trigram with at most this many occurrences is rare enough
 _j, _n = node_changes.c, search_names.c
 
 _LAST_INDEXED: Final = Statement(sa.select(counters.c.last).where(counters.c.name == COUNTER))
@@ -65,12 +66,12 @@ def find_candidates(tx: Transaction, kind: str, text: str, most: int) -> list[in
 
 
 def is_usable(tx: Transaction) -> bool:
-    """Return whether there is an index: not where SQLite was built without FTS5, now or when the database was made."""
+    """Return whether there is an index. There is none if SQLite lacks FTS5, or lacked it when the database was created."""
     if (usable := tx.cache.get(("search index",))) is None:
         usable = True
         if tx.sqlite:
             usable = False
-            with suppress(tx.connection.dialect.dbapi.OperationalError):  # type: ignore[union-attr]  # SQLite's is there
+            with suppress(sqlite.StatementError):
                 tx.raw.execute("SELECT rowid FROM search_trigrams WHERE search_trigrams MATCH '\"abc\"' LIMIT 1").fetchall()
                 usable = True
         tx.cache.put(("search index",), usable)
@@ -78,7 +79,7 @@ def is_usable(tx: Transaction) -> bool:
 
 
 def _trigrams(text: str) -> list[str]:
-    """Return the different trigrams of a text; of a long one some, evenly spread."""
+    """Return the distinct trigrams of a text; for a long one some, evenly spread."""
     every = list(dict.fromkeys(text[at : at + _TRIGRAM] for at in range(len(text) - _TRIGRAM + 1)))
     return every[:: -(-len(every) // _MAX_TRIGRAMS)]
 
@@ -115,7 +116,7 @@ _PAIRS: Final = {
 
 
 def _for_both(sql: str) -> Mapping[bool, Statement]:
-    """Write a statement about some pairs of kind and id for both engines."""
+    """Build a statement about some pairs of kind and id for both engines."""
     cross = {True: "CROSS JOIN", False: "JOIN"}
     return {sqlite: Statement(sa.text(sql.format(pairs=_PAIRS[sqlite], join=cross[sqlite]))) for sqlite in (True, False)}
 
@@ -131,7 +132,7 @@ _ADD_NAMES: Final = _for_both(
     "FROM {pairs} {join} nodes ON nodes.kind = pair.kind AND nodes.id = pair.id "
     "LEFT JOIN search_names ON search_names.kind = pair.kind AND search_names.id = pair.id WHERE search_names.document_id IS NULL"
 )
-# FTS5 does not follow the table that it indexes: a document is removed by giving its old text, and added by giving the new one.
+# FTS5 does not follow the table that it indexes: a document is removed by its old text, and added with the new one.
 _UNINDEX: Final = Statement(
     sa.text(
         "INSERT INTO search_trigrams (search_trigrams, rowid, name_key) "
@@ -165,7 +166,7 @@ def trim_journal(tx: Transaction) -> int:
 def update_search_index(tx: Transaction, most: int = 250) -> int:
     """Bring the search index up to date with the next entries of the journal, at most `most`; return their number.
 
-    An index that has to be rebuilt is rebuilt whole, in one go.
+    An index that has to be rebuilt is rebuilt completely, in one call.
     """
     if not is_usable(tx):
         _set_last_indexed(tx, -1)
@@ -181,7 +182,7 @@ def update_search_index(tx: Transaction, most: int = 250) -> int:
 
 
 def _index(tx: Transaction, pairs: str) -> None:
-    """Index the names that some nodes have now in place of those they had: `pairs` is a JSON list of [kind, id]."""
+    """Replace the indexed names of some nodes by their current ones: `pairs` is a JSON list of [kind, id]."""
     outdated = [row[0] for row in tx.fetch(_OUTDATED[tx.sqlite], pairs=pairs)]
     if outdated:
         if tx.sqlite:
@@ -198,7 +199,7 @@ def _set_last_indexed(tx: Transaction, last: int) -> None:
 
 
 def rebuild_search_index(tx: Transaction) -> None:
-    """Build the search index anew from the nodes."""
+    """Rebuild the search index from the nodes."""
     tx.connection.execute(sa.delete(search_names))
     tx.raw.execute("INSERT INTO search_names (kind, id, name_key) SELECT kind, id, name_key FROM nodes")
     if tx.sqlite:
@@ -217,7 +218,7 @@ _WRONG: Final = """
 
 
 def check_search_index(tx: Transaction) -> int:
-    """Count the names that are not in the search index as they are, apart from those that are still to be indexed."""
+    """Count the names that are missing or wrong in the search index, excluding those that are still to be indexed."""
     if not is_usable(tx) or (last := _last_indexed(tx)) < 0:
         return 0
     directions = (

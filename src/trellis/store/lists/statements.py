@@ -1,4 +1,4 @@
-"""The statements of lists, one for each combination of filters and order, compiled when it is first asked for."""
+"""The statements of lists, one for each combination of filters and order, compiled on first use."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -15,8 +15,8 @@ from trellis.store.tables import counters, nodes
 
 _c = nodes.c
 
-# What leads to the rows: an index on the filters, whose matches are then sorted; an index in the order, along which all that do
-# not match are passed over; or whichever the engine's planner chooses.
+# How the rows are found: with an index on the filters, whose matches are then sorted; with an index in the order, skipping all
+# rows that do not match; or whichever the engine's planner chooses.
 Strategy = Literal["planner", "filter", "order"]
 Start = Literal["first", "anchor", "last"]  # where a walk begins: at either end of the order, or at an anchor
 
@@ -46,13 +46,13 @@ def find_matches(names: tuple[str, ...]) -> Statement:
 
 @cache
 def page(names: tuple[str, ...], sort_by: SortBy, descending: bool, strategy: Strategy, start: Start) -> Statement:  # noqa: FBT001
-    """Read `:limit` nodes, `:offset` behind the start. From the last, they come in reverse."""
+    """Read `:limit` nodes, `:offset` after the start. Starting from the last, they are in reverse order."""
     return _walk(COLUMNS, names, sort_by, descending, strategy, start)
 
 
 @cache
 def next_anchor(names: tuple[str, ...], sort_by: SortBy, descending: bool, strategy: Strategy, start: Start) -> Statement:  # noqa: FBT001
-    """Read sort key and id of the node that is `:offset` behind the start."""
+    """Read sort key and id of the node that is `:offset` after the start."""
     return _walk((_c[SORT_COLUMNS[sort_by]].label("key"), _c.id), names, sort_by, descending, strategy, start)
 
 
@@ -79,7 +79,7 @@ def _walk(
     if start == "anchor":
         found = found.where(_at_or_behind_anchor(by, descending=descending))
     backwards = descending != (start == "last")
-    # Equal keys come by ascending id in both directions, and in reverse only from the last.
+    # Equal keys are sorted by ascending id in both directions, and in reverse only from the last.
     for column, is_turned in ((by, backwards), (_c.id, start == "last")) if by is not _c.id else ((by, backwards),):
         sorted_by = WithoutIndexOrder(column) if strategy == "filter" else column
         order.append(sorted_by.desc() if is_turned else sorted_by)

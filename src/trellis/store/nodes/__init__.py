@@ -2,18 +2,22 @@
 
 from trellis.store.nodes import deleted_ids, outline
 from trellis.store.nodes.rows import (
+    BELOW,
     COLUMNS,
     Node,
     decode_node,
     delete_subtree,
     find,
     find_all,
+    find_all_ids,
     find_ancestors,
+    find_by_external_ids,
     find_by_ids,
     find_descendants,
     find_existing,
     find_mentioning_group,
     find_outline,
+    find_tree,
     find_with_path,
     fold_name,
     insert,
@@ -23,6 +27,7 @@ from trellis.store.nodes.rows import (
 )
 
 __all__ = [
+    "BELOW",
     "COLUMNS",
     "Node",
     "decode_node",
@@ -30,12 +35,15 @@ __all__ = [
     "deleted_ids",
     "find",
     "find_all",
+    "find_all_ids",
     "find_ancestors",
+    "find_by_external_ids",
     "find_by_ids",
     "find_descendants",
     "find_existing",
     "find_mentioning_group",
     "find_outline",
+    "find_tree",
     "find_with_path",
     "fold_name",
     "insert",

@@ -1,8 +1,8 @@
 """Deleted-id counts: finding the n-th node by id without counting the nodes before it.
 
-Ids are given out one after the other and never again, so that the n-th node has the id n, plus as many as were deleted before it.
-For each range of 256 ids, and for each of 65,536, the number of deleted ids is kept: a row for each prefix, `id >> shift`. A create
-changes nothing here; a delete and its undoing do. At a million ids, finding a node adds up 16 coarse and up to
+Ids are assigned in sequence and never reused, so the id of the n-th node is n plus the number of nodes deleted before it.
+For each range of 256 ids, and for each of 65,536, the number of deleted ids is stored: a row for each prefix, `id >> shift`.
+A create changes nothing here; a delete and its undo do. At a million ids, finding a node adds up 16 coarse and up to
 256 fine ranges, and skips fewer than 256 rows of the index.
 """
 
@@ -42,7 +42,7 @@ def record_deleted(tx: Transaction, kind: str, ids: Iterable[int]) -> None:
 
 
 def record_restored(tx: Transaction, kind: str, ids: Iterable[int]) -> None:
-    """Count ids no more, whose nodes exist again."""
+    """Subtract ids whose nodes exist again."""
     _add(tx, kind, ids, -1)
 
 
@@ -61,11 +61,11 @@ _RANGES: Final = Statement(
 
 
 def find_nth(tx: Transaction, kind: str, rank: int) -> tuple[int, int]:
-    """Find the node that has `rank` others before it by id: an id to start from, and how many nodes to skip from there on.
+    """Find the node that has `rank` others before it by id: an id to start at, and how many nodes to skip from there.
 
     With ids 1…1,000 of which 10 were deleted below 256, rank 500 is (256, 255): the range from 256 on begins at rank 245.
     """
-    left = rank + 1  # as if there were a node 0, so that ranges begin at multiples of their size
+    left = rank + 1  # counts an imaginary node 0, so that ranges begin at multiples of their size
     coarse, fine = _SHIFTS
     rows = tx.fetch(_RANGES, kind=kind, shift=coarse, first=0, last=2**47)
     prefix, left = _skip_ranges(rows, 0, 1 << coarse, left)
@@ -76,7 +76,7 @@ def find_nth(tx: Transaction, kind: str, rank: int) -> tuple[int, int]:
 
 
 def _skip_ranges(rows: Iterable[Row], prefix: int, size: int, left: int) -> tuple[int, int]:
-    """Skip whole ranges from `prefix` on, each with `size` ids; return the range that holds the node, and its rank in that.
+    """Skip whole ranges from `prefix` on, each with `size` ids; return the range that contains the node, and its rank in it.
 
     `rows` are those ranges that have deleted ids. Between two of them, all ids exist.
     """
@@ -96,13 +96,13 @@ def _skip_ranges(rows: Iterable[Row], prefix: int, size: int, left: int) -> tupl
 
 
 def check(tx: Transaction, kind: str) -> int:
-    """Count the ranges for which another number is kept than there is."""
+    """Count the ranges whose stored number is wrong."""
     actual, kept = _count(tx, kind), _read_kept(tx, kind)
     return sum(actual.get(key, 0) != kept.get(key, 0) for key in actual.keys() | kept.keys())
 
 
 def repair(tx: Transaction, kind: str) -> None:
-    """Count the deleted ids of a kind anew."""
+    """Count the deleted ids of a kind again."""
     tx.connection.execute(sa.delete(deleted_id_counts).where(_d.kind == kind))
     rows = [(shift, prefix, deleted) for (shift, prefix), deleted in _count(tx, kind).items() if deleted]
     tx.execute(_ADD[tx.sqlite], kind=kind, rows=tx.encode(rows))
@@ -114,7 +114,7 @@ def _read_kept(tx: Transaction, kind: str) -> dict[tuple[int, int], int]:
 
 
 def _count(tx: Transaction, kind: str) -> Mapping[tuple[int, int], int]:
-    """Count the deleted ids of each range, (shift, prefix): those given out less those that exist."""
+    """Count the deleted ids of each range, (shift, prefix): those assigned minus those that exist."""
     given = tx.connection.execute(sa.select(counters.c.last).where(counters.c.name == kind)).scalar() or 0
     highest = tx.connection.execute(sa.select(sa.func.max(_c.id)).where(_c.kind == kind)).scalar() or 0
     last, fine = max(given, highest), _SHIFTS[-1]

@@ -1,4 +1,4 @@
-"""One JSON column of all nodes of a kind, for whoever looks through all of them."""
+"""Reading one JSON column of all nodes of a kind, for code that examines all of them."""
 
 from collections.abc import Iterator
 from functools import cache

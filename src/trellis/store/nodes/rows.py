@@ -9,14 +9,16 @@ from sqlalchemy import bindparam
 
 from trellis.store import siblings
 from trellis.store.counters import add_to_total
-from trellis.store.engine import IdIn, MentionsNumber, NodeIdIn, Row, Statement, Transaction
+from trellis.store.engine import IdIn, MentionsNumber, NodeIdIn, Row, Statement, TextIn, Transaction
 from trellis.store.nodes import deleted_ids
 from trellis.store.siblings import POSITION, Slot
 from trellis.store.tables import nodes
 
 _c = nodes.c
 T = TypeVar("T")
-COLUMNS = (_c.id, _c.parent_id, POSITION, _c.name, _c.fields, _c.permissions, _c.created_at, _c.updated_at)
+COLUMNS = (_c.id, _c.parent_id, POSITION, _c.name, _c.fields, _c.permissions, _c.created_at, _c.updated_at, _c.external_id)
+_ABOVE: Final = len(COLUMNS)  # where the names above a node stand in a row that has them too
+_PARENT_OF_SECOND: Final = _ABOVE + 2
 _KIND = _c.kind == bindparam("kind")
 
 
@@ -35,11 +37,12 @@ class Node:
     permissions: dict[str, Any]
     created_at: str
     updated_at: str
+    external_id: str | None = None
 
 
 def decode_node(row: Row, tx: Transaction) -> Node:
     """Convert a row of COLUMNS to a node."""
-    return Node(row[0], row[1], row[2], row[3], tx.decode(row[4]), tx.decode(row[5]), row[6], row[7])
+    return Node(row[0], row[1], row[2], row[3], tx.decode(row[4]), tx.decode(row[5]), row[6], row[7], row[8])
 
 
 _FIND = Statement(sa.select(*COLUMNS).where(_KIND, _c.id == bindparam("id")))
@@ -52,7 +55,7 @@ def find(tx: Transaction, kind: str, node: int) -> Node | None:
 
 
 def _with_path() -> Statement:
-    """Read a node and the names of its ancestors in one statement, which needs no snapshot around it."""
+    """Read a node and the names of its ancestors in one statement, which needs no snapshot."""
     up = (
         sa.select(_c.parent_id, sa.literal("", sa.Text).label("above"))
         .where(_KIND, _c.id == bindparam("id"))
@@ -68,30 +71,44 @@ def _with_path() -> Statement:
     return Statement(sa.select(*COLUMNS, above).where(_KIND, _c.id == bindparam("id")))
 
 
-def _with_two_above() -> Statement:
+def _with_two_above(which: sa.ColumnElement[bool]) -> Statement:
     """Read a node, the names of its parent and grandparent, and the parent of that one: for most nodes, that is all there is.
 
-    Two joins cost half of what the recursive statement does.
+    Two joins cost half as much as the recursive statement.
     """
     parent, second = nodes.alias(), nodes.alias()
     joined = nodes.outerjoin(parent, sa.and_(parent.c.kind == _c.kind, parent.c.id == _c.parent_id)).outerjoin(
         second, sa.and_(second.c.kind == parent.c.kind, second.c.id == parent.c.parent_id)
     )
     columns = (*COLUMNS, parent.c.name, second.c.name, second.c.parent_id)
-    return Statement(sa.select(*columns).select_from(joined).where(_KIND, _c.id == bindparam("id")))
+    return Statement(sa.select(*columns).select_from(joined).where(_KIND, which))
 
 
 _FIND_WITH_PATH = _with_path()
-_FIND_WITH_TWO_ABOVE = _with_two_above()
+_FIND_WITH_TWO_ABOVE = _with_two_above(_c.id == bindparam("id"))
+_FIND_EXTERNAL_WITH_TWO_ABOVE = _with_two_above(_c.external_id == bindparam("id"))
 
 
-def find_with_path(tx: Transaction, kind: str, node: int) -> tuple[Node, str] | None:
-    """Read one node, and the names of its ancestors with ' > ' behind each; "" at the top level."""
-    rows = tx.fetch(_FIND_WITH_TWO_ABOVE, kind=kind, id=node)
-    if rows and rows[0][10] is not None:  # deeper: read again, since node and names must be of one snapshot
-        rows = tx.fetch(_FIND_WITH_PATH, kind=kind, id=node)
-        return (decode_node(rows[0], tx), rows[0][8]) if rows else None
-    return (decode_node(rows[0], tx), "".join(f"{name} > " for name in rows[0][9:7:-1] if name is not None)) if rows else None
+def find_with_path(tx: Transaction, kind: str, node: int | str) -> tuple[Node, str] | None:
+    """Read the node with an id, or with an external id if it is text, and the names of its ancestors with ' > ' behind each.
+
+    At the top level these are "".
+    """
+    rows = tx.fetch(_FIND_EXTERNAL_WITH_TWO_ABOVE if isinstance(node, str) else _FIND_WITH_TWO_ABOVE, kind=kind, id=node)
+    if rows and rows[0][_PARENT_OF_SECOND] is not None:  # deeper: read again, since node and names must be of one snapshot
+        rows = tx.fetch(_FIND_WITH_PATH, kind=kind, id=rows[0][0])
+        return (decode_node(rows[0], tx), rows[0][_ABOVE]) if rows else None
+    above = (name for name in rows[0][_PARENT_OF_SECOND - 1 : _ABOVE - 1 : -1] if name is not None) if rows else ()
+    return (decode_node(rows[0], tx), "".join(f"{name} > " for name in above)) if rows else None
+
+
+_BY_EXTERNAL_IDS = Statement(sa.select(_c.external_id, _c.id).where(_KIND, TextIn(_c.external_id, "texts")))
+
+
+def find_by_external_ids(tx: Transaction, kind: str, external_ids: Iterable[str]) -> dict[str, int]:
+    """Find the nodes with these external ids: external id → id. Those that do not exist are left out."""
+    wanted = sorted(set(external_ids))
+    return {row[0]: row[1] for row in tx.fetch(_BY_EXTERNAL_IDS, kind=kind, texts=tx.id_list(wanted))} if wanted else {}
 
 
 _BY_IDS = Statement(sa.select(*COLUMNS).where(_KIND, NodeIdIn(_c.id, "ids")))
@@ -137,7 +154,7 @@ def find_ancestors(tx: Transaction, kind: str, ids: Iterable[int]) -> dict[int, 
 
 
 def _below() -> sa.CTE:
-    # Nested, since Python's sqlite3 gives no row count for a statement that begins with WITH.
+    # Nested, since Python's sqlite3 returns no row count for a statement that begins with WITH.
     top = sa.select(_c.id, sa.literal(0).label("depth")).where(_KIND, _c.id == bindparam("root"))
     down = top.cte("down", recursive=True, nesting=True)
     child = nodes.alias()
@@ -167,6 +184,35 @@ _OUTLINE = Statement(
 def find_outline(tx: Transaction, kind: str, root: int) -> list[tuple[int, int, int]]:
     """Read id, parent's id and position of all descendants of a node, parents before their children, siblings in order."""
     return [(row[0], row[1], row[2]) for row in tx.fetch(_OUTLINE, kind=kind, root=root)]
+
+
+def _tree(top: sa.ColumnElement[bool]) -> Statement:
+    """Select nodes and those below them down to `:depth` levels, parents before their children, siblings in order."""
+    down = sa.select(_c.id, sa.literal(1).label("depth")).where(_KIND, top).cte("down", recursive=True)
+    child = nodes.alias()
+    down = down.union_all(
+        sa.select(child.c.id, down.c.depth + 1).where(
+            child.c.kind == bindparam("kind"), child.c.parent_id == down.c.id, down.c.depth < bindparam("depth", type_=sa.Integer)
+        )
+    )
+    found = sa.select(*COLUMNS).join(down, down.c.id == _c.id).where(_KIND)
+    return Statement(found.order_by(down.c.depth, POSITION, _c.id).limit(bindparam("most", type_=sa.Integer)))
+
+
+_WHOLE_TREE = _tree(_c.parent_id.is_(None))
+_TREE_BELOW = _tree(_c.parent_id == bindparam("root"))
+
+
+def find_tree(tx: Transaction, kind: str, root: int | None, depth: int, most: int) -> list[Node]:
+    """Read the first `most` nodes below a node (None: all of the kind), `depth` levels of them, parents before their children.
+
+    Siblings are in their order.
+    """
+    if root is None:
+        rows = tx.fetch(_WHOLE_TREE, kind=kind, depth=depth, most=most)
+    else:
+        rows = tx.fetch(_TREE_BELOW, kind=kind, root=root, depth=depth, most=most)
+    return [decode_node(row, tx) for row in rows]
 
 
 BATCH: Final = 2000  # rows that are inserted, deleted or restored together: few enough for a progress report after each
@@ -230,6 +276,7 @@ def _values(kind: str, node: Node, slot: Slot) -> dict[str, Any]:
         "permissions": Transaction.encode(node.permissions),
         "created_at": node.created_at,
         "updated_at": node.updated_at,
+        "external_id": node.external_id,
     }
 
 
@@ -248,12 +295,12 @@ def insert_descendants(tx: Transaction, kind: str, batches: Iterable[Sequence[No
 _UPDATE = Statement(
     sa.update(nodes)
     .where(_KIND, _c.id == bindparam("node"))
-    .values({name: bindparam("new_" + name) for name in ("name", "name_key", "fields", "permissions", "updated_at")})
+    .values({name: bindparam("new_" + name) for name in ("name", "name_key", "fields", "permissions", "updated_at", "external_id")})
 )
 
 
 def update(tx: Transaction, kind: str, node: Node) -> None:
-    """Write the name, fields, permissions and `updated_at` of a node; its parent and position stay."""
+    """Write all of a node but its parent and position, which stay."""
     tx.execute(
         _UPDATE,
         kind=kind,
@@ -263,11 +310,12 @@ def update(tx: Transaction, kind: str, node: Node) -> None:
         new_fields=tx.encode(node.fields),
         new_permissions=tx.encode(node.permissions),
         new_updated_at=node.updated_at,
+        new_external_id=node.external_id,
     )
 
 
 def fold_name(name: str) -> str:
-    """Return the form of a name that is sorted by and searched in: case-folded."""
+    """Return the form of a name that is used for sorting and searching: case-folded."""
     return name.casefold()
 
 
@@ -281,6 +329,14 @@ _MENTIONING = Statement(
 def find_mentioning_group(tx: Transaction, group: int) -> list[tuple[str, Node]]:
     """Find the nodes, of all kinds, whose permissions or fields contain a group's id, or a number that equals it: (kind, node)."""
     return [(row[0], decode_node(row[1:], tx)) for row in tx.fetch(_MENTIONING, group=group)]
+
+
+_ALL_IDS = Statement(sa.select(_c.id).where(_KIND))
+
+
+def find_all_ids(tx: Transaction, kind: str) -> set[int]:
+    """Return the ids of all nodes of a kind."""
+    return {row[0] for row in tx.fetch(_ALL_IDS, kind=kind)}
 
 
 def find_all(tx: Transaction, kind: str) -> list[Node]:

@@ -1,6 +1,8 @@
-"""The request log: every answered request of the API, and how often keys use what.
+"""The request log: requests to the API, and how often keys use each operation.
 
-`append` writes a batch, `search` and the `find_…` functions read, `count_…` count, `purge` deletes what is older than it is kept.
+`append` writes a batch, `search` and the `find_…` functions read, `count_…` count, `purge` deletes expired rows and `trim` those
+that are too many. Requests without a valid key are counted by address and minute (`append_keyless`, `search_keyless`); only a few
+of them are in the log.
 """
 
 from trellis.store.requests.history import (
@@ -14,19 +16,29 @@ from trellis.store.requests.history import (
     find_by_request_id,
     search,
 )
-from trellis.store.requests.log import Request, append, purge
+from trellis.store.requests.keyless import KeylessCount, append_keyless, purge_keyless, search_keyless
+from trellis.store.requests.log import append, purge
+from trellis.store.requests.request import Request
+from trellis.store.requests.size import check_size, repair_size, trim
 
 __all__ = [
+    "KeylessCount",
     "LogPosition",
     "LoggedRequest",
     "OperationUse",
     "Request",
     "append",
+    "append_keyless",
+    "check_size",
     "count_uses",
     "count_uses_by_day",
     "estimate_count",
     "find",
     "find_by_request_id",
     "purge",
+    "purge_keyless",
+    "repair_size",
     "search",
+    "search_keyless",
+    "trim",
 ]

@@ -1,7 +1,7 @@
 """Searching the request log: by the most selective filter, a limited number of rows at a time.
 
-A search never reads the whole log. Where no index leads to the rows, it looks through one chunk after the other, the newest first,
-until its time limit, and returns from where to continue.
+A search never reads the whole log. If no index finds the rows, it examines one chunk after another, newest first, until its time
+limit, and returns where to continue.
 """
 
 import time
@@ -11,11 +11,11 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from trellis.store.engine import Contains, Transaction, WithoutIndex
-from trellis.store.requests.log import Request
+from trellis.store.requests.request import Request
 from trellis.store.tables import key_uses, requests
 
 TIME_LIMIT: Final = 0.03  # seconds
-_CHUNK: Final = 5_000  # rows that one statement looks through
+_CHUNK: Final = 5_000  # rows that one statement examines
 _INDEXED: Final = ("key_id", "operation", "address", "status")  # each has an index, by time
 _MEMBERS: Final = tuple(requests.c[name] for name in Request._fields)
 _c = requests.c
@@ -44,9 +44,9 @@ class Search(NamedTuple):
 def search(
     tx: Transaction, filters: Mapping[str, Any], limit: int, before: LogPosition | None = None, time_limit: float = TIME_LIMIT
 ) -> Search:
-    """Search the log, the newest first.
+    """Search the log, newest first.
 
-    `filters` may hold key_id (0: requests without a good key), operation, address, status, method, `path` (a part of it),
+    `filters` may contain key_id (0: requests without a valid key), operation, address, status, method, `path` (a part of it),
     `kind` (the first digit of the status), `slower` (microseconds), `since` and `until` (timestamps; the latter not included).
     """
     if "kind" in filters and not {*_INDEXED, "method", "path", "slower"} & set(filters):
@@ -79,7 +79,7 @@ def search(
 
 
 def _search_status_class(tx: Transaction, filters: Mapping[str, Any], limit: int, before: LogPosition | None) -> Search:
-    """Search by the first digit of the status and nothing else: status by status, for which there is an index."""
+    """Search only by the first digit of the status: status by status, since these have an index."""
     rest = {name: value for name, value in filters.items() if name != "kind"}
     first, found = filters["kind"] * 100, list[LoggedRequest]()
     for status in _statuses(tx, first, first + 99):
@@ -90,7 +90,7 @@ def _search_status_class(tx: Transaction, filters: Mapping[str, Any], limit: int
 
 
 def _statuses(tx: Transaction, first: int, last: int) -> Iterator[int]:
-    """Find the statuses that occur, each with one look into the index."""
+    """Find the statuses that occur, with one index lookup for each."""
     while True:
         least = sa.select(sa.func.min(_c.status)).where(_c.status >= first, _c.status <= last)
         if (status := tx.connection.execute(least).scalar()) is None:
@@ -173,14 +173,14 @@ def find_by_request_id(tx: Transaction, operation: str, request_id: str, since: 
     return tx.connection.execute(statement).scalar()
 
 
-# --- what keys use ------------------------------------------------------------------------------------------------
+# --- the usage of keys --------------------------------------------------------------------------------------------
 
 _REFUSED: Final = (401, 403, 429)
 _u = key_uses.c
 
 
 class OperationUse(NamedTuple):
-    """How often a key has used an operation and when last, and how often and when last it was refused (401, 403, 429)."""
+    """How often and when last a key used an operation, and how often and when last it was refused (401, 403, 429)."""
 
     operation: str
     times: int
@@ -199,7 +199,7 @@ def count_uses_by_day(tx: Transaction, key: int, since: str) -> dict[tuple[str, 
 
 
 def count_uses(tx: Transaction, key: int) -> list[OperationUse]:
-    """Count a key's uses of each operation that it asked for."""
+    """Count a key's uses of each operation that it requested."""
     refused = _u.status.in_(_REFUSED)
     statement = (
         sa.select(

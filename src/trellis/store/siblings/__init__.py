@@ -1,7 +1,7 @@
 """The order of siblings: a counted B-tree (order-statistic tree) for each parent with many children.
 
-A node's *position* is its index, from 0, among the children of its parent. Kept as a plain number, it would have to be changed
-in half a million rows when a node is inserted in the middle of a million. Therefore more than 64 siblings are kept in *blocks*:
+A node's *position* is its index, from 0, among the children of its parent. If it were stored as a plain number, inserting a node in
+the middle of a million would change half a million rows. Therefore more than 64 siblings are stored in *blocks*:
 
     level 1, the root        block 9, size 130
                        ┌─────────────┼─────────────┐
@@ -9,17 +9,17 @@ in half a million rows when a node is inserted in the middle of a million. There
                     start 0       start 48      start 96
                     size 48       size 48       size 34
 
-A leaf block (level 0) holds up to 64 rows of `nodes`, a block above it up to 64 blocks. A row stores its *slot*: the leaf
+A leaf block (level 0) contains up to 64 rows of `nodes`, a block above it up to 64 blocks. A row stores its *slot*: the leaf
 block and its offset in it (`nodes.block`, `nodes.block_offset`). A block stores its size, which is the number of siblings in
 it at any depth, and its start, which is how many siblings precede it in its parent block. Adding the offset to the starts on
 the path to the root gives the position: block 7, offset 5 is position 48 + 5 = 53. An insert or a delete renumbers the rows
-behind it in one leaf and the blocks behind it on each level: a few dozen rows, however many siblings there are.
+after it in one leaf and the blocks after it on each level: a few dozen rows, however many siblings there are.
 
 Up to 64 siblings have no blocks: `nodes.block` is 0 and `nodes.block_offset` is the position.
 
 The functions below are all that other packages need. Only this package writes `nodes.parent_id`, `nodes.block`,
-`nodes.block_offset` and `sibling_blocks`. Who inserts a row into `nodes` writes the slot that `attach` returned; who inserts
-many gives them block 0 and offsets 0…n-1 and calls `build_blocks`; who deletes a row calls `detach` with its slot.
+`nodes.block_offset` and `sibling_blocks`. Code that inserts a row into `nodes` writes the slot that `attach` returned; code that
+inserts many uses block 0 and offsets 0…n-1 and calls `build_blocks`; code that deletes a row calls `detach` with its slot.
 Throughout, `parent` is the id of the parent node, or None for the top level of a kind.
 """
 

@@ -1,4 +1,4 @@
-"""The arithmetic of the counted B-tree: how many siblings go into a block, where a block is split, whether blocks agree.
+"""The arithmetic of the counted B-tree: how many siblings go into a block, where a block is split, whether blocks are consistent.
 
 Everything here is a pure function of numbers; `rows` reads and writes the blocks, `tree` decides when they change.
 """
@@ -19,7 +19,7 @@ HEIGHT: Final = 3
 class Block:
     """A block of the tree.
 
-    `parent` is the id of the block that holds this one, 0 for the root. `start` is the number of siblings in the blocks
+    `parent` is the id of the block that contains this one, 0 for the root. `start` is the number of siblings in the blocks
     before this one in `parent`, `size` the number of siblings in it, at any depth.
     """
 
@@ -59,9 +59,9 @@ def plan_blocks(count: int, first_id: int, capacity: int) -> list[Block]:
 
 
 def split_point(starts: Sequence[int], *, at_end: bool) -> int:
-    """Return how many siblings stay in a block that is split; the others go to a new block behind it.
+    """Return how many siblings stay in a block that is split; the others go to a new block after it.
 
-    `starts` has, for each entry, how many siblings precede it in the block. Where siblings are appended one by one (`at_end`),
+    `starts` has, for each entry, how many siblings precede it in the block. If siblings are appended one by one (`at_end`),
     only the last entry goes: a split in the middle would leave every block half empty.
     """
     return starts[-1 if at_end else len(starts) // 2]

@@ -1,4 +1,4 @@
-"""Attaching, detaching and moving children: the order of siblings as other packages change it."""
+"""Attaching, detaching and moving children: how other packages change the order of siblings."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -6,12 +6,13 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
+from trellis.store.column_types import NUMBER
 from trellis.store.engine import Statement, Transaction
 from trellis.store.siblings import btree
 from trellis.store.siblings.positions import count_children, count_children_by_parent, find_children, is_child
 from trellis.store.siblings.rows import delete_blocks
 from trellis.store.siblings.tree import SiblingTree, Slot, find_slot
-from trellis.store.tables import NUMBER, nodes
+from trellis.store.tables import nodes
 
 __all__ = ["attach", "build_blocks", "detach", "find_slot", "move", "move_children", "reorder"]
 
@@ -28,7 +29,7 @@ def attach(tx: Transaction, kind: str, parent: int | None, position: int | None 
 
 
 def detach(tx: Transaction, kind: str, parent: int | None, slot: Slot) -> None:
-    """Close the gap that a child left whose row is deleted. `slot` is where it was after the last change of its siblings."""
+    """Close the gap left by a child whose row is deleted. `slot` is its slot after the last change of its siblings."""
     SiblingTree(tx, kind, parent).detach(slot)
 
 
@@ -56,9 +57,9 @@ _REPARENT = Statement(
 
 
 def move_children(tx: Transaction, kind: str, parent: int, to: int, at: str) -> None:
-    """Move all children of one node behind those of another, in order, and set their `updated_at` to `at`.
+    """Move all children of one node after those of another, in order, and set their `updated_at` to `at`.
 
-    Few children join a large tree one by one; else both trees are flattened, joined in one statement, and built again.
+    A few children join a large tree one by one; otherwise both trees are flattened, joined in one statement, and built again.
     """
     source, target = SiblingTree(tx, kind, parent), SiblingTree(tx, kind, to)
     moving, present = count_children(tx, kind, parent), count_children(tx, kind, to)
@@ -76,7 +77,7 @@ def move_children(tx: Transaction, kind: str, parent: int, to: int, at: str) -> 
 
 
 def build_blocks(tx: Transaction, kind: str, parents: Iterable[int | None]) -> None:
-    """Build the blocks of parents whose children were inserted in bulk, with block 0 and offsets 0…n-1, where they are many."""
+    """Build the blocks of parents that have many children, inserted in bulk with block 0 and offsets 0…n-1."""
     wanted = set(parents)
     counts: list[tuple[int | None, int]] = [(None, count_children(tx, kind, None))] if None in wanted else []
     counts.extend(count_children_by_parent(tx, kind, (parent for parent in wanted if parent is not None)).items())

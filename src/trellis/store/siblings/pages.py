@@ -3,15 +3,16 @@
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
+from trellis.store.column_types import NUMBER
 from trellis.store.engine import Row
 from trellis.store.siblings.positions import IN_BLOCK_0, KIND, ZERO, Columns, join_blocks, with_position
-from trellis.store.tables import NUMBER, nodes, sibling_blocks
+from trellis.store.tables import nodes, sibling_blocks
 
 _c, _b = nodes.c, sibling_blocks.c
 
 
 def select_children(columns: Columns, where: sa.ColumnElement[bool], *, top: bool, descending: bool) -> sa.Select[Row]:
-    """Select the children of a parent for which a condition holds, in order. All children are looked through.
+    """Select the children of a parent that satisfy a condition, in order. All children are examined.
 
     Parameters: those of the condition, `:kind`, `:owner` (the parent's id, 0 for the top level) and, unless `top`, `:parent`.
     """

@@ -1,4 +1,4 @@
-"""Reading the order of siblings: a node's position, how many children there are, and which stand in a range of positions."""
+"""Reading the order of siblings: a node's position, the number of children, and the children in a range of positions."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,8 +8,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
+from trellis.store.column_types import NUMBER
 from trellis.store.engine import IdIn, Row, Statement, Transaction
-from trellis.store.tables import NUMBER, nodes, sibling_blocks
+from trellis.store.tables import nodes, sibling_blocks
 
 _c, _b = nodes.c, sibling_blocks.c
 Columns = tuple[sa.ColumnElement[Any], ...]
@@ -28,7 +29,7 @@ def _position() -> sa.ColumnElement[int]:
     path = leaf.outerjoin(second, second.c.id == leaf.c.parent_block).outerjoin(third, third.c.id == second.c.parent_block)
     starts = leaf.c.start + sa.func.coalesce(second.c.start, ZERO) + sa.func.coalesce(third.c.start, ZERO)
     found = sa.select(starts).select_from(path).where(leaf.c.id == _c.block)
-    start = sa.func.coalesce(found.correlate(nodes).scalar_subquery(), ZERO)  # no such block: damage, which `repair` mends
+    start = sa.func.coalesce(found.correlate(nodes).scalar_subquery(), ZERO)  # a missing block is damage, which `repair` repairs
     return _c.block_offset + sa.case((IN_BLOCK_0, ZERO), else_=start)
 
 
@@ -110,10 +111,10 @@ def find_position(tx: Transaction, kind: str, parent: int | None, node: int) -> 
 
 
 def join_blocks(top: bool, *, bounded: bool) -> tuple[sa.FromClause, sa.ColumnElement[int], sa.ColumnElement[bool]]:  # noqa: FBT001
-    """Join the children of one parent to their blocks: what to select from, the position, and the condition that holds for them.
+    """Join the children of one parent to their blocks: what to select from, the position, and the condition that selects them.
 
     The tree is walked from the root down, which costs less than POSITION for many rows. Without blocks, the walk begins and ends
-    with an imagined block 0. `bounded` limits it to the blocks and rows in positions `:first`…`:last`, both included. The other
+    with an imaginary block 0. `bounded` limits it to the blocks and rows in positions `:first`…`:last`, both included. The other
     parameters are `:kind`, `:owner` (the parent's id, 0 for the top level) and, unless `top`, `:parent`.
     """
     of_parent = (_b.kind == bindparam("kind"), _b.parent_id == bindparam("owner", type_=NUMBER))

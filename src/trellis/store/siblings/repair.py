@@ -1,4 +1,4 @@
-"""Checking the order of siblings against the rows, and repairing it: what `trellis check` asks of the tree."""
+"""Checking the order of siblings against the rows, and repairing it, for `trellis check`."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ def check(tx: Transaction, kind: str) -> list[tuple[int | None, int]]:
     trees = _trees(tx, kind)
     rows_by_leaf: dict[int, dict[int, int]] = {parent: {} for parent in trees}
     wrong: set[int] = set()
-    for parent, block, rows, is_dense in _leaves(tx, kind):
+    for parent, block, rows, is_dense in _find_leaves(tx, kind):
         if parent in trees and block and is_dense:
             rows_by_leaf[parent][block] = rows
         elif parent in trees or block or not is_dense:
@@ -39,7 +39,7 @@ def _trees(tx: Transaction, kind: str) -> dict[int, list[Block]]:
     return found
 
 
-def _leaves(tx: Transaction, kind: str) -> Iterator[tuple[int, int, int, bool]]:
+def _find_leaves(tx: Transaction, kind: str) -> Iterator[tuple[int, int, int, bool]]:
     """Count the rows of each leaf: parent, block, number of rows, and whether their offsets are 0…n-1.
 
     Siblings in block 0 that are in order are left out, unless their parent has blocks: that is nearly every parent there is.
@@ -65,7 +65,7 @@ def _count_rows(tx: Transaction, kind: str, parent: int | None) -> int:
 
 
 def repair(tx: Transaction, kind: str, parent: int | None) -> None:
-    """Number the children of a parent 0…n-1 in the order they have now, by id between equals, and build their blocks anew."""
+    """Number the children of a parent 0…n-1 in the order they have now, by id between equals, and rebuild their blocks."""
     tree = SiblingTree(tx, kind, parent)
     found = sa.select(_c.id, _c.block, _c.block_offset).where(is_child(parent is None)).order_by(POSITION, _c.id)
     rows = tx.connection.execute(found, {"kind": kind, **parent_param(parent)}).all()
@@ -79,9 +79,9 @@ def repair(tx: Transaction, kind: str, parent: int | None) -> None:
 
 
 def append_to_top_level(tx: Transaction, kind: str, node: int) -> None:
-    """Put a node behind all others at the top level, where the order may be damaged.
+    """Put a node after all others at the top level, where the order may be damaged.
 
-    It gets a slot in block 0 even where the others have blocks: the caller repairs the top level afterwards, and the old parent.
+    It gets a slot in block 0 even if the others have blocks: the caller repairs the top level and the old parent afterwards.
     """
     last = sa.select(sa.func.coalesce(sa.func.max(_c.block_offset), -1)).where(is_child(top=True), IN_BLOCK_0)
     behind = int(tx.connection.execute(last, {"kind": kind}).scalar_one()) + 1

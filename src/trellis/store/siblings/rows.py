@@ -7,10 +7,11 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
+from trellis.store.column_types import NUMBER
 from trellis.store.engine import IdIn, Statement, Transaction
 from trellis.store.siblings.btree import HEIGHT, Block
 from trellis.store.siblings.positions import POSITION, WITHOUT_BLOCKS, ZERO, is_child, parent_param
-from trellis.store.tables import NUMBER, nodes, sibling_blocks
+from trellis.store.tables import nodes, sibling_blocks
 
 _c, _b = nodes.c, sibling_blocks.c
 _COLUMNS = (_b.id, _b.level, _b.parent_block, _b.start, _b.size)
@@ -60,7 +61,7 @@ def _path_to_block() -> Statement:
 
 
 def _resize_path() -> Statement:
-    """Add `:by` to the size of each block on a path, and to the start of each block behind one of them, in one statement."""
+    """Add `:by` to the size of each block on a path, and to the start of each block after one of them, in one statement."""
     behind = [sa.and_(_b.parent_block == _number(f"block{n}"), _b.start >= _number(f"start{n + 1}")) for n in range(HEIGHT)]
     on_path = _b.id.in_([_number(f"block{n}") for n in range(HEIGHT + 1)])
     return Statement(
@@ -117,7 +118,7 @@ _NO_BLOCK: Final = Block(-1, 0, -1, 0, 0)  # stands in for the levels that a pat
 
 
 class BlockRows:
-    """The blocks of the children of `parent`, as rows, in one transaction. Block 0 has no row: it holds siblings without blocks."""
+    """The blocks of the children of `parent`, as rows, in one transaction. Block 0, for siblings without blocks, has no row."""
 
     def __init__(self, tx: Transaction, kind: str, parent: int | None) -> None:
         self._tx, self._kind, self._parent = tx, kind, parent
@@ -137,7 +138,7 @@ class BlockRows:
         return self._read(_PATH_TO_POSITION, root=root, position=position)
 
     def path_to_block(self, block: int) -> list[Block]:
-        """Read the blocks from the root down to a given one."""
+        """Read the blocks from the root down to a certain one."""
         return self._read(_PATH_TO_BLOCK, block=block)
 
     def inside(self, block: int) -> list[Block]:
@@ -154,7 +155,7 @@ class BlockRows:
             self._tx.execute(_shift(self._parent is None), **self._params, **params)
 
     def resize_path(self, path: list[Block], by: int) -> None:
-        """Add `by` to the size of each block on a path, and to the start of each block behind one of these in its parent."""
+        """Add `by` to the size of each block on a path, and to the start of each block after one of these in its parent."""
         params: dict[str, int] = {}
         for n in range(HEIGHT + 1):
             block = path[n] if n < len(path) else _NO_BLOCK
@@ -169,7 +170,7 @@ class BlockRows:
             self._tx.execute(_transfer_rows(self._parent is None), **self._params, block=block.id, to=to, first=first, by=by)
 
     def set_size(self, block: int, size: int) -> None:
-        """Set how many siblings a block holds."""
+        """Set the number of siblings in a block."""
         self._tx.execute(_SET_SIZE, block=block, new=size)
 
     def set_parent(self, block: int, parent_block: int) -> None:
@@ -177,7 +178,7 @@ class BlockRows:
         self._tx.execute(_SET_PARENT, block=block, to=parent_block)
 
     def delete(self, block: int) -> None:
-        """Delete a block that holds nothing any more."""
+        """Delete an empty block."""
         self._tx.execute(_DELETE, id=block)
 
     def distribute(self, leaf: int, per_block: int) -> None:

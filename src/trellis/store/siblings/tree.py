@@ -14,12 +14,12 @@ from trellis.store.siblings.rows import BlockRows
 from trellis.store.tables import nodes
 
 _c = nodes.c
-_NO_END: Final = 2**31 - 1  # more than any block holds
+_NO_END: Final = 2**31 - 1  # more than any block contains
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Where a row is in the tree: what its columns `block` and `block_offset` hold."""
+    """Where a row is in the tree: the values of its columns `block` and `block_offset`."""
 
     block: int
     offset: int

@@ -1,4 +1,4 @@
-"""Webhooks: `endpoints` are their settings and state, `outbox` what is to be sent, `log` what was sent, for people."""
+"""Webhooks: `endpoints` has their settings and state, `outbox` the messages to send, `log` the search of deliveries."""
 
 from trellis.store.webhooks import endpoints, log, outbox
 from trellis.store.webhooks.endpoints import Webhook

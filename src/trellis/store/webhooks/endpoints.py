@@ -1,6 +1,6 @@
-"""The rows of webhooks: their settings, how far their outbox is filled, how their endpoint does, and which worker holds it."""
+"""The rows of webhooks: their settings, how far their outbox is filled, the state of the endpoint, and the worker that has it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
@@ -17,8 +17,9 @@ _c = webhooks.c
 class Webhook:
     """An endpoint. Timestamps are ISO 8601 text, UTC; `secret` is as core/webhooks/secret.py stores it.
 
-    `cursor` is the last event that was looked at for its outbox, `owner` the worker that holds it, and `heartbeat` a number
-    that grows while that worker lives. `failures` counts failed attempts in a row, and `failing_since` is the first of them.
+    `maker` is the actor who created it, or last changed where it sends and what. `cursor` is the last event processed for its
+    outbox, `owner` the worker that has leased it, and `heartbeat` a number that increases while that worker lives. `failures`
+    counts failed attempts in a row; `failing_since` is the time of the first.
     """
 
     id: int
@@ -40,13 +41,14 @@ class Webhook:
     failing_since: str | None = None
     attempted_at: str | None = None
     paused_until: str | None = None
+    maker: Mapping[str, Any] | None = None
 
     def __repr__(self) -> str:
         return f"Webhook({self.id}, {self.url!r})"
 
 
 _COLUMNS = tuple(_c[f.name] for f in fields(Webhook))
-# Written by the worker that holds the endpoint, never by an operation.
+# Written by the worker that has leased the endpoint, never by an operation.
 _BOOKKEEPING: Final = frozenset({"id", "cursor", "owner", "heartbeat", "failures", "failing_since", "attempted_at", "paused_until"})
 _ENABLED = Statement(sa.select(*_COLUMNS).where(_c.enabled == sa.true()).order_by(_c.id))
 _MOVE = Statement(sa.update(webhooks).where(IdIn(_c.id, "ids")).values(cursor=bindparam("cursor")))
@@ -67,13 +69,21 @@ def list_enabled(tx: Transaction) -> list[Webhook]:
 def _webhook(row: Sequence[Any], tx: Transaction) -> Webhook:
     webhook = Webhook(*row)
     webhook.events, webhook.enabled = tx.decode(webhook.events), bool(webhook.enabled)
+    webhook.maker = None if webhook.maker is None else tx.decode(webhook.maker)
     return webhook
 
 
 def list_page(tx: Transaction, limit: int, offset: int) -> tuple[int, list[Webhook]]:
-    """Read a page of webhooks, and how many there are."""
+    """Read a page of webhooks, and the number of all."""
     rows = tx.connection.execute(sa.select(*_COLUMNS).order_by(_c.id).limit(limit).offset(offset))
     return count(tx), [_webhook(row, tx) for row in rows]
+
+
+def find_by_maker(tx: Transaction, actor_type: str, actor_id: int) -> list[Webhook]:
+    """Read the webhooks that an actor made, or was the last to change."""
+    rows = tx.connection.execute(sa.select(*_COLUMNS).where(_c.maker.is_not(None)).order_by(_c.id))
+    made = (_webhook(row, tx) for row in rows)  # there are 100 at most
+    return [one for one in made if one.maker and (one.maker["type"], one.maker["id"]) == (actor_type, actor_id)]
 
 
 def count(tx: Transaction) -> int:
@@ -90,24 +100,24 @@ def list_failing(tx: Transaction) -> list[Webhook]:
 
 
 def insert(tx: Transaction, webhook: Webhook) -> None:
-    """Write a new webhook."""
+    """Insert a webhook."""
     tx.connection.execute(sa.insert(webhooks).values(**asdict(webhook)))
 
 
 def update(tx: Transaction, webhook: Webhook) -> None:
-    """Write the settings; what delivery keeps stays as it is."""
+    """Write the settings, but not the state of delivery."""
     values = {name: value for name, value in asdict(webhook).items() if name not in _BOOKKEEPING}
     tx.connection.execute(sa.update(webhooks).where(_c.id == webhook.id).values(**values))
 
 
 def reset_failures(tx: Transaction, webhook: int) -> None:
-    """Forget past failures, and end the pause."""
+    """Clear past failures, and end the pause."""
     values = {"failures": 0, "failing_since": None, "paused_until": None}
     tx.connection.execute(sa.update(webhooks).where(_c.id == webhook).values(**values))
 
 
 def move_cursors(tx: Transaction, ids: Sequence[int], cursor: int) -> None:
-    """Note up to which event the outbox of some webhooks is filled."""
+    """Record up to which event the outbox of some webhooks is filled."""
     tx.execute(_MOVE, ids=tx.id_list(ids), cursor=cursor)
 
 
@@ -116,7 +126,7 @@ def delete(tx: Transaction, webhook: int) -> None:
     tx.connection.execute(sa.delete(webhooks).where(_c.id == webhook))
 
 
-# --- who holds an endpoint ----------------------------------------------------------------------------------------
+# --- leases of endpoints ------------------------------------------------------------------------------------------
 
 _CLAIM_FREE = Statement(
     sa.update(webhooks)
@@ -135,19 +145,19 @@ _RELEASE = Statement(sa.update(webhooks).where(_c.id == bindparam("webhook"), _c
 
 
 def claim(tx: Transaction, webhook: int, me: str, left: tuple[str, int] | None) -> bool:
-    """Take an endpoint that nobody holds or that its holder has left: `left` is who that was, and the last heartbeat seen."""
+    """Lease an endpoint that has no owner or a dead one: `left` is the dead owner and its last heartbeat."""
     if left is None:
         return tx.execute(_CLAIM_FREE, webhook=webhook, me=me) == 1
     return tx.execute(_CLAIM_LEFT, webhook=webhook, me=me, other=left[0], seen=left[1]) == 1
 
 
 def renew(tx: Transaction, me: str) -> int:
-    """Show by its heartbeat that this worker lives; give the number of endpoints that it holds."""
+    """Increase the heartbeat of this worker; return the number of endpoints that it has leased."""
     return tx.execute(_RENEW, me=me)
 
 
 def release(tx: Transaction, held: Iterable[int], me: str) -> None:
-    """Let go of endpoints, those that somebody else holds by now apart."""
+    """Release endpoints, except those that another worker has leased meanwhile."""
     for webhook in held:
         tx.execute(_RELEASE, webhook=webhook, me=me)
 
@@ -165,7 +175,7 @@ _SAVE = Statement(
 
 
 def save_progress(tx: Transaction, webhook: Webhook, me: str) -> bool:
-    """Write how an endpoint does. False, and nothing written, when somebody else holds the endpoint by now."""
+    """Write the state of an endpoint. Returns False and writes nothing if another worker has leased it meanwhile."""
     return bool(
         tx.execute(
             _SAVE,

@@ -1,4 +1,4 @@
-"""The log of deliveries, for people: searching it, one delivery with its attempts, and purging."""
+"""The delivery log: searching it, reading a delivery with its attempts, and purging."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,11 +15,11 @@ _c = deliveries.c
 _STATES: Final = get_args(State)
 PATIENCE: Final = 0.03  # seconds
 _STRETCH: Final = 5_000  # deliveries
-_LAG: Final = 600  # seconds by which deliveries that are written one after the other may have been made in another order
+_LAG: Final = 600  # seconds by which the order of ids may differ from the order of creation times
 
 
 class Search(NamedTuple):
-    """What a search has found. `next` is the id to go on before, if there may be more; `complete` is false if it ended early."""
+    """The result of a search. `next` is the id to continue before, if there may be more; `complete` is false if it ended early."""
 
     found: list[Delivery]
     next: int | None
@@ -35,15 +35,15 @@ def find(tx: Transaction, delivery: int) -> Delivery | None:
 def search(
     tx: Transaction, filters: Mapping[str, Any], limit: int, before: int | None = None, patience: float = PATIENCE
 ) -> Search:
-    """Search the deliveries, the newest first.
+    """Search the deliveries, newest first.
 
-    `filters` may hold webhook_id, state, type, seq, `since` and `until` (moments of being made; the latter not included).
+    `filters` may contain webhook_id, state, type, seq, `since` and `until` (times of creation; the latter not included).
     """
     leading = [_c.webhook_id == filters["webhook_id"]] if "webhook_id" in filters else []
     others = [WithoutIndex(_c[name]) == filters[name] for name in ("state", "type") if name in filters]
     others += [_c.created_at >= filters["since"]] if "since" in filters else []
     others += [_c.created_at < filters["until"]] if "until" in filters else []
-    top, bottom = _reach(tx, filters, before)
+    top, bottom = _find_id_range(tx, filters, before)
     if (by_index := _conditions_by_index(tx, filters, leading)) is not None:
         return _page(_read(tx, [*by_index, *others], WithoutIndex(_c.id), top, bottom, limit + 1), limit)
     deadline = time.perf_counter() + patience
@@ -60,8 +60,8 @@ def search(
 
 
 def _conditions_by_index(tx: Transaction, filters: Mapping[str, Any], webhook: list[sa.ColumnElement[bool]]) -> list[Any] | None:
-    """Give what leads to few deliveries by the index on state, webhook and event, if something does."""
-    if "seq" in filters:  # by way of each state and each webhook
+    """Return the most selective use of the index on state, webhook and event, if the filters allow one."""
+    if "seq" in filters:  # looked up for each state and each webhook
         return [_c.state.in_(_STATES), *(webhook or [_c.webhook_id.in_(sa.select(webhooks.c.id))]), _c.seq == filters["seq"]]
     if "state" not in filters:
         return None
@@ -70,7 +70,7 @@ def _conditions_by_index(tx: Transaction, filters: Mapping[str, Any], webhook: l
     return found if tx.connection.execute(sa.select(sa.func.count()).select_from(some)).scalar_one() < _STRETCH else None
 
 
-def _read(  # of two bounds below, SQLite would follow the first: there is one
+def _read(  # only one lower bound: of two, SQLite would use the first
     tx: Transaction, where: list[Any], number: sa.ColumnElement[Any], top: int, bottom: int, limit: int
 ) -> list[Delivery]:
     wanted = sa.select(*COLUMNS).where(*where, number < top, number >= bottom).order_by(number.desc()).limit(limit)
@@ -82,14 +82,14 @@ def _page(found: list[Delivery], limit: int) -> Search:
 
 
 def _end(tx: Transaction, stretch: Sequence[sa.ColumnElement[bool]]) -> int | None:
-    """Give the id at which a stretch ends; None if the deliveries do before that."""
+    """Return the id at which a stretch ends; None if there are no deliveries beyond it."""
     return tx.connection.execute(sa.select(_c.id).where(*stretch).order_by(_c.id.desc()).limit(1).offset(_STRETCH)).scalar()
 
 
-def _reach(tx: Transaction, filters: Mapping[str, Any], before: int | None) -> tuple[int, int]:
-    """Give the ids between which the deliveries of the asked time lie: up to but without the first, down to the second.
+def _find_id_range(tx: Transaction, filters: Mapping[str, Any], before: int | None) -> tuple[int, int]:
+    """Return the range of ids for the requested time: below the first, down to and including the second.
 
-    A delivery is written some time after it was made, so that ids and times are out of order by as much.
+    A delivery is written some time after its creation time, so ids and times can be out of order by that much.
     """
     first, last = sa.select(sa.func.min(_c.id)), sa.select(sa.func.max(_c.id))
     if since := filters.get("since"):
@@ -110,7 +110,7 @@ def _later(at: str, seconds: int) -> str:
 
 
 def list_attempts(tx: Transaction, delivery_ids: Iterable[int], *, answers: bool = True) -> dict[int, list[Attempt]]:
-    """Read the attempts of deliveries, in their order; `answer` is None throughout if it is not wanted."""
+    """Read the attempts of deliveries, in order; `answer` is always None if it is not requested."""
     columns = [attempts.c[name] if answers or name != "answer" else sa.null() for name in Attempt._fields]
     wanted = sa.select(attempts.c.delivery_id, *columns).where(attempts.c.delivery_id.in_(list(delivery_ids)))
     found: dict[int, list[Attempt]] = {}
@@ -123,10 +123,10 @@ def list_attempts(tx: Transaction, delivery_ids: Iterable[int], *, answers: bool
 
 
 def purge(tx: Transaction, before: str, keep: int, most: int = 2000) -> int:
-    """Delete deliveries, at most `most` at a time, and give their number.
+    """Delete deliveries, at most `most` at a time, and return their number.
 
-    They are the finished ones that are older than a moment or not among the latest `keep` of their webhook, and all those of
-    webhooks that are gone.
+    These are finished deliveries that are older than a timestamp or not among the latest `keep` of their webhook, and all
+    deliveries of deleted webhooks.
     """
     stale = sa.select(_c.id).where(_c.state != "waiting", _c.created_at < before).limit(most)
     ids = [row[0] for row in tx.connection.execute(stale)]

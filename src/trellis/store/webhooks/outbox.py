@@ -1,4 +1,4 @@
-"""The outbox: one row for each event and endpoint that wants it, which waits until it is due, and stays as the delivery's log."""
+"""The outbox: one row for each event and subscribed endpoint. It waits until it is due, and then stays as the delivery's log."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
@@ -19,8 +19,8 @@ State = Literal["waiting", "delivered", "failed"]
 class Delivery:
     """One message to one endpoint.
 
-    `id` is 0 before it is written; `seq` is the event's number, None for a test. `step` counts the attempts made of those that
-    the schedule has, `early_attempts` those before their time. `attempted_at` is None until it has been tried.
+    `id` is 0 before it is written; `seq` is the event's number, None for a test. `step` counts the attempts of the schedule,
+    `early_attempts` those made before they were due. `attempted_at` is None until the first attempt.
     """
 
     id: int
@@ -37,7 +37,7 @@ class Delivery:
 
 
 class Attempt(NamedTuple):
-    """One attempt as it is logged. `duration` is in milliseconds; `status` is None where no answer came."""
+    """One attempt as it is logged. `duration` is in milliseconds; `status` is None if there was no response."""
 
     at: str
     url: str
@@ -67,12 +67,12 @@ _INSERT = Statement(sa.insert(deliveries).values({name: bindparam(name) for name
 
 
 def list_events_after(tx: Transaction, cursor: int, most: int) -> list[Event]:
-    """Read the events after a number, the oldest first, without the records that they hold."""
+    """Read the events after a number, oldest first, without their records."""
     return [_event(row, tx) for row in tx.fetch(_EVENTS_AFTER, cursor=cursor, most=most)]
 
 
 def find_events(tx: Transaction, seqs: Iterable[int | None]) -> dict[int, Event]:
-    """Read events by their numbers; those that are no longer kept are left out."""
+    """Read events by their numbers; purged ones are left out."""
     listed = [seq for seq in seqs if seq is not None]
     return {row[0]: _event(row, tx) for row in tx.fetch(_EVENTS_OF, seqs=tx.id_list(listed))} if listed else {}
 
@@ -82,12 +82,12 @@ def _event(row: Sequence[Any], tx: Transaction) -> Event:
 
 
 def insert(tx: Transaction, delivery: Delivery) -> int:
-    """Write a new row; give its id."""
+    """Insert a row; return its id."""
     return int(tx.fetch(_INSERT, **{name: getattr(delivery, name) for name in _NAMES if name != "id"})[0][0])
 
 
 def withdraw_untried(tx: Transaction, webhook: int) -> int | None:
-    """Delete an endpoint's rows that have not been tried; give the number of their first event, None if there were none."""
+    """Delete an endpoint's rows without attempts; return the number of their first event, None if there were none."""
     untried = sa.and_(_c.webhook_id == webhook, _c.state == "waiting", _c.attempted_at.is_(None), _c.seq.is_not(None))
     first: int | None = tx.connection.execute(sa.select(sa.func.min(_c.seq)).where(untried)).scalar()
     tx.connection.execute(sa.delete(deliveries).where(untried))
@@ -98,7 +98,7 @@ def withdraw_untried(tx: Transaction, webhook: int) -> int | None:
 
 _DUE = sa.and_(
     _c.state == "waiting",
-    # An attempt that lies ahead of the clock was made before the clock was set back: what it put off is due.
+    # An attempt in the future was made before the clock was set back, so the retry that it postponed is due.
     sa.or_(_c.attempted_at.is_(None), _c.due_at <= bindparam("now"), _c.attempted_at > bindparam("ahead")),
 )
 _DUE_OF = Statement(
@@ -127,22 +127,22 @@ _FIRST_FAILED = Statement(
 
 
 def list_due(tx: Transaction, webhook: int, now: str, ahead: str, most: int) -> list[Delivery]:
-    """Read what is due to an endpoint: tests first, then the oldest event first. No honest attempt was made after `ahead`."""
+    """Read what is due for an endpoint: tests first, then oldest event first. Attempts after `ahead` have a wrong time."""
     return [Delivery(*row) for row in tx.fetch(_DUE_OF, webhook=webhook, now=now, ahead=ahead, most=most)]
 
 
 def find_webhooks_with_due(tx: Transaction, now: str, ahead: str) -> set[int]:
-    """Give the ids of the enabled webhooks for which something is due."""
+    """Return the ids of the enabled webhooks with due messages."""
     return {row[0] for row in tx.fetch(_WITH_DUE, now=now, ahead=ahead)}
 
 
 def find_first_failed(tx: Transaction, webhook: int, before: int, since: str, most_early: int) -> Delivery | None:
-    """Read the oldest delivery before an event that has failed since a timestamp, early less often than `most_early`."""
+    """Read the oldest delivery before an event that has failed since a timestamp and had fewer than `most_early` early attempts."""
     rows = tx.fetch(_FIRST_FAILED, webhook=webhook, before=before, since=since, most=most_early)
     return Delivery(*rows[0]) if rows else None
 
 
-# --- what came of it ----------------------------------------------------------------------------------------------
+# --- outcomes of attempts -----------------------------------------------------------------------------------------
 
 _UPDATED: Final = ("state", "step", "due_at", "early_attempts", "attempted_at")
 _UPDATE = Statement(
@@ -162,21 +162,20 @@ _BRING_FORWARD = Statement(
 
 
 def record_attempt(tx: Transaction, delivery: Delivery, attempt: Attempt) -> None:
-    """Write what came of an attempt. A row that has been withdrawn meanwhile stays away, and so does its log."""
+    """Record the outcome of an attempt, unless the row has been withdrawn meanwhile."""
     if tx.execute(_UPDATE, delivery=delivery.id, **{"new_" + name: getattr(delivery, name) for name in _UPDATED}):
         tx.execute(_LOG, delivery_id=delivery.id, **attempt._asdict())
 
 
 def bring_forward(tx: Transaction, webhook: int, since: str, now: str, most_early: int) -> None:
-    """Let what has failed since a timestamp be due now, for an attempt that the schedule does not count."""
+    """Make messages that have failed since a timestamp due now, for an attempt outside the schedule."""
     tx.execute(_BRING_FORWARD, webhook=webhook, since=since, now=now, most=most_early)
 
 
 def restart(tx: Transaction, webhook: int, now: str, *, delivery: int | None = None, failed_since: str | None = None) -> int:
-    """Let deliveries of a webhook be due now, with the whole schedule before them; give their number.
+    """Make deliveries of a webhook due now, with the whole schedule ahead of them; return their number.
 
-    They are one delivery, in whatever state; or those that are not delivered and were last tried at or after a timestamp; or
-    else all that wait.
+    These are one delivery, in any state; or all undelivered ones last tried at or after a timestamp; or else all that wait.
     """
     if delivery is not None:
         chosen = _c.id == delivery

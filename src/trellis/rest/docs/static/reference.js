@@ -1,4 +1,4 @@
-// What makes the page handier where scripts run: copying, one language for all samples, where one is, finding.
+// Conveniences of the page if scripts run: copying, one language for all samples, the current section, search.
 
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
@@ -40,7 +40,7 @@ for (const radio of all(".tabs > input")) {
 }
 try { speak(localStorage.getItem(LANGUAGE) ?? "curl"); } catch { /* the same */ }
 
-// --- where one is ---
+// --- the current section ---
 
 const contents = document.querySelector("#contents");
 const links = new Map(all("a[href^='#']", contents).map((link) => [decodeURIComponent(link.hash.slice(1)), link]));
@@ -70,7 +70,7 @@ contents.addEventListener("click", (event) => {
   if (event.target.closest("a") && contents.matches(":popover-open")) contents.hidePopover();
 });
 
-// --- finding ---
+// --- search ---
 
 const filter = document.querySelector("#filter");
 filter.parentElement.hidden = false;

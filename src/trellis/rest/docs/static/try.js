@@ -1,4 +1,4 @@
-// 'Try it': send a request from the page with a key of one's own. The key stays in this tab.
+// 'Try it': sends a request from the page with the reader's own key. The key stays in this tab.
 
 import { copies } from "./reference.js";
 
@@ -44,13 +44,13 @@ function values(form, where) {
 function request(form) {
   const { method, path } = form.dataset;
   const query = new URLSearchParams(values(form, "query")).toString();
-  const id = values(form, "path").id ?? "";
+  const [[name, target] = ["id", ""]] = Object.entries(values(form, "path"));
   const json = form.querySelector(".json:not([hidden]) textarea");
   const takesBody = form.querySelector(".json") !== null;
   const headers = { ...values(form, "header"), ...(takesBody ? { "Content-Type": "application/json" } : {}) };
   return {
     method,
-    url: new URL(path.replace("{id}", encodeURIComponent(id)) + (query && `?${query}`), location.href).href,
+    url: new URL(path.replace(`{${name}}`, encodeURIComponent(target)) + (query && `?${query}`), location.href).href,
     headers,
     body: takesBody ? (json ? json.value : JSON.stringify(values(form, "body"), null, 2)) : undefined,
   };
@@ -64,7 +64,7 @@ function curl({ method, url, headers, body }) {
   return lines.join(" \\\n  ");
 }
 
-// --- from the answer to the page ---
+// --- from the response to the page ---
 
 function made(tag, className, ...inside) {
   const element = document.createElement(tag);
@@ -113,12 +113,12 @@ async function send(form) {
     const body = await answer.text();
     const took = Math.round(performance.now() - started);
     const status = made("span", `status s${Math.floor(answer.status / 100)}`, `${answer.status} ${answer.statusText}`.trim());
-    const dry = answer.headers.get("Dry-Run") ? ["dry run: nothing was kept"] : [];
+    const dry = answer.headers.get("Dry-Run") ? ["dry run: nothing was changed"] : [];
     const facts = [`${took} ms`, `${new Blob([body]).size} bytes`, ...dry].map((fact) => made("span", "", fact));
     const lines = [...answer.headers].map(([name, text]) => `${name}: ${text}`).join("\n");
-    outcome.replaceChildren(made("p", "line", status, ...facts), box("Answer", ...answered(body)), box("Headers", lines), box("Request", curl(sent)));
+    outcome.replaceChildren(made("p", "line", status, ...facts), box("Response", ...answered(body)), box("Headers", lines), box("Request", curl(sent)));
   } catch (problem) {
-    outcome.replaceChildren(made("p", "line", made("span", "status s0", "no answer"), `${problem.message}`), box("Request", curl(sent)));
+    outcome.replaceChildren(made("p", "line", made("span", "status s0", "no response"), `${problem.message}`), box("Request", curl(sent)));
   }
 }
 

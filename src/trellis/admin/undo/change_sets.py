@@ -1,0 +1,221 @@
+"""Undoing many events at once, those of a change set or of a key since a time: a preview with every conflict, and then the undo."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+from starlette.responses import Response
+
+from trellis.admin.forms import Form
+from trellis.admin.keys import RESTORE_OF_KEY, build_since_form
+from trellis.admin.page import Page, PageRequest
+from trellis.admin.submitted import Submitted
+from trellis.admin.undo.plan import OUTDATED, drop_advice
+from trellis.core.fields import isolate
+from trellis.core.version import compute_version
+from trellis.errors import Refused
+
+_RESTORE: Final = "changesets.restore"
+_SKIP: Final = "skipConflicts"
+_SKIP_LABEL: Final = "Skip what cannot be undone"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Events to undo together: by which operation, on which record and with what. The paths are without /admin.
+
+    `newest` is the newest of the events, and `count` their number, if they are a change set of which any are left. `key` is the
+    key that caused them, and `since` the form with the time.
+    """
+
+    operation: str
+    target: int
+    raw: Mapping[str, Any]
+    title: str
+    path: str
+    back: str
+    events: str
+    newest: Mapping[str, Any] | None = None
+    count: int = 0
+    key: Mapping[str, Any] | None = None
+    since: Form | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """An event that cannot be undone: its number, its operation in words, and why."""
+
+    event: int
+    operation: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class UndoPlan:
+    """What would be undone, from a dry run. `rows` are resource, operation and count; `version` differs if any of it does."""
+
+    count: int
+    rows: tuple[tuple[str, str, int], ...]
+    conflicts: tuple[Conflict, ...]
+    conflict_count: int
+    version: str
+
+
+async def show_change_set(request: PageRequest) -> Response:
+    """Show what undoing a change set would do."""
+    chosen = await _select_change_set(request)
+    return _show(request, chosen, await _plan(request, chosen))
+
+
+async def undo_change_set(request: PageRequest) -> Response:
+    """Undo a change set, if that does what the page showed."""
+    return await _undo(request, await _select_change_set(request))
+
+
+async def show_of_key(request: PageRequest) -> Response:
+    """Show what undoing what a key did since a time would do; without a time, ask for it."""
+    chosen = await _select_of_key(request)
+    if not chosen.raw:
+        return _show(request, chosen, None)
+    try:
+        plan = await _plan(request, chosen)
+    except Refused as refused:
+        return _show_refused_time(request, chosen, refused)
+    return _show(request, chosen, plan)
+
+
+async def undo_of_key(request: PageRequest) -> Response:
+    """Undo what a key did since a time, if that does what the page showed."""
+    chosen = await _select_of_key(request)
+    try:
+        return await _undo(request, chosen)
+    except Refused as refused:
+        return _show_refused_time(request, chosen, refused)
+
+
+async def _select_change_set(request: PageRequest) -> Selection:
+    number = request.number("id")
+    events = f"/events?changeSet={number}"
+    found = (await request.fetch("events.search", {"changeSet": number, "limit": 1}))["results"]
+    newest = await request.fetch("events.get", target=found[0]["seq"]) if found else None
+    return Selection(
+        operation=_RESTORE,
+        target=number,
+        raw={},
+        title=f"Undo change set {number:,}",
+        path=f"/change-sets/{number}/undo",
+        back=events,
+        events=events,
+        newest=newest,
+        count=0 if newest is None else newest["changeSetCount"],
+    )
+
+
+async def _select_of_key(request: PageRequest) -> Selection:
+    key = await request.fetch("keys.get", target=request.number("id"))
+    typed = Submitted((name, value.strip()) for name, value in request.query.items() if name == "since" and value.strip())
+    return Selection(
+        operation=RESTORE_OF_KEY,
+        target=key["id"],
+        raw=dict(typed),
+        title=f"Undo what {isolate(key['name'])} did",
+        path=f"/keys/{key['id']}/undo",
+        back=f"/keys/{key['id']}",
+        events=f"/events?actor=key:{key['id']}",
+        key=key,
+        since=build_since_form(request.catalogue, typed or None),
+    )
+
+
+# --- the preview --------------------------------------------------------------------------------------------------
+
+
+async def _plan(request: PageRequest, chosen: Selection) -> UndoPlan:
+    """Run the undo dry. Raises Refused as the undo itself would, but not for conflicts."""
+    result = await request.dry_run(chosen.operation, chosen.raw, chosen.target)
+    titles = {kind.name: kind.title for kind in request.kinds}
+    resources = [(one["operation"].partition(".")[0], one["operation"], one["count"]) for one in result["counts"]]
+    return UndoPlan(
+        count=result["undoneCount"],
+        rows=tuple((titles.get(name, name), _describe(request, operation), count) for name, operation, count in resources),
+        conflicts=tuple(
+            Conflict(one["event"], _describe(request, one["operation"]), drop_advice(one["detail"])) for one in result["conflicts"]
+        ),
+        conflict_count=result["conflictCount"],
+        version=compute_version(orjson.dumps(result, option=orjson.OPT_SORT_KEYS)),
+    )
+
+
+def _describe(request: PageRequest, operation: str) -> str:
+    found = request.catalogue.get(operation)
+    return operation if found is None else found.summary
+
+
+# --- the undo -----------------------------------------------------------------------------------------------------
+
+
+async def _undo(request: PageRequest, chosen: Selection) -> Response:
+    """Undo the events, if that does what the page showed. Raises Refused if they cannot even be planned."""
+    plan = await _plan(request, chosen)
+    try:
+        raw = _build_skip_form(request, chosen, request.form).raw()
+        if request.form.get("_plan", "") != plan.version:
+            return _show(request, chosen, plan, 409, OUTDATED)
+        result = await request.perform(chosen.operation, {**chosen.raw, **raw}, chosen.target)
+    except Refused as refused:
+        if "conflicts" in refused.facts:
+            count = _count(plan.conflict_count, "event")
+            problem = f"Nothing was changed: {count} cannot be undone. Tick “{_SKIP_LABEL}” to undo the others."
+        else:
+            problem = refused.detail
+        return _show(request, chosen, await _plan(request, chosen), 400 if refused.faults else 409, problem)
+    if result.event is None:
+        return request.redirect(chosen.back, "There was nothing left to undo.", "note")
+    return request.redirect(chosen.back, _tell(result.value), change_set=result.change_set)
+
+
+def _tell(result: Mapping[str, Any]) -> str:
+    count, left = result["undoneCount"], result["conflictCount"]
+    message = f"{_count(count, 'event')} {'was' if count == 1 else 'were'} undone."
+    return message + (f" {left:,} could not be undone and {'stays' if left == 1 else 'stay'} as now." if left else "")
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count:,} {noun if count == 1 else noun + 's'}"
+
+
+# --- responses ----------------------------------------------------------------------------------------------------
+
+
+def _build_skip_form(request: PageRequest, chosen: Selection, typed: Submitted | None = None) -> Form:
+    fields = [field for field in request.catalogue.find(chosen.operation).fields if field.name == _SKIP]
+    return Form(fields, typed, labels={_SKIP: _SKIP_LABEL}, help={_SKIP: "The others are undone all the same."})
+
+
+def _show_refused_time(request: PageRequest, chosen: Selection, refused: Refused) -> Response:
+    """Show the form of the time again, if the time was what is wrong. Raises the refusal otherwise."""
+    if chosen.since is None or not any(chosen.since.field_of(fault) for fault in refused.faults):
+        raise refused
+    chosen.since.add_refusal(refused)
+    return _show(request, chosen, None, 400)
+
+
+def _show(request: PageRequest, chosen: Selection, plan: UndoPlan | None, status: int = 200, problem: str = "") -> Response:
+    return request.page(
+        "events/undo_many.html",
+        status=status,
+        title=chosen.title,
+        chosen=chosen,
+        plan=plan,
+        form=_build_skip_form(request, chosen),
+        problem=problem,
+    )
+
+
+PAGES: Final = (
+    Page("GET", "/change-sets/{id:int}/undo", show_change_set, "events"),
+    Page("POST", "/change-sets/{id:int}/undo", undo_change_set, "events"),
+    Page("GET", "/keys/{id:int}/undo", show_of_key, "keys"),
+    Page("POST", "/keys/{id:int}/undo", undo_of_key, "keys"),
+)

@@ -1,0 +1,54 @@
+"""Passwords as commands take them: asked for, or read from a file, and never from an argument."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import typer
+
+from trellis.cli.terminal import MISUSED, Failure
+from trellis.core.fields import Field
+from trellis.core.operation import Operation
+
+_STDIN: Final = "-"
+
+
+def take_secrets(operation: Operation, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an operation is given, with passwords from files and the prompt. Raises Failure for one that was typed out."""
+    taken = dict(raw)
+    for field in (field for field in operation.takes if field.is_secret):
+        for name in (name for name in (field.name, *field.also) if name in raw):
+            if raw[name] not in (None, ""):  # which take a password away
+                taken[name] = _read_file(name, raw[name])
+        if field.required and not any(name in raw for name in (field.name, *field.also)):
+            taken[field.name] = _ask(field)
+    return taken
+
+
+def _read_file(name: str, value: object) -> str:
+    if not isinstance(value, str) or not value.startswith("@"):
+        raise _refuse(name)
+    path = value.removeprefix("@")
+    try:
+        with sys.stdin if path == _STDIN else Path(path).open(encoding="utf-8") as file:
+            line = file.readline().rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Failure(f"{name} could not be read from '{path}': {error}", MISUSED) from None
+    if not line:
+        raise Failure(f"The first line of '{path}', which is to be {name}, is empty.", MISUSED)
+    return line
+
+
+def _ask(field: Field) -> str:
+    if not sys.stdin.isatty():
+        raise _refuse(field.name)
+    return str(typer.prompt(field.label, hide_input=True, confirmation_prompt=True, err=True))
+
+
+def _refuse(name: str) -> Failure:
+    return Failure(
+        f"{name} is not taken from the arguments, which everybody on this machine can see. At a terminal, leave it out to be asked "
+        f"for it; otherwise name a file whose first line it is: {name}=@FILE, or {name}=@- for standard input.",
+        MISUSED,
+    )

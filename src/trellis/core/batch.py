@@ -1,0 +1,250 @@
+"""The operation that carries out many others in one transaction: all of them, or none."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from trellis.core.fields import MAX_ID, Field, Input, Integer, Invalid, ListOf, NodeId, Nullable, Record, Text, quote, split_list
+from trellis.core.operation import DRY_RUN, Access, Call, Context, Operation, Outcome, Progress
+from trellis.core.verbs import Body, Response, Verb
+from trellis.errors import Fault, Refused, refuse_faults
+from trellis.refusals import with_codes
+
+MOST: Final = 1000  # operations in a batch
+# All other writes wait for a batch, and references and copies multiply what its request holds: a copy of what a copy has copied
+# doubles each time. So it goes no further once it has changed so many records, or has returned so many bytes.
+MOST_RECORDS: Final = 10_000
+MOST_BYTES: Final = 8 * 2**20
+BATCH: Final = Verb(
+    name="batch",
+    method="POST",
+    writes=True,
+    body=Body.NEW,
+    response=Response.ANSWER,
+    answer="What each operation returned, in their order; of a dry run, what it would return.",
+    etag=False,
+    idempotency_key=True,
+    destructive=True,
+    idempotent=False,
+)
+_NAME: Final = Text(100, 1)
+_TAG: Final = Text(255, 1)
+_REFERENCE: Final = "$ref"
+
+
+class Step(NamedTuple):
+    """One operation of a batch. `id` and the values in `body` may be references to what earlier ones returned.
+
+    `name` is what later ones call its result by; `if_match` is the version that its record must have.
+    """
+
+    operation: str
+    id: Any
+    body: Mapping[str, Any]
+    name: str
+    if_match: str
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The operations of a batch: a list of objects."""
+
+    widget: str = "textarea"
+
+    def parse(self, raw: Any) -> tuple[Step, ...]:
+        parts = split_list(raw)
+        if parts is None or not 1 <= len(parts) <= MOST:
+            raise Invalid(f'must be a list of 1 to {MOST:,} operations, such as [{{"operation": "forums.create", "body": {{…}}}}].')
+        steps = tuple(_parse_step(part, index) for index, part in enumerate(parts))
+        named: dict[str, int] = {}
+        for index, step in enumerate(steps):
+            if step.name and named.setdefault(step.name, index) != index:
+                raise Invalid(f"[{index}]: as {quote(step.name)} is the name of operation {named[step.name]} already.")
+        return steps
+
+    def schema(self) -> dict[str, Any]:
+        reference = {"type": "object", "properties": {_REFERENCE: {"type": "string"}}, "required": [_REFERENCE]}
+        properties = {
+            "operation": _NAME.schema() | {"description": "The name of the operation, such as `forums.create`."},
+            "id": {
+                "anyOf": [{"type": "integer", "minimum": 1, "maximum": MAX_ID}, reference],
+                "description": "The id of the record that it is about, for an operation that has one in its path.",
+            },
+            "body": {"type": "object", "description": "What it takes."},
+            "as": _NAME.schema() | {"description": "The name by which later operations refer to what it returns."},
+            "ifMatch": _TAG.schema() | {"description": "The `ETag` that its record must have."},
+        }
+        step = {"type": "object", "properties": properties, "required": ["operation"], "additionalProperties": False}
+        return {"type": "array", "minItems": 1, "maxItems": MOST, "items": step}
+
+
+def _parse_step(raw: Any, index: int) -> Step:
+    members = {"operation", "id", "body", "as", "ifMatch"}
+    if not isinstance(raw, Mapping) or (unknown := raw.keys() - members):
+        named = f", not with {quote(min(unknown))}" if isinstance(raw, Mapping) else ""
+        raise Invalid(f"[{index}] must be an object with operation, and id, body, as and ifMatch where they are needed{named}.")
+    try:
+        operation = _NAME.parse(raw.get("operation"))
+        name = _NAME.parse(raw["as"]) if "as" in raw else ""
+        if_match = _TAG.parse(raw["ifMatch"]).strip('"') if "ifMatch" in raw else ""
+        target = raw.get("id")
+        if target is not None and not _is_reference(target):
+            target = NodeId().parse(target)
+    except Invalid as invalid:
+        raise Invalid(f"[{index}]: a member {invalid.detail}") from None
+    if "." in name:
+        raise Invalid(f"[{index}]: as must not contain a dot, since {_REFERENCE} puts one behind it, not {quote(name)}.")
+    body = raw.get("body", {})
+    if not isinstance(body, Mapping) or DRY_RUN.name in body:
+        raise Invalid(f"[{index}]: body must be an object without dryRun; send dryRun with the batch to try all of it.")
+    return Step(operation, target, body, name, if_match)
+
+
+def _is_reference(value: Any) -> bool:
+    return isinstance(value, Mapping) and value.keys() == {_REFERENCE}
+
+
+# --- running ------------------------------------------------------------------------------------------------------
+
+
+def _batch(context: Context) -> Outcome:
+    context.input.raise_faults()
+    steps: tuple[Step, ...] = context.input.get("operations", ())
+    if not steps:
+        raise refuse_faults(Fault("operations", "MISSING_VALUE", "operations is needed: list what is to be done."))
+    dry = bool(context.input.get(DRY_RUN.name))
+    progress = Progress(context.call, len(steps))
+    results: dict[str, Any] = {}
+    returned: list[dict[str, Any]] = []
+    storable: list[dict[str, Any]] = []
+    last = None
+    records = size = 0
+    for index, step in enumerate(steps):
+        if records > MOST_RECORDS or size > MOST_BYTES:
+            raise _refuse_size(index)
+        try:
+            outcome = context.run(_build_call(context, step, results))
+        except Refused as refused:
+            raise _refuse_step(index, step, refused) from None
+        last = outcome.event or last
+        records += outcome.happened + len(outcome.touched)
+        size += len(context.tx.encode(outcome.result))
+        results[step.name] = outcome.result
+        event = None if dry else outcome.event
+        returned.append({"operation": step.operation, "event": event, "result": outcome.result})
+        plan = outcome.result if outcome.plan is None else outcome.plan
+        storable.append({"operation": step.operation, "event": event, "result": plan})
+        progress.done()
+    more = {"dryRun": True} if dry else {}
+    return Outcome({"results": returned}, plan={"results": storable} | more, happened=False, event=last)
+
+
+def _list_calls(call: Call, given: Input) -> Iterator[Call]:
+    """Return the calls of a batch as far as they are known before it runs: references are not resolved yet."""
+    for step in given.get("operations", ()):
+        yield call._replace(operation=step.operation, raw=step.body, target=step.id if isinstance(step.id, int) else None)
+
+
+def _build_call(context: Context, step: Step, results: Mapping[str, Any]) -> Call:
+    operation = context.environment.batchable.get(step.operation)
+    if operation is None:
+        detail = (
+            f"A batch cannot run {quote(step.operation)}: it runs the operations of the API that write, or that get one record."
+        )
+        raise Refused("UNKNOWN_OPERATION", detail)
+    for secret in operation.secrets & step.body.keys():
+        if isinstance(step.body[secret], Mapping):  # it would be hashed while all other writes wait
+            detail = f"{secret} must be text: a password cannot be a {_REFERENCE}."
+            raise refuse_faults(Fault(secret, "INVALID_VALUE", detail))
+    body, target = _resolve(step.body, results), _resolve(step.id, results)
+    if not isinstance(body, Mapping):
+        raise refuse_faults(Fault("body", "INVALID_VALUE", f"body must be an object, not {quote(body)}."))
+    expected = (step.if_match,) if step.if_match else ()
+    return context.call.build_inner(step.operation, body, _check_target(operation, step, target), expected)
+
+
+def _check_target(operation: Operation, step: Step, target: Any) -> int | None:
+    if not operation.has_target:
+        if step.id is None:
+            return None
+        raise refuse_faults(Fault("id", "INVALID_VALUE", f"{operation.name} has no id in its path: leave id out."))
+    if step.id is None:
+        raise refuse_faults(Fault("id", "MISSING_VALUE", f"id is needed: {operation.name} is about one record."))
+    try:
+        return NodeId().parse(target)
+    except Invalid as invalid:
+        raise refuse_faults(Fault("id", "INVALID_VALUE", f"id {invalid.detail}")) from None
+
+
+def _resolve(value: Any, results: Mapping[str, Any]) -> Any:
+    """Replace references by what they lead to. Raises Refused for one that leads nowhere."""
+    if _is_reference(value):
+        return _follow(value[_REFERENCE], results)
+    if isinstance(value, Mapping):
+        return {name: _resolve(below, results) for name, below in value.items()}
+    return [_resolve(below, results) for below in value] if isinstance(value, list | tuple) else value
+
+
+def _follow(reference: Any, results: Mapping[str, Any]) -> Any:
+    name, *path = str(reference).split(".")
+    found: Any = results if name else {}
+    for step in (name, *path):
+        if not isinstance(found, Mapping) or step not in found:
+            detail = f"{_REFERENCE} {quote(reference)} leads nowhere: write the `as` of an earlier operation and a member: news.id."
+            raise refuse_faults(Fault(_REFERENCE, "INVALID_VALUE", detail))
+        found = found[step]
+    return found
+
+
+def _refuse_step(index: int, step: Step, refused: Refused) -> Refused:
+    detail = f"Operation {index} of the batch ({quote(step.operation)}) was refused, so nothing was done. {refused.detail}"
+    return Refused("BATCH_REFUSED", detail, facts={"index": index, "operation": step.operation, "problem": refused})
+
+
+def _refuse_size(done: int) -> Refused:
+    return Refused(
+        "BATCH_TOO_LARGE",
+        f"The first {done:,} operations change more than {MOST_RECORDS:,} records, or return more than {MOST_BYTES >> 20} MiB, "
+        "which is as much as a batch may. Nothing was done. Send fewer operations at once.",
+    )
+
+
+_RESULTS: Final = ListOf(
+    (
+        Field("operation", Text(), "The operation."),
+        Field("event", Nullable(Integer()), "The event that it left; null if it left none."),
+        Field("result", Nullable(Record()), "What it returned."),
+    )
+)
+# Without a reference: programs that read the OpenAPI document would take one for a reference of theirs.
+_EXAMPLE: Final = [
+    {"operation": "forums.create", "as": "news", "body": {"name": "News"}},
+    {"operation": "calendars.create", "body": {"name": "Meetings"}},
+]
+_RETURNED: Final = [{"operation": "forums.create", "event": 12, "result": {"id": 7, "name": "News"}}]
+OPERATION: Final = Operation(
+    name="core.batch",
+    summary="Run many operations at once",
+    doc=f"Carries out up to {MOST:,} operations in one transaction, in their order: all of them, or none if one is refused. Each "
+    "needs the same grant as alone, and leaves its own event. A later one refers to what an earlier one returned: "
+    '`{"$ref": "news.id"}` is the member `id` of the result of the one with `"as": "news"`. Operations that list records cannot be '
+    f"among them. A batch ends once it has changed {MOST_RECORDS:,} records or returned {MOST_BYTES >> 20} MiB.",
+    run=_batch,
+    calls=_list_calls,
+    fields=(
+        Field(
+            "operations",
+            Steps(),
+            "What to do, in order: objects with `operation`, and with `id`, `body`, `as` and `ifMatch` if needed.",
+            required=True,
+            example=_EXAMPLE,
+        ),
+    ),
+    writes=True,
+    access=Access.INNER,
+    verb=BATCH,
+    is_change_set=True,
+    path="/core/batch",
+    refusals=with_codes("BATCH_REFUSED", "BATCH_TOO_LARGE", "TOO_MANY_PASSWORDS"),
+    answers=(Field("results", _RESULTS, "What each operation returned, in their order.", example=_RETURNED),),
+)

@@ -1,0 +1,53 @@
+"""JSON as callers send it, read in one way wherever it stands: a body, a form field, a parameter of the command line."""
+
+import json
+from typing import Any, Final, NoReturn
+
+from trellis.core.fields.type import quote
+
+MAX_NAMES: Final = 1000  # names of one object
+MAX_DEPTH: Final = 64  # levels; what writes and compares values recursively takes three times as many
+
+
+def parse_json(text: str) -> Any:
+    """Parse JSON in time linear in its length. Raises ValueError, whose text says what is wrong as the end of a sentence.
+
+    Refused beside what is no JSON: a name that stands twice in one object, more than MAX_NAMES names in one, more than MAX_DEPTH
+    levels, and lone surrogates, which neither a database nor a response could hold.
+    """
+    try:
+        value = json.loads(text, object_pairs_hook=_build_object, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if text.count("[") + text.count("{") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
+        raise ValueError(f"it is nested too deeply; {MAX_DEPTH} levels are allowed")
+    if "\\u" in text:
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeError:
+            raise ValueError("it holds half of a surrogate pair, which is no character") from None
+    return value
+
+
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(pairs) > MAX_NAMES:
+        raise ValueError(f"an object has {len(pairs):,} names; {MAX_NAMES:,} are allowed")
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"the name {quote(name)} stands twice in one object")
+        found[name] = value
+    return found
+
+
+def _refuse_constant(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Return whether lists and objects are nested more than so many levels deep."""
+    level = [value]
+    for _ in range(levels):
+        nodes = (one for one in level if isinstance(one, dict | list))
+        level = [below for node in nodes for below in (node.values() if isinstance(node, dict) else node)]
+    return any(isinstance(one, dict | list) for one in level)

@@ -1,0 +1,29 @@
+"""Suggestions for names that are not known."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Final
+
+_MOST: Final = 5  # names of one request that are compared with all known ones, which takes up to a millisecond each
+_LONGEST: Final = 100  # characters of a name that can be a misspelt one
+
+
+class Suggestions:
+    """The nearest known name for the first few unknown ones of a request."""
+
+    def __init__(self, known: Iterable[str]) -> None:
+        self._known = tuple(known)
+        self._left = _MOST
+
+    @property
+    def are_used_up(self) -> bool:
+        """Whether nothing is suggested any more."""
+        return not self._left
+
+    def find(self, name: str) -> str | None:
+        """Return the known name that is most like this one, if one is like it and there were not too many before."""
+        if not self._left:
+            return None
+        self._left -= 1
+        near = get_close_matches(name, self._known, 1) if len(name) <= _LONGEST else []
+        return near[0] if near else None

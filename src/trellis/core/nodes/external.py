@@ -1,0 +1,109 @@
+"""The operations that address a node by its external id: get it, create or change it, and delete it."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from trellis.core.fields import Input, invalid_id, require
+from trellis.core.kind import NodeKind
+from trellis.core.nodes.crud import build_operation, granted_with, node_refusals
+from trellis.core.nodes.deletion import delete_doc, delete_fields, delete_refusals
+from trellis.core.nodes.record import serialize_node
+from trellis.core.operation import Context, Operation, Outcome
+from trellis.core.verbs import CREATE, DELETE, GET, UPDATE, Body, Verb
+from trellis.errors import Refused
+from trellis.store import nodes
+
+_TAIL = "/external/{externalId}"
+GET_EXTERNAL = replace(GET, name="get_external", tail=_TAIL, code="", column="")
+PUT_EXTERNAL = Verb(
+    name="put_external",
+    method="PUT",
+    tail=_TAIL,
+    writes=True,
+    body=Body.CHANGES,
+    answer="The record as it is now, with 201 and its `Location` if it is new; of a dry run, as it would be.",
+    may_create=True,
+    if_match=True,
+    destructive=True,
+)
+DELETE_EXTERNAL = replace(DELETE, name="delete_external", tail=_TAIL, code="", column="")
+
+
+def operations(kind: NodeKind) -> tuple[Operation, ...]:
+    """Return the operations of a kind; none has a grant of its own."""
+    one = kind.singular
+    key = kind.external_key
+    also = tuple(f for f in kind.accepted if f.name != key.name)
+    doc = (
+        f"Changes the {one} with this external id, or creates it if there is none. Fields that are not sent keep their values, or "
+        "get their defaults. The request can be repeated safely."
+    )
+    get = build_operation(
+        kind, GET_EXTERNAL, f"Get a {one} by its external id", f"Returns the {one} with this external id.", _get, (key,)
+    )
+    put = build_operation(kind, PUT_EXTERNAL, f"Put a {one} by its external id", doc, _put, (key, *also), node_refusals(kind))
+    put = replace(put, judge=partial(_find_digests, kind))
+    delete = build_operation(
+        kind,
+        DELETE_EXTERNAL,
+        f"Delete a {one} by its external id",
+        delete_doc(kind),
+        _delete,
+        (key, *delete_fields(kind)),
+        delete_refusals(kind),
+    )
+    missing = (("INVALID_ID", kind.missing_code(GET)),), (), (("INVALID_ID", kind.missing_code(DELETE)),)
+    needs = (GET,), (CREATE, UPDATE), (DELETE,)
+    return tuple(
+        granted_with(kind, needed, replace(operation, refusals=(*more, *operation.refusals)))
+        for operation, needed, more in zip((replace(get, snapshot=False), put, delete), needs, missing, strict=True)
+    )
+
+
+def _get(kind: NodeKind, context: Context) -> Outcome:
+    require((kind.external_key,), context.input).raise_faults()
+    external_id = context.input.get("externalId")
+    read = nodes.find_with_path(context.tx, kind.name, external_id)
+    if read is None:
+        raise invalid_id(kind.singular, external_id, kind.missing_code(GET))
+    return Outcome(serialize_node(kind, *read, context.environment.community_url))
+
+
+def _find_digests(kind: NodeKind, context: Context) -> dict[str, str | None]:
+    """Return the digests of the passwords of the node with this external id."""
+    found = _find(kind, context.input, context)
+    node = nodes.find(context.tx, kind.name, found) if found is not None else None
+    return {} if node is None else {secret.name: node.fields.get(secret.name) for secret in kind.secrets}
+
+
+def _put(kind: NodeKind, context: Context) -> Outcome:
+    key = kind.external_key
+    own = tuple(fault for fault in context.input.faults if fault.field == key.name)  # the others are found again with the rest
+    require((key,), Input(context.input.values, own)).raise_faults()
+    found = _find(kind, context.input, context)
+    raw = {name: value for name, value in context.call.raw.items() if name != "dryRun"}
+    if found is None:
+        if context.call.expected:
+            raise Refused("PRECONDITION_FAILED", "If-Match was sent, and there is no record with this external id.")
+        return _run(context, kind.operation(CREATE.name), None, raw)
+    return _run(context, kind.operation(UPDATE.name), found, raw)
+
+
+def _delete(kind: NodeKind, context: Context) -> Outcome:
+    require((kind.external_key,), context.input).raise_faults()
+    found = _find(kind, context.input, context)
+    if found is None:
+        raise invalid_id(kind.singular, context.input.get("externalId"), kind.missing_code(DELETE))
+    raw = {name: value for name, value in context.call.raw.items() if name not in {"dryRun", "externalId"}}
+    return _run(context, kind.operation(DELETE.name), found, raw)
+
+
+def _find(kind: NodeKind, given: Input, context: Context) -> int | None:
+    external_id = given.get("externalId")
+    return nodes.find_by_external_ids(context.tx, kind.name, (external_id,)).get(external_id) if external_id else None
+
+
+def _run(context: Context, operation: str, target: int | None, raw: dict[str, Any]) -> Outcome:
+    call = context.call._replace(operation=operation, target=target, raw=raw)
+    return context.run(call)._replace(happened=False)

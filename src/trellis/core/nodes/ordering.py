@@ -1,0 +1,70 @@
+"""The operation that puts the children of a node in a new order."""
+
+from dataclasses import replace
+from typing import Final
+
+from trellis.core.fields import Field, Integer, OrderedIds, require
+from trellis.core.kind import NodeKind
+from trellis.core.nodes.crud import build_operation, granted_with
+from trellis.core.nodes.references import resolve_references
+from trellis.core.operation import Context, Operation, Outcome, Progress
+from trellis.core.verbs import UPDATE, Body, Response, Verb
+from trellis.errors import Fault, refuse_faults
+from trellis.store import siblings
+
+_MOST: Final = 1000
+ORDER: Final = Verb(
+    name="order",
+    method="POST",
+    tail="/order",
+    writes=True,
+    body=Body.NEW,
+    response=Response.ANSWER,
+    answer="How many nodes have moved.",
+    etag=False,
+    destructive=True,
+)
+_DOC: Final = "The ids of siblings in their new order: all, or the first ones."
+_IDS: Final = Field("ids", OrderedIds(_MOST), _DOC, required=True, example=[1])
+_MOVED: Final = Field("moved", Integer(), "How many nodes have moved; each leaves an event.", example=0)
+
+
+def operations(kind: NodeKind) -> tuple[Operation, ...]:
+    """Return the operation that orders siblings, for an ordered kind."""
+    if not kind.ordered:
+        return ()
+    many = kind.title.lower()
+    fields = (
+        *(replace(field, doc=_DOCS[field.name]) for field in kind.placement if field.name in _DOCS),
+        _IDS,
+    )
+    doc = f"Moves {many} that have the same parent so that they come first, in this order; the others keep their order behind them."
+    operation = build_operation(kind, ORDER, f"Order {many}", doc, _order, fields, ("INVALID_POSITION", "INVALID_PARENT"))
+    return (granted_with(kind, (UPDATE,), replace(operation, answers=(_MOVED,), is_change_set=True)),)
+
+
+_DOCS: Final = {
+    "parentId": "Their parent; null for the top level.",
+    "parentExternalId": "The external id of their parent, in place of `parentId`.",
+}
+
+
+def _order(kind: NodeKind, context: Context) -> Outcome:
+    given = resolve_references(kind, context, require((_IDS,), context.input))
+    given.raise_faults()
+    parent, ids = given.get("parentId"), given.get("ids", ())
+    progress = Progress(context.call, len(ids))
+    moved, last = list[int](), None
+    for wanted, node in enumerate(ids):
+        position = siblings.find_position(context.tx, kind.name, parent, node)
+        if position is None:
+            where = "at the top level" if parent is None else f"under {parent}"
+            detail = f"ids: there is no {kind.singular} {node} {where}. Give the ids of siblings."
+            raise refuse_faults(Fault("ids", "INVALID_POSITION", detail))
+        if position != wanted:
+            last = context.run(context.call.build_inner(kind.operation(UPDATE.name), {"position": wanted}, node)).event
+            moved.append(node)
+        progress.done()
+    result = {"moved": len(moved)}
+    touched = tuple({"resource": kind.name, "id": node, "how": "moved"} for node in moved)
+    return Outcome(result, touched=touched, plan=result | {"dryRun": True}, happened=False, event=last)

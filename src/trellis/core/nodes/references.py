@@ -1,0 +1,79 @@
+"""Nodes that a request names by their external ids: found, and replaced by their ids."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from trellis.core.fields import EVERYONE, ByExternalId, Input
+from trellis.core.kind import NodeKind
+from trellis.core.operation import Context
+from trellis.errors import Fault, Refused
+from trellis.store import nodes
+
+Groups = str | tuple[int | ByExternalId, ...]
+
+
+def resolve_references(kind: NodeKind, context: Context, given: Input) -> Input:
+    """Return the input with ids in place of external ids: of the parent, and of groups. An unknown one is a fault."""
+    values, faults = dict(given.values), list(given.faults)
+    if "parentExternalId" in values:
+        faults += _resolve_parent(kind, context, values)
+    named: dict[str, Groups] = {f"permissions.{option}": who for option, who in (values.get("permissions") or {}).items()}
+    named |= {f.name: values[f.name] for f in kind.group_fields if f.name in values}
+    wanted = {one.external_id for who in named.values() for one in _external(who)}
+    if wanted:
+        known = _find_groups(context, wanted)
+        faults += _refuse_unknown(named, known)
+        if "permissions" in values:
+            values["permissions"] = {option: _replace(who, known) for option, who in values["permissions"].items()}
+        values |= {f.name: _replace(values[f.name], known) for f in kind.group_fields if f.name in values}
+    return Input(values, tuple(faults))
+
+
+def _resolve_parent(kind: NodeKind, context: Context, values: dict[str, Any]) -> Iterable[Fault]:
+    external_id = values.pop("parentExternalId")
+    if "parentId" in values:
+        detail = "parentExternalId: give either parentId or parentExternalId, not both."
+        return (Fault("parentExternalId", "INVALID_PARENT", detail),)
+    found = nodes.find_by_external_ids(context.tx, kind.name, (external_id,))
+    if external_id not in found:
+        detail = f"parentExternalId: there is no {kind.singular} with the external id '{external_id}'."
+        return (Fault("parentExternalId", "INVALID_PARENT", detail),)
+    values["parentId"] = found[external_id]
+    return ()
+
+
+def _external(who: Groups) -> list[ByExternalId]:
+    return [] if isinstance(who, str) else [one for one in who if isinstance(one, ByExternalId)]
+
+
+def _find_groups(context: Context, wanted: Iterable[str]) -> Mapping[str, int]:
+    groups = context.environment.group_kind
+    return nodes.find_by_external_ids(context.tx, groups.name, wanted) if groups is not None else {}
+
+
+def _refuse_unknown(named: Mapping[str, Groups], known: Mapping[str, int]) -> Iterable[Fault]:
+    for field, who in named.items():
+        if missing := [f"'{one.external_id}'" for one in _external(who) if one.external_id not in known]:
+            detail = f"{field} names groups that do not exist: the external ids {', '.join(missing)}."
+            yield Fault(field, "INVALID_GROUP", detail)
+
+
+def _replace(who: Groups, known: Mapping[str, int]) -> Groups:
+    """Replace external ids by ids; those that are unknown are left out, since the request is refused."""
+    if isinstance(who, str):
+        return EVERYONE
+    ids = (known.get(one.external_id) if isinstance(one, ByExternalId) else one for one in who)
+    return tuple(sorted({one for one in ids if one is not None}))
+
+
+def refuse_taken(kind: NodeKind, context: Context, external_id: str | None, node: int | None) -> None:
+    """Refuse an external id that belongs to another node than `node`. Raises Refused (EXTERNAL_ID_TAKEN)."""
+    if external_id is None:
+        return
+    owner = nodes.find_by_external_ids(context.tx, kind.name, (external_id,)).get(external_id)
+    if owner is not None and owner != node:
+        raise Refused(
+            "EXTERNAL_ID_TAKEN",
+            f"The {kind.singular} {owner} has the external id '{external_id}' already. Change that one, or choose another id.",
+            facts={"id": owner},
+        )

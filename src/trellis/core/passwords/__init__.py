@@ -1,0 +1,10 @@
+"""Passwords: their digests, which are slow on purpose, and the lanes in which they wait for them.
+
+`hash_password` and `verify_password` take 15 to 50 ms of a core. They run in two threads of `Lanes`, before the writer, and each
+key, person and address waits in a lane of its own.
+"""
+
+from trellis.core.passwords.digests import NODE, SIGN_IN, Cost, Plain, hash_password, verify_password
+from trellis.core.passwords.lanes import KEYS, PEOPLE, STRANGERS, Lanes, chain
+
+__all__ = ["KEYS", "NODE", "PEOPLE", "SIGN_IN", "STRANGERS", "Cost", "Lanes", "Plain", "chain", "hash_password", "verify_password"]

@@ -1,0 +1,121 @@
+"""Lanes: slow work on passwords, done outside of the writer and of every event loop, at most two pieces at once.
+
+A digest of a sign-in password takes 64 MiB and 50 ms, and anybody can ask for one. So whoever waits has a lane: a key, a known
+browser, an address. The groups of lanes take turns, and within a group its lanes, so that the many who wait in one group or in
+one lane stand in nobody else's way.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, Final, TypeVar
+
+from trellis.errors import Refused
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+KEYS: Final = "keys"
+PEOPLE: Final = "people"  # whoever is known: administrators who are signed in, browsers that were, the terminal
+STRANGERS: Final = "strangers"
+
+_THREADS: Final = 2
+_LANE: Final = 16  # pieces of work that may wait in a lane
+_GROUP: Final = 128  # and in all lanes of a group
+
+
+class Lanes:
+    """The lanes of one process. A lane is named `group/whoever`. Threads are started when there is work, and end without.
+
+    `on_idle` is called in a thread before it ends.
+    """
+
+    def __init__(self, on_idle: Callable[[], None]) -> None:
+        self._on_idle = on_idle
+        self._groups: dict[str, dict[str, deque[tuple[Callable[[], Any], Future[Any]]]]] = {}
+        self._guard = threading.Lock()
+        self._threads = 0
+
+    def require_room(self, lane: str) -> None:
+        """Refuse (TOO_MANY_PASSWORDS) what would be refused now if it were submitted."""
+        with self._guard:
+            self._require_room(lane)
+
+    def submit(self, lane: str, work: Callable[[], T]) -> Future[T]:
+        """Put a piece of work into a lane. Raises Refused (TOO_MANY_PASSWORDS) when as many wait there as may."""
+        future: Future[T] = Future()
+        with self._guard:
+            self._require_room(lane)
+            self._groups.setdefault(_group(lane), {}).setdefault(lane, deque()).append((work, future))
+            start = self._threads < _THREADS
+            self._threads += start
+        if start:
+            threading.Thread(target=self._serve, name="trellis-passwords", daemon=True).start()
+        return future
+
+    def _require_room(self, lane: str) -> None:
+        lanes = self._groups.get(_group(lane), {})
+        if len(lanes.get(lane, ())) >= _LANE or sum(map(len, lanes.values())) >= _GROUP:
+            raise Refused("TOO_MANY_PASSWORDS", "Too many passwords wait to be checked or kept. Nothing was changed; try again.")
+
+    def _serve(self) -> None:
+        while (job := self._take()) is not None:
+            work, future = job
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(work())
+            except BaseException as error:  # noqa: BLE001  # it is raised where the future is awaited
+                future.set_exception(error)
+
+    def _take(self) -> tuple[Callable[[], Any], Future[Any]] | None:
+        """Take the next piece of work: of the group, and in it of the lane, that was served the longest ago."""
+        with self._guard:
+            if self._groups:
+                group = next(iter(self._groups))
+                lanes = self._groups.pop(group)
+                lane = next(iter(lanes))
+                waiting = lanes.pop(lane)
+                job = waiting.popleft()
+                if waiting:
+                    lanes[lane] = waiting  # behind the others
+                if lanes:
+                    self._groups[group] = lanes
+                return job
+            self._threads -= 1
+        self._on_idle()
+        return None
+
+
+def _group(lane: str) -> str:
+    return lane.partition("/")[0]
+
+
+def chain(first: Future[T], then: Callable[[T], Future[U]]) -> Future[U]:
+    """Return the future of what `then` starts with the result of the first one. Once it is cancelled, nothing is started."""
+    both: Future[U] = Future()
+
+    def finish(second: Future[U]) -> None:
+        if (error := second.exception()) is not None:
+            both.set_exception(error)
+        else:
+            both.set_result(second.result())
+
+    def go_on(done: Future[T]) -> None:
+        if not both.set_running_or_notify_cancel():
+            return
+        try:
+            second = then(done.result())
+        except BaseException as error:  # noqa: BLE001  # as above
+            both.set_exception(error)
+        else:
+            second.add_done_callback(finish)
+
+    def cancel(done: Future[U]) -> None:
+        if done.cancelled():
+            first.cancel()
+
+    both.add_done_callback(cancel)
+    first.add_done_callback(go_on)
+    return both

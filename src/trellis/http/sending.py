@@ -1,0 +1,82 @@
+"""Large answers while they are read by their callers: sent in parts, and bounded in the memory that they take.
+
+A server keeps what a caller has not read yet. Sent in parts, each when the caller has read the one before, an answer is kept once,
+here, however many callers read it, and the server keeps two parts for each of them.
+"""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+from trellis.errors import Refused
+
+PART: Final = 65_536  # bytes; smaller answers are sent whole, and not counted
+_SHARE: Final = 4  # one caller may have this part of all
+
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+async def send_body(send: Send, body: bytes) -> None:
+    """Send the body of an answer, and wait until all but the last part was taken."""
+    for start in range(0, len(body) - PART, PART):
+        await send({"type": "http.response.body", "body": body[start : start + PART], "more_body": True})
+    rest = (len(body) - 1) // PART * PART if body else 0
+    await send({"type": "http.response.body", "body": body[rest:] if rest else body})
+
+
+class BytesUnderWay:
+    """Counts the large bodies that are being sent: each once, and once for each caller who reads it. It belongs to one thread.
+
+    `most` bounds the bytes of all together; a quarter of it those of one caller. A caller who has none under way may always have
+    one within the bound of all, so that what can be asked for can be read.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._readers: Counter[int] = Counter()  # by the identity of a body, which whoever sends it keeps
+        self._callers: dict[str, Counter[int]] = {}
+        self._sizes: dict[int, int] = {}
+
+    @property
+    def total(self) -> int:
+        """The bytes under way."""
+        return sum(self._sizes.values())
+
+    def admit(self, caller: str, body: bytes) -> None:
+        """Refuse a body that would be too much beside what is under way."""
+        if len(body) <= PART:
+            return
+        own = self._callers.get(caller) or Counter()
+        held = sum(self._sizes[name] for name in own)
+        if own and id(body) not in own and held + len(body) > self._most // _SHARE:
+            raise _refuse(f"{held:,} bytes of earlier answers wait to be read by this caller.")
+        if self._sizes and id(body) not in self._sizes and self.total + len(body) > self._most:
+            raise _refuse(f"{self.total:,} bytes of answers wait to be read, which is as many as this service keeps.")
+
+    @contextmanager
+    def hold(self, caller: str, body: bytes) -> Iterator[None]:
+        """Count a body as under way to a caller."""
+        if len(body) <= PART:
+            yield
+            return
+        name = id(body)
+        own = self._callers.setdefault(caller, Counter())
+        self._sizes[name] = len(body)
+        self._readers[name] += 1
+        own[name] += 1
+        try:
+            yield
+        finally:
+            for counted in (own, self._readers):
+                counted[name] -= 1
+                if not counted[name]:
+                    del counted[name]
+            if name not in self._readers:
+                del self._sizes[name]
+            if not own:
+                self._callers.pop(caller, None)
+
+
+def _refuse(detail: str) -> Refused:
+    return Refused("TOO_MUCH_UNREAD", f"{detail} Read them, or end the connections, and ask again.")

@@ -1,0 +1,63 @@
+"""Characters that nobody can see: those that turn the direction of text, and those that take no room at all."""
+
+import re
+import unicodedata
+from typing import Final
+
+_ISOLATE, _END = "\u2068", "\u2069"
+_ISOLATES: Final = "\u2066\u2067\u2068"
+_DIRECTIONS: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_ZERO_WIDTH: Final = re.compile(
+    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_JOINER, _NON_JOINER, _EMOJI_STYLE = "\u200d", "\u200c", "\ufe0f"
+_UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def find_invisible(text: str) -> int | None:
+    """Return the place of the first character that takes no room and has no use there; None where there is none.
+
+    Joiners have one in scripts that join letters, and within emoji.
+    """
+    return next((found.start() for found in _ZERO_WIDTH.finditer(text) if not _has_use(text, found.start())), None)
+
+
+def _has_use(text: str, at: int) -> bool:
+    before, after = text[at - 1 : at], text[at + 1 : at + 2]
+    if not before:
+        return False
+    if text[at] == _EMOJI_STYLE:
+        return unicodedata.category(before) == "So" or after == "\u20e3"
+    if text[at] in _JOINER + _NON_JOINER and after:
+        if unicodedata.combining(before) == 9:  # a virama
+            return True
+        if text[at] == _NON_JOINER:
+            return unicodedata.bidirectional(before) == unicodedata.bidirectional(after) == "AL"
+        return unicodedata.category(after) == "So" and (before == _EMOJI_STYLE or unicodedata.category(before) in {"So", "Sk"})
+    return False
+
+
+def isolate(text: str) -> str:
+    """Return a name as it may stand within other text, without turning the direction of what is around it (UAX 9).
+
+    One that could not is returned as it is.
+    """
+    if not _DIRECTIONS.search(text):
+        return text
+    kept: list[str] = []
+    opened = 0
+    for character in text:
+        if character in _ISOLATES:
+            opened += 1
+        elif character == _END:
+            if not opened:
+                continue  # it would end the isolation
+            opened -= 1
+        kept.append(character)
+    return _ISOLATE + "".join(kept) + _END * (opened + 1)
+
+
+def escape_unsafe(text: str) -> str:
+    """Return text for a terminal: what would steer it, or turn the direction of text, as JSON writes it."""
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -1,0 +1,108 @@
+"""The rows of attempts to sign in: what slows guesses down, and what is counted until an event tells it. Both are bounded."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from typing import Final, NamedTuple
+
+import sqlalchemy as sa
+
+from trellis.store.engine import Transaction
+from trellis.store.tables import failed_sign_ins, sign_in_attempts
+
+BROWSER: Final = "browser/"  # how the subject of a known browser begins
+_MOST_SUBJECTS: Final = 20_000
+_OTHERS: Final = "other addresses"
+_MOST_FAILED: Final = 20  # rows of a minute, beside the one for all others
+
+
+@dataclass(slots=True)
+class Attempts:
+    """Failed attempts of one subject (an account, an address, a known browser) and until when it has to wait."""
+
+    subject: str
+    failures: int
+    at: str
+    wait_until: str
+
+
+def find_attempts(tx: Transaction, subjects: tuple[str, ...]) -> dict[str, Attempts]:
+    """Read the failed attempts of some subjects; those without any are left out."""
+    columns = (sign_in_attempts.c[f.name] for f in fields(Attempts))
+    rows = tx.connection.execute(sa.select(*columns).where(sign_in_attempts.c.subject.in_(subjects)))
+    return {row[0]: Attempts(*row) for row in rows}
+
+
+def save_attempts(tx: Transaction, counted: Attempts) -> None:
+    """Write the failed attempts of a subject, in place of those stored."""
+    values = asdict(counted)
+    if tx.sqlite:
+        from sqlalchemy.dialects.sqlite import insert  # noqa: PLC0415  # start-up time: the one dialect that is in use
+    else:
+        from sqlalchemy.dialects.postgresql import insert  # type: ignore[assignment]  # noqa: PLC0415  # as above
+    statement = insert(sign_in_attempts).values(**values)
+    tx.connection.execute(statement.on_conflict_do_update(index_elements=[sign_in_attempts.c.subject], set_=values))
+
+
+def purge_attempts(tx: Transaction, failures_before: str, browsers_before: str) -> int:
+    """Delete failed attempts and known browsers that are older than these timestamps; return how many subjects that were."""
+    c = sign_in_attempts.c
+    is_browser = c.subject.startswith(BROWSER)
+    old = sa.or_(c.at < browsers_before, sa.and_(c.at < failures_before, ~is_browser))
+    return tx.connection.execute(sa.delete(sign_in_attempts).where(old)).rowcount
+
+
+def trim_attempts(tx: Transaction, keep: str) -> None:
+    """Delete the oldest subjects when there are more than may be, those whose name begins with `keep` apart."""
+    subjects = sign_in_attempts
+    count = tx.connection.execute(sa.select(sa.func.count()).select_from(subjects)).scalar_one()
+    if count > _MOST_SUBJECTS:
+        others = sa.select(subjects.c.subject).where(~subjects.c.subject.startswith(keep)).order_by(subjects.c.at)
+        oldest = others.limit(count - _MOST_SUBJECTS * 9 // 10)
+        tx.connection.execute(sa.delete(subjects).where(subjects.c.subject.in_(oldest)))
+
+
+# --- counted until an event tells them ----------------------------------------------------------------------------
+
+_f = failed_sign_ins.c
+
+
+class FailedSignIns(NamedTuple):
+    """How often signing in failed in a minute, from an address, to an administrator's account (0 for a login that nobody has)."""
+
+    minute: str
+    address: str
+    admin_id: int
+    attempts: int
+
+
+def count_failed(tx: Transaction, minute: str, address: str, admin: int) -> None:
+    """Count a failure. Where there are as many rows of this minute as may be, all others share one."""
+    if _add(tx, minute, address, admin):
+        return
+    rows = tx.connection.execute(sa.select(sa.func.count()).select_from(failed_sign_ins).where(_f.minute == minute)).scalar_one()
+    if rows >= _MOST_FAILED:
+        address, admin = _OTHERS, 0
+        if _add(tx, minute, address, admin):
+            return
+    tx.connection.execute(sa.insert(failed_sign_ins).values(minute=minute, address=address, admin_id=admin, attempts=1))
+
+
+def _add(tx: Transaction, minute: str, address: str, admin: int) -> bool:
+    same = (_f.minute == minute, _f.address == address, _f.admin_id == admin)
+    return tx.connection.execute(sa.update(failed_sign_ins).where(*same).values(attempts=_f.attempts + 1)).rowcount > 0
+
+
+def find_failed(tx: Transaction, before: str) -> Iterator[FailedSignIns]:
+    """Read what was counted in the minutes before one, the oldest first."""
+    columns = (_f[name] for name in FailedSignIns._fields)
+    rows = tx.connection.execute(
+        sa.select(*columns).where(_f.minute < before).order_by(_f.minute, _f.address, _f.admin_id).limit(100)
+    )
+    return (FailedSignIns(*row) for row in rows)
+
+
+def take_failed(tx: Transaction, minute: str, address: str, admin: int) -> int:
+    """Delete a row, and return how many attempts it counted; 0 if it is gone."""
+    same = (_f.minute == minute, _f.address == address, _f.admin_id == admin)
+    row = tx.connection.execute(sa.delete(failed_sign_ins).where(*same).returning(_f.attempts)).first()
+    return int(row[0]) if row else 0

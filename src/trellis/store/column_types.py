@@ -1,0 +1,26 @@
+"""The types of columns that the two engines spell differently."""
+
+from typing import Any
+
+import sqlalchemy as sa
+
+# Text that is compared byte by byte on both engines: PostgreSQL's own collations differ from machine to machine.
+PLAIN = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+
+
+class _Json(sa.types.TypeDecorator[Any]):
+    """JSON, which PostgreSQL stores as JSONB."""
+
+    impl = sa.JSON
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[Any]:
+        if dialect.name != "postgresql":
+            return dialect.type_descriptor(sa.JSON(none_as_null=True))
+        from sqlalchemy.dialects.postgresql import JSONB  # noqa: PLC0415  # start-up time: not where SQLite is in use
+
+        return dialect.type_descriptor(JSONB(none_as_null=True))
+
+
+JSON = _Json()
+NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")

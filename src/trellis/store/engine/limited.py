@@ -1,0 +1,46 @@
+"""PostgreSQL connections that do not wait for ever for a server that has stopped answering."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+import psycopg
+import sqlalchemy as sa
+from psycopg.pq import TransactionStatus
+
+_CANCEL: Final = 1.0  # seconds for the request that ends an abandoned statement
+# What finds a peer that is gone: probes after 30 s of silence, and 10 s for what was sent to be acknowledged. The machine of a
+# server that has been stopped acknowledges everything: for that there is the limit of each statement.
+_TCP: Final = {"keepalives": 1, "keepalives_idle": 30, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 10_000}
+
+
+class LimitedConnection(psycopg.Connection[Any]):
+    """A connection on which each statement is answered within `limit` seconds, or fails and closes the connection."""
+
+    limit: float | None = None
+
+    def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+        """Wait for a generator of psycopg's. Raises OperationalError."""
+        try:
+            return super().wait(gen, interval, self.limit if timeout is None else timeout)
+        except psycopg.OperationalError as error:
+            if self.pgconn.transaction_status != TransactionStatus.ACTIVE:
+                raise
+            self._abandon()
+            raise psycopg.OperationalError(f"the server did not answer within {self.limit} seconds") from error
+
+    def _abandon(self) -> None:
+        """Ask the server to end the statement that it works on, and close the connection, which nobody can use any more."""
+        with suppress(psycopg.Error):
+            self.cancel_safe(timeout=_CANCEL)
+        self.close()
+
+
+def connection_parameters(url: sa.URL, connect_timeout: int) -> dict[str, Any]:
+    """Return the parameters for connections that find a dead peer; those that stand in the URL go before them."""
+    return {name: value for name, value in {"connect_timeout": connect_timeout, **_TCP}.items() if name not in url.query}
+
+
+def connect_limited(_dialect: object, _record: object, arguments: Sequence[Any], parameters: dict[str, Any]) -> LimitedConnection:
+    """Connect, in the place of SQLAlchemy's own way: a listener for `do_connect`."""
+    return LimitedConnection.connect(*arguments, **parameters)

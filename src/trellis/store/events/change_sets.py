@@ -1,0 +1,61 @@
+"""The rows of change sets: events that belong together."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy import bindparam
+
+from trellis.store.counters import next_number
+from trellis.store.engine import Statement, Transaction
+from trellis.store.tables import change_sets, events
+
+_c = change_sets.c
+_BY_NAME: Final = Statement(
+    sa.select(_c.id).where(
+        _c.actor_type == bindparam("actor_type"), _c.actor_id == bindparam("actor_id"), _c.name == bindparam("name")
+    )
+)
+_INSERT: Final = Statement(sa.insert(change_sets).values({column.name: bindparam(column.name) for column in change_sets.columns}))
+
+
+def open_change_set(tx: Transaction, actor: Mapping[str, Any], name: str | None, now: str) -> int:
+    """Return the id of an actor's change set with a name, which is made if there is none; without a name, of a new one."""
+    owner = {"actor_type": actor["type"], "actor_id": actor["id"] or 0}
+    if name is not None and (rows := tx.fetch(_BY_NAME, **owner, name=name)):
+        return int(rows[0][0])
+    number = next_number(tx, "change_sets")
+    tx.execute(_INSERT, **owner, id=number, name=name, at=now)
+    return number
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSet:
+    """A change set: whose it is (`actor_id` is 0 for an actor without an id), and its events, the newest first."""
+
+    actor_type: str
+    actor_id: int
+    events: list[int]
+
+
+def find_change_set(tx: Transaction, number: int) -> ChangeSet | None:
+    """Read a change set; None if there is no such change set."""
+    row = tx.connection.execute(sa.select(_c.actor_type, _c.actor_id).where(_c.id == number)).first()
+    if row is None:
+        return None
+    found = sa.select(events.c.seq).where(events.c.change_set == number).order_by(events.c.seq.desc())
+    return ChangeSet(row[0], row[1], list(tx.connection.execute(found).scalars()))
+
+
+def count_of_change_set(tx: Transaction, number: int) -> int:
+    """Count the events of a change set that are left."""
+    counted = sa.select(sa.func.count()).select_from(events).where(events.c.change_set == number)
+    return int(tx.connection.execute(counted).scalar_one())
+
+
+def purge_change_sets(tx: Transaction, before: str, most: int = 5000) -> int:
+    """Delete change sets that began before a time and of which no event is left, at most `most`; return their number."""
+    is_in_use = sa.exists().where(events.c.change_set == _c.id)
+    stale = sa.select(_c.id).where(_c.at < before, ~is_in_use).order_by(_c.id).limit(most)
+    return tx.connection.execute(sa.delete(change_sets).where(_c.id.in_(stale))).rowcount

@@ -1,0 +1,39 @@
+"""The panel's writes, while they wait for their turn."""
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from tests.fixture_types import Run
+from trellis.admin.runner import Runner
+from trellis.core.actor import TERMINAL
+from trellis.core.gate import Gate
+from trellis.core.operation import Call
+from trellis.errors import Refused
+from trellis.settings import Settings
+
+
+def test_a_write_whose_client_has_gone_is_not_begun(gate: Gate, settings: Settings, run: Run) -> None:
+    async def gone() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    runner = Runner(gate, settings).serving(gone)
+    done = threading.Event()
+    held = gate.store.write(lambda _: done.wait(60))
+    with pytest.raises(Refused, match=r"^BUSY"):
+        asyncio.run(runner.perform(Call("forums.create", TERMINAL, {"name": "News"})))
+    done.set()
+    assert held.result(60)
+    assert run("forums.list")["totalResults"] == 0
+
+
+def test_a_write_whose_client_waits_is_done(gate: Gate, settings: Settings, run: Run) -> None:
+    async def stays() -> dict[str, Any]:
+        await asyncio.Event().wait()
+        return {}
+
+    runner = Runner(gate, settings).serving(stays)
+    asyncio.run(runner.perform(Call("forums.create", TERMINAL, {"name": "News"})))
+    assert run("forums.list")["totalResults"] == 1

@@ -1,0 +1,86 @@
+"""What the command line says of the SQLite library, with the one of the package and with the interpreter's."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from tests.service_process import environment
+from tests.sqlite_file import file_of
+from trellis import __version__
+from trellis.settings import Settings
+from trellis.store.sqlite import library_version
+
+pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+
+# The interpreter's SQLite is taken where there is no APSW; it calls itself one that loses writes.
+OLD = "import sys; sys.modules['apsw'] = None; import sqlite3; sqlite3.sqlite_version = '3.40.1'; "
+MAIN = "from trellis.cli import main; main()"
+
+Ran = subprocess.CompletedProcess[str]
+
+
+@pytest.fixture
+def old(settings: Settings) -> Callable[..., Ran]:
+    """The command line with the interpreter's SQLite."""
+
+    def run(*words: str) -> Ran:
+        command = [sys.executable, "-c", OLD + MAIN, *words]
+        return subprocess.run(command, env=environment(settings), capture_output=True, text=True, check=False)
+
+    return run
+
+
+def test_the_version_names_the_library(settings: Settings, old: Callable[..., Ran]) -> None:
+    ran = subprocess.run([sys.executable, "-m", "trellis", "--version"], capture_output=True, text=True, check=True)
+    assert ran.stdout == f"trellis {__version__}, SQLite {library_version()}\n"
+    assert old("--version").stdout == f"trellis {__version__}, SQLite 3.40.1\n"
+
+
+def test_the_interpreters_library_does_all_that_a_command_needs(old: Callable[..., Ran], settings: Settings) -> None:
+    made = old("run", "forums.create", "name=News")
+    assert made.returncode == 0, made.stderr
+    assert '"name": "News"' in old("run", "forums.list", "search=new").stdout
+    assert old("run", "forums.delete", "id=1").returncode == 0
+    copy = file_of(settings).with_suffix(".copy")
+    assert old("backup", str(copy)).returncode == 0
+    assert copy.read_bytes().startswith(b"SQLite format 3\0")
+    os.unlink(copy)  # noqa: PTH108  # the folder is another's
+
+
+def test_the_check_reports_a_library_that_loses_writes(old: Callable[..., Ran]) -> None:
+    ran = old("check")
+    assert ran.returncode == 1
+    assert "SQLite 3.40.1 can lose acknowledged writes" in ran.stdout
+    assert "apsw" in ran.stdout
+
+
+def test_several_workers_are_refused_with_a_library_that_loses_writes(old: Callable[..., Ran]) -> None:
+    ran = old("serve", "--port", "0", "--workers", "2")
+    assert ran.returncode == 2
+    assert ran.stderr.startswith(
+        "With this SQLite only one process may use a database: leave --workers at 1. SQLite 3.40.1 can lose"
+    )
+
+
+def test_one_process_serves_with_a_library_that_loses_writes_and_says_so(settings: Settings, old: Callable[..., Ran]) -> None:
+    command = [sys.executable, "-u", "-c", OLD + MAIN, "serve", "--port", "0"]
+    with subprocess.Popen(command, env=environment(settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as service:
+        try:
+            assert service.stderr is not None
+            assert service.stderr.readline().startswith(
+                "Warning: no other process may use the database while this one does. SQLite 3.40.1"
+            )
+            assert service.stdout is not None
+            while not service.stdout.readline().startswith("Panel:"):
+                assert service.poll() is None
+            second = old("serve", "--port", "0")
+            assert second.returncode == 1
+            assert "is in use by another process, and only one process may use it: SQLite 3.40.1" in second.stderr
+            assert old("keys", "list").returncode == 1
+        finally:
+            service.terminate()
+            service.communicate()
+    assert old("keys", "list").returncode == 0

@@ -1,0 +1,54 @@
+"""Passwords that are easy to guess: the common ones, and those made of what everybody here knows."""
+
+import pytest
+
+from tests.fixture_types import Events, Run
+from trellis.core.admins import create_first_run_token, generate_password, passwords
+from trellis.core.admins.passwords import find_weakness
+from trellis.core.gate import Gate
+from trellis.core.passwords import Cost
+from trellis.errors import Refused
+
+_CONTEXT = ("The Lantern", "Mira Holm", "mira@example.com")  # the first is the community of the fixtures
+
+
+@pytest.fixture(autouse=True)
+def _quick_digests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passwords, "SIGN_IN", Cost(passes=1, memory=8, threads=1))
+
+
+@pytest.mark.parametrize(
+    "password",
+    [
+        *("password1234", "Password1234", "qwertyuiop12", "123456789012", "iloveyou1234", "letmein12345"),
+        *("TheLantern2026", "the lantern 2026", "lantern-lantern", "Mira Holm 1!", "mira@example.com", "HolmMira2026!"),
+        *("aaaabbbbcccc", "abcabcabcabcabc"),
+    ],
+)
+def test_a_weak_password_is_found(password: str) -> None:
+    assert find_weakness(password, *_CONTEXT)
+
+
+@pytest.mark.parametrize(
+    "password",
+    ["correct horse battery", "kept in a tin box", "a lantern on every third pier", "x" * 40 + "quartz piano", "made up here"],
+)
+def test_words_that_do_not_belong_together_are_taken(password: str) -> None:
+    assert find_weakness(generate_password() if password == "made up here" else password, *_CONTEXT) == ""
+
+
+@pytest.mark.parametrize("password", ["password1234", "The Lantern 26", "Mira Holm 2026"])
+def test_weak_passwords_are_refused_wherever_one_is_set(gate: Gate, run: Run, events: Events, password: str) -> None:
+    link = create_first_run_token(gate)
+    person = {"name": "Mira Holm", "login": "mira@example.com"}
+    with pytest.raises(Refused, match=r"^INVALID_VALUE: password is "):
+        run("admins.begin", **person, password=password, link=link)
+    with pytest.raises(Refused, match=r"^INVALID_VALUE: password is "):
+        run("admins.create", **person, password=password)
+    mira = run("admins.create", **person, password="kept in a tin box")["id"]
+    before = events()
+    with pytest.raises(Refused, match=r"^INVALID_VALUE: password is "):
+        run("admins.set_password", mira, password=password)
+    with pytest.raises(Refused, match=r"^INVALID_VALUE: password is "):
+        run("admins.create", name="Ada Byron", login="ada", password=password.replace("Mira Holm", "Ada Byron"), dryRun=True)
+    assert events() == before

@@ -1,0 +1,206 @@
+"""Batches: many operations in one transaction, each with its own grant and event, all of them or none."""
+
+from typing import Any
+
+import pytest
+
+from tests.database_state import DatabaseState
+from tests.fixture_types import Run
+from trellis.core.actor import Actor
+from trellis.core.gate import Gate
+from trellis.core.operation import Call
+from trellis.errors import Refused
+
+NEWS = {"operation": "forums.create", "as": "news", "body": {"name": "News"}}
+BELOW = {"operation": "forums.create", "as": "below", "body": {"name": "Below", "parentId": {"$ref": "news.id"}}}
+
+
+@pytest.fixture
+def database(gate: Gate) -> DatabaseState:
+    """See what is changed."""
+    return DatabaseState(gate)
+
+
+def refuse(run: Run, *operations: Any, **more: Any) -> Refused:
+    with pytest.raises(Refused) as refused:
+        run("core.batch", operations=list(operations), **more)
+    return refused.value
+
+
+def test_operations_are_carried_out_in_their_order_and_leave_an_event_each(run: Run, database: DatabaseState) -> None:
+    with database.new_events() as events:
+        found = run(
+            "core.batch",
+            operations=[
+                NEWS,
+                BELOW,
+                {"operation": "forums.update", "id": {"$ref": "news.id"}, "body": {"name": "Bulletin"}},
+                {"operation": "forums.get", "id": {"$ref": "below.id"}, "as": "read"},
+                {"operation": "calendars.create", "body": {"name": {"$ref": "read.path"}}},
+            ],
+        )["results"]
+    assert [one["operation"] for one in events()] == ["forums.create", "forums.create", "forums.update", "calendars.create"]
+    assert [one["event"] for one in found] == [*(one["seq"] for one in events()[:3]), None, events()[3]["seq"]]
+    assert found[1]["result"]["parentId"] == found[0]["result"]["id"]
+    assert found[3]["result"]["path"] == found[4]["result"]["name"] == "Bulletin > Below"
+
+
+def test_one_refusal_undoes_all(run: Run, database: DatabaseState) -> None:
+    with database.unchanged():
+        refused = refuse(run, NEWS, BELOW, {"operation": "forums.create", "body": {}})
+    assert (refused.message, refused.facts["index"], refused.facts["operation"]) == ("BATCH_REFUSED", 2, "forums.create")
+    assert refused.facts["problem"].message == "NO_TITLE"
+
+
+def test_a_thousand_of_which_the_last_is_refused_leave_nothing(run: Run, database: DatabaseState) -> None:
+    many: list[Any] = [{"operation": "calendars.create", "body": {"name": f"Calendar {number}"}} for number in range(999)]
+    with database.unchanged():
+        assert refuse(run, *many, {"operation": "calendars.delete", "id": 999_999}).facts["index"] == 999
+    assert len(run("core.batch", operations=[*many, NEWS])["results"]) == 1000
+    assert run("calendars.list")["totalResults"] == 999
+
+
+def test_a_batch_can_be_run_dry(run: Run, database: DatabaseState) -> None:
+    with database.unchanged():
+        found = run("core.batch", operations=[NEWS, BELOW], dryRun=True)
+    assert found["dryRun"] is True
+    assert [one["event"] for one in found["results"]] == [None, None]
+    assert found["results"][1]["result"]["path"] == "News > Below"
+
+
+@pytest.mark.parametrize("granted", [{"forums.create"}, {"forums.create", "forums.delete"}, set()])
+def test_each_needs_its_own_grant(gate: Gate, granted: set[str], database: DatabaseState) -> None:
+    key = Actor("key", 7, "Plugin", frozenset(granted))
+    wanted = [NEWS, {"operation": "forums.update", "id": {"$ref": "news.id"}, "body": {"name": "Bulletin"}}]
+    with database.unchanged(), pytest.raises(Refused) as refused:
+        gate.run(Call("core.batch", key, {"operations": wanted}))
+    missing = "forums.update" if granted else "forums.create"
+    assert refused.value.facts["problem"].facts == {"missingOperation": missing}
+
+
+@pytest.mark.parametrize(
+    "name", ["keys.create", "core.batch", "forums.list", "events.list", "admins.list", "nothing.at_all", "forums.level"]
+)
+def test_what_is_not_for_batches_is_refused(run: Run, name: str, database: DatabaseState) -> None:
+    with database.unchanged():
+        assert refuse(run, NEWS, {"operation": name}).facts["problem"].message == "UNKNOWN_OPERATION"
+
+
+@pytest.mark.parametrize(
+    "reference", ["nowhere", "news", "news.nothing", "news.id.more", "", ".", "below.id", "news.permissions.view.0", 5, None, []]
+)
+def test_a_reference_that_leads_nowhere_is_refused(run: Run, reference: object, database: DatabaseState) -> None:
+    with database.unchanged():
+        refused = refuse(run, NEWS, {"operation": "forums.get", "id": {"$ref": reference}}, BELOW)
+    assert refused.facts["index"] == 1
+    assert refused.facts["problem"].message == "INVALID_VALUE"
+
+
+def test_a_precondition_holds_in_a_batch(run: Run, database: DatabaseState) -> None:
+    made = run("forums.create", name="News")
+    with database.unchanged():
+        refused = refuse(run, {"operation": "forums.update", "id": made["id"], "ifMatch": '"0"', "body": {"name": "Olds"}})
+    assert refused.facts["problem"].message == "PRECONDITION_FAILED"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        None,
+        [],
+        {},
+        "forums.create",
+        [5],
+        [{}],
+        [{"operation": ""}],
+        [{"operation": 5}],
+        [{"operation": "forums.create", "path": "x"}],
+        [{"operation": "forums.get", "id": 0}],
+        [{"operation": "forums.get", "id": {"$ref": "a", "b": 1}}],
+        [{"operation": "forums.create", "body": []}],
+        [{"operation": "forums.create", "body": {"name": "N", "dryRun": True}}],
+        [NEWS] * 1001,
+        [NEWS, NEWS],
+        [NEWS | {"as": "a.b"}],
+    ],
+)
+def test_what_is_no_batch_is_refused(run: Run, wrong: object, database: DatabaseState) -> None:
+    with database.unchanged(), pytest.raises(Refused, match="INVALID_VALUE"):
+        run("core.batch", operations=wrong)
+
+
+def test_undo_takes_back_each_event_of_a_batch(run: Run) -> None:
+    made = run("forums.create", name="News")
+    changes = [{"operation": "forums.update", "id": made["id"], "body": {"name": name}} for name in ("One", "Two")]
+    events = [one["event"] for one in run("core.batch", operations=changes)["results"]]
+    for event in reversed(events):
+        run("events.restore", event)
+    assert run("forums.get", made["id"])["name"] == "News"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"operation": "forums.update", "body": {"name": "N"}}, "MISSING_VALUE"),
+        ({"operation": "forums.get", "id": {"$ref": "news.parentId"}}, "INVALID_VALUE"),
+        ({"operation": "forums.create", "id": 5, "body": {"name": "N"}}, "INVALID_VALUE"),
+        ({"operation": "forums.put_external", "id": 1, "body": {"name": "N", "externalId": "n"}}, "INVALID_VALUE"),
+        ({"operation": "forums.put_external", "body": {"name": "N"}}, "MISSING_VALUE"),
+        ({"operation": "forums.put_external", "body": {"name": "N", "externalId": None}}, "INVALID_VALUE"),
+        ({"operation": "forums.get_external"}, "MISSING_VALUE"),
+        ({"operation": "forums.delete_external", "body": {}}, "MISSING_VALUE"),
+        ({"operation": "forums.order", "body": {}}, "MISSING_VALUE"),
+        ({"operation": "forums.create", "body": {"$ref": "news.id"}}, "INVALID_VALUE"),
+        ({"operation": "forums.create", "body": {"$ref": "news.name"}}, "INVALID_VALUE"),
+    ],
+)
+def test_an_operation_is_told_what_it_is_about(run: Run, wrong: Any, message: str, database: DatabaseState) -> None:
+    with database.unchanged():
+        refused = refuse(run, NEWS, wrong)
+    assert (refused.facts["index"], refused.facts["problem"].message) == (1, message)
+
+
+def test_copies_of_copies_end(run: Run, monkeypatch: pytest.MonkeyPatch, database: DatabaseState) -> None:
+    """Each copy of a forum into itself doubles what is in it."""
+    monkeypatch.setattr("trellis.core.batch.MOST_RECORDS", 10)
+    top = run("forums.create", name="Top")["id"]
+    double = {"operation": "forums.copy", "id": top, "body": {"withChildren": True, "parentId": top}}
+    with database.unchanged(), pytest.raises(Refused) as refused:
+        run("core.batch", operations=[double] * 1000)
+    assert refused.value.message == "BATCH_TOO_LARGE"
+    assert "The first 4 operations" in refused.value.detail
+    assert len(run("core.batch", operations=[double] * 4)["results"]) == 4
+
+
+def test_orders_within_a_batch_are_counted_by_what_they_move(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trellis.core.batch.MOST_RECORDS", 10)
+    ids = [run("calendars.create", name="C")["id"] for _ in range(6)]
+    orders = [{"operation": "calendars.order", "body": {"ids": which}} for which in (ids[::-1], ids, ids[::-1], ids)]
+    with pytest.raises(Refused, match="BATCH_TOO_LARGE"):
+        run("core.batch", operations=orders)
+    assert len(run("core.batch", operations=orders[:2])["results"]) == 2
+
+
+@pytest.mark.parametrize("verb", ["create", "get"])
+def test_references_do_not_multiply_what_was_sent(run: Run, verb: str, database: DatabaseState) -> None:
+    long = run("forums.create", name="Long", description="x" * 100_000)["id"]
+    first = {"operation": "forums.get", "id": long, "as": "long"}
+    again = first | {"as": ""} if verb == "get" else NEWS | {"body": {"name": "N", "description": {"$ref": "long.description"}}}
+    again.pop("as")
+    with database.unchanged(), pytest.raises(Refused, match="BATCH_TOO_LARGE"):
+        run("core.batch", operations=[first, *[again] * 999])
+
+
+def test_a_password_cannot_be_a_reference(run: Run, database: DatabaseState) -> None:
+    """It is known only inside the transaction, and hashing it there would keep all other writes waiting."""
+    secret = {"operation": "forums.create", "body": {"name": "Secret", "password": {"$ref": "news.name"}}}
+    with database.unchanged():
+        assert refuse(run, NEWS, secret).facts["problem"].message == "INVALID_VALUE"
+
+
+def test_a_batch_sets_few_passwords(run: Run, database: DatabaseState) -> None:
+    one = run("forums.create", name="Secret")["id"]
+    many = [{"operation": "forums.update", "id": one, "body": {"password": f"p{number}"}} for number in range(21)]
+    with database.unchanged(), pytest.raises(Refused, match="BATCH_TOO_LARGE"):
+        run("core.batch", operations=many)
+    assert len(run("core.batch", operations=many[:3])["results"]) == 3

@@ -1,0 +1,58 @@
+"""What the docs print about backups does what it says, on both engines."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+import pytest
+
+from tests.community import Community
+from tests.docs.test_pages import _BLOCK, between
+from tests.service_process import environment
+from trellis.settings import Settings
+
+OPERATIONS: Final = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+_TRELLIS: Final = Path(sys.executable).parent
+
+
+def run(script: str, folder: Path, variables: dict[str, str]) -> str:
+    ran = subprocess.run(["sh", "-ec", script], cwd=folder, env=variables, capture_output=True, text=True, timeout=300, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+def test_a_backup_is_made_and_restored_as_printed(
+    community: Community, settings: Settings, engine: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    backing_up, restoring = _BLOCK.findall(between(OPERATIONS, f"backup on {engine}"))
+    variables, programs = environment(settings), [str(_TRELLIS), os.environ["PATH"]]
+    if engine == "postgresql":
+        programs.insert(0, str(request.getfixturevalue("postgresql").bin_path))  # of the server's version
+        address = urlsplit(settings.database_url)
+        variables["RESTORED_URL"] = urlunsplit(address._replace(path="/restored"))
+    variables["PATH"] = os.pathsep.join(programs)
+    forums = "trellis run forums.list search=lat --json"
+
+    run(backing_up, tmp_path, variables)
+    run("trellis run forums.create name=Later", tmp_path, variables)
+    try:
+        assert "nothing is wrong" in run(restoring, tmp_path, variables)
+        restored = variables | {"TRELLIS_DATABASE_URL": variables.get("RESTORED_URL", settings.database_url)}
+        assert '"totalResults": 0' in run(forums, tmp_path, restored)
+        assert "Betas" in run(f"trellis run forums.get id={community.betas}", tmp_path, restored)
+    finally:
+        if engine == "postgresql":
+            with psycopg.connect(settings.database_url, autocommit=True) as connection:
+                connection.execute("DROP DATABASE IF EXISTS restored WITH (FORCE)")
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_every_block_about_backups_is_run_here(engine: str) -> None:
+    section = OPERATIONS.partition("## Backing up and restoring\n")[2].partition("\n## ")[0]
+    marked = [block for name in ("sqlite", "postgresql") for block in _BLOCK.findall(between(section, f"backup on {name}"))]
+    assert re.findall(r"```", section) == ["```"] * 2 * len(marked)

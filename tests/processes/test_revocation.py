@@ -1,0 +1,51 @@
+"""What is taken from a key or an administrator in one process holds in every process with the very next request."""
+
+import pytest
+
+from tests.api_fixtures import MakeService
+from tests.fixture_types import Run
+from tests.service_process import Service
+
+TIMES = 25
+
+
+@pytest.fixture
+def services(serve: MakeService) -> tuple[Service, Service]:
+    """Two processes on one database, on either engine."""
+    return serve(), serve()
+
+
+def _status(service: Service, key: str) -> int:
+    return service.call("GET", "/forums/forums", key).status_code
+
+
+def test_a_revoked_key_is_refused_by_every_process_from_the_acknowledgement_on(services: tuple[Service, Service], run: Run) -> None:
+    for _ in range(TIMES):
+        made = run("keys.create", name="Plugin", grants=["forums.list"])
+        for service in services * 3:
+            assert _status(service, made["key"]) == 200
+        run("keys.revoke", made["id"])
+        assert [_status(service, made["key"]) for service in services] == [401, 401]
+
+
+def test_a_grant_that_is_taken_away_is_missing_in_every_process_from_the_acknowledgement_on(
+    services: tuple[Service, Service], run: Run
+) -> None:
+    made = run("keys.create", name="Plugin", grants=["forums.list"])
+    for _ in range(TIMES):
+        for service in services * 3:
+            assert _status(service, made["key"]) == 200
+        run("keys.update", made["id"], ungrant=["forums.list"])
+        assert [_status(service, made["key"]) for service in services] == [403, 403]
+        run("keys.update", made["id"], grant=["forums.list"])
+
+
+def test_a_rotated_secret_is_refused_by_every_process_from_the_acknowledgement_on(
+    services: tuple[Service, Service], run: Run
+) -> None:
+    made = run("keys.create", name="Plugin", grants=["forums.list"])
+    for _ in range(TIMES):
+        for service in services * 3:
+            assert _status(service, made["key"]) == 200
+        old, made["key"] = made["key"], run("keys.rotate", made["id"])["key"]
+        assert [_status(service, old) for service in services] == [401, 401]

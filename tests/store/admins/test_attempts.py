@@ -1,0 +1,52 @@
+"""The rows of attempts to sign in: there is an end to them, the oldest go first, and known browsers stay."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from trellis.settings import Settings
+from trellis.store.admins import Attempts, attempts
+from trellis.store.engine import Transaction
+from trellis.store.engine.store import Store
+
+BROWSERS = {"browser/a", "browser/b", "browser/c"}
+
+
+@pytest.fixture
+def store(settings: Settings) -> Iterator[Store]:
+    store = Store(settings)
+    yield store
+    store.close()
+
+
+def _save(store: Store, subject: str, minute: int) -> None:
+    at = f"2026-01-31T09:{minute:02d}:00.000Z"
+    store.write(lambda tx: attempts.save_attempts(tx, Attempts(subject, 1, at, at))).result(30)
+
+
+def _trim(store: Store) -> set[str]:
+    def trim(tx: Transaction) -> set[str]:
+        attempts.trim_attempts(tx, keep=attempts.BROWSER)
+        subjects = (*BROWSERS, *(f"account/{number}" for number in range(30)))
+        return set(attempts.find_attempts(tx, subjects))
+
+    return store.write(trim).result(30)
+
+
+def test_beyond_the_bound_the_oldest_go_and_known_browsers_stay(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert attempts._MOST_SUBJECTS == 20_000
+    monkeypatch.setattr(attempts, "_MOST_SUBJECTS", 10)
+    for browser in BROWSERS:
+        _save(store, browser, 0)  # older than all others
+    for number in range(7):
+        _save(store, f"account/{number}", 59 - number)  # the last is the oldest
+    assert _trim(store) == BROWSERS | {f"account/{number}" for number in range(7)}, "as many as may be"
+    _save(store, "account/7", 1)
+    assert _trim(store) == BROWSERS | {f"account/{number}" for number in range(6)}, "a tenth goes at once"
+
+
+def test_where_known_browsers_alone_are_too_many_they_stay(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempts, "_MOST_SUBJECTS", 2)
+    for browser in (*BROWSERS, "account/0"):
+        _save(store, browser, 0)
+    assert _trim(store) == BROWSERS

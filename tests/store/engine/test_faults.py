@@ -1,0 +1,148 @@
+"""What becomes of reads and writes when something happens to the file of a SQLite database, and afterwards."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.community import Community
+from tests.sqlite_file import file_of
+from trellis.compose import compose
+from trellis.core.actor import TERMINAL
+from trellis.core.gate import Gate
+from trellis.core.operation import Call
+from trellis.errors import Refused
+from trellis.settings import Settings
+from trellis.store import sqlite
+from trellis.store.engine import faults, store
+
+pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+
+
+@pytest.fixture
+def file(settings: Settings) -> Path:
+    """The file of the database."""
+    return file_of(settings)
+
+
+@pytest.fixture
+def gate(community: Community, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    """The sample community; readers look at their file each time."""
+    monkeypatch.setattr(store, "_CHECK_EVERY", -1.0)
+    gate = compose(settings)
+    yield gate
+    gate.store.close()
+
+
+def create(gate: Gate, name: str) -> int:
+    made = gate.run(Call("forums.create", TERMINAL, {"name": name})).value
+    return int(made["id"])
+
+
+def read(gate: Gate, forum: int) -> str:
+    return str(gate.run(Call("forums.get", TERMINAL, {}, forum)).value["name"])
+
+
+def refused(what: Any, *arguments: Any) -> str:
+    with pytest.raises(Refused) as caught:
+        what(*arguments)
+    assert (caught.value.status, caught.value.message) == (503, "BUSY")
+    return caught.value.detail
+
+
+def test_a_read_only_file_is_read_and_writes_are_refused_until_it_can_be_written_to(
+    gate: Gate, community: Community, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite._library, "SQLITE_OPEN_READWRITE", sqlite._library.SQLITE_OPEN_READONLY)
+        assert refused(create, gate, "News").startswith("The database cannot be written to. Nothing was changed")
+        assert read(gate, community.betas) == "Betas"
+        assert gate.store.faults.reason == "The database cannot be written to."
+    forum = create(gate, "News")
+    assert read(gate, forum) == "News"
+    assert gate.store.faults.reason is None
+
+
+def test_a_damaged_page_is_told_until_the_process_ends(gate: Gate, file: Path, community: Community) -> None:
+    gate.store.close_reader()
+    with file.open("r+b") as opened:
+        opened.seek(8192)
+        opened.write(b"\xff" * (file.stat().st_size - 8192))
+    assert refused(read, gate, community.betas).startswith("The database is damaged.")
+    assert refused(create, gate, "News").startswith("The database is damaged.")
+    gate.store.faults.record_success()
+    assert gate.store.faults.reason == "The database is damaged."
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal"])
+def test_what_is_written_into_a_file_that_was_taken_away_is_not_acknowledged(gate: Gate, file: Path, suffix: str) -> None:
+    create(gate, "Before")
+    taken = Path(f"{file}{suffix}")
+    taken.rename(aside := taken.with_name(taken.name + ".aside"))
+    assert "taken away" in refused(create, gate, "Lost")
+    if suffix == "":
+        assert "cannot be opened" in refused(create, gate, "Lost too")
+        assert "cannot be opened" in refused(read, gate, 1)
+        assert not file.exists()
+        aside.rename(file)
+    forum = create(gate, "After")
+    assert read(gate, forum) == "After"
+    assert gate.store.faults.reason is None
+
+
+def test_a_reader_notices_that_its_file_was_replaced(gate: Gate, file: Path, community: Community) -> None:
+    read(gate, community.betas)
+    copy = file.with_name(file.name + ".copy")
+    copy.write_bytes(file.read_bytes())
+    file.rename(file.with_name(file.name + ".aside"))
+    copy.rename(file)
+    assert "taken away or replaced" in refused(read, gate, community.betas)
+    assert read(gate, community.betas) == "Betas"
+
+
+def test_a_full_disk_is_told_and_writes_go_on_when_there_is_room(gate: Gate) -> None:
+    pages = []
+
+    def bound(tx: Any) -> None:
+        pages.append(tx.raw.execute("PRAGMA max_page_count").fetchone()[0])
+        tx.raw.execute("PRAGMA max_page_count=1")
+
+    gate.store.write(bound).result(30)
+
+    def fill() -> None:
+        for number in range(100):
+            gate.run(Call("forums.create", TERMINAL, {"name": str(number), "description": "x" * 60_000}))
+
+    assert refused(fill).startswith("The database cannot grow: the disk is full.")
+    assert create(gate, "There is room")  # over a connection of its own, without the bound
+
+
+def test_an_error_of_input_and_output_on_a_full_disk_is_a_full_disk(
+    gate: Gate, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = sqlite._library.IOError("disk I/O error")
+    error.result = 10
+    assert faults.describe_fault(error, file) == "The database cannot be read or written: the disk reports an error."
+    monkeypatch.setattr(os, "statvfs", lambda _path: SimpleNamespace(f_bavail=0, f_frsize=4096))
+    assert faults.describe_fault(error, file) == "The database cannot grow: the disk is full."
+
+
+def test_a_disk_is_full_until_there_is_room(gate: Gate, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    error = sqlite._library.FullError("database or disk is full")
+    error.result = 13
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "statvfs", lambda _path: SimpleNamespace(f_bavail=0, f_frsize=4096))
+        gate.store.faults.record(error)
+        create(gate, "Small enough")
+        assert gate.store.faults.reason == "The database cannot grow: the disk is full."
+    create(gate, "There is room")
+    assert gate.store.faults.reason is None
+
+
+def test_a_mistake_in_a_statement_is_no_fault_of_the_file(gate: Gate) -> None:
+    failed = gate.store.write(lambda tx: tx.raw.execute("SELECT * FROM gone"))
+    assert isinstance(failed.exception(30), sqlite.StatementError)
+    assert gate.store.faults.reason is None

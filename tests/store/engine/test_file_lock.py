@@ -1,0 +1,78 @@
+"""Who has a SQLite file open, and who may not."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.program import running
+from tests.sqlite_file import file_of
+from trellis.settings import Settings
+from trellis.store.engine import DatabaseInUse, Store, create_engine
+from trellis.store.engine.file_lock import FileLock
+
+pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+
+_BUG = "SQLite 3.40.1 can lose writes."
+_HOLD = """
+import sys
+from pathlib import Path
+from trellis.store.engine.file_lock import FileLock
+FileLock(Path(sys.argv[1])).share()
+print("holds", flush=True)
+input()
+"""
+
+
+@contextmanager
+def sharing(settings: Settings) -> Iterator[None]:
+    """Have another process use the database."""
+    command = (sys.executable, "-c", _HOLD, file_of(settings))
+    with running(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"holds\n"
+        yield
+
+
+def connect(settings: Settings) -> None:
+    engine = create_engine(settings)
+    try:
+        engine.connect().close()
+    finally:
+        engine.dispose()
+
+
+def test_processes_share_a_database_and_nobody_takes_it_from_them(settings: Settings) -> None:
+    with sharing(settings):
+        connect(settings)
+        with pytest.raises(DatabaseInUse, match="in use by another process"):
+            FileLock(file_of(settings)).take()
+    FileLock(file_of(settings)).take()
+
+
+def test_a_process_that_is_killed_holds_nothing(settings: Settings) -> None:
+    with sharing(settings):
+        pass
+    lock = FileLock(file_of(settings))
+    lock.take()
+    lock.release()
+
+
+def test_a_store_that_is_closed_holds_nothing(settings: Settings) -> None:
+    store = Store(settings)
+    with store.reading():
+        pass
+    with pytest.raises(DatabaseInUse):
+        FileLock(file_of(settings)).take()
+    store.close()
+    FileLock(file_of(settings)).take()
+
+
+def test_with_a_sqlite_that_loses_writes_there_is_one_process(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trellis.store.engine.file_lock.describe_wal_reset_bug", lambda: _BUG)
+    connect(settings)
+    with sharing(settings), pytest.raises(DatabaseInUse, match=_BUG):
+        connect(settings)
+    connect(settings)

@@ -1,0 +1,45 @@
+"""A statement that PostgreSQL does not answer in time is given up, at both ends."""
+
+from contextlib import closing
+
+import psycopg
+import pytest
+
+from tests.wait import wait_until
+from trellis.settings import Settings
+from trellis.store.engine.limited import LimitedConnection, connection_parameters
+from trellis.store.engine.store import create_engine
+
+pytestmark = pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+
+
+def test_a_statement_that_takes_too_long_fails_and_ends_on_the_server_too(settings: Settings) -> None:
+    with closing(LimitedConnection.connect(settings.database_url, autocommit=True)) as connection:
+        connection.limit = 0.2
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+        with pytest.raises(psycopg.OperationalError, match=r"did not answer within 0\.2 seconds"):
+            connection.execute("SELECT pg_sleep(600)")
+        assert connection.closed
+    with psycopg.connect(settings.database_url, autocommit=True) as other:
+        running = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND state = 'active'"
+        wait_until(lambda: other.execute(running).fetchone() == (0,))
+
+
+def test_an_error_of_the_server_leaves_the_connection_open(settings: Settings) -> None:
+    with closing(LimitedConnection.connect(settings.database_url, autocommit=True)) as connection:
+        connection.limit = 10
+        connection.execute("SET lock_timeout = 1")
+        with psycopg.connect(settings.database_url) as other:
+            other.execute("LOCK TABLE counters")
+            with pytest.raises(psycopg.OperationalError):
+                connection.execute("SELECT * FROM counters")
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_what_the_url_says_about_connections_goes_before(settings: Settings) -> None:
+    engine = create_engine(settings)
+    url = engine.url.update_query_dict({"tcp_user_timeout": "3000"})
+    given = connection_parameters(url, 7)
+    assert (given["connect_timeout"], given["keepalives"]) == (7, 1)
+    assert "tcp_user_timeout" not in given
+    engine.dispose()

@@ -1,5 +1,7 @@
 """The end of the process: requests in flight are finished, and the log is written."""
 
+import socket
+
 from tests.api_fixtures import MakeService
 from tests.database_state import DatabaseState
 from tests.fixture_types import MakeKey, Run
@@ -28,6 +30,22 @@ def test_a_request_in_flight_is_finished_before_the_process_ends(
     assert [calendar["name"] for calendar in run("calendars.list")["results"]] == ["Just in time"]
     assert {row["request_id"]: row["status"] for row in database.requests()} == {"before": 200, "in-flight": 201}
     assert "Traceback" not in service.output
+
+
+def test_a_request_whose_head_has_begun_is_answered_before_the_process_ends(service: Service, key: MakeKey) -> None:
+    head = f"GET /api/core/hello HTTP/1.1\r\nHost: {service.address.removeprefix('http://')}\r\nAuthorization: Bearer {key([])}\r\n"
+    with socket.create_connection(("127.0.0.1", service.port)) as connection:
+        connection.sendall(head.encode())
+        assert service.client.get(f"{service.address}/healthz").status_code == 200  # by now the connection was accepted
+        service.process.terminate()
+        wait_until(lambda: refuses_connections(service.port))
+        connection.sendall(b"\r\n")
+        answer = b""
+        while part := connection.recv(65_536):
+            answer += part
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert b"connection: close" in answer.lower()
+    assert service.process.wait(60) == 0
 
 
 def test_an_idle_process_ends_and_writes_its_log_first(service: Service, key: MakeKey, run: Run, database: DatabaseState) -> None:

@@ -30,6 +30,7 @@ HEAD: Final = 65_536  # bytes of a request's first line and headers
 RATE: Final = 10_240  # bytes a second at which a body must come, and an answer be read, on average
 _OTHERS: Final = 96  # descriptors kept for logs, webhooks, static files and refusals
 _REFUSALS: Final = 32  # connections without a place that linger at once
+_LAST: Final = 1.0  # seconds for which a connection without a request stays open when the server ends
 _LINGER: Final = 1.0  # seconds for which a refused connection stays open, so that the caller can read the answer
 _UNSENT: Final = 131_072  # bytes of answers that the system takes of a connection before they can be sent
 _TICK: Final = 0.5  # seconds between two looks at all connections
@@ -81,6 +82,7 @@ class Connections:
         self._proxies = [ip_network(proxy, strict=False) for proxy in limits.proxies]
         self._watching = False
         self._warned = False
+        self.ending = False
 
     def add(self, connection: "LimitedProtocol", address: str) -> bool:
         """Count a new connection; False where there is no place for it.
@@ -211,6 +213,23 @@ class LimitedProtocol(HttpToolsProtocol):
         self._until = self._looked + self._limits.head
         if not self._connections.add(self, self._address):
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
+        elif self._connections.ending:  # it was accepted just before
+            self.shutdown()
+
+    def shutdown(self) -> None:
+        """End the connection after the request that is under way on it, or that may be on its way.
+
+        Closing at once would reset it under a request that has been sent and not read yet, and a write would be lost or done twice.
+        """
+        self._connections.ending = True
+        if self._is_answering():
+            self.cycle.keep_alive = False
+        elif self._step is _Step.REQUEST and self.transport is not None:
+            self.loop.call_later(_LAST if self.cycle is None else 0, self._close_if_idle)
+
+    def _close_if_idle(self) -> None:
+        if self._step is _Step.REQUEST and not self._is_answering():
+            self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._connections.discard(self, self._address)
@@ -242,6 +261,8 @@ class LimitedProtocol(HttpToolsProtocol):
         else:
             self._connections.check_forwarding(self.headers, self._address)
             super().on_headers_complete()
+            if self._connections.ending:
+                self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
         if not self._refused:

@@ -224,7 +224,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._connections.ending = True
         if self._is_answering():
             self.cycle.keep_alive = False
-        elif self._step is _Step.REQUEST and self.transport is not None:
+        elif self._step is _Step.REQUEST:
             self.loop.call_later(_LAST if self.cycle is None else 0, self._close_if_idle)
 
     def _close_if_idle(self) -> None:

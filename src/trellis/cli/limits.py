@@ -222,10 +222,11 @@ class LimitedProtocol(HttpToolsProtocol):
         Closing at once would reset it under a request that has been sent and not read yet, and a write would be lost or done twice.
         """
         self._connections.ending = True
+        cycle: Any = self.cycle
         if self._is_answering():
-            self.cycle.keep_alive = False
+            cycle.keep_alive = False
         elif self._step is _Step.REQUEST:
-            self.loop.call_later(_LAST if self.cycle is None else 0, self._close_if_idle)
+            self.loop.call_later(_LAST if cycle is None else 0, self._close_if_idle)
 
     def _close_if_idle(self) -> None:
         if self._step is _Step.REQUEST and not self._is_answering():

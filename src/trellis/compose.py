@@ -38,6 +38,7 @@ def _catalogue(kinds: Kinds) -> Catalogue:
         {
             "core": _on_itself,
             "nodes": lambda: _on_nodes(kinds),
+            "structure": lambda: _on_structure(kinds),
             **{name: partial(_operations_of, name) for name in _BEFORE_UNDO},
             "undo": lambda: _undo(kinds),
             **{name: partial(_operations_of, name) for name in _AFTER_UNDO},
@@ -61,6 +62,12 @@ def _on_nodes(kinds: Kinds) -> Iterator[Operation]:
 
     for kind in kinds():
         yield from (*nodes.operations(kind), undo.operation(kind))
+
+
+def _on_structure(kinds: Kinds) -> tuple[Operation, ...]:
+    from trellis.core import structure  # noqa: PLC0415  # start-up time
+
+    return structure.operations(kinds())
 
 
 def _undo(kinds: Kinds) -> tuple[Operation, ...]:

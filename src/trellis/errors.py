@@ -66,13 +66,13 @@ def raise_faults(faults: Iterable[Fault]) -> None:
         raise refuse_faults(*found)
 
 
-def refuse_faults(*faults: Fault) -> Refused:
-    """Return one refusal for all faults of a request, with the code of the first one. It lists MOST_FAULTS and counts the others.
+def refuse_faults(*faults: Fault, most: int = MOST_FAULTS) -> Refused:
+    """Return one refusal for all faults of a request, with the code of the first one. It lists `most` and counts the others.
 
     Unknown parameters come last, so that a misspelt name does not determine the code.
     """
     ordered = sorted(faults, key=lambda fault: REFUSALS[fault.message].yields)
-    listed = tuple(ordered[:MOST_FAULTS])
+    listed = tuple(ordered[:most])
     more = len(ordered) - len(listed)
     first, detail = listed[0], " ".join(fault.detail for fault in listed)
     if len(ordered) > 1:

@@ -234,6 +234,27 @@ _ROWS: Final = (
             members=(
                 Member("conflicts", {"type": "array", "items": {"type": "object"}}, "the events that cannot be undone.", []),
             )),
+    # --- documents ------------------------------------------------------------------------------------------------
+    Refusal("1T112/1", "INVALID_DOCUMENT", 400, "The structure document is not valid", Scope.DECLARED,
+            when="The document cannot be read, or something in it is not allowed. `errors` lists all of it, each with its place.",
+            example="line 14: there is no group 'mods'.",
+            at_fault="forums[0].permissions.read"),
+    Refusal("1T112/2", "EMPTY_DOCUMENT", 409, "The document or one of its sections is empty", Scope.DECLARED,
+            when="The document, or one of its sections, has nothing in it, and `allowEmpty` was not sent.",
+            example="forums is empty. If that is right, send allowEmpty."),
+    Refusal("1T112/3", "TOO_MANY_DELETES", 409, "More would be deleted than is allowed", Scope.DECLARED,
+            when="More nodes would be deleted than `maxDeletes` allows. `deletes` is their number.",
+            example="12 nodes would be deleted, and maxDeletes allows 10.",
+            members=(Member("deletes", _COUNT, "how many nodes would be deleted.", 12),)),
+    Refusal("1T112/4", "PLAN_OUTDATED", 409, "The community has changed since the plan", Scope.DECLARED,
+            when="Something of what the plan read has changed since. `changes` lists the events. Plan again.",
+            example="1 change has been made since the plan: event 814, forums.update of 7. Nothing was done. Plan again.",
+            members=(
+                Member("changes", {"type": "array", "items": {"type": "object"}}, "the events since the plan; at most 100.", []),
+            )),
+    Refusal("1T112/5", "PLAN_DIFFERS", 409, "This is not what was planned", Scope.DECLARED,
+            when="The document or the options are not those of the plan that was sent with them.",
+            example="With this document and these options, something else would be done than was planned. Plan again."),
     # --- undo -----------------------------------------------------------------------------------------------------
     Refusal("1T106/1", "NOT_RESTORABLE", 409, "This event cannot be undone", Scope.DECLARED,
             when="The event created something, is not about a node, or has already been undone (`undoneBy` says by which event).",

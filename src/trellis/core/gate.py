@@ -50,6 +50,7 @@ class Recorder:
     def __init__(self, tx: Transaction, operation: Operation, call: Call, now: str) -> None:
         self.change_set: int | None = None
         self._tx = tx
+        self._operation = operation.name
         self._belong_together = operation.is_change_set or call.change_set is not None
         self._call = call
         self._now = now
@@ -61,7 +62,7 @@ class Recorder:
         at = max(self._now, events.find_newest_timestamp(self._tx))
         if self._belong_together and self.change_set is None:
             actor = {"type": call.actor.type, "id": call.actor.id}
-            self.change_set = events.open_change_set(self._tx, actor, self._call.change_set, at)
+            self.change_set = events.open_change_set(self._tx, actor, self._call.change_set, at, self._operation)
         return events.append(self._tx, build_event(operation, call, outcome, at, self.change_set))
 
 
@@ -240,7 +241,7 @@ class Gate:
     def _write(self, operation: Operation, call: Call, given: Input, tx: Transaction) -> Result:
         result, _ = self._run_write(operation, call, given, tx)
         if result.event is None:  # nothing was changed: the data version is to stay, whatever shares the commit
-            raise Rollback(result)
+            raise Rollback(result._replace(change_set=None))
         return result
 
     def _run_write(self, operation: Operation, call: Call, given: Input, tx: Transaction) -> tuple[Result, Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from trellis.core.fields import ExternalId, Field, Groups, Integer, NodeId, ParentId, Permissions, Text, Timestamp, Type
+from trellis.core.fields import ExternalId, Field, Groups, Integer, NodeId, Nullable, ParentId, Permissions, Text, Timestamp, Type
 from trellis.core.verbs import Verb
 from trellis.errors import Fault
 
@@ -36,8 +36,9 @@ class NodeKind:
 
     `tree`: its nodes may have children. `ordered`: its nodes have a position, which callers can choose. `leaf_only` returns whether
     a node with these stored fields must not have children. `prepare` adjusts the complete fields of a node before they are stored,
-    and `rules` validate them; `refuses` are the messages of refusals that only its fields and rules raise. `built_in` are ids that
-    cannot be deleted. `is_group`: permissions are given to its nodes. `example` is a name for examples.
+    and `rules` validate them; `refuses` are the messages of refusals that only its fields and rules raise. `built_in` are the nodes
+    that cannot be deleted: id → the external id by which structure documents know one that has none. `is_group`: permissions are
+    given to its nodes. `example` is a name for examples.
     """
 
     name: str
@@ -59,7 +60,7 @@ class NodeKind:
     refuses: tuple[str, ...] = ()
     example: str = ""
     leaf_only: Callable[[Values], bool] = lambda _: False
-    built_in: frozenset[int] = frozenset()
+    built_in: Mapping[int, str] = field(default_factory=dict)
     is_group: bool = False
     codes: Mapping[str, str] = field(default_factory=dict)
 
@@ -103,6 +104,7 @@ class NodeKind:
             "name",
             "url",
             "externalId",
+            "managedBy",
             *tree,
             *place,
             *way,
@@ -226,6 +228,12 @@ class NodeKind:
             self.name_field,
             Field("url", Text(4096), "Its address in the community.", read_only=True),
             self.external_id_field,
+            Field(
+                "managedBy",
+                Nullable(Text(100)),
+                "The name of the structure document that manages it: what is changed by hand changes back when that is applied.",
+                read_only=True,
+            ),
             *place,
             *((path,) if self.tree else ()),
             *(f for f in self.fields if not f.write_only),

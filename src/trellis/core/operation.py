@@ -39,7 +39,8 @@ class Call(NamedTuple):  # like Outcome and Answer: a tuple, since a frozen data
     are the versions that the record may have (If-Match), `("*",)` for any. `token` and `fingerprint` are the Idempotency-Key and
     a digest of its request; `idempotency_key` is recorded in the event. Long operations call `progress` with how much is done and
     the total. `waits_as` is the lane in which passwords in the call wait for their digests, if it is not that of its actor: see
-    lanes.py. The gate puts into `digests` those of inner calls: by password, and the digest stored so far.
+    lanes.py. Nodes that the call creates or changes are `managed_by` the structure document with this name. The gate puts into
+    `digests` those of inner calls: by password, and the digest stored so far.
     """
 
     operation: str
@@ -55,6 +56,7 @@ class Call(NamedTuple):  # like Outcome and Answer: a tuple, since a frozen data
     change_set: str | None = None
     progress: Callable[[int, int], None] = lambda _done, _all: None
     waits_as: str = ""
+    managed_by: str | None = None
     digests: Mapping[tuple[Plain, str | None], str] = MappingProxyType({})
 
     def build_inner(self, operation: str, raw: Mapping[str, Any], target: int | None, expected: tuple[str, ...] = ()) -> "Call":
@@ -142,6 +144,13 @@ class Progress:
         """Add to what has been done, and report it."""
         self._done += more
         self._call.progress(self._done, self._total)
+
+
+class RawText(NamedTuple):
+    """A result that is text of a media type of its own, and not a JSON value."""
+
+    text: str
+    media_type: str
 
 
 class Outcome(NamedTuple):
@@ -233,7 +242,8 @@ class Operation:
     a `fork` is never run itself: the gate runs the operation that it leads to, and checks the grant for that one. `needs` are
     the operations all of which a key must have been granted, for one that has no grant of its own. `slow`: it may read more
     than a page holds, so that it does not run on an event loop; with the parameter `slow_with` it may do so too. `is_change_set`:
-    the events of one run belong together. With `granted_alone`, a pattern of several resources such as `*.create` does not grant
+    the events of one run belong together. `varies`: keys that may run it get different responses. `most_bytes`: how large its
+    requests may be, if larger than others. With `granted_alone`, a pattern of several resources such as `*.create` does not grant
     it.
     """
 
@@ -262,6 +272,8 @@ class Operation:
     slow: bool = False
     slow_with: str = ""
     is_change_set: bool = False
+    varies: bool = False
+    most_bytes: int = 0
 
     @cached_property
     def takes(self) -> tuple[Field, ...]:

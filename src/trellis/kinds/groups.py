@@ -68,6 +68,6 @@ GROUPS: Final = NodeKind(
     prepare=_sanitize_affixes,
     rules=(_check_affixes,),
     derived=(Derived("formattedName", Text(3000), "Prefix, escaped name and suffix, as HTML.", _format_name),),
-    built_in=frozenset({2, 3, 4}),
+    built_in={2: "guests", 3: "members", 4: "administrators"},
     is_group=True,
 )

@@ -14,7 +14,7 @@ from trellis.core.actor import Actor
 from trellis.core.fields import MAX_ID, invalid_id, quote
 from trellis.core.gate import Gate, Result
 from trellis.core.keys import Bearer, Keyring, authenticate, redact_keys
-from trellis.core.operation import Access, Call, Operation
+from trellis.core.operation import Access, Call, Operation, RawText
 from trellis.core.version import compute_version, encode_json
 from trellis.errors import Refused
 from trellis.http.large import LARGE, run_by_size
@@ -140,7 +140,7 @@ class Rest:
         if operation.fork is not None:
             operation = await self._resolve_fork(operation, bearer, target)
             request.operation = operation.name
-        body = await receive_body(request, self.settings.body_limit)
+        body = await receive_body(request, max(self.settings.body_limit, operation.most_bytes))
         size = len(request.query) + len(body)
         future = await run_by_size(size, self._submit, request, operation, bearer.actor, target, body)
         waiting = self._completions.wait_for(future)
@@ -255,12 +255,18 @@ class Rest:
 
     def _is_cacheable(self, request: ApiRequest, route: Route) -> bool:
         """Return whether every key that may run the operation gets the same answer."""
-        return route.operation.access in _SAME_FOR_ALL and not (self.settings.key_in_url and has_key(request.query))
+        operation = route.operation
+        return (
+            operation.access in _SAME_FOR_ALL and not operation.varies and not (self.settings.key_in_url and has_key(request.query))
+        )
 
     def _run_read(self, request: ApiRequest, route: Route, target: int | None) -> CachedResponse:
         operation = route.operation
         raw = read_query(request, self.settings) if request.query or request.path_values else {}
         result = self.gate.run(Call(operation.name, _require_bearer(request).actor, raw, target, request_id=request.request_id))
+        if isinstance(result.value, RawText):
+            body = result.value.text.encode()
+            return CachedResponse(body, compute_version(body).encode(), (), result.value.media_type.encode())
         body = encode_json(result.value)
         links = build_links(route.verb.response, f"{request.base}{PREFIX}{route.path}", request.query, result.value)
         return CachedResponse(body, compute_version(body).encode(), ((b"link", links),) if links else ())

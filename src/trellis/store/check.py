@@ -35,6 +35,7 @@ class StoredNode:
     created_at: str
     updated_at: str
     external_id: str | None
+    managed_by: str | None
 
 
 _COLUMNS = (
@@ -48,6 +49,7 @@ _COLUMNS = (
     _c.created_at,
     _c.updated_at,
     _c.external_id,
+    _c.managed_by,
 )
 _NEXT_BATCH = Statement(
     sa.select(*_COLUMNS).where(_KIND, _c.id > bindparam("after")).order_by(_c.id).limit(bindparam("most", type_=sa.Integer))
@@ -64,7 +66,7 @@ def read_batches(tx: Transaction, kind: str) -> Iterator[list[StoredNode]]:
 
 def _decode(row: Row) -> StoredNode:
     return StoredNode(
-        row[0], row[1], row[2], row[3], row[4], _decode_object(row[5]), _decode_object(row[6]), row[7], row[8], row[9]
+        row[0], row[1], row[2], row[3], row[4], _decode_object(row[5]), _decode_object(row[6]), row[7], row[8], row[9], row[10]
     )
 
 

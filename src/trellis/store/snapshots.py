@@ -55,7 +55,7 @@ def _key_and_change() -> tuple[sa.ColumnElement[Any], ...]:
 
 _NEIGHBOURS_PARAM = bindparam("neighbours", type_=JSON)
 _OLD_PLACE = (bindparam("old_parent", type_=NUMBER), bindparam("old_position", type_=NUMBER))
-_BEHIND = (_NEIGHBOURS_PARAM, _c.external_id)
+_BEHIND = (_NEIGHBOURS_PARAM, _c.external_id, _c.managed_by)
 _IS_SAVED = sa.exists().where(_s.seq == bindparam("seq"), _s.kind == bindparam("kind"), _s.id == bindparam("node"))
 _SAVE = _insert_from(
     sa.select(*_key_and_change(), *_OLD_PLACE, *_CONTENT, *_BEHIND).where(_KIND, _c.id == bindparam("node"), ~_IS_SAVED)
@@ -114,7 +114,18 @@ def _next_event(tx: Transaction) -> int:
 
 _COLUMNS = (
     *(_s.seq, _s.kind, _s.change, _s.neighbours),
-    *(_s.id, _s.parent_id, _s.position, _s.name, _s.fields, _s.permissions, _s.created_at, _s.updated_at, _s.external_id),
+    *(
+        _s.id,
+        _s.parent_id,
+        _s.position,
+        _s.name,
+        _s.fields,
+        _s.permissions,
+        _s.created_at,
+        _s.updated_at,
+        _s.external_id,
+        _s.managed_by,
+    ),
 )
 _OF_EVENT = sa.select(*_COLUMNS).where(_s.seq == bindparam("seq"))
 _IN_ORDER = (_s.position, _s.kind, _s.id)

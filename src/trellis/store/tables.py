@@ -21,6 +21,7 @@ nodes = sa.Table(
     sa.Column("created_at", PLAIN, nullable=False),
     sa.Column("updated_at", PLAIN, nullable=False),
     sa.Column("external_id", PLAIN),  # what another system calls it; unique in its kind
+    sa.Column("managed_by", PLAIN),  # the name of the document that it was made or changed by last, and that has it
     sa.ForeignKeyConstraint(["kind", "parent_id"], ["nodes.kind", "nodes.id"], name="nodes_parent"),
     sa.Index("nodes_children", "kind", "parent_id", "block", "block_offset"),
     sa.Index("nodes_by_name", "kind", "name_key", "id"),
@@ -158,6 +159,7 @@ change_sets = sa.Table(
     sa.Column("actor_id", NUMBER, nullable=False),  # 0 for an actor without an id
     sa.Column("name", PLAIN),  # as the caller sent it; null for a batch without one
     sa.Column("at", PLAIN, nullable=False),  # of its first event
+    sa.Column("operation", PLAIN),  # the one that began it
 )
 _named = change_sets.c.name.is_not(None)
 sa.Index(
@@ -190,6 +192,7 @@ snapshots = sa.Table(
     sa.Column("updated_at", PLAIN, nullable=False),
     sa.Column("neighbours", JSON),  # the nearest siblings, or the parent it moved to: what undo finds its position by
     sa.Column("external_id", PLAIN),
+    sa.Column("managed_by", PLAIN),
     sa.Index("snapshots_by_record", "kind", "id", "seq"),
 )
 

@@ -156,7 +156,7 @@ def _check_rows(context: Context, kind: NodeKind, groups: set[int], done: int, t
             )
         done += len(batch)
         context.call.progress(done, total)
-    for gone in sorted(kind.built_in - nodes.find_existing(context.tx, kind.name, kind.built_in)):
+    for gone in sorted(kind.built_in.keys() - nodes.find_existing(context.tx, kind.name, kind.built_in)):
         yield Finding((Problem(kind.name, gone, "built in", f"this built-in {kind.singular} is missing", repairable=False),))
 
 

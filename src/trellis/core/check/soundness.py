@@ -66,6 +66,7 @@ def examine(kind: NodeKind, stored: StoredNode, groups: AbstractSet[int], now: s
         created_at=stored.created_at,
         updated_at=stored.updated_at if same else now,
         external_id=stored.external_id,
+        managed_by=stored.managed_by,
     )
     return Examination(node, examiner.problems)
 

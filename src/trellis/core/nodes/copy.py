@@ -110,4 +110,6 @@ def _copies(
 
 
 def _copy_of(original: Node, number: int, parent: int | None, place: int, now: str) -> Node:
-    return replace(original, id=number, parent_id=parent, position=place, created_at=now, updated_at=now, external_id=None)
+    return replace(
+        original, id=number, parent_id=parent, position=place, created_at=now, updated_at=now, external_id=None, managed_by=None
+    )

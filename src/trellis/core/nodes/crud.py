@@ -133,6 +133,7 @@ def _create(kind: NodeKind, context: Context) -> Outcome:
         created_at=context.at,
         updated_at=context.at,
         external_id=given.get("externalId"),
+        managed_by=context.call.managed_by,
     )
     new = nodes.insert(context.tx, kind.name, new, place.place)
     after = serialize_node(kind, new, place.above, context.environment.community_url)
@@ -161,7 +162,8 @@ def _update(kind: NodeKind, context: Context) -> Outcome:
     beside = None if place.stays else snapshots.find_neighbours(context.tx, kind.name, old)
     placed = apply_placement(context.tx, kind, old, place)
     name = given.get("name", old.name)
-    new = replace(placed, name=name, external_id=external_id, fields=fields, permissions=permissions)
+    managed_by = context.call.managed_by or old.managed_by
+    new = replace(placed, name=name, external_id=external_id, managed_by=managed_by, fields=fields, permissions=permissions)
     above = above if new.parent_id == old.parent_id else place.above
     after = serialize_node(kind, new, above, context.environment.community_url)
     changed = changed_members(before, after) + changed_secrets

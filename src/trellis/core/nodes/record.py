@@ -43,6 +43,7 @@ def serialize_node(kind: NodeKind, node: Node, above: str, community_url: str) -
     record["name"] = name
     record["url"] = f"{community_url}/{kind.name}/{node.id}-{words}/" if words else f"{community_url}/{kind.name}/{node.id}/"
     record["externalId"] = node.external_id
+    record["managedBy"] = node.managed_by
     if kind.tree:
         record["parentId"] = node.parent_id
         record["path"] = above + name

@@ -18,8 +18,10 @@ from trellis.store.events.log import (
     purge,
     read_page,
 )
+from trellis.store.events.records import Change, find_last_change, find_newest_number, find_since
 
 __all__ = [
+    "Change",
     "Event",
     "append",
     "count",
@@ -28,8 +30,11 @@ __all__ = [
     "find_bounds",
     "find_by_request",
     "find_change_set",
+    "find_last_change",
+    "find_newest_number",
     "find_newest_timestamp",
     "find_of_key",
+    "find_since",
     "find_timestamp",
     "find_undoing",
     "open_change_set",

@@ -20,13 +20,16 @@ _BY_NAME: Final = Statement(
 _INSERT: Final = Statement(sa.insert(change_sets).values({column.name: bindparam(column.name) for column in change_sets.columns}))
 
 
-def open_change_set(tx: Transaction, actor: Mapping[str, Any], name: str | None, now: str) -> int:
-    """Return the id of an actor's change set with a name, which is made if there is none; without a name, of a new one."""
+def open_change_set(tx: Transaction, actor: Mapping[str, Any], name: str | None, now: str, operation: str) -> int:
+    """Return the id of an actor's change set with a name, which is made if there is none; without a name, of a new one.
+
+    `operation` is the name of the one that the events come from, directly or not.
+    """
     owner = {"actor_type": actor["type"], "actor_id": actor["id"] or 0}
     if name is not None and (rows := tx.fetch(_BY_NAME, **owner, name=name)):
         return int(rows[0][0])
     number = next_number(tx, "change_sets")
-    tx.execute(_INSERT, **owner, id=number, name=name, at=now)
+    tx.execute(_INSERT, **owner, id=number, name=name, at=now, operation=operation)
     return number
 
 

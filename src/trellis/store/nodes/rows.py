@@ -16,7 +16,18 @@ from trellis.store.tables import nodes
 
 _c = nodes.c
 T = TypeVar("T")
-COLUMNS = (_c.id, _c.parent_id, POSITION, _c.name, _c.fields, _c.permissions, _c.created_at, _c.updated_at, _c.external_id)
+COLUMNS = (
+    _c.id,
+    _c.parent_id,
+    POSITION,
+    _c.name,
+    _c.fields,
+    _c.permissions,
+    _c.created_at,
+    _c.updated_at,
+    _c.external_id,
+    _c.managed_by,
+)
 _ABOVE: Final = len(COLUMNS)  # where the names above a node stand in a row that has them too
 _PARENT_OF_SECOND: Final = _ABOVE + 2
 _KIND = _c.kind == bindparam("kind")
@@ -38,11 +49,12 @@ class Node:
     created_at: str
     updated_at: str
     external_id: str | None = None
+    managed_by: str | None = None
 
 
 def decode_node(row: Row, tx: Transaction) -> Node:
     """Convert a row of COLUMNS to a node."""
-    return Node(row[0], row[1], row[2], row[3], tx.decode(row[4]), tx.decode(row[5]), row[6], row[7], row[8])
+    return Node(row[0], row[1], row[2], row[3], tx.decode(row[4]), tx.decode(row[5]), row[6], row[7], row[8], row[9])
 
 
 _FIND = Statement(sa.select(*COLUMNS).where(_KIND, _c.id == bindparam("id")))
@@ -277,6 +289,7 @@ def _values(kind: str, node: Node, slot: Slot) -> dict[str, Any]:
         "created_at": node.created_at,
         "updated_at": node.updated_at,
         "external_id": node.external_id,
+        "managed_by": node.managed_by,
     }
 
 
@@ -292,10 +305,9 @@ def insert_descendants(tx: Transaction, kind: str, batches: Iterable[Sequence[No
     siblings.build_blocks(tx, kind, parents)
 
 
+_CHANGEABLE: Final = ("name", "name_key", "fields", "permissions", "updated_at", "external_id", "managed_by")
 _UPDATE = Statement(
-    sa.update(nodes)
-    .where(_KIND, _c.id == bindparam("node"))
-    .values({name: bindparam("new_" + name) for name in ("name", "name_key", "fields", "permissions", "updated_at", "external_id")})
+    sa.update(nodes).where(_KIND, _c.id == bindparam("node")).values({name: bindparam("new_" + name) for name in _CHANGEABLE})
 )
 
 
@@ -311,6 +323,7 @@ def update(tx: Transaction, kind: str, node: Node) -> None:
         new_permissions=tx.encode(node.permissions),
         new_updated_at=node.updated_at,
         new_external_id=node.external_id,
+        new_managed_by=node.managed_by,
     )
 
 

@@ -1,0 +1,115 @@
+"""What a run has done, as a plan shows it: one change for each event, with its differences by member."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from trellis.core.fields import isolate
+from trellis.core.kind import NodeKind
+from trellis.core.operation import Context, Outcome
+from trellis.core.structure.document import Entry, Place
+from trellis.core.verbs import CREATE, DELETE
+from trellis.store import events
+from trellis.store.nodes import Node
+
+APPLY: Final = "structure.apply"
+_PLACE: Final = frozenset(("parentId", "position", "path"))
+_LONGEST: Final = 200  # characters of a value that a plan shows
+
+
+@dataclass(slots=True)
+class Change:
+    """One change. `action` is create, update, move or delete; `id` is that of the record; `path` its names from the top.
+
+    `differences` are members with their values `before` and `after`. `drift` is what has changed a managed node since the last
+    apply. `deleted` counts the nodes that a delete takes, `touched` what else it changes.
+    """
+
+    action: str
+    resource: str
+    id: int | None
+    external_id: str | None
+    path: str
+    place: Place | None = None
+    differences: list[dict[str, Any]] = field(default_factory=list)
+    adopted: bool = False
+    drift: dict[str, Any] | None = None
+    deleted: int = 0
+    touched: list[dict[str, Any]] = field(default_factory=list)
+
+    def serialize(self) -> dict[str, Any]:
+        """Serialize the change, as a plan has it."""
+        return {
+            "action": self.action,
+            "resource": self.resource,
+            "id": self.id,
+            "externalId": self.external_id,
+            "path": self.path,
+            "file": self.place.file or None if self.place else None,
+            "line": self.place.line if self.place else None,
+            "differences": self.differences,
+            "adopted": self.adopted,
+            "drift": self.drift,
+            "deleted": self.deleted,
+            "touched": self.touched,
+        }
+
+
+class Subject(NamedTuple):
+    """What an operation of a run was about: the entry of the document, or the node that it does not have."""
+
+    kind: NodeKind
+    place: Place
+    entry: Entry | None
+    node: Node | None
+    adopted: bool = False
+
+
+def describe_change(context: Context, about: Subject, verb: str, outcome: Outcome, document: str) -> Change:
+    """Describe what an operation has done."""
+    record: Mapping[str, Any] = outcome.after or outcome.before or {}
+    action = verb
+    if verb not in {CREATE.name, DELETE.name} and _PLACE.issuperset(outcome.changed):
+        action = "move"
+    change = Change(
+        action,
+        about.kind.name,
+        outcome.resource_id,
+        record.get("externalId"),
+        str(record.get("path") or record.get("name")),
+        about.place if about.entry is not None else None,
+        adopted=about.adopted,
+    )
+    if verb == DELETE.name:
+        change.deleted = int(outcome.plan["deleted"]["count"])
+        change.touched = list(outcome.plan["changed"]["nodes"])
+    elif outcome.before is not None and outcome.after is not None:
+        change.differences = list(_list_differences(outcome.before, outcome.after, outcome.changed))
+    if outcome.before is not None and outcome.before.get("managedBy") == document and outcome.resource_id is not None:
+        change.drift = _find_drift(context, about.kind, outcome)
+    return change
+
+
+def _find_drift(context: Context, kind: NodeKind, outcome: Outcome) -> dict[str, Any] | None:
+    """Return the event that changed a managed node since it was last applied; None if it is the document that has changed."""
+    own = outcome.event if outcome.event is not None else events.find_newest_number(context.tx) + 1
+    last = events.find_last_change(context.tx, kind.name, outcome.resource_id or 0, own)
+    if last is None or last.began == APPLY:
+        return None
+    return {"event": last.event, "operation": last.operation, "at": last.at}
+
+
+def _list_differences(before: Mapping[str, Any], after: Mapping[str, Any], changed: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    for member in changed:
+        if member == "permissions":
+            for option, who in after[member].items():
+                if before[member].get(option) != who:
+                    yield {"member": f"{member}.{option}", "before": before[member].get(option), "after": who}
+        elif member not in after:  # a password: it is not shown
+            yield {"member": member, "before": None, "after": None}
+        elif member != "path":
+            yield {"member": member, "before": _shorten(before.get(member)), "after": _shorten(after[member])}
+
+
+def _shorten(value: Any) -> Any:
+    return isolate(value[:_LONGEST]) + "…" if isinstance(value, str) and len(value) > _LONGEST else value

@@ -1,0 +1,333 @@
+"""A structure document as it was sent: its sections and entries with their places, or all that is wrong with it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from trellis.core.fields import EVERYONE, ExternalId, Invalid, Suggestions, Text, quote
+from trellis.core.kind import NodeKind
+from trellis.core.structure.text import LinedMapping, Unreadable, read_document
+from trellis.errors import Fault, Refused, refuse_faults
+
+FORMAT: Final = "trellis/1"
+KEYS: Final = "keys"
+MOST_ENTRIES: Final = 10_000
+_MOST_FAULTS: Final = 200  # that are told of one document: it is corrected by a person, with an editor
+_DEEPEST: Final = 100  # levels of nodes
+_NAME: Final = Text(100, 1, visible=True)
+_HEAD: Final = frozenset(("format", "name", "under"))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands: the file, if it has a name, the line, if it is known, and the path from the top of the document."""
+
+    file: str
+    line: int | None
+    path: str
+
+    def __str__(self) -> str:
+        named = ", ".join(part for part in (self.file, f"line {self.line}" if self.line else "") if part)
+        return named or self.path
+
+    def at(self, owner: Any, member: str) -> "Place":
+        """Return the place of a member of the mapping that stands here."""
+        line = owner.lines.get(member, self.line) if isinstance(owner, LinedMapping) else self.line
+        return Place(self.file, line, f"{self.path}.{member}" if self.path else member)
+
+    def item(self, index: int, item: Any) -> "Place":
+        """Return the place of an item of the list that stands here."""
+        return Place(self.file, item.line if isinstance(item, LinedMapping) else self.line, f"{self.path}[{index}]")
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """A node that the document has. `values` are the members to set, as the operations take them.
+
+    `groups` are those that name groups: a permission (`permissions.view`) or a field → "*" or external ids.
+    """
+
+    kind: NodeKind
+    place: Place
+    external_id: str
+    name: str
+    values: dict[str, Any]
+    groups: dict[str, str | tuple[str, ...]]
+    places: dict[str, Place]
+    children: "list[Entry]" = field(default_factory=list)
+
+    def walk(self) -> "Iterator[Entry]":
+        """Yield the entry and all below it, parents before their children, siblings in order."""
+        waiting = [self]
+        while waiting:
+            entry = waiting.pop()
+            yield entry
+            waiting.extend(reversed(entry.children))
+
+
+@dataclass(slots=True)
+class Section:
+    """What a document says of one kind: all of it, or what is below the node with the external id `under`."""
+
+    kind: NodeKind
+    place: Place
+    under: str | None
+    entries: list[Entry]
+
+    def walk(self) -> Iterator[Entry]:
+        """Yield all entries, parents before their children, siblings in order."""
+        for entry in self.entries:
+            yield from entry.walk()
+
+
+@dataclass(slots=True)
+class KeyEntry:
+    """An API key that the document has: its settings, as the operations on keys take them."""
+
+    place: Place
+    name: str
+    settings: dict[str, Any]
+
+
+@dataclass(slots=True)
+class Document:
+    """Everything that was sent together: one or more documents with the same name."""
+
+    name: str = ""
+    sections: list[Section] = field(default_factory=list)
+    keys: list[KeyEntry] = field(default_factory=list)
+    empty: list[Place] = field(default_factory=list)
+
+    def walk(self) -> Iterator[Entry]:
+        """Yield all entries of all sections."""
+        for section in self.sections:
+            yield from section.walk()
+
+
+def refuse_document(faults: Sequence[tuple[Place, str]]) -> Refused:
+    """Refuse a document for all that is wrong with it; each fault is a place and a sentence."""
+    listed = [Fault(place.path or "document", "INVALID_DOCUMENT", f"{place}: {detail}") for place, detail in faults]
+    return refuse_faults(*listed, most=_MOST_FAULTS)
+
+
+def parse_documents(sent: Any, kinds: Sequence[NodeKind]) -> Document:
+    """Parse what was sent as `document`: a document as an object or as text, or a list of these or of {file, content}.
+
+    Raises Refused (INVALID_DOCUMENT) with all that is wrong.
+    """
+    parser = _Parser(kinds)
+    for raw in sent if isinstance(sent, list | tuple) else [sent]:
+        parser.add(raw)
+    if parser.faults:
+        raise refuse_document(parser.faults)
+    return parser.document
+
+
+class _Parser:
+    """Parses documents one after the other, and collects what is wrong with them."""
+
+    def __init__(self, kinds: Sequence[NodeKind]) -> None:
+        self.document = Document()
+        self.faults: list[tuple[Place, str]] = []
+        self._kinds = {kind.name: kind for kind in kinds}
+        self._seen: dict[tuple[str, str], Place] = {}
+        self._whole: dict[str, Place] = {}
+        self._count = 0
+
+    def add(self, raw: Any) -> None:
+        """Parse a document, given as text, as an object, or as {file, content}."""
+        file = ""
+        if isinstance(raw, Mapping) and raw.keys() == {"file", "content"}:
+            file, raw = str(raw["file"])[:255], raw["content"]
+        top = Place(file, 1 if isinstance(raw, str) else None, "")
+        if isinstance(raw, str):
+            try:
+                raw = read_document(raw)
+            except Unreadable as unreadable:
+                self.faults.append((Place(file, unreadable.line, ""), unreadable.detail))
+                return
+        if not isinstance(raw, Mapping):
+            self.faults.append((top, f"A document begins with the line 'format: {FORMAT}', and has sections such as 'forums:'."))
+            return
+        self._add_head(raw, top)
+        under = self._parse_under(raw, top)
+        sections = [name for name in raw if name in self._kinds or name == KEYS]
+        if under is not None and (len(sections) != 1 or sections[0] == KEYS or not self._kinds[sections[0]].tree):
+            trees = " or ".join(name for name, kind in self._kinds.items() if kind.tree)
+            self._fault(raw, top, "under", f"under needs exactly one section, and of a kind that is a tree: {trees}.")
+        if not sections:
+            self.document.empty.append(top)
+        for name in sections:
+            self._add_section(name, raw[name], top.at(raw, name), under)
+
+    def _fault(self, owner: Any, place: Place, member: str, detail: str) -> None:
+        self.faults.append((place.at(owner, member) if member else place, detail))
+
+    def _add_head(self, raw: Mapping[str, Any], top: Place) -> None:
+        if raw.get("format") != FORMAT:
+            self._fault(raw, top, "format", f"format must be {FORMAT}, not {quote(raw.get('format'))}.")
+        known = Suggestions((*_HEAD, *self._kinds, KEYS))
+        for name in raw:
+            if name not in _HEAD and name not in self._kinds and name != KEYS:
+                near = known.find(str(name))
+                self._fault(raw, top, name, f"There is no section {quote(name)}.{f' Did you mean {near}?' if near else ''}")
+        try:
+            name = _NAME.parse(raw.get("name"))
+        except Invalid as invalid:
+            self._fault(raw, top, "name", f"name {invalid.detail} It is recorded as managedBy.")
+            return
+        if self.document.name and name != self.document.name:
+            detail = f"The documents of one plan must have one name, not {quote(self.document.name)} and {quote(name)}."
+            self._fault(raw, top, "name", detail)
+        self.document.name = name
+
+    def _parse_under(self, raw: Mapping[str, Any], top: Place) -> str | None:
+        if "under" not in raw:
+            return None
+        try:
+            return ExternalId().parse(raw["under"])
+        except Invalid as invalid:
+            self._fault(raw, top, "under", f"under {invalid.detail}")
+            return None
+
+    def _add_section(self, name: str, raw: Any, place: Place, under: str | None) -> None:
+        if raw is None:
+            raw = []
+        if not isinstance(raw, list | tuple):
+            self.faults.append((place, f"{name} must be a list, each item of which begins with '- '."))
+            return
+        if not raw:
+            self.document.empty.append(place)
+        if name == KEYS:
+            self._add_keys(raw, place)
+            return
+        in_parts = any(section.kind.name == name for section in self.document.sections)
+        if name in self._whole or (under is None and in_parts):
+            detail = f"{name} is in another of the documents already. Only parts of it, each with its own under, can be several."
+            self.faults.append((place, detail))
+        if under is None:
+            self._whole[name] = place
+        entries = self._parse_entries(self._kinds[name], raw, place, 1)
+        self.document.sections.append(Section(self._kinds[name], place, under, entries))
+
+    # --- nodes ----------------------------------------------------------------------------------------------------
+
+    def _parse_entries(self, kind: NodeKind, raw: Sequence[Any], place: Place, level: int) -> list[Entry]:
+        if level > _DEEPEST:
+            self.faults.append((place, f"This is more than {_DEEPEST} levels deep."))
+            return []
+        entries: list[Entry] = []
+        for index, one in enumerate(raw):
+            self._count += 1
+            if self._count > MOST_ENTRIES:
+                raise refuse_document([(place, f"There are more than {MOST_ENTRIES:,} nodes. Split the document by sections.")])
+            if (entry := self._parse_entry(kind, one, place.item(index, one), level)) is not None:
+                entries.append(entry)
+        return entries
+
+    def _parse_entry(self, kind: NodeKind, raw: Any, place: Place, level: int) -> Entry | None:
+        if not isinstance(raw, Mapping):
+            self.faults.append((place, f"A {kind.singular} must have members such as 'externalId:' and 'name:', not {quote(raw)}."))
+            return None
+        members = entry_members(kind)
+        known = Suggestions((*members, "children"))
+        places = {str(name): place.at(raw, name) for name in raw}
+        for name in raw:
+            if name not in members and not (name == "children" and kind.tree):
+                near = known.find(str(name))
+                self._fault(raw, place, name, f"A {kind.singular} has no {quote(name)}.{f' Did you mean {near}?' if near else ''}")
+        external_id = self._parse_external_id(kind, raw, place)
+        name = raw.get("name")
+        if not isinstance(name, str) or not name.strip():
+            self._fault(raw, place, "name" if "name" in raw else "", f"name is needed: it must be text, not {quote(name)}.")
+            name = ""
+        own = [
+            n
+            for n in members
+            if n in raw and n not in {"externalId", "permissions"} and n not in {f.name for f in kind.group_fields}
+        ]
+        values = {n: raw[n] for n in own}
+        for secret in kind.secrets:
+            if isinstance(values.get(secret.name), Mapping):
+                detail = (
+                    f"{secret.name} from the environment is read by the command line only: use `trellis plan` and `trellis apply`."
+                )
+                self._fault(raw, place, secret.name, detail)
+        entry = Entry(kind, place, external_id, name.strip(), values, self._parse_groups(kind, raw, place), places)
+        children = raw.get("children") if kind.tree else None
+        if children is not None and not isinstance(children, list | tuple):
+            self._fault(raw, place, "children", "children must be a list, each item of which begins with '- '.")
+        elif children:
+            entry.children = self._parse_entries(kind, children, places["children"], level + 1)
+        return entry
+
+    def _parse_external_id(self, kind: NodeKind, raw: Mapping[str, Any], place: Place) -> str:
+        sent = raw.get("externalId")
+        try:
+            external_id = ExternalId().parse(sent) or ""
+        except Invalid as invalid:
+            told = "externalId is needed: it says which node this is." if sent is None else f"externalId {invalid.detail}"
+            hint = " Put it into quotes." if isinstance(sent, int | float) else ""
+            self._fault(raw, place, "externalId" if "externalId" in raw else "", told + hint)
+            return ""
+        here = place.at(raw, "externalId")
+        other = self._seen.setdefault((kind.name, external_id), here)
+        if other is not here:
+            self.faults.append((here, f"{quote(external_id)} is the externalId of another {kind.singular} already: {other}."))
+        return external_id
+
+    def _parse_groups(self, kind: NodeKind, raw: Mapping[str, Any], place: Place) -> dict[str, str | tuple[str, ...]]:
+        named = {f.name: (raw[f.name], place.at(raw, f.name)) for f in kind.group_fields if f.name in raw}
+        if "permissions" in raw and kind.options:
+            sent, at = raw["permissions"], place.at(raw, "permissions")
+            if isinstance(sent, Mapping):
+                for option in sent:
+                    if option not in kind.options:
+                        self._fault(
+                            sent, at, option, f"There is no option {quote(option)}; the options are {', '.join(kind.options)}."
+                        )
+                named |= {f"permissions.{option}": (sent[option], at.at(sent, option)) for option in kind.options if option in sent}
+            else:
+                self.faults.append((at, f'permissions must name options, such as view: "*", not {quote(sent)}.'))
+        groups: dict[str, str | tuple[str, ...]] = {}
+        for name, (who, at) in named.items():
+            if who == EVERYONE:
+                groups[name] = EVERYONE
+            elif isinstance(who, list | tuple) and all(isinstance(one, str) for one in who):
+                groups[name] = tuple(dict.fromkeys(who))
+            else:
+                detail = f'{name} must be "*" (every group) or a list of external ids of groups, such as [mods], not {quote(who)}.'
+                self.faults.append((at, detail))
+        return groups
+
+    # --- keys -----------------------------------------------------------------------------------------------------
+
+    def _add_keys(self, raw: Sequence[Any], place: Place) -> None:
+        seen: dict[str, Place] = {}
+        for index, one in enumerate(raw):
+            at = place.item(index, one)
+            name = one.get("name") if isinstance(one, Mapping) else None
+            if not isinstance(one, Mapping) or not isinstance(name, str):
+                self.faults.append(
+                    (at, "A key must have a name, and may have grants, expires, addresses, rateLimit and logRequests.")
+                )
+                continue
+            for member in one:
+                if member not in KEY_MEMBERS:
+                    self._fault(one, at, member, f"A key has no {quote(member)}; it has {', '.join(KEY_MEMBERS)}.")
+            if isinstance(expires := one.get("expires"), str) and not expires[:4].isdigit():
+                self._fault(one, at, "expires", "expires must be a timestamp or null: a duration would begin anew with each apply.")
+            if name.strip() in seen:
+                self._fault(one, at, "name", f"{quote(name)} is the name of another key already: {seen[name.strip()]}.")
+            seen[name.strip()] = at
+            settings = {member: one[member] for member in KEY_MEMBERS if member in one}
+            self.document.keys.append(KeyEntry(at, name.strip(), settings))
+
+
+KEY_MEMBERS: Final = ("name", "grants", "expires", "addresses", "rateLimit", "logRequests")
+
+
+def entry_members(kind: NodeKind) -> tuple[str, ...]:
+    """Return the names of the members that an entry of a kind may have, in order, without `children`."""
+    permissions = ("permissions",) if kind.options else ()
+    return ("externalId", "name", *(f.name for f in kind.fields if not f.read_only), *permissions)

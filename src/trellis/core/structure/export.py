@@ -1,0 +1,198 @@
+"""The operation that writes the community as a document."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, Final
+
+from trellis.core.fields import EVERYONE, Choice, ExternalId, Field, TextList
+from trellis.core.kind import NodeKind
+from trellis.core.nodes.record import slug
+from trellis.core.operation import Access, Context, Operation, Outcome, RawText
+from trellis.core.structure.document import FORMAT
+from trellis.core.structure.text import write_yaml
+from trellis.core.verbs import LIST, Response, Verb
+from trellis.errors import Fault, Refused, refuse_faults
+from trellis.refusals import with_codes
+from trellis.store import events, nodes
+from trellis.store.nodes import Node
+
+_MOST: Final = 10_000  # nodes that one document has
+_DEEPEST: Final = 100
+PATH: Final = "/core/structure"
+SCHEMA_PATH: Final = "/api/structure.schema.json"
+EXPORT: Final = Verb(
+    name="export",
+    method="GET",
+    response=Response.ANSWER,
+    answer="The document. With `format=yaml` it is text of the type `application/yaml`.",
+)
+_SECTIONS: Final = Field("sections", TextList(), "The sections to write, such as forums. The default is all that the key may list.")
+_UNDER: Final = Field("under", ExternalId(), "Only what is below the node with this external id; needs one section, of a tree.")
+_MISSING: Final = Field(
+    "externalIds",
+    Choice({"path": "Make them of the names on the way to the node.", "fail": "Refuse."}),
+    "What to do with nodes that have no external id: `path` writes one such as `news.archive`, `fail` refuses.",
+    default="path",
+)
+_FORMAT: Final = Field("format", Choice({"json": "JSON.", "yaml": "YAML."}), "How to write it.", default="json")
+
+
+def operation(kinds: Sequence[NodeKind]) -> Operation:
+    """Return the operation."""
+    example = [{"externalId": "news", "name": "News", "children": []}]
+    return Operation(
+        name="structure.export",
+        summary="Export the structure",
+        doc="Returns the groups, the nodes and their order as one document, which `structure.plan` and `structure.apply` take. It "
+        "has no ids and no passwords. The sections are those asked for, or all that the key may list and that are not empty. At "
+        f"most {_MOST:,} nodes are written at once.",
+        run=partial(_export, kinds),
+        fields=(_SECTIONS, _UNDER, _MISSING, _FORMAT),
+        access=Access.GRANTED,
+        verb=EXPORT,
+        path=PATH,
+        refusals=with_codes("TREE_TOO_LARGE", "INVALID_VALUE"),
+        answers=(
+            Field("format", Choice({FORMAT: "This one."}), "The format of the document.", example=FORMAT),
+            Field("name", _SECTIONS.type, "The name of the document.", example="community"),
+            *(Field(kind.name, TextList(), f"The {kind.title.lower()}.", example=example) for kind in kinds[:1]),
+        ),
+        slow=True,
+        varies=True,
+    )
+
+
+def _export(kinds: Sequence[NodeKind], context: Context) -> Outcome:
+    given = context.input
+    given.raise_faults()
+    chosen, left_out = _choose_sections(kinds, context)
+    exporter = _Exporter(context, kinds)
+    under = given.get(_UNDER.name)
+    if under is not None and (len(chosen) != 1 or not chosen[0].tree):
+        raise refuse_faults(Fault(_UNDER.name, "INVALID_VALUE", "under needs one section, and of a kind that is a tree."))
+    document: dict[str, Any] = {"format": FORMAT, "name": slug(context.environment.community_name) or "community"}
+    if under is not None:
+        document["under"] = under
+    sections = {kind.name: exporter.write_section(kind, under) for kind in chosen}
+    document["name"] = exporter.find_manager() or document["name"]
+    document |= {name: entries for name, entries in sections.items() if entries or given.get(_SECTIONS.name)}
+    if given.get(_FORMAT.name, _FORMAT.default) == "json":
+        return Outcome(document)
+    revision = events.find_newest_number(context.tx)
+    comments = [
+        f"yaml-language-server: $schema={context.environment.community_url}{SCHEMA_PATH}",
+        f"{context.environment.community_name}, {context.environment.community_url}, revision {revision}, {context.now}",
+        *(f"The section {kind.name} is left out: the key may not list it." for kind in left_out),
+    ]
+    return Outcome(RawText(write_yaml(document, comments), "application/yaml"))
+
+
+def _choose_sections(kinds: Sequence[NodeKind], context: Context) -> tuple[list[NodeKind], list[NodeKind]]:
+    """Return the kinds to write, and those that are left out since the caller may not list them. Raises Refused."""
+    actor, wanted = context.call.actor, context.input.get(_SECTIONS.name)
+    known = {kind.name for kind in kinds}
+    if unknown := [name for name in wanted or () if name not in known]:
+        detail = f"sections: there is no section '{unknown[0]}'; there are {', '.join(sorted(known))}."
+        raise refuse_faults(Fault(_SECTIONS.name, "INVALID_VALUE", detail))
+    may = [kind for kind in kinds if actor.may(kind.operation(LIST.name))]
+    chosen = [kind for kind in kinds if kind.name in wanted] if wanted else may
+    naming = any(kind.options or kind.group_fields for kind in chosen)
+    groups = context.environment.group_kind
+    needed = [*chosen, groups] if naming and groups is not None else chosen
+    for kind in needed if wanted or chosen else kinds[:1]:  # judged by the gate, as if each were listed
+        context.run(context.call.build_inner(kind.operation(LIST.name), {"perPage": 1}, None))
+    return chosen, [] if wanted else [kind for kind in kinds if kind not in may]
+
+
+class _Exporter:
+    """Writes sections; knows the external ids of groups, which permissions name."""
+
+    def __init__(self, context: Context, kinds: Sequence[NodeKind]) -> None:
+        self._context = context
+        self._missing = context.input.get(_MISSING.name, _MISSING.default)
+        self._left = _MOST
+        self._groups: dict[int, str] = {}
+        self._managers: set[str] = set()
+        groups = context.environment.group_kind
+        if groups is not None:
+            self._groups = self._find_external_ids(groups, nodes.find_all(context.tx, groups.name))
+        self._kinds = kinds
+
+    def find_manager(self) -> str | None:
+        """Return the name of the document that manages what was written, if it is one."""
+        return next(iter(self._managers)) if len(self._managers) == 1 else None
+
+    def write_section(self, kind: NodeKind, under: str | None) -> list[dict[str, Any]]:
+        """Write all nodes of a kind, or those below one, in order. Raises Refused (TREE_TOO_LARGE, INVALID_VALUE)."""
+        tx, root = self._context.tx, None
+        if under is not None:
+            root = nodes.find_by_external_ids(tx, kind.name, (under,)).get(under)
+            if root is None:
+                detail = f"under: there is no {kind.singular} with the external id '{under}'."
+                raise refuse_faults(Fault("under", "INVALID_VALUE", detail))
+        found = nodes.find_tree(tx, kind.name, root, _DEEPEST + 1, self._left + 1)
+        self._left -= len(found)
+        if self._left < 0:
+            detail = f"There are more than {_MOST:,} nodes. Ask for fewer sections, or for a part with under."
+            raise Refused("TREE_TOO_LARGE", detail)
+        external_ids = self._groups if kind.is_group else self._find_external_ids(kind, found)
+        children: dict[int | None, list[dict[str, Any]]] = {root: []}
+        levels: dict[int | None, int] = {root: 0}
+        for node in found:  # parents come before their children
+            levels[node.id] = levels[node.parent_id] + 1
+            if levels[node.id] > _DEEPEST:
+                raise Refused("TREE_TOO_LARGE", f"There are more than {_DEEPEST} levels. Ask for a part with under.")
+            entry = self._write_entry(kind, node, external_ids[node.id])
+            children[node.parent_id].append(entry)
+            if kind.tree:
+                children[node.id] = []
+                entry["children"] = children[node.id]
+        for entries in children.values():
+            for entry in entries:
+                if not entry.get("children", True):
+                    del entry["children"]
+        return children[root]
+
+    def _write_entry(self, kind: NodeKind, node: Node, external_id: str) -> dict[str, Any]:
+        if node.managed_by is not None:
+            self._managers.add(node.managed_by)
+        entry: dict[str, Any] = {"externalId": external_id, "name": node.name}
+        own = {f.name for f in kind.group_fields}
+        for f in kind.fields:
+            if not (f.read_only or f.write_only):
+                value = node.fields.get(f.name, f.default)
+                entry[f.name] = self._name_groups(value) if f.name in own else value
+        if kind.options:
+            entry["permissions"] = {option: self._name_groups(node.permissions.get(option, [])) for option in kind.options}
+        return entry
+
+    def _name_groups(self, who: Any) -> Any:
+        return who if who == EVERYONE else [self._groups[group] for group in who if group in self._groups]
+
+    def _find_external_ids(self, kind: NodeKind, found: Sequence[Node]) -> dict[int, str]:
+        """Return the external ids of nodes; those that have none get one made of their path, or are refused."""
+        external_ids = {node.id: node.external_id or kind.built_in.get(node.id) for node in found}
+        taken = {external_id for external_id in external_ids.values() if external_id is not None}
+        without = [node for node in found if external_ids[node.id] is None]
+        if without and self._missing == "fail":
+            named = ", ".join(f"{kind.singular} {node.id} ('{node.name}')" for node in without[:20])
+            detail = f"{len(without):,} {kind.title.lower()} have no external id: {named}{', …' if len(without) > 20 else ''}."
+            raise refuse_faults(Fault(_MISSING.name, "INVALID_VALUE", detail))
+        paths: dict[int | None, str] = {}
+        for node in found:
+            step = slug(node.name) or f"{slug(kind.singular)}-{node.id}"
+            paths[node.id] = f"{paths[node.parent_id]}.{step}" if paths.get(node.parent_id) else step
+        result: dict[int, str] = {}
+        for node in found:
+            result[node.id] = external_ids[node.id] or next(one for one in _number(paths[node.id]) if one not in taken)
+            taken.add(result[node.id])
+        return result
+
+
+def _number(path: str) -> Iterator[str]:
+    path = path[-240:].lstrip(".")
+    yield path
+    number = 2
+    while True:
+        yield f"{path}-{number}"
+        number += 1

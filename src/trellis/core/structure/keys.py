@@ -1,0 +1,57 @@
+"""The API keys that a document has: made or changed, never revoked. Only at the terminal and in the panel."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from trellis.core.operation import Call, Context
+from trellis.core.structure.changes import Change
+from trellis.core.structure.document import KEYS, KeyEntry, refuse_document
+from trellis.errors import Refused
+
+if TYPE_CHECKING:
+    from trellis.core.structure.run import Run
+
+_MOST: Final = 1000  # keys that are looked through for those with a name
+_ALIVE: Final = "active"
+
+
+def apply_keys(context: Context, call: Call, entries: Sequence[KeyEntry], run: "Run") -> None:
+    """Make the keys of a document, and change those that there are; which one it is says the name. Raises Refused."""
+    if not entries:
+        return
+    if context.call.actor.type == "key":
+        raise refuse_document(
+            [(entries[0].place, "Keys are made at the terminal and in the panel only: apply this document there.")]
+        )
+    for entry in entries:
+        known = _find(context, entry)
+        inner = call.build_inner(f"{KEYS}.{'create' if known is None else 'update'}", entry.settings, known)
+        run.needed.add(inner.operation)
+        try:
+            outcome = context.run(inner)
+        except Refused as refused:
+            raise refuse_document([(entry.place, refused.detail)]) from None
+        if outcome.event is None:
+            continue
+        run.last = outcome.event
+        before = outcome.before or {}
+        after: Any = outcome.after
+        differences = [
+            {"member": member, "before": before.get(member), "after": after.get(member)}
+            for member in entry.settings
+            if known is not None and before.get(member) != after.get(member)
+        ]
+        action = "create" if known is None else "update"
+        run.changes.append(Change(action, KEYS, outcome.resource_id, None, entry.name, entry.place, differences))
+        if known is None:
+            run.secrets.append({"id": outcome.resource_id, "name": entry.name, "key": outcome.result["key"]})
+
+
+def _find(context: Context, entry: KeyEntry) -> int | None:
+    """Return the id of the key with a name; None if there is none. Raises Refused if there are several."""
+    listing = context.call.build_inner(f"{KEYS}.list", {"search": entry.name, "state": _ALIVE, "perPage": 1000}, None)
+    found = [key["id"] for key in context.run(listing).result["results"] if key["name"] == entry.name]
+    if len(found) > 1:
+        detail = f"There are {len(found)} active keys with this name. Rename all but one."
+        raise refuse_document([(entry.place, detail)])
+    return found[0] if found else None

@@ -1,0 +1,253 @@
+"""The operations that plan and apply a structure document. A plan is the real run, rolled back."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+from trellis.core.fields import Boolean, Field, Input, Integer, ListOf, NodeId, Nullable, Record, Text
+from trellis.core.kind import NodeKind
+from trellis.core.nodes.external import PUT_EXTERNAL
+from trellis.core.operation import DRY_RUN, Access, Call, Context, Operation, Outcome
+from trellis.core.structure import export
+from trellis.core.structure.document import FORMAT, KEYS, Document, parse_documents
+from trellis.core.structure.run import Options, Run
+from trellis.core.structure.text import LONGEST
+from trellis.core.verbs import Body, Response, Verb
+from trellis.core.version import encode_json
+from trellis.errors import Fault, Refused, refuse_faults
+from trellis.refusals import with_codes
+from trellis.store import events
+
+_SHOWN: Final = 100
+PLAN: Final = Verb(
+    name="plan",
+    method="POST",
+    tail="/plan",
+    writes=True,
+    body=Body.NEW,
+    response=Response.ANSWER,
+    answer="What would be done. Nothing has changed.",
+    etag=False,
+)
+APPLY: Final = Verb(
+    name="apply",
+    method="POST",
+    tail="/apply",
+    writes=True,
+    body=Body.NEW,
+    response=Response.ANSWER,
+    answer="What was done; of a dry run, what would be done.",
+    etag=False,
+    idempotency_key=True,
+    destructive=True,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """A structure document, as text or as an object, or a list of these or of {file, content}."""
+
+    kinds: tuple[NodeKind, ...]
+    widget: str = "textarea"
+
+    def parse(self, raw: Any) -> Document:
+        return parse_documents(raw, self.kinds)
+
+    def schema(self) -> dict[str, Any]:
+        one = [{"type": "string", "maxLength": LONGEST}, {"type": "object"}]
+        return {"anyOf": [*one, {"type": "array", "items": {"anyOf": one}}]}
+
+
+_OPTIONS: Final = (
+    Field(
+        "prune",
+        Boolean(),
+        "Whether to delete what the document does not have, in the sections that it has. What another document manages stays.",
+        default=False,
+    ),
+    Field("maxDeletes", Integer(0, 1_000_000), "How many nodes may be deleted; if it were more, nothing is done.", default=10),
+    Field("allowEmpty", Boolean(), "Whether the document or a section of it may be empty.", default=False),
+    Field(
+        "adopt",
+        Boolean(),
+        "Whether to take over nodes without an external id that have the path of an entry, and those of other documents.",
+        default=False,
+    ),
+)
+_PLAN: Final = Field("plan", Text(100), "The `plan` of a plan: apply that one, and nothing else.", example="812-3f9a")
+
+
+def operations(kinds: Sequence[NodeKind]) -> tuple[Operation, ...]:
+    """Return the operations on the structure as a whole."""
+    kinds = tuple(kinds)
+    example = {"format": FORMAT, "name": "community", "forums": [{"externalId": "news", "name": "News"}]}
+    document = Field(
+        "document", Documents(kinds), "The document, as text (YAML, JSON) or as an object.", required=True, example=example
+    )
+    shared = Operation(
+        name="",
+        summary="",
+        doc="",
+        run=partial(_run, planned=True),
+        writes=True,
+        access=Access.GRANTED,
+        path=export.PATH,
+        fields=(document, *_OPTIONS),
+        refusals=with_codes(
+            "INVALID_DOCUMENT", "EMPTY_DOCUMENT", "TOO_MANY_DELETES", "TREE_TOO_LARGE", "MISSING_VALUE", "TOO_MANY_PASSWORDS"
+        ),
+        answers=_ANSWERS,
+        most_bytes=LONGEST,
+        calls=_list_calls,
+    )
+    plan = replace(
+        shared,
+        name="structure.plan",
+        summary="Plan a structure document",
+        doc="Says what `structure.apply` would do to make the community as the document says: the real run, rolled back. Needs the "
+        "grants to list what the document is about.",
+        verb=PLAN,
+    )
+    apply = replace(
+        shared,
+        name="structure.apply",
+        summary="Apply a structure document",
+        doc="Makes the community as the document says, in one transaction and one change set: entries are created or changed, by "
+        "their external ids, and put into the order of the document. Members that an entry does not have stay as they are. "
+        "Needs the grant of each operation that it runs. With the `plan` of a plan exactly that one is carried out, or refused "
+        "with what has changed since.",
+        run=partial(_run, planned=False),
+        verb=APPLY,
+        fields=(*shared.fields, _PLAN),
+        refusals=(*shared.refusals, *with_codes("PLAN_OUTDATED", "PLAN_DIFFERS")),
+        is_change_set=True,
+    )
+    return (export.operation(kinds), plan, apply)
+
+
+def _list_calls(call: Call, given: Input) -> Iterator[Call]:
+    """Return calls with the passwords of the document, so that these become digests before the writer."""
+    document = given.get("document")
+    if not isinstance(document, Document):
+        return
+    actor = replace(call.actor, grants=None)
+    for entry in document.walk():
+        secrets = {f.name: entry.values[f.name] for f in entry.kind.secrets if entry.values.get(f.name)}
+        if secrets:
+            raw = {"externalId": entry.external_id, **secrets}
+            yield call._replace(operation=entry.kind.operation(PUT_EXTERNAL.name), actor=actor, raw=raw, target=None)
+
+
+def _run(context: Context, *, planned: bool) -> Outcome:
+    given = context.input
+    given.raise_faults()
+    document = given.get("document")
+    if not isinstance(document, Document):
+        raise refuse_faults(Fault("document", "MISSING_VALUE", "document is needed: send a structure document."))
+    names = {section.kind.name for section in document.sections}
+    if document.keys:
+        names.add(KEYS)
+    if context.environment.group_kind is not None:
+        names.add(context.environment.group_kind.name)
+    revision = events.find_newest_number(context.tx)
+    expected = given.get(_PLAN.name)
+    if expected:
+        _check_revision(context, expected, sorted(names))
+    options = Options(
+        prune=given.get("prune", False),
+        max_deletes=given.get("maxDeletes", 10),
+        allow_empty=given.get("allowEmpty", False),
+        adopt=given.get("adopt", False),
+    )
+    actor = context.call.actor
+    run = Run(context, document, options, replace(actor, grants=None) if planned else actor)
+    run.carry_out()
+    changes = [change.serialize() for change in run.changes]
+    digest = hashlib.sha256(encode_json([{**change, "drift": None} for change in changes])).hexdigest()[:32]
+    if expected and expected.partition("-")[2] != digest:
+        raise Refused(
+            "PLAN_DIFFERS", "With this document and these options, something else would be done than was planned. Plan again."
+        )
+    counts = Counter(change.action for change in run.changes)
+    result = {
+        "plan": f"{revision}-{digest}",
+        "name": document.name,
+        "revision": revision,
+        "counts": {action: counts[action] for action in ("create", "update", "move", "delete")},
+        "deletes": sum(change.deleted for change in run.changes),
+        "changes": changes,
+        "kept": [{"resource": kind.name, "id": node.id, "name": node.name} for kind, node in run.kept[:_SHOWN]],
+        "keptCount": len(run.kept),
+        "adoptable": run.adoptable,
+        "missingOperations": sorted(name for name in run.needed if not actor.may(name)),
+    }
+    dry = planned or bool(given.get(DRY_RUN.name))
+    plan = result | ({"dryRun": True} if dry else {})
+    if planned:
+        return Outcome(plan, happened=False)
+    return Outcome(result | ({"secrets": run.secrets} if run.secrets else {}), plan=plan, happened=False, event=run.last)
+
+
+def _check_revision(context: Context, plan: str, resources: Sequence[str]) -> None:
+    """Refuse a plan if anything that it has read has changed since. Raises Refused (PLAN_OUTDATED, PLAN_DIFFERS)."""
+    number = plan.partition("-")[0]
+    if not number.isdecimal():
+        raise Refused("PLAN_DIFFERS", "plan is not one that a plan has returned. Plan again.")
+    since = events.find_since(context.tx, int(number), resources, _SHOWN)
+    if not since:
+        return
+    count = f"{len(since)} changes have" if len(since) > 1 else "1 change has"
+    first = since[0]
+    detail = f"{count} been made since the plan: event {first.event}, {first.operation} of {first.id}"
+    changes = [
+        {"event": one.event, "operation": one.operation, "resource": one.resource, "id": one.id, "at": one.at} for one in since
+    ]
+    more = ", …" if len(since) > 1 else ""
+    raise Refused("PLAN_OUTDATED", f"{detail}{more}. Nothing was done. Plan again.", facts={"changes": changes})
+
+
+_DIFFERENCES: Final = ListOf(
+    (
+        Field("member", Text(), "The member, such as name or permissions.read."),
+        Field("before", Nullable(Text()), "Its value before; null for a password."),
+        Field("after", Nullable(Text()), "Its value after; null for a password."),
+    )
+)
+_CHANGES: Final = ListOf(
+    (
+        Field("action", Text(), "create, update, move or delete."),
+        Field("resource", Text(), "The kind of the record, such as forums."),
+        Field("id", NodeId(), "Its id."),
+        Field("externalId", Nullable(Text()), "Its external id."),
+        Field("path", Text(), "Its name, and those of the nodes above it."),
+        Field("file", Nullable(Text()), "The file of its entry."),
+        Field("line", Nullable(Integer()), "The line of its entry."),
+        Field("differences", _DIFFERENCES, "The members that change."),
+        Field("adopted", Boolean(), "Whether it is taken over by its path."),
+        Field(
+            "drift", Nullable(Record()), "The event that has changed it since the document was applied last, by hand or otherwise."
+        ),
+        Field("deleted", Integer(), "How many nodes a delete takes."),
+        Field("touched", ListOf(()), "What else changes, since it names a group that is deleted."),
+    )
+)
+_ANSWERS: Final = (
+    Field("plan", Text(), "The plan, which `structure.apply` takes.", example="812-3f9ac2d41b7e5a60c8d2f1e4b3a79586"),
+    Field("name", Text(), "The name of the document.", example="community"),
+    Field("revision", Integer(), "The newest event when it was planned.", example=812),
+    Field("counts", Record(), "How many creates, updates, moves and deletes there are.", example={"create": 1}),
+    Field("deletes", Integer(), "How many nodes go, with those below.", example=0),
+    Field("changes", _CHANGES, "What changes, in order.", example=[]),
+    Field("kept", ListOf(()), "What the document does not have and what stays; at most 100 are listed.", example=[]),
+    Field("keptCount", Integer(), "How many these are.", example=0),
+    Field(
+        "adoptable",
+        Integer(),
+        "How many entries have the path of a node without an external id: `adopt` takes these over.",
+        example=0,
+    ),
+    Field("missingOperations", ListOf(()), "The operations that the key would need and has not been granted.", example=[]),
+)

@@ -1,0 +1,306 @@
+"""Carrying out a document: the creates, updates, moves and deletes that make the community as it says, by the usual operations."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from trellis.core.actor import Actor
+from trellis.core.fields import EVERYONE, isolate
+from trellis.core.kind import NodeKind
+from trellis.core.operation import Context, Outcome, Progress
+from trellis.core.structure.changes import Change, Subject, describe_change
+from trellis.core.structure.document import Document, Entry, Place, refuse_document
+from trellis.core.structure.keys import apply_keys
+from trellis.core.structure.matching import Scope, load_scope, match
+from trellis.core.structure.ordering import find_moves
+from trellis.core.verbs import CREATE, DELETE, LIST, UPDATE
+from trellis.errors import Refused
+from trellis.store import nodes
+from trellis.store.nodes import Node
+
+_SHOWN: Final = 100  # names that a refusal or a report lists
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a document is applied."""
+
+    prune: bool = False
+    max_deletes: int = 10
+    allow_empty: bool = False
+    adopt: bool = False
+
+
+class Run:
+    """One run of a document, inside its transaction. `changes` is what has been done, `kept` what the document does not have."""
+
+    def __init__(self, context: Context, document: Document, options: Options, actor: Actor) -> None:
+        self.changes: list[Change] = []
+        self.kept: list[tuple[NodeKind, Node]] = []
+        self.needed: set[str] = set()
+        self.secrets: list[dict[str, Any]] = []
+        self.adoptable = 0
+        self.last: int | None = None
+        self._context = context
+        self._document = document
+        self._options = options
+        self._actor = actor
+        self._call = context.call._replace(actor=actor, managed_by=document.name)
+        self._faults: list[tuple[Place, str]] = []
+        self._scopes: list[Scope] = []
+        self._groups: dict[str, int] = {}
+        self._ids: dict[Entry, int] = {}
+        self._deferred: list[tuple[Scope, Entry, dict[str, Any]]] = []
+        self._progress = Progress(context.call, 0)
+
+    def carry_out(self) -> None:
+        """Do all that the document asks for. Raises Refused with everything that is wrong with it; then nothing may be kept."""
+        self._check_reading()
+        self._check_emptiness()
+        self._find_nodes()
+        doomed = [(scope, self._find_doomed(scope)) for scope in self._scopes]
+        self._raise_faults()
+        self._check_deletes([(scope, i) for scope, ids in doomed for i in ids])
+        self._progress = Progress(self._context.call, sum(1 for _ in self._document.walk()) + sum(len(ids) for _, ids in doomed))
+        for scope in self._scopes:
+            self._put_level(scope, scope.section.entries, scope.root)
+        for scope, ids in reversed(doomed):  # groups go last: what names them has been changed by then
+            self._delete(scope, ids)
+        for scope, entry, raw in self._deferred:
+            self._run(Subject(scope.kind, entry.place, entry, None), UPDATE.name, raw, self._ids[entry])
+        for scope in self._scopes:
+            self._order(scope)
+        apply_keys(self._context, self._call, self._document.keys, self)
+        self._raise_faults()
+
+    # --- what is known beforehand ---------------------------------------------------------------------------------
+
+    def _check_reading(self) -> None:
+        """See that the caller may read all that the document is about, and the groups. Raises Refused (NO_PERMISSION)."""
+        kinds = {section.kind.name: section.kind for section in self._document.sections}
+        groups = self._context.environment.group_kind
+        if groups is not None and any(kind.options or kind.group_fields for kind in kinds.values()):
+            kinds[groups.name] = groups
+        for kind in kinds.values():
+            self._context.run(self._context.call.build_inner(kind.operation(LIST.name), {"perPage": 1}, None))
+
+    def _check_emptiness(self) -> None:
+        if self._document.empty and not self._options.allow_empty:
+            where = ", ".join(place.path or place.file or "the document" for place in self._document.empty)
+            detail = f"There is nothing in {where}. If that is meant, allow it with allowEmpty (--allow-empty)."
+            raise Refused("EMPTY_DOCUMENT", detail)
+
+    def _find_nodes(self) -> None:
+        tx, options = self._context.tx, self._options
+        sections = sorted(self._document.sections, key=lambda section: not section.kind.is_group)
+        self._scopes = [load_scope(tx, section, self._faults) for section in sections]
+        for scope in self._scopes:
+            match(tx, scope, self._document.name, self._faults, adopt=options.adopt)
+            self._ids |= {entry: node.id for entry, node in scope.matched.items()}
+            self.adoptable += scope.adoptable
+        self._find_groups()
+        known = self._groups.keys() | {
+            entry.external_id for scope in self._scopes if scope.kind.is_group for entry in scope.section.walk()
+        }
+        for entry in self._document.walk():
+            for name, who in entry.groups.items():
+                for one in who if who != EVERYONE else ():
+                    if one not in known:
+                        self._faults.append((_place_of(entry, name), f"There is no group with the external id '{isolate(one)}'."))
+
+    def _find_groups(self) -> None:
+        """Find the groups that permissions may name: all that have an external id and are not about to be deleted."""
+        kind = self._context.environment.group_kind
+        if kind is None:
+            return
+        doomed = {i for scope in self._scopes if scope.kind.is_group for i in self._find_doomed(scope)}
+        for node in nodes.find_all(self._context.tx, kind.name):
+            external_id = node.external_id or kind.built_in.get(node.id)
+            if external_id is not None and node.id not in doomed:
+                self._groups[external_id] = node.id
+        self._groups |= {e.external_id: n.id for s in self._scopes if s.kind.is_group for e, n in s.matched.items()}
+
+    def _find_doomed(self, scope: Scope) -> list[int]:
+        """Return the ids of the nodes that the document does not have and that are to be deleted, parents before their children."""
+        matched = {node.id for node in scope.matched.values()}
+        others = [node for node in scope.nodes.values() if node.id not in matched and node.id not in scope.kind.built_in]
+        own = [node for node in others if node.managed_by in {None, self._document.name}]
+        return [node.id for node in own] if self._options.prune else []
+
+    def _check_deletes(self, doomed: list[tuple[Scope, int]]) -> None:
+        if len(doomed) > self._options.max_deletes:
+            named = ", ".join(f"{scope.kind.singular} '{isolate(scope.nodes[i].name)}'" for scope, i in doomed[:_SHOWN])
+            more = ", …" if len(doomed) > _SHOWN else ""
+            detail = (
+                f"{len(doomed):,} nodes would be deleted, and maxDeletes allows {self._options.max_deletes:,}: {named}{more}. "
+                "If that is meant, allow it with maxDeletes (--max-deletes)."
+            )
+            raise Refused("TOO_MANY_DELETES", detail, facts={"deletes": len(doomed)})
+
+    def _raise_faults(self) -> None:
+        if self._faults:
+            raise refuse_document(self._faults)
+
+    # --- creating and changing ------------------------------------------------------------------------------------
+
+    def _put_level(self, scope: Scope, entries: list[Entry], parent: int | None) -> None:
+        """Make siblings and all below them what their entries say, each before its children and those before the next sibling."""
+        before: int | None = None
+        for entry in entries:
+            node = self._put(scope, entry, parent, before)
+            self._progress.done()
+            if node is not None:
+                before = node
+                self._put_level(scope, entry.children, node)
+
+    def _put(self, scope: Scope, entry: Entry, parent: int | None, before: int | None) -> int | None:
+        """Make a node what its entry says; return its id, or None if that was refused."""
+        old = scope.matched.get(entry)
+        raw = self._find_differences(scope, entry, old)
+        if old is None:
+            return self._create(scope, entry, raw, parent, before)
+        moves = old.parent_id != parent
+        waits = _becomes_leaf(scope, entry, old)
+        if waits:
+            self._deferred.append((scope, entry, raw))
+            raw = {}
+        if moves:
+            raw |= {"parentId": parent} | _place_behind(scope, parent, before)
+        if raw or (old.managed_by != self._document.name and not waits):
+            about = Subject(scope.kind, entry.place, entry, old, adopted=entry in scope.adopted)
+            if self._run(about, UPDATE.name, raw, old.id) is not None and moves:
+                if old.id in scope.nodes:
+                    scope.children[old.parent_id].remove(old.id)
+                _insert(scope, old.id, parent, before)
+        return old.id
+
+    def _create(self, scope: Scope, entry: Entry, raw: dict[str, Any], parent: int | None, before: int | None) -> int | None:
+        raw |= _place_behind(scope, parent, before) | ({"parentId": parent} if scope.kind.tree else {})
+        outcome = self._run(Subject(scope.kind, entry.place, entry, None), CREATE.name, raw, None)
+        if outcome is None:
+            return None
+        number = int(outcome.result["id"])
+        self._ids[entry] = number
+        if scope.kind.is_group:
+            self._groups[entry.external_id] = number
+        _insert(scope, number, parent, before)
+        return number
+
+    def _find_differences(self, scope: Scope, entry: Entry, old: Node | None) -> dict[str, Any]:
+        """Return the members of an entry that differ from what the node has, as the operation takes them."""
+        kind = scope.kind
+        current: Mapping[str, Any] = {} if old is None else {**old.fields, "name": old.name}
+        secrets = {f.name for f in kind.secrets}
+        raw = {n: v for n, v in entry.values.items() if old is None or n in secrets or current.get(n, ...) != v}
+        permissions: dict[str, Any] = {}
+        for name, who in entry.groups.items():
+            option = name.removeprefix("permissions.")
+            wanted = who if isinstance(who, str) else sorted(self._groups[one] for one in who if one in self._groups)
+            stored = None if old is None else (old.fields if option == name else old.permissions).get(option)
+            if old is None or (sorted(stored) if isinstance(stored, list) else stored) != wanted:
+                (raw if option == name else permissions)[option] = wanted
+        if permissions:
+            raw["permissions"] = permissions
+        if old is None or old.external_id != entry.external_id:
+            raw["externalId"] = entry.external_id
+        return raw
+
+    # --- deleting -------------------------------------------------------------------------------------------------
+
+    def _delete(self, scope: Scope, doomed: list[int]) -> None:
+        kind, gone = scope.kind, set(doomed)
+        if not self._options.prune:
+            matched = {node.id for node in scope.matched.values()}
+            self.kept += [(kind, n) for n in scope.nodes.values() if n.id not in matched and n.id not in kind.built_in]
+        for top in (i for i in doomed if scope.nodes[i].parent_id not in gone):
+            node, below = scope.nodes[top], list(scope.walk_below(top))
+            if not self._may_go(scope, node, gone):
+                continue
+            raw = {"deleteChildrenOrMove": -1} if below else {}
+            if self._run(Subject(kind, scope.section.place, None, node), DELETE.name, raw, top) is not None:
+                scope.children[node.parent_id].remove(top)
+            self._progress.done(1 + len(below))
+
+    def _may_go(self, scope: Scope, node: Node, gone: set[int]) -> bool:
+        """Return whether all below a node goes with it; what another document manages must not."""
+        stays = next((scope.nodes[i] for i in scope.walk_below(node.id) if i in scope.nodes and i not in gone), None)
+        if stays is None:
+            return True
+        detail = (
+            f"'{isolate(node.name)}' ({scope.kind.singular} {node.id}) is to be deleted, but '{isolate(stays.name)}' ({stays.id}) "
+            f"below it is managed by the document '{stays.managed_by}'."
+        )
+        self._faults.append((scope.section.place, detail))
+        return False
+
+    # --- ordering -------------------------------------------------------------------------------------------------
+
+    def _order(self, scope: Scope) -> None:
+        """Bring siblings into the order of the document; those that it does not have come behind, in their own."""
+        if not scope.kind.ordered:
+            return
+        for level, parent in self._walk_levels(scope):
+            entries = {self._ids[entry]: entry for entry in level if entry in self._ids}
+            now, wanted = scope.children[parent], [*entries]
+            if now[: len(wanted)] == wanted:
+                continue
+            for node, before in find_moves(now, [*wanted, *(i for i in now if i not in entries)]):
+                entry = entries.get(node)
+                about = Subject(scope.kind, entry.place if entry else scope.section.place, entry, scope.nodes.get(node))
+                self._run(about, UPDATE.name, {"position": 0} if before is None else {"after": before}, node)
+
+    def _walk_levels(self, scope: Scope) -> Iterator[tuple[list[Entry], int | None]]:
+        yield scope.section.entries, scope.root
+        for entry in scope.section.walk():
+            if entry.children and entry in self._ids:
+                yield entry.children, self._ids[entry]
+
+    # --- running --------------------------------------------------------------------------------------------------
+
+    def _run(self, about: Subject, verb: str, raw: Mapping[str, Any], target: int | None) -> Outcome | None:
+        """Run one operation and note what it has changed; None if it was refused, which is noted as a fault.
+
+        What the document does not have is not managed by it, even if it has to make room.
+        """
+        operation = about.kind.operation(verb)
+        self.needed.add(operation)
+        call = self._call.build_inner(operation, raw, target)
+        try:
+            outcome = self._context.run(call if about.entry is not None else call._replace(managed_by=None))
+        except Refused as refused:
+            if refused.message == "NO_PERMISSION":
+                raise
+            places = about.entry.places if about.entry is not None else {}
+            found = [(places.get(fault.field.partition(".")[0], about.place), fault.detail) for fault in refused.faults]
+            self._faults += found or [(about.place, refused.detail)]
+            return None
+        if outcome.event is not None:
+            self.last = outcome.event
+            self.changes.append(describe_change(self._context, about, verb, outcome, self._document.name))
+        return outcome
+
+
+def _insert(scope: Scope, number: int, parent: int | None, before: int | None) -> None:
+    siblings = scope.children[parent]
+    if not siblings or siblings[-1] == before:
+        siblings.append(number)
+    else:
+        siblings.insert(0 if before is None else siblings.index(before) + 1, number)
+
+
+def _place_behind(scope: Scope, parent: int | None, before: int | None) -> dict[str, Any]:
+    """Return where a node goes that is new to a parent: behind its predecessor in the document, first if it has none."""
+    siblings = scope.children.get(parent, ())
+    if not scope.kind.ordered or not siblings or siblings[-1] == before:
+        return {}
+    return {"position": 0} if before is None else {"after": before}
+
+
+def _becomes_leaf(scope: Scope, entry: Entry, old: Node) -> bool:
+    """Return whether a node with children is to become one that must not have any: it has to wait until they have gone."""
+    wanted = {**old.fields, **entry.values}
+    return bool(scope.children.get(old.id)) and scope.kind.leaf_only(wanted) and not scope.kind.leaf_only(old.fields)
+
+
+def _place_of(entry: Entry, name: str) -> Place:
+    return entry.places.get(name.partition(".")[0], entry.place)

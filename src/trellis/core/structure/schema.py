@@ -1,0 +1,69 @@
+"""The JSON Schema of structure documents, by which editors complete and check them."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from trellis.core.fields import EVERYONE, ExternalId
+from trellis.core.kind import NodeKind
+from trellis.core.structure.document import FORMAT, KEY_MEMBERS, KEYS
+
+_DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
+_GROUPS: Final = {
+    "description": 'Who: "*" (every group), or the external ids of groups.',
+    "anyOf": [{"const": EVERYONE}, {"type": "array", "items": ExternalId().schema(), "uniqueItems": True}],
+}
+
+
+def build_schema(kinds: Sequence[NodeKind]) -> dict[str, Any]:
+    """Return the JSON Schema of a document for these kinds."""
+    text = {"type": "string", "minLength": 1, "maxLength": 100}
+    sections = {kind.name: {"description": kind.doc, "type": "array", "items": {"$ref": f"#/$defs/{kind.name}"}} for kind in kinds}
+    return {
+        "$schema": _DRAFT,
+        "title": "A Trellis structure document",
+        "type": "object",
+        "required": ["format", "name"],
+        "additionalProperties": False,
+        "properties": {
+            "format": {"const": FORMAT},
+            "name": text | {"description": "The name of the document, which its nodes have as managedBy."},
+            "under": ExternalId().schema() | {"description": "The external id of the node below which the section's entries are."},
+            **sections,
+            KEYS: {"description": "API keys, at the terminal and in the panel only.", "type": "array", "items": _KEY},
+        },
+        "$defs": {kind.name: _describe_entry(kind) for kind in kinds},
+    }
+
+
+_KEY: Final = {
+    "type": "object",
+    "required": ["name"],
+    "additionalProperties": False,
+    "properties": {name: {} for name in KEY_MEMBERS}
+    | {"name": {"type": "string", "minLength": 1}, "grants": {"type": "array", "items": {"type": "string"}}},
+}
+
+
+def _describe_entry(kind: NodeKind) -> dict[str, Any]:
+    own = {f.name for f in kind.group_fields}
+    properties: dict[str, Any] = {
+        "externalId": ExternalId().schema() | {"description": kind.external_id_field.doc},
+        "name": kind.name_field.schema(),
+    }
+    for f in kind.fields:
+        if not f.read_only:
+            properties[f.name] = _GROUPS | {"description": f.doc} if f.name in own else f.schema()
+        if f.is_secret:
+            variable = {
+                "type": "object",
+                "required": ["env"],
+                "properties": {"env": {"type": "string"}},
+                "additionalProperties": False,
+            }
+            properties[f.name] = {"description": f"{f.doc} From the environment.", "anyOf": [variable, {"type": "null"}]}
+    if kind.options:
+        options = {option: _GROUPS | {"description": doc} for option, doc in kind.options.items()}
+        properties["permissions"] = {"type": "object", "properties": options, "additionalProperties": False}
+    if kind.tree:
+        properties["children"] = {"type": "array", "items": {"$ref": f"#/$defs/{kind.name}"}}
+    return {"type": "object", "required": ["externalId", "name"], "properties": properties, "additionalProperties": False}

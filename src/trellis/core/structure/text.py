@@ -1,0 +1,178 @@
+"""Reading and writing documents as text: YAML, of which JSON is a part, with the line of everything that was read."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import yaml
+
+LONGEST: Final = 8 * 2**20  # bytes of a document
+_DEEPEST: Final = 250  # levels of mappings and lists: a node takes two
+_MOST_VALUES: Final = 1_000_000
+_SAME: Final = "tag:yaml.org,2002:"
+_TYPES: Final = {_SAME + "null": None, _SAME + "bool": None, _SAME + "int": None, _SAME + "float": None}
+
+
+class LinedMapping(dict[str, Any]):
+    """A mapping that was read from a text, with its line and the lines of its members, counted from 1."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__()
+        self.line = line
+        self.lines: dict[str, int] = {}
+
+
+class Unreadable(Exception):
+    """A text is not a document that can be read: where, and why."""
+
+    def __init__(self, line: int, detail: str) -> None:
+        super().__init__(f"line {line}: {detail}")
+        self.line = line
+        self.detail = detail
+
+
+class _Core(yaml.resolver.BaseResolver):
+    """Tells numbers, booleans and null from text by YAML 1.2's core schema, for which `yes` and `1:30` are text (10.3)."""
+
+
+for _tag, _pattern, _first in (
+    ("null", r"^(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
+    ("bool", r"^(?:true|True|TRUE|false|False|FALSE)$", list("tTfF")),
+    ("int", r"^[-+]?[0-9]+$", list("-+0123456789")),
+    ("float", r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$", list("-+.0123456789")),
+):
+    _Core.add_implicit_resolver(_SAME + _tag, re.compile(_pattern, re.ASCII), _first)
+
+
+def read_document(text: str) -> Any:
+    """Read a document: mappings as LinedMapping, lists, text, whole numbers, fractions, booleans and null.
+
+    Aliases, tags, names that are not text or come twice, and more than one document are refused, as is whatever is very deep
+    or very large. Raises Unreadable.
+    """
+    if len(text.encode("utf-8", "surrogatepass")) > LONGEST:
+        raise Unreadable(1, f"The document is larger than {LONGEST >> 20} MiB. Split it by sections.")
+    try:
+        return _build(yaml.parse(text, Loader=yaml.CSafeLoader))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise Unreadable(mark.line + 1 if mark is not None else 1, _explain(error)) from None
+    except (yaml.YAMLError, UnicodeError) as error:
+        raise Unreadable(_line_of_character(text, error), "There is a character that YAML does not allow.") from None
+
+
+def _explain(error: yaml.MarkedYAMLError) -> str:
+    problem = str(error.problem or "This is not YAML")
+    if "cannot start any token" in problem:
+        return "A tab, or another character with a meaning of its own, is where a value begins: indent with spaces, or use quotes."
+    return f"This is not YAML: {problem}."
+
+
+def _line_of_character(text: str, error: Exception) -> int:
+    position = getattr(error, "position", 0)
+    return text.count("\n", 0, position if isinstance(position, int) else 0) + 1
+
+
+def _build(events: Iterator[Any]) -> Any:
+    """Build the value that parser events describe, without recursion: a text may nest as deeply as it likes."""
+    resolver = _Core()
+    root: list[Any] = []
+    stack: list[_Open] = [_Open(root, None)]
+    count = documents = 0
+    for event in events:
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.DocumentStartEvent):
+            documents += 1
+            if documents > 1:
+                raise Unreadable(line, "A second document begins here. Put each into a file of its own.")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            stack.pop()
+        elif isinstance(event, yaml.NodeEvent):
+            count += 1
+            value = _build_value(event, resolver, line)
+            if count > _MOST_VALUES:
+                raise Unreadable(line, f"The document has more than {_MOST_VALUES:,} values. Split it by sections.")
+            stack[-1].add(value, line, is_text=isinstance(event, yaml.ScalarEvent))
+            if isinstance(event, yaml.CollectionStartEvent):
+                if len(stack) > _DEEPEST:
+                    raise Unreadable(line, f"This is nested more than {_DEEPEST} levels deep.")
+                stack.append(_Open(value, line))
+    return root[0] if root else None
+
+
+class _Open:
+    """A mapping or a list that has not ended yet."""
+
+    def __init__(self, value: Any, line: int | None) -> None:
+        self.value = value
+        self.line = line
+        self.name: str | None = None
+
+    def add(self, value: Any, line: int, *, is_text: bool) -> None:
+        if isinstance(self.value, list):
+            self.value.append(value)
+        elif self.name is not None:
+            self.value[self.name] = value
+            self.name = None
+        else:
+            name = value if isinstance(value, str) else None
+            if not is_text or name is None:
+                raise Unreadable(line, "A name must be text. Put it into quotes.")
+            if name in self.value:
+                raise Unreadable(line, f"'{name}' stands here for the second time; it is in line {self.value.lines[name]} already.")
+            self.name = name
+            self.value.lines[name] = line
+
+
+def _build_value(event: Any, resolver: _Core, line: int) -> Any:
+    if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
+        raise Unreadable(line, "Anchors (&) and aliases (*) are not read: write the value out, or put it into quotes.")
+    if event.tag is not None:
+        raise Unreadable(line, f"Tags such as {event.tag} are not read. Leave it out.")
+    if isinstance(event, yaml.MappingStartEvent):
+        return LinedMapping(line)
+    if isinstance(event, yaml.SequenceStartEvent):
+        return []
+    return _resolve(event.value, resolver, line) if event.implicit[0] else event.value
+
+
+def _resolve(text: str, resolver: _Core, line: int) -> Any:
+    tag: str = resolver.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]  # the stubs leave it out
+    if tag not in _TYPES:
+        return text
+    if tag.endswith("null"):
+        return None
+    if tag.endswith("bool"):
+        return text.lower() == "true"
+    if len(text) > 40:
+        raise Unreadable(line, "This number has more than 40 digits.")
+    return int(text) if tag.endswith("int") else float(text)
+
+
+# --- writing ------------------------------------------------------------------------------------------------------
+
+
+class _Writer(yaml.CSafeDumper):
+    """Writes lists of plain values in one line, and everything else over several."""
+
+    def ignore_aliases(self, _data: Any) -> bool:
+        return True
+
+
+def _represent_list(writer: yaml.CSafeDumper, values: list[Any]) -> yaml.Node:
+    in_line = not any(isinstance(value, Mapping | list) for value in values)
+    return writer.represent_sequence(_SAME + "seq", values, flow_style=in_line)
+
+
+def _represent_text(writer: yaml.CSafeDumper, text: str) -> yaml.Node:
+    return writer.represent_scalar(_SAME + "str", text, style="|" if "\n" in text else None)
+
+
+_Writer.add_representer(list, _represent_list)
+_Writer.add_representer(str, _represent_text)
+
+
+def write_yaml(document: Mapping[str, Any], comments: list[str]) -> str:
+    """Write a document as YAML, with comments above it."""
+    text = yaml.dump(dict(document), Dumper=_Writer, sort_keys=False, allow_unicode=True, width=120)
+    return "".join(f"# {comment}\n" for comment in comments) + text

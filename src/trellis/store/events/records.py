@@ -1,0 +1,53 @@
+"""What events say of some records: since an event, and the last one of each."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy import bindparam
+
+from trellis.store.engine import Statement, Transaction
+from trellis.store.tables import change_sets, counters, events
+
+_LAST: Final = Statement(sa.select(counters.c.last).where(counters.c.name == "events"))
+
+
+def find_newest_number(tx: Transaction) -> int:
+    """Return the sequence number of the newest event; 0 if there has been none."""
+    rows = tx.fetch(_LAST)
+    return int(rows[0][0]) if rows else 0
+
+
+class Change(NamedTuple):
+    """An event about a record. `began` is the operation that its change set began with, if it belongs to one."""
+
+    event: int
+    operation: str
+    at: str
+    resource: str
+    id: int | None
+    began: str | None = None
+
+
+_COLUMNS = (events.c.seq, events.c.operation, events.c.at, events.c.resource, events.c.resource_id)
+
+
+def find_since(tx: Transaction, seq: int, resources: Sequence[str], most: int) -> list[Change]:
+    """Return the events after `seq` about these resources, the oldest first, at most so many."""
+    found = sa.select(*_COLUMNS).where(events.c.seq > seq, events.c.resource.in_(resources)).order_by(events.c.seq).limit(most)
+    return [Change(*row) for row in tx.connection.execute(found)]
+
+
+_LAST_OF: Final = Statement(
+    sa.select(*_COLUMNS, change_sets.c.operation)
+    .select_from(events.outerjoin(change_sets, change_sets.c.id == events.c.change_set))
+    .where(events.c.resource == bindparam("resource"), events.c.resource_id == bindparam("id"), events.c.seq < bindparam("before"))
+    .order_by(events.c.seq.desc())
+    .limit(1)
+)
+
+
+def find_last_change(tx: Transaction, resource: str, number: int, before: int) -> Change | None:
+    """Return the newest event about a record before another event; None if none is kept."""
+    rows = tx.fetch(_LAST_OF, resource=resource, id=number, before=before)
+    return Change(*rows[0]) if rows else None

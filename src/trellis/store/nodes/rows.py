@@ -167,12 +167,20 @@ def find_ancestors(tx: Transaction, kind: str, ids: Iterable[int]) -> dict[int, 
 
 def _below() -> sa.CTE:
     # Nested, since Python's sqlite3 returns no row count for a statement that begins with WITH.
-    top = sa.select(_c.id, sa.literal(0).label("depth")).where(_KIND, _c.id == bindparam("root"))
+    top = sa.select(_c.kind, _c.id, sa.literal(0).label("depth")).where(_KIND, _c.id == bindparam("root"))
     down = top.cte("down", recursive=True, nesting=True)
     child = nodes.alias()
     return down.union_all(
-        sa.select(child.c.id, down.c.depth + 1).where(child.c.kind == bindparam("kind"), child.c.parent_id == down.c.id)
+        sa.select(child.c.kind, child.c.id, down.c.depth + 1).where(child.c.kind == down.c.kind, child.c.parent_id == down.c.id)
     )
+
+
+def _is_in(down: sa.CTE) -> sa.ColumnElement[bool]:
+    """Build the condition that joins nodes to those of a recursion, by the whole primary key.
+
+    A condition on the kind of `nodes` alone would let SQLite read all of them and look for each in the recursion.
+    """
+    return sa.and_(_c.kind == down.c.kind, _c.id == down.c.id)
 
 
 BELOW = _below()
@@ -187,8 +195,8 @@ def find_descendants(tx: Transaction, kind: str, root: int) -> list[int]:
 
 _OUTLINE = Statement(
     sa.select(_c.id, _c.parent_id, POSITION)
-    .join(BELOW, BELOW.c.id == _c.id)
-    .where(_KIND, BELOW.c.depth > 0)
+    .join(BELOW, _is_in(BELOW))
+    .where(BELOW.c.depth > 0)
     .order_by(BELOW.c.depth, POSITION, _c.id)
 )
 
@@ -200,14 +208,14 @@ def find_outline(tx: Transaction, kind: str, root: int) -> list[tuple[int, int, 
 
 def _tree(top: sa.ColumnElement[bool]) -> Statement:
     """Select nodes and those below them down to `:depth` levels, parents before their children, siblings in order."""
-    down = sa.select(_c.id, sa.literal(1).label("depth")).where(_KIND, top).cte("down", recursive=True)
+    down = sa.select(_c.kind, _c.id, sa.literal(1).label("depth")).where(_KIND, top).cte("down", recursive=True)
     child = nodes.alias()
     down = down.union_all(
-        sa.select(child.c.id, down.c.depth + 1).where(
-            child.c.kind == bindparam("kind"), child.c.parent_id == down.c.id, down.c.depth < bindparam("depth", type_=sa.Integer)
+        sa.select(child.c.kind, child.c.id, down.c.depth + 1).where(
+            child.c.kind == down.c.kind, child.c.parent_id == down.c.id, down.c.depth < bindparam("depth", type_=sa.Integer)
         )
     )
-    found = sa.select(*COLUMNS).join(down, down.c.id == _c.id).where(_KIND)
+    found = sa.select(*COLUMNS).join(down, _is_in(down))
     return Statement(found.order_by(down.c.depth, POSITION, _c.id).limit(bindparam("most", type_=sa.Integer)))
 
 

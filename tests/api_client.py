@@ -7,7 +7,6 @@ from typing import Any, Final
 import httpx
 
 from trellis.asgi import Application
-from trellis.errors import MOST_FAULTS
 from trellis.refusals import REFUSALS
 
 BASE_URL: Final = "http://api.example:8000"
@@ -104,7 +103,7 @@ def read_refusal(answer: httpx.Response, status: int, message: str) -> Json:
     assert document.keys() - _MEMBERS <= {member.name for member in row.members}
     assert all(name in answer.headers for name in row.headers)
     assert "errors" not in document or row.at_fault
-    assert "moreErrors" not in document or len(document["errors"]) == MOST_FAULTS
+    assert "moreErrors" not in document or len(document["errors"]) == REFUSALS[document["errorMessage"]].most_faults
     assert document["type"].startswith("http")
     assert document["type"].endswith(f"/api/docs#{message}")
     assert document["detail"]

@@ -2,11 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from trellis.refusals import REFUSALS, Refusal
-
-MOST_FAULTS: Final = 20  # faults of one request that are listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +64,14 @@ def raise_faults(faults: Iterable[Fault]) -> None:
         raise refuse_faults(*found)
 
 
-def refuse_faults(*faults: Fault, most: int = MOST_FAULTS) -> Refused:
-    """Return one refusal for all faults of a request, with the code of the first one. It lists `most` and counts the others.
+def refuse_faults(*faults: Fault) -> Refused:
+    """Return one refusal for all faults of a request, with the code of the first one.
 
-    Unknown parameters come last, so that a misspelt name does not determine the code.
+    It lists as many as that one's row says, and counts the others. Unknown parameters come last, so that
+    a misspelt name does not determine the code.
     """
     ordered = sorted(faults, key=lambda fault: REFUSALS[fault.message].yields)
-    listed = tuple(ordered[:most])
+    listed = tuple(ordered[: REFUSALS[ordered[0].message].most_faults])
     more = len(ordered) - len(listed)
     first, detail = listed[0], " ".join(fault.detail for fault in listed)
     if len(ordered) > 1:

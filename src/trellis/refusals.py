@@ -42,7 +42,8 @@ class Refusal:
     empty for one that lists none. `members` and `headers` are added to the problem document and to the response; `{name}` in a
     header's value stands for a member. `example` is an example of the detail, in which `{operation}` and `{singular}` stand for the
     operation's name and the name of its record; it is empty if the title says enough, or if the fields of the operation provide
-    one. If a request has several faults, a refusal that `yields` leaves the code of the response to another.
+    one. If a request has several faults, a refusal that `yields` leaves the code of the response to another. At most
+    `most_faults` are listed.
     """
 
     code: str
@@ -56,6 +57,7 @@ class Refusal:
     members: tuple[Member, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
     yields: bool = False
+    most_faults: int = 20
 
 
 _COUNT: Final = {"type": "integer", "minimum": 0}
@@ -238,7 +240,8 @@ _ROWS: Final = (
     Refusal("1T112/1", "INVALID_DOCUMENT", 400, "The structure document is not valid", Scope.DECLARED,
             when="The document cannot be read, or something in it is not allowed. `errors` lists all of it, each with its place.",
             example="line 14: there is no group 'mods'.",
-            at_fault="forums[0].permissions.read"),
+            at_fault="forums[0].permissions.read",
+            most_faults=200),  # a person corrects it with an editor
     Refusal("1T112/2", "EMPTY_DOCUMENT", 409, "The document or one of its sections is empty", Scope.DECLARED,
             when="The document, or one of its sections, has nothing in it, and `allowEmpty` was not sent.",
             example="forums is empty. If that is right, send allowEmpty."),

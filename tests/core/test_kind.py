@@ -33,7 +33,7 @@ def names(fields: tuple[Field, ...]) -> list[str]:
 
 def test_a_record_has_its_members_in_their_order() -> None:
     assert names(SHELVES.answered) == [
-        *("id", "name", "url", "externalId", "position"),
+        *("id", "name", "url", "externalId", "managedBy", "position"),
         *("label", "readers", "oak", "boards"),
         "locked",
         "permissions",
@@ -46,7 +46,7 @@ def test_a_tree_tells_the_parent_and_the_path_too() -> None:
 
 
 def test_what_is_not_ordered_has_no_place() -> None:
-    assert names(PLAIN.answered) == ["id", "name", "url", "externalId", "createdAt", "updatedAt"]
+    assert names(PLAIN.answered) == ["id", "name", "url", "externalId", "managedBy", "createdAt", "updatedAt"]
     assert PLAIN.placement == ()
     assert PLAIN.permissions_field == ()
 
@@ -65,7 +65,7 @@ def test_what_is_written_only_is_taken_and_never_answered() -> None:
 
 def test_what_is_read_only_is_taken_and_passed_over() -> None:
     passed_over = {field.name for field in SHELVES.accepted if field.read_only}
-    assert passed_over == {"id", "url", "oak", "locked", "createdAt", "updatedAt"}
+    assert passed_over == {"id", "url", "managedBy", "oak", "locked", "createdAt", "updatedAt"}
 
 
 def test_a_name_is_needed_and_may_be_called_title() -> None:

@@ -13,7 +13,7 @@ from tests.fixture_types import MakeKey, Run
 from tests.sweeps.grantable import create_target, grantable_routes
 from trellis.compose import catalogue_of
 from trellis.core.operation import Operation
-from trellis.core.verbs import CREATE, DELETE, RESTORE, UPDATE
+from trellis.core.verbs import DELETE, RESTORE, Body
 from trellis.http.routes import Route
 from trellis.kinds import KINDS
 from trellis.rest.docs.examples import given_of
@@ -44,7 +44,7 @@ class Sweep:
         path = route.path.replace("{id}", str(target))
         if dry:
             more["params"] = {"dryRun": "1"}
-        if route.operation.verb in {CREATE, UPDATE}:
+        if route.verb.body in {Body.NEW, Body.CHANGES}:
             named = {"name": f"By {route.operation.name}"}
             more["json"] = named if route.operation.kind is not None else given_of(route.operation)
         return self._api(route.method, path, key=key, **more)
@@ -85,6 +85,8 @@ def test_with_all_grants_but_its_own_each_is_refused_by_name(sweep: Sweep, key: 
 
 def test_with_its_own_grant_alone_each_runs_and_no_other_does(sweep: Sweep, key: MakeKey) -> None:
     for route in sweep:
+        if route.operation.resource == "structure":  # needs the grants of what it lists and runs: see tests/core/structure
+            continue
         own = key(route.operation.name)
         assert sweep.ask(route, sweep.target(route.operation), key=own).status_code == route.status
         for other in sweep:
@@ -134,6 +136,9 @@ def test_a_write_leaves_exactly_one_event_and_a_read_none(sweep: Sweep, key: Mak
             assert new_events() == []
             continue
         writes += 1
+        if operation.runs_others:  # these leave their own, in one change set
+            assert len({event["changeSet"] for event in new_events()}) == route.verb.idempotency_key
+            continue
         (event,) = new_events()
         assert event["operation"] == operation.name
         assert event["actor"] == {"type": "key", "id": number, "name": "Sweeper"}

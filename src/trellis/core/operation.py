@@ -223,6 +223,11 @@ def judge_nothing(_: Context) -> Mapping[str, str | None]:
     return {}
 
 
+def call_nothing(_call: Call, _given: Input) -> Iterable[Call]:
+    """Run no other operation."""
+    return ()
+
+
 @dataclass(frozen=True)  # without slots: the cached property needs a __dict__
 class Operation:
     """One act on the community.
@@ -255,7 +260,7 @@ class Operation:
     writes: bool = False
     snapshot: bool = True
     judge: Judge = judge_nothing
-    calls: Callable[[Call, Input], Iterable[Call]] = lambda _call, _given: ()
+    calls: Callable[[Call, Input], Iterable[Call]] = call_nothing
     has_target: bool = False
     access: Access = Access.INSIDE
     verb: Verb | None = None
@@ -294,6 +299,11 @@ class Operation:
     def lists(self) -> bool:
         """Whether it reads more than one record."""
         return not self.writes and (self.verb is None or self.verb.response is not Response.RECORD)
+
+    @property
+    def runs_others(self) -> bool:
+        """Whether it runs operations that its request names, which leave events in its place."""
+        return self.calls is not call_nothing
 
     @property
     def is_open(self) -> bool:

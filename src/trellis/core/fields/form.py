@@ -67,8 +67,9 @@ class Form:
                 try:
                     values[f.name] = f.type.parse(value)
                 except Invalid as invalid:
-                    detail = f"{f.name} {invalid.detail}"
-                    faults.append(Fault(f.name, invalid.message, detail, self._recode(invalid.message)))
+                    parts = invalid.parts or ((f.name, f"{f.name} {invalid.detail}"),)
+                    code = self._recode(invalid.message)
+                    faults.extend(Fault(path, invalid.message, detail, code) for path, detail in parts)
         return Input(values, (*faults, *self._refuse_unknown(unknown)))
 
     def _refuse_unknown(self, names: Iterable[str]) -> Iterator[Fault]:

@@ -13,10 +13,14 @@ CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 class Invalid(Exception):
-    """A value that its type does not allow. `detail` says what is allowed; `message` names a row of REFUSALS."""
+    """A value that its type does not allow. `detail` says what is allowed; `message` names a row of REFUSALS.
 
-    def __init__(self, detail: str, message: str = "INVALID_VALUE") -> None:
+    For a value with parts, `parts` are what is wrong with each: (its path, a sentence).
+    """
+
+    def __init__(self, detail: str, message: str = "INVALID_VALUE", parts: tuple[tuple[str, str], ...] = ()) -> None:
         super().__init__(detail)
+        self.parts = parts
         self.detail = detail
         self.message = message
 

@@ -8,7 +8,6 @@ from trellis.core.fields import isolate
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Context, Outcome
 from trellis.core.structure.document import Entry, Place
-from trellis.core.verbs import CREATE, DELETE
 from trellis.store import events
 from trellis.store.nodes import Node
 
@@ -65,14 +64,11 @@ class Subject(NamedTuple):
     adopted: bool = False
 
 
-def describe_change(context: Context, about: Subject, verb: str, outcome: Outcome, document: str) -> Change:
+def describe_change(context: Context, about: Subject, outcome: Outcome, document: str) -> Change:
     """Describe what an operation has done."""
     record: Mapping[str, Any] = outcome.after or outcome.before or {}
-    action = verb
-    if verb not in {CREATE.name, DELETE.name} and _PLACE.issuperset(outcome.changed):
-        action = "move"
     change = Change(
-        action,
+        _find_action(outcome),
         about.kind.name,
         outcome.resource_id,
         record.get("externalId"),
@@ -80,14 +76,22 @@ def describe_change(context: Context, about: Subject, verb: str, outcome: Outcom
         about.place if about.entry is not None else None,
         adopted=about.adopted,
     )
-    if verb == DELETE.name:
+    if outcome.after is None:
         change.deleted = int(outcome.plan["deleted"]["count"])
         change.touched = list(outcome.plan["changed"]["nodes"])
-    elif outcome.before is not None and outcome.after is not None:
+    elif outcome.before is not None:
         change.differences = list(_list_differences(outcome.before, outcome.after, outcome.changed))
     if outcome.before is not None and outcome.before.get("managedBy") == document and outcome.resource_id is not None:
         change.drift = _find_drift(context, about.kind, outcome)
     return change
+
+
+def _find_action(outcome: Outcome) -> str:
+    if outcome.before is None:
+        return "create"
+    if outcome.after is None:
+        return "delete"
+    return "move" if _PLACE.issuperset(outcome.changed) else "update"
 
 
 def _find_drift(context: Context, kind: NodeKind, outcome: Outcome) -> dict[str, Any] | None:

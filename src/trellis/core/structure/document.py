@@ -12,7 +12,6 @@ from trellis.errors import Fault, Refused, refuse_faults
 FORMAT: Final = "trellis/1"
 KEYS: Final = "keys"
 MOST_ENTRIES: Final = 10_000
-_MOST_FAULTS: Final = 200  # that are told of one document: it is corrected by a person, with an editor
 _DEEPEST: Final = 100  # levels of nodes
 _NAME: Final = Text(100, 1, visible=True)
 _HEAD: Final = frozenset(("format", "name", "under"))
@@ -106,20 +105,27 @@ class Document:
 
 def refuse_document(faults: Sequence[tuple[Place, str]]) -> Refused:
     """Refuse a document for all that is wrong with it; each fault is a place and a sentence."""
-    listed = [Fault(place.path or "document", "INVALID_DOCUMENT", f"{place}: {detail}") for place, detail in faults]
-    return refuse_faults(*listed, most=_MOST_FAULTS)
+    return refuse_faults(*(Fault(path, "INVALID_DOCUMENT", detail) for path, detail in _describe(faults)))
+
+
+def _refuse_value(faults: Sequence[tuple[Place, str]]) -> Invalid:
+    return Invalid("is not a structure document.", "INVALID_DOCUMENT", _describe(faults))
+
+
+def _describe(faults: Sequence[tuple[Place, str]]) -> tuple[tuple[str, str], ...]:
+    return tuple((place.path or "document", f"{place}: {detail}" if str(place) else detail) for place, detail in faults)
 
 
 def parse_documents(sent: Any, kinds: Sequence[NodeKind]) -> Document:
     """Parse what was sent as `document`: a document as an object or as text, or a list of these or of {file, content}.
 
-    Raises Refused (INVALID_DOCUMENT) with all that is wrong.
+    Raises Invalid with all that is wrong.
     """
     parser = _Parser(kinds)
     for raw in sent if isinstance(sent, list | tuple) else [sent]:
         parser.add(raw)
     if parser.faults:
-        raise refuse_document(parser.faults)
+        raise _refuse_value(parser.faults)
     return parser.document
 
 
@@ -220,7 +226,7 @@ class _Parser:
         for index, one in enumerate(raw):
             self._count += 1
             if self._count > MOST_ENTRIES:
-                raise refuse_document([(place, f"There are more than {MOST_ENTRIES:,} nodes. Split the document by sections.")])
+                raise _refuse_value([(place, f"There are more than {MOST_ENTRIES:,} nodes. Split the document by sections.")])
             if (entry := self._parse_entry(kind, one, place.item(index, one), level)) is not None:
                 entries.append(entry)
         return entries

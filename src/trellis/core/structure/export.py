@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
-from trellis.core.fields import EVERYONE, Choice, ExternalId, Field, TextList
+from trellis.core.fields import EVERYONE, Choice, ExternalId, Field, Text, TextList
 from trellis.core.kind import NodeKind
 from trellis.core.nodes.record import slug
 from trellis.core.operation import Access, Context, Operation, Outcome, RawText
@@ -39,7 +39,6 @@ _FORMAT: Final = Field("format", Choice({"json": "JSON.", "yaml": "YAML."}), "Ho
 
 def operation(kinds: Sequence[NodeKind]) -> Operation:
     """Return the operation."""
-    example = [{"externalId": "news", "name": "News", "children": []}]
     return Operation(
         name="structure.export",
         summary="Export the structure",
@@ -54,8 +53,9 @@ def operation(kinds: Sequence[NodeKind]) -> Operation:
         refusals=with_codes("TREE_TOO_LARGE", "INVALID_VALUE"),
         answers=(
             Field("format", Choice({FORMAT: "This one."}), "The format of the document.", example=FORMAT),
-            Field("name", _SECTIONS.type, "The name of the document.", example="community"),
-            *(Field(kind.name, TextList(), f"The {kind.title.lower()}.", example=example) for kind in kinds[:1]),
+            Field(
+                "name", Text(), "The name of the document, which nodes that it manages have as `managedBy`.", example="community"
+            ),
         ),
         slow=True,
         varies=True,

@@ -83,7 +83,7 @@ def match(tx: Transaction, scope: Scope, name: str, faults: list[tuple[Place, st
     _match_paths(scope, adopt=adopt)
     for entry, node in scope.matched.items():
         if node.managed_by not in {None, name} and not adopt:
-            detail = f"{kind.singular} {node.id} is managed by the document '{node.managed_by}'. Take it out of that one first, or adopt it."
+            detail = f"{kind.singular} {node.id} is managed by the document '{node.managed_by}'. Take it out of that one, or adopt."
             faults.append((entry.place, detail))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from trellis.core.fields import Boolean, Field, Input, Integer, ListOf, NodeId, Nullable, Record, Text
+from trellis.core.fields import Anything, Boolean, Field, Input, Integer, ListOf, NodeId, Nullable, Record, Text, TextList
 from trellis.core.kind import NodeKind
 from trellis.core.nodes.external import PUT_EXTERNAL
 from trellis.core.operation import DRY_RUN, Access, Call, Context, Operation, Outcome
@@ -77,7 +77,7 @@ _OPTIONS: Final = (
         default=False,
     ),
 )
-_PLAN: Final = Field("plan", Text(100), "The `plan` of a plan: apply that one, and nothing else.", example="812-3f9a")
+_PLAN: Final = Field("plan", Text(100), "The `plan` of a plan: apply that one, and nothing else.")
 
 
 def operations(kinds: Sequence[NodeKind]) -> tuple[Operation, ...]:
@@ -212,8 +212,8 @@ def _check_revision(context: Context, plan: str, resources: Sequence[str]) -> No
 _DIFFERENCES: Final = ListOf(
     (
         Field("member", Text(), "The member, such as name or permissions.read."),
-        Field("before", Nullable(Text()), "Its value before; null for a password."),
-        Field("after", Nullable(Text()), "Its value after; null for a password."),
+        Field("before", Anything(), "Its value before; null for a password."),
+        Field("after", Anything(), "Its value after; null for a password."),
     )
 )
 _CHANGES: Final = ListOf(
@@ -249,5 +249,5 @@ _ANSWERS: Final = (
         "How many entries have the path of a node without an external id: `adopt` takes these over.",
         example=0,
     ),
-    Field("missingOperations", ListOf(()), "The operations that the key would need and has not been granted.", example=[]),
+    Field("missingOperations", TextList(), "The operations that the key would need and has not been granted.", example=[]),
 )

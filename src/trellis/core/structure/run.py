@@ -268,7 +268,7 @@ class Run:
         try:
             outcome = self._context.run(call if about.entry is not None else call._replace(managed_by=None))
         except Refused as refused:
-            if refused.message == "NO_PERMISSION":
+            if refused.status == 403:
                 raise
             places = about.entry.places if about.entry is not None else {}
             found = [(places.get(fault.field.partition(".")[0], about.place), fault.detail) for fault in refused.faults]
@@ -276,7 +276,7 @@ class Run:
             return None
         if outcome.event is not None:
             self.last = outcome.event
-            self.changes.append(describe_change(self._context, about, verb, outcome, self._document.name))
+            self.changes.append(describe_change(self._context, about, outcome, self._document.name))
         return outcome
 
 

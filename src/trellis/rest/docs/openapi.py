@@ -28,6 +28,7 @@ Json = dict[str, Any]
 _OWN: Final[Mapping[str, tuple[str, str]]] = {
     "core": ("Trellis", "About this service and your key."),
     "events": ("Events", "The log of changes to the community, and how to undo them."),
+    "structure": ("Structure", "The structure of the community as one document: exported, planned and applied."),
     "changesets": ("Change sets", "Events that belong together, and how they are undone together."),
     "webhooks": ("Webhooks", "Endpoints that receive messages about events."),
 }

@@ -10,7 +10,6 @@ from trellis.core.fields import MAX_ID, Anything, Field, Permissions
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Operation
 from trellis.core.verbs import Body, Response
-from trellis.errors import MOST_FAULTS
 from trellis.refusals import REFUSALS, Member
 
 Schema = dict[str, Any]
@@ -276,8 +275,8 @@ def problem_schema(base_url: str) -> Schema:
             "errors": {
                 "type": "array",
                 "items": ref("Fault"),
-                "maxItems": MOST_FAULTS,
-                "description": f"Every invalid field, not only the first; of more than {MOST_FAULTS} the first ones.",
+                "maxItems": max(refusal.most_faults for refusal in REFUSALS.values()),
+                "description": "Every invalid field, not only the first; of very many the first ones.",
             },
             "moreErrors": {
                 "type": "integer",

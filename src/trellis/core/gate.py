@@ -226,7 +226,7 @@ class Gate:
         with suppress(Refused):
             operation = self.authorise(call.operation, call.actor)
             given = operation.form.read(call.raw)
-            if call.target is None:  # a record that the whole will create, or none
+            if operation.has_target and call.target is None:  # a record that the whole will create
                 return [(value, None) for value in given.values.values() if isinstance(value, Plain)]
             return self._find_passwords(tx, operation, call, given).values()
         return ()

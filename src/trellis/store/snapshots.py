@@ -201,7 +201,7 @@ def find_latest(tx: Transaction, kind: str, node: int) -> Snapshot | None:
 
 
 def _decode(row: Row, tx: Transaction) -> Snapshot:
-    node = Node(row[4], row[5], row[6], row[7], tx.decode(row[8]), tx.decode(row[9]), row[10], row[11], row[12])
+    node = Node(row[4], row[5], row[6], row[7], tx.decode(row[8]), tx.decode(row[9]), row[10], row[11], row[12], row[13])
     return Snapshot(row[0], row[1], row[2], node, tx.decode(row[3]) or {})
 
 

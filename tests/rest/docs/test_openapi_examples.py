@@ -61,7 +61,8 @@ def test_every_example_is_true(api: ApiClient, gate: Gate, run: Run, clock: Cloc
     assert clock.text == MOMENT
     create_example_records(run, gate.catalogue)
     visited = 0
-    for promise in documented_operations(openapi):
+    in_order = sorted(documented_operations(openapi), key=lambda promise: promise.name.startswith("structure."))
+    for promise in in_order:  # the document's forum comes first among its siblings: all others move
         _give_external_id(gate, CATALOGUE[promise.name])
         if CATALOGUE[promise.name].writes:
             dry = _send(api, promise, dry=True)
@@ -100,9 +101,11 @@ def _give_external_id(gate: Gate, operation: Operation, node: int | None = None)
 
 def alike(promise: DocumentedOperation, answer: Any, example: Any) -> bool:
     """Return whether an answer is the example; of those that show another community, whether it is of the same shape."""
-    is_of_another_day = promise.name.startswith(("events.", "changesets.", "core.batch")) or promise.name.endswith(".tree")
+    is_of_another_day = promise.name.startswith(("events.", "changesets.", "core.batch", "structure.")) or promise.name.endswith(
+        ".tree"
+    )
     if is_of_another_day:
-        return list(answer) == list(example)
+        return list(answer)[: len(example)] == list(example)
     return bool(_without_maker(answer) == _without_maker(example))
 
 

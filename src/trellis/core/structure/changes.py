@@ -1,6 +1,6 @@
 """What a run has done, as a plan shows it: one change for each event, with its differences by member."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -80,7 +80,9 @@ def describe_change(context: Context, about: Subject, outcome: Outcome, document
         change.deleted = int(outcome.plan["deleted"]["count"])
         change.touched = list(outcome.plan["changed"]["nodes"])
     elif outcome.before is not None:
-        change.differences = list(_list_differences(outcome.before, outcome.after, outcome.changed))
+        derived = {f.name for f in about.kind.answered if f.read_only} - {"managedBy"}
+        changed = [member for member in outcome.changed if member not in derived]
+        change.differences = list(_list_differences(outcome.before, outcome.after, changed))
     if outcome.before is not None and outcome.before.get("managedBy") == document and outcome.resource_id is not None:
         change.drift = _find_drift(context, about.kind, outcome)
     return change
@@ -103,7 +105,7 @@ def _find_drift(context: Context, kind: NodeKind, outcome: Outcome) -> dict[str,
     return {"event": last.event, "operation": last.operation, "at": last.at}
 
 
-def _list_differences(before: Mapping[str, Any], after: Mapping[str, Any], changed: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+def _list_differences(before: Mapping[str, Any], after: Mapping[str, Any], changed: Sequence[str]) -> Iterator[dict[str, Any]]:
     for member in changed:
         if member == "permissions":
             for option, who in after[member].items():
@@ -111,7 +113,7 @@ def _list_differences(before: Mapping[str, Any], after: Mapping[str, Any], chang
                     yield {"member": f"{member}.{option}", "before": before[member].get(option), "after": who}
         elif member not in after:  # a password: it is not shown
             yield {"member": member, "before": None, "after": None}
-        elif member != "path":
+        else:
             yield {"member": member, "before": _shorten(before.get(member)), "after": _shorten(after[member])}
 
 

@@ -53,9 +53,7 @@ def operation(kinds: Sequence[NodeKind]) -> Operation:
         refusals=with_codes("TREE_TOO_LARGE", "INVALID_VALUE"),
         answers=(
             Field("format", Choice({FORMAT: "This one."}), "The format of the document.", example=FORMAT),
-            Field(
-                "name", Text(), "The name of the document, which nodes that it manages have as `managedBy`.", example="community"
-            ),
+            Field("name", Text(), "Its name, which nodes that it manages have as `managedBy`.", example="community"),
         ),
         slow=True,
         varies=True,
@@ -124,12 +122,7 @@ class _Exporter:
 
     def write_section(self, kind: NodeKind, under: str | None) -> list[dict[str, Any]]:
         """Write all nodes of a kind, or those below one, in order. Raises Refused (TREE_TOO_LARGE, INVALID_VALUE)."""
-        tx, root = self._context.tx, None
-        if under is not None:
-            root = nodes.find_by_external_ids(tx, kind.name, (under,)).get(under)
-            if root is None:
-                detail = f"under: there is no {kind.singular} with the external id '{under}'."
-                raise refuse_faults(Fault("under", "INVALID_VALUE", detail))
+        tx, root = self._context.tx, self._find_root(kind, under)
         found = nodes.find_tree(tx, kind.name, root, _DEEPEST + 1, self._left + 1)
         self._left -= len(found)
         if self._left < 0:
@@ -147,11 +140,22 @@ class _Exporter:
             if kind.tree:
                 children[node.id] = []
                 entry["children"] = children[node.id]
+        if not kind.ordered:
+            children[root].sort(key=lambda entry: str(entry["externalId"]))
         for entries in children.values():
             for entry in entries:
                 if not entry.get("children", True):
                     del entry["children"]
         return children[root]
+
+    def _find_root(self, kind: NodeKind, under: str | None) -> int | None:
+        if under is None:
+            return None
+        found = nodes.find_by_external_ids(self._context.tx, kind.name, (under,))
+        if under not in found:
+            detail = f"under: there is no {kind.singular} with the external id '{under}'."
+            raise refuse_faults(Fault("under", "INVALID_VALUE", detail))
+        return found[under]
 
     def _write_entry(self, kind: NodeKind, node: Node, external_id: str) -> dict[str, Any]:
         if node.managed_by is not None:

@@ -64,6 +64,7 @@ class Run:
         self._progress = Progress(self._context.call, sum(1 for _ in self._document.walk()) + sum(len(ids) for _, ids in doomed))
         for scope in self._scopes:
             self._put_level(scope, scope.section.entries, scope.root)
+        self._raise_faults()
         for scope, ids in reversed(doomed):  # groups go last: what names them has been changed by then
             self._delete(scope, ids)
         for scope, entry, raw in self._deferred:

@@ -1,0 +1,321 @@
+"""Planning and applying structure documents: what is created, changed, moved, adopted, kept and deleted."""
+
+from typing import Any
+
+import pytest
+
+from tests.api_fixtures import database
+from tests.database_state import DatabaseState
+from tests.fixture_types import Events, Run
+from trellis.core.actor import TERMINAL, Actor
+from trellis.core.gate import Gate, Result
+from trellis.core.operation import Call
+from trellis.errors import Refused
+
+__all__ = ["database"]
+
+Entries = list[dict[str, Any]]
+
+
+def document(name: str = "site", **sections: Any) -> dict[str, Any]:
+    return {"format": "trellis/1", "name": name, **sections}
+
+
+def node(external_id: str, *children: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"externalId": external_id, "name": external_id.title(), **more, **({"children": list(children)} if children else {})}
+
+
+def apply(gate: Gate, wanted: dict[str, Any], **options: Any) -> Result:
+    return gate.run(Call("structure.apply", TERMINAL, {"document": wanted, **options}))
+
+
+def actions(value: dict[str, Any]) -> list[tuple[str, str, str]]:
+    return [(change["action"], change["resource"], change["path"]) for change in value["changes"]]
+
+
+def refuse(run: Run, operation: str = "structure.apply", /, **raw: Any) -> Refused:
+    with pytest.raises(Refused) as refused:
+        run(operation, **raw)
+    return refused.value
+
+
+def tree(run: Run, kind: str = "forums") -> Any:
+    def names(records: Entries) -> Any:
+        return [record["name"] if not record["children"] else (record["name"], names(record["children"])) for record in records]
+
+    return names(run(f"{kind}.tree")["children"])
+
+
+def timeless(value: Any) -> Any:
+    """Leave out when records were changed last: undoing is a change."""
+    if isinstance(value, dict):
+        return {name: timeless(below) for name, below in value.items() if name != "updatedAt"}
+    return [timeless(below) for below in value] if isinstance(value, list) else value
+
+
+def test_a_document_makes_a_community(gate: Gate, run: Run, events: Events) -> None:
+    wanted = document(
+        groups=[node("mods")],
+        forums=[
+            node("news", node("archive"), permissions={"view": "*", "add": ["mods", "members"]}),
+            node("talk", type="category"),
+        ],
+        calendars=[node("meetings", color="#FF0000")],
+        blogs=[node("diary", groups=["mods"])],
+    )
+    done = apply(gate, wanted)
+    assert done.value["counts"] == {"create": 6, "update": 0, "move": 0, "delete": 0}
+    assert tree(run) == [("News", ["Archive"]), "Talk"]
+    (group,) = [record["id"] for record in run("groups.list")["results"] if record["externalId"] == "mods"]
+    news = run("forums.get_external", externalId="news")
+    assert news["permissions"] == {"view": "*", "read": [], "add": [3, group], "reply": [], "attachments": []}
+    assert (news["managedBy"], news["externalId"]) == ("site", "news")
+    assert run("blogs.list")["results"][0]["groups"] == [group]
+    assert {event["changeSet"] for event in events()} == {done.change_set}
+    assert [event["operation"] for event in events()][:2] == ["groups.create", "forums.create"]
+
+
+def test_a_plan_shows_differences_by_member_and_changes_nothing(run: Run, database: DatabaseState) -> None:
+    run("structure.apply", document=document(forums=[node("news", permissions={"view": "*"}), node("talk")]))
+    with database.unchanged():
+        plan = run(
+            "structure.plan",
+            document=document(forums=[node("news", name="Bulletin", permissions={"view": ["guests"]}), node("talk", node("new"))]),
+        )
+    update, create = plan["changes"]
+    assert update["differences"] == [
+        {"member": "name", "before": "News", "after": "Bulletin"},
+        {"member": "permissions.view", "before": "*", "after": [2]},
+    ]
+    assert (create["action"], create["path"]) == ("create", "Talk > New")
+    assert plan["dryRun"] is True
+
+
+def test_what_is_not_named_stays_as_it_is(run: Run) -> None:
+    run("forums.create", name="Old", externalId="news", description="<p>Hello.</p>", permissions={"view": "*"}, theme=3)
+    run("structure.apply", document=document(forums=[node("news")]))
+    news = run("forums.get_external", externalId="news")
+    assert (news["name"], news["description"], news["theme"], news["permissions"]["view"]) == ("News", "<p>Hello.</p>", 3, "*")
+
+
+def test_order_is_the_document_s_and_others_stay_behind_in_their_own(run: Run) -> None:
+    for name in ("x", "b", "y", "a", "z"):
+        run("forums.create", name=name, externalId=name)
+    done = run("structure.apply", document=document(forums=[node("a", name="a"), node("c", name="c"), node("b", name="b")]))
+    assert tree(run) == ["a", "c", "b", "x", "y", "z"]
+    assert done["keptCount"] == 3
+    assert [kept["name"] for kept in done["kept"]] == ["x", "y", "z"]
+
+
+def test_one_that_comes_first_is_one_move(run: Run) -> None:
+    names = [f"n{number}" for number in range(30)]
+    run("structure.apply", document=document(forums=[node(name) for name in names]))
+    done = run("structure.apply", document=document(forums=[node(name) for name in [*names[1:], names[0]]]))
+    assert actions(done) == [("move", "forums", "N0")]
+
+
+def test_parents_and_children_change_places(run: Run) -> None:
+    run("structure.apply", document=document(forums=[node("a", node("b", node("c")))]))
+    done = run("structure.apply", document=document(forums=[node("c", node("b", node("a")))]))
+    assert tree(run) == [("C", [("B", ["A"])])]
+    assert done["counts"] == {"create": 0, "update": 0, "move": 3, "delete": 0}
+
+
+def test_one_with_children_becomes_a_redirect_when_they_have_gone(run: Run) -> None:
+    run("structure.apply", document=document(forums=[node("a", node("b"), node("c"))]))
+    redirect = node("a", type="redirect", redirectUrl="https://example.org/")
+    run("structure.apply", document=document(forums=[redirect, node("b")]), prune=True)
+    assert tree(run) == ["A", "B"]
+
+
+def test_deleting_is_asked_for_and_bounded(run: Run, database: DatabaseState) -> None:
+    run("structure.apply", document=document(forums=[node("a", *(node(f"a{number}") for number in range(11))), node("b")]))
+    kept = run("structure.apply", document=document(forums=[node("b")]))
+    assert (kept["keptCount"], actions(kept)) == (12, [("move", "forums", "B")])
+    with database.unchanged():
+        refused = refuse(run, document=document(forums=[node("b")]), prune=True)
+    assert (refused.message, refused.facts["deletes"]) == ("TOO_MANY_DELETES", 12)
+    assert "forum 'A'" in refused.detail
+    done = run("structure.apply", document=document(forums=[node("b")]), prune=True, maxDeletes=12)
+    assert (done["deletes"], [change["deleted"] for change in done["changes"]]) == (12, [12])
+    assert tree(run) == ["B"]
+
+
+@pytest.mark.parametrize("empty", [{}, {"forums": []}, {"forums": None}, {"groups": [node("g")], "forums": []}])
+def test_what_is_empty_is_refused_unless_it_is_allowed(run: Run, database: DatabaseState, empty: dict[str, Any]) -> None:
+    run("structure.apply", document=document(forums=[node("a")]))
+    with database.unchanged():
+        assert refuse(run, document=document(**empty), prune=True).message == "EMPTY_DOCUMENT"
+    done = run("structure.apply", document=document(**empty), prune=True, allowEmpty=True)
+    assert done["deletes"] == ("forums" in empty)
+
+
+def test_sections_that_are_not_there_are_not_touched(run: Run) -> None:
+    run("calendars.create", name="C")
+    run("structure.apply", document=document(forums=[node("a")]), prune=True)
+    assert run("calendars.list")["totalResults"] == 1
+
+
+def test_a_part_below_one_node(run: Run) -> None:
+    run("structure.apply", document=document(forums=[node("a", node("b"), node("c")), node("d")]))
+    part = document("site", under="a", forums=[node("c"), node("d"), node("e")])
+    done = run("structure.apply", document=part, prune=True)
+    assert tree(run) == [("A", ["C", "D", "E"])]
+    assert done["counts"] == {"create": 1, "update": 0, "move": 1, "delete": 1}
+
+
+def test_several_documents_are_one(gate: Gate, run: Run) -> None:
+    parts = [document(forums=[node("a"), node("b")]), document(calendars=[node("c")])]
+    done = gate.run(Call("structure.apply", TERMINAL, {"document": parts}))
+    assert done.value["counts"]["create"] == 3
+    assert (tree(run), run("calendars.list")["totalResults"]) == (["A", "B"], 1)
+
+
+def test_adopting_takes_over_by_equal_paths_and_says_which(run: Run) -> None:
+    first = run("forums.create", name="A")["id"]
+    second = run("forums.create", name="A")["id"]
+    below = run("forums.create", name="B", parentId=second)["id"]
+    wanted = document(forums=[node("one", name="A"), node("two", node("three", name="B"), name="A")])
+    plan = run("structure.plan", document=wanted)
+    assert (plan["counts"]["create"], plan["adoptable"]) == (3, 3)
+    done = run("structure.apply", document=wanted, adopt=True)
+    assert [(change["id"], change["adopted"]) for change in done["changes"]] == [(first, True), (second, True), (below, True)]
+    assert [run("forums.get", number)["externalId"] for number in (first, second, below)] == ["one", "two", "three"]
+    assert run("structure.plan", document=wanted, adopt=True)["changes"] == []
+
+
+def test_built_in_groups_are_known_without_an_external_id(run: Run) -> None:
+    done = run("structure.apply", document=document(groups=[node("guests", name="Visitors")]), prune=True)
+    assert [(change["action"], change["id"]) for change in done["changes"]] == [("update", 2)]
+    assert [group["name"] for group in run("groups.list")["results"]] == ["Visitors", "Members", "Administrators"]
+
+
+def test_what_another_document_manages_is_left_to_it(run: Run, database: DatabaseState) -> None:
+    run("structure.apply", document=document("ours", forums=[node("a"), node("b")]))
+    with database.unchanged():
+        assert "managed by the document 'ours'" in refuse(run, document=document("theirs", forums=[node("a")])).detail
+    done = run("structure.apply", document=document("theirs", forums=[node("c")]), prune=True)
+    assert done["deletes"] == 0
+    taken = run("structure.apply", document=document("theirs", forums=[node("a")]), adopt=True)
+    assert ("managedBy", "ours", "theirs") in [
+        (one["member"], one["before"], one["after"]) for change in taken["changes"] for one in change["differences"]
+    ]
+
+
+def test_one_that_has_what_another_document_manages_below_it_is_not_deleted(run: Run, database: DatabaseState) -> None:
+    run("structure.apply", document=document("ours", forums=[node("a"), node("b")]))
+    run("structure.apply", document=document("theirs", under="a", forums=[node("c")]))
+    with database.unchanged():
+        refused = refuse(run, document=document("ours", forums=[node("b")]), prune=True)
+    assert "'C'" in refused.detail
+    assert "managed by the document 'theirs'" in refused.detail
+
+
+def test_a_group_that_is_deleted_cannot_be_named(run: Run, database: DatabaseState) -> None:
+    run(
+        "structure.apply",
+        document=document(groups=[node("mods"), node("team")], forums=[node("a", permissions={"view": ["team"]})]),
+    )
+    with database.unchanged():
+        wanted = document(groups=[node("mods")], forums=[node("a", permissions={"view": ["team"]})])
+        assert "'team'" in refuse(run, document=wanted, prune=True).detail
+    run("structure.apply", document=document(groups=[node("mods")], forums=[node("a", permissions={"view": ["mods"]})]), prune=True)
+    assert [group["name"] for group in run("groups.list")["results"]][3:] == ["Mods"]
+
+
+def test_an_external_id_that_goes_to_another_kind(run: Run) -> None:
+    run("structure.apply", document=document(forums=[node("a"), node("b")]))
+    done = run("structure.apply", document=document(forums=[node("b")], calendars=[node("a")]), prune=True)
+    assert sorted(actions(done)) == [("create", "calendars", "A"), ("delete", "forums", "A")]
+
+
+def test_drift_is_told(run: Run) -> None:
+    wanted = document(forums=[node("a"), node("b")])
+    run("structure.apply", document=wanted)
+    run("forums.update", 1, name="By hand")
+    event = run("events.list", limit=1000)["results"][-1]["seq"]
+    (change,) = run("structure.plan", document=wanted)["changes"]
+    assert (change["drift"]["event"], change["drift"]["operation"]) == (event, "forums.update")
+    (own,) = run("structure.plan", document=document(forums=[node("a", name="By hand"), node("b", name="Z")]))["changes"]
+    assert (own["path"], own["drift"]) == ("Z", None)
+
+
+# --- plans --------------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_is_applied_once_and_exactly(run: Run, database: DatabaseState) -> None:
+    wanted = document(forums=[node("a")])
+    plan = run("structure.plan", document=wanted)["plan"]
+    with database.unchanged():
+        assert refuse(run, document=document(forums=[node("b")]), plan=plan).message == "PLAN_DIFFERS"
+        assert refuse(run, document=wanted, plan="nonsense").message == "PLAN_DIFFERS"
+    assert run("structure.apply", document=wanted, plan=plan)["plan"] == plan
+    with database.unchanged():
+        again = refuse(run, document=wanted, plan=plan)
+    assert again.message == "PLAN_OUTDATED"
+    assert [change["operation"] for change in again.facts["changes"]] == ["forums.create"]
+
+
+def test_a_plan_is_outdated_by_a_change_of_what_it_read_and_by_no_other(run: Run) -> None:
+    run("forums.create", name="Other")
+    wanted = document(forums=[node("a")])
+    plan = run("structure.plan", document=wanted)["plan"]
+    run("calendars.create", name="Not read")
+    assert run("structure.plan", document=wanted)["counts"]["create"] == 1
+    run("structure.apply", document=wanted, plan=plan)
+    plan = run("structure.plan", document=document(forums=[node("b")]))["plan"]
+    changed = run("forums.update", 1, name="Changed")["id"]
+    refused = refuse(run, document=document(forums=[node("b")]), plan=plan)
+    assert [(one["operation"], one["id"]) for one in refused.facts["changes"]] == [("forums.update", changed)]
+
+
+def test_the_same_apply_twice_does_nothing_the_second_time(gate: Gate, database: DatabaseState) -> None:
+    wanted = document(groups=[node("mods")], forums=[node("a", node("b"), permissions={"view": ["mods"]})])
+    apply(gate, wanted)
+    with database.unchanged():
+        again = apply(gate, wanted)
+    assert (again.value["changes"], again.event, again.change_set) == ([], None, None)
+
+
+def test_undo_brings_all_of_it_back(gate: Gate, run: Run) -> None:
+    apply(gate, document(forums=[node("a", node("b")), node("c")]))
+    before = run("forums.tree")
+    done = apply(gate, document(forums=[node("c", node("b", name="Other")), node("d")]), prune=True)
+    assert done.value["counts"] == {"create": 1, "update": 1, "move": 0, "delete": 1}
+    undone = run("changesets.restore", done.change_set)
+    assert undone["conflictCount"] == 0
+    assert timeless(run("forums.tree")) == timeless(before)
+
+
+# --- passwords and keys -------------------------------------------------------------------------------------------
+
+
+def test_a_password_that_fits_is_no_change(run: Run) -> None:
+    wanted = document(forums=[node("a", password="open sesame")])
+    run("structure.apply", document=wanted)
+    assert run("forums.get_external", externalId="a")["passwordProtected"] is True
+    assert run("structure.plan", document=wanted)["changes"] == []
+    (change,) = run("structure.plan", document=document(forums=[node("a", password="another one")]))["changes"]
+    assert change["differences"] == [{"member": "password", "before": None, "after": None}]
+
+
+def test_keys_are_made_once_and_their_secrets_are_in_no_event(gate: Gate, run: Run, events: Events) -> None:
+    wanted = document(keys=[{"name": "Sync", "grants": ["forums.list"], "rateLimit": 60}])
+    plan = run("structure.plan", document=wanted)
+    assert "secrets" not in plan
+    done = apply(gate, wanted, plan=plan["plan"])
+    (secret,) = done.value["secrets"]
+    assert (secret["name"], secret["key"][:4]) == ("Sync", "trl_")
+    assert secret["key"] not in str(events())
+    assert run("structure.plan", document=wanted)["changes"] == []
+    (change,) = run("structure.plan", document=document(keys=[{"name": "Sync", "grants": ["forums.*"]}]))["changes"]
+    assert (change["action"], [one["member"] for one in change["differences"]]) == ("update", ["grants"])
+
+
+def test_keys_of_a_document_are_not_made_by_a_key(gate: Gate, run: Run) -> None:
+    caller = Actor("key", 7, "Plugin", frozenset(["structure.plan", "structure.apply", "groups.list"]))
+    for operation in ("structure.plan", "structure.apply"):
+        with pytest.raises(Refused) as refused:
+            gate.run(Call(operation, caller, {"document": document(keys=[{"name": "More", "grants": ["*"]}])}))
+        assert "terminal and in the panel only" in refused.value.detail
+    assert run("keys.list")["totalResults"] == 0

@@ -1,0 +1,213 @@
+"""What a structure document may hold: everything that is wrong with one is told at once, with its line, and nothing is done."""
+
+from typing import Any
+
+import pytest
+
+from tests.api_fixtures import database
+from tests.database_state import DatabaseState
+from tests.fixture_types import Run
+from trellis.core.structure import Unreadable, read_document, write_yaml
+from trellis.errors import Refused
+
+__all__ = ["database"]
+
+HEAD = "format: trellis/1\nname: site\n"
+
+
+def refuse(run: Run, document: Any, **more: Any) -> list[str]:
+    with pytest.raises(Refused) as refused:
+        run("structure.plan", document=document, **more)
+    assert refused.value.message == "INVALID_DOCUMENT"
+    return [fault.detail for fault in refused.value.faults]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "told"),
+    [
+        ("a: &x [1]\nb: *x", 1, "Anchors"),
+        ("a: 1\nb: *x", 2, "Anchors"),
+        ("a: !!python/object:os.system 1", 1, "Tags"),
+        ("a: 1\nb: 2\na: 3", 3, "line 1"),
+        ("a:\n\t- b", 2, "tab"),
+        ("a: [1", 2, "not YAML"),
+        ("[" * 100_000, 1, "deep"),
+        ("a: 1\n---\nb: 2", 2, "second document"),
+        ("a: \x07", 1, "character"),
+        ("a: 1\n? [x]\n: 2", 2, "name must be text"),
+        ("a: 1\n2: b", 2, "name must be text"),
+        ("a: " + "9" * 5_000, 1, "digits"),
+        ("a: '" + "x" * (9 * 2**20) + "'", 1, "8 MiB"),
+        ("a: b: c", 1, "not YAML"),
+    ],
+)
+def test_what_cannot_be_read_is_told_with_its_line(text: str, line: int, told: str) -> None:
+    with pytest.raises(Unreadable) as unreadable:
+        read_document(text)
+    assert unreadable.value.line == line
+    assert told in unreadable.value.detail
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a: yes", "yes"),
+        ("a: 1:30", "1:30"),
+        ("a: 2026-11-22", "2026-11-22"),
+        ("a: 0o17", "0o17"),
+        ("a: 12", 12),
+        ("a: '12'", "12"),
+        ("a: true", True),
+        ("a: ~", None),
+        ("a:", None),
+        ("a: .5", 0.5),
+        ('{"a": [1, "b", null]}', [1, "b", None]),
+        ("a: <<", "<<"),
+    ],
+)
+def test_values_are_those_of_the_core_schema(text: str, value: Any) -> None:
+    assert read_document(text) == {"a": value}
+
+
+def test_what_is_written_is_read_as_it_was() -> None:
+    texts = [
+        "yes",
+        "null",
+        "1",
+        "1.5",
+        "",
+        " a ",
+        "a: b",
+        "# c",
+        "*",
+        "&x",
+        "!t",
+        "a\nb\n",
+        "é\N{GRINNING FACE}",
+        "-",
+        "'",
+        '"',
+        "\\",
+    ]
+    document = {"text": texts, "below": [{"a": None, "b": [True, 1, "x"], "c": {}, "d": []}]}
+    assert read_document(write_yaml(document, ["A comment"])) == document
+
+
+def test_all_that_is_wrong_is_told_at_once_with_file_and_line(run: Run, database: DatabaseState) -> None:
+    text = (
+        HEAD
+        + """
+groups:
+- externalId: mods
+  name: Moderators
+- externalId: mods
+  name: Others
+forums:
+- name: Without an id
+- externalId: 12
+  name: A number
+- externalId: news
+  name: News
+  colour: red
+  permissions:
+    view: [mods, helpers]
+    write: "*"
+    read: everybody
+- externalId: two words
+  name: ''
+- just text
+calendars: {}
+forum: []
+"""
+    )
+    with database.unchanged():
+        told = refuse(run, {"file": "site.yaml", "content": text})
+    for expected in (
+        "site.yaml, line 7: 'mods' is the externalId of another group already: site.yaml, line 5.",
+        "site.yaml, line 10: externalId is needed",
+        "site.yaml, line 11: externalId must be 1 to 255 visible characters without spaces, not 12. Put it into quotes.",
+        "site.yaml, line 15: A forum has no 'colour'.",
+        "site.yaml, line 18: There is no option 'write'",
+        "site.yaml, line 19: permissions.read must be",
+        "site.yaml, line 20: externalId must be",
+        "site.yaml, line 21: name is needed",
+        "site.yaml, line 9: A forum must have members",
+        "site.yaml, line 23: calendars must be a list",
+        "site.yaml, line 24: There is no section 'forum'. Did you mean forums?",
+    ):
+        assert any(one.startswith(expected) for one in told), (expected, told)
+
+
+def test_unknown_groups_are_told_with_their_lines(run: Run, database: DatabaseState) -> None:
+    text = (
+        HEAD
+        + """forums:
+- externalId: a
+  name: A
+  permissions: {view: [guests, nobody]}
+- externalId: b
+  name: B
+  permissions:
+    read: [gone]
+"""
+    )
+    with database.unchanged():
+        assert refuse(run, text) == [
+            "line 6: There is no group with the external id 'nobody'.",
+            "line 9: There is no group with the external id 'gone'.",
+        ]
+
+
+def test_values_that_an_operation_refuses_are_told_with_their_lines(run: Run, database: DatabaseState) -> None:
+    text = HEAD + "calendars:\n- externalId: a\n  name: A\n  color: pink\n- externalId: b\n  name: B\n  approveEvents: perhaps\n"
+    with database.unchanged():
+        told = refuse(run, text)
+    assert [one.partition(":")[0] for one in told] == ["line 6", "line 9"]
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        ("", "A document begins with"),
+        ("[]", "A document begins with"),
+        ("name: x\nforums: []", "format must be trellis/1"),
+        ("format: trellis/2\nname: x\nforums: []", "format must be trellis/1"),
+        ("format: trellis/1\nforums: []", "name must be text"),
+        (HEAD + "under: a\nforums: []\ncalendars: []", "under needs exactly one section"),
+        (HEAD + "under: a\ncalendars: []", "under needs exactly one section"),
+        (HEAD + "under: nowhere\nforums:\n- {externalId: a, name: A}", "there is no forum with the external id 'nowhere'"),
+        ([HEAD + "forums: []", "format: trellis/1\nname: other\ncalendars: []"], "must have one name"),
+        ([HEAD + "forums: []", HEAD + "forums: []"], "in another of the documents already"),
+    ],
+)
+def test_what_is_no_document(run: Run, database: DatabaseState, document: Any, told: str) -> None:
+    with database.unchanged():
+        assert any(told in one for one in refuse(run, document))
+
+
+def test_a_node_below_itself_is_refused(run: Run, database: DatabaseState) -> None:
+    top = run("forums.create", name="Top", externalId="top")["id"]
+    run("forums.create", name="Below", externalId="below", parentId=top)
+    with database.unchanged():
+        told = refuse(run, HEAD + "under: below\nforums:\n- {externalId: top, name: Top}")
+        assert any("cannot be moved under" in one for one in told)
+        assert "under names it" in refuse(run, HEAD + "under: top\nforums:\n- {externalId: top, name: Top}")[0]
+
+
+def test_more_than_ten_thousand_nodes_are_refused(run: Run) -> None:
+    entries = [{"externalId": f"f{number}", "name": "F"} for number in range(10_001)]
+    assert "10,000" in refuse(run, {"format": "trellis/1", "name": "site", "forums": entries})[0]
+
+
+def test_of_very_many_faults_two_hundred_are_told(run: Run) -> None:
+    text = HEAD + "forums:\n" + "- {name: F}\n" * 1000
+    with pytest.raises(Refused) as refused:
+        run("structure.plan", document=text)
+    assert (len(refused.value.faults), refused.value.more_faults) == (200, 800)
+
+
+def test_passwords_from_the_environment_are_read_by_the_command_line_only(run: Run) -> None:
+    text = HEAD + "forums:\n- externalId: a\n  name: A\n  password: {env: SECRET}\n"
+    assert refuse(run, text) == [
+        "line 6: password from the environment is read by the command line only: use `trellis plan` and `trellis apply`."
+    ]

@@ -6,6 +6,7 @@ idempotent responses, events, snapshots and changes, the progress of webhook del
 sessions, sign-in attempts and one-time links.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -26,6 +27,9 @@ from trellis.errors import Refused
 from trellis.store import events, idempotency
 from trellis.store.engine import Rollback, Store, Transaction
 
+log = logging.getLogger(__name__)
+
+_LONG: Final = 2.0  # seconds for which a write may keep others waiting before the log says so
 _MOST_PASSWORDS: Final = 20  # that one call may set by the calls that it runs
 _RESPONSE_LIFETIME: Final = timedelta(hours=24)  # for an Idempotency-Key
 
@@ -246,9 +250,13 @@ class Gate:
 
     def _run_write(self, operation: Operation, call: Call, given: Input, tx: Transaction) -> tuple[Result, Any]:
         """Run a write; return its result, and what may be stored of it, which never includes a secret that is shown once."""
-        now = self.now()
+        now, began = self.now(), time.monotonic()
         recorder = Recorder(tx, operation, call, now)
-        outcome = self._perform(operation, call, given, tx, now, recorder)
+        try:
+            outcome = self._perform(operation, call, given, tx, now, recorder)
+        finally:
+            if (held := time.monotonic() - began) > _LONG:
+                log.warning("%s held the write lock for %.1f s (request %s).", operation.name, held, call.request_id or "-")
         kept = outcome.result if outcome.plan is None else outcome.plan
         if given.get(DRY_RUN.name):
             raise Rollback(Result(kept, dry=True))

@@ -1,0 +1,92 @@
+"""Documents get nothing by what their key was not granted: neither read nor written."""
+
+from typing import Any, Final
+
+import pytest
+
+from tests.api_fixtures import database
+from tests.database_state import DatabaseState
+from tests.fixture_types import Run
+from trellis.core.actor import Actor
+from trellis.core.gate import Gate
+from trellis.core.operation import Call
+from trellis.errors import Refused
+
+__all__ = ["database"]
+
+SECTIONS: Final = ("groups", "forums", "calendars", "categories")
+BEFORE: Final = {
+    "format": "trellis/1",
+    "name": "site",
+    "forums": [{"externalId": "old", "name": "Old"}, {"externalId": "gone", "name": "Gone"}],
+    "calendars": [{"externalId": "c", "name": "C"}],
+}
+AFTER: Final = {
+    "format": "trellis/1",
+    "name": "site",
+    "forums": [{"externalId": "new", "name": "New"}, {"externalId": "old", "name": "Renamed"}],
+    "calendars": [],
+    "categories": [{"externalId": "d", "name": "D"}],
+}
+OPTIONS: Final[dict[str, Any]] = {"document": AFTER, "prune": True, "allowEmpty": True}
+READS: Final = frozenset(["groups.list", "forums.list", "calendars.list", "categories.list"])
+WRITES: Final = frozenset(["forums.create", "forums.update", "forums.delete", "calendars.delete", "categories.create"])
+
+
+def ask(gate: Gate, operation: str, grants: frozenset[str], **raw: Any) -> Any:
+    return gate.run(Call(operation, Actor("key", 7, "Plugin", grants | {operation}), raw)).value
+
+
+def refuse(gate: Gate, operation: str, grants: frozenset[str], **raw: Any) -> str:
+    with pytest.raises(Refused) as refused:
+        ask(gate, operation, grants, **raw)
+    assert refused.value.message == "NO_PERMISSION"
+    return str(refused.value.facts["missingOperation"])
+
+
+@pytest.fixture(autouse=True)
+def _before(run: Run) -> None:
+    run("structure.apply", document=BEFORE)
+
+
+@pytest.mark.parametrize("missing", sorted(READS | WRITES))
+def test_applying_needs_each_grant_that_it_uses(gate: Gate, database: DatabaseState, missing: str) -> None:
+    with database.unchanged():
+        assert refuse(gate, "structure.apply", (READS | WRITES) - {missing}, **OPTIONS) == missing
+
+
+def test_with_all_of_them_it_is_done(gate: Gate, run: Run) -> None:
+    plan = ask(gate, "structure.plan", READS, **OPTIONS)
+    assert ask(gate, "structure.apply", READS | WRITES, plan=plan["plan"], **OPTIONS)["counts"] == plan["counts"]
+    assert [forum["name"] for forum in run("forums.list", sortBy="position")["results"]] == ["New", "Renamed"]
+
+
+@pytest.mark.parametrize("missing", sorted(READS))
+def test_planning_needs_the_grants_to_list_and_names_those_to_write(gate: Gate, database: DatabaseState, missing: str) -> None:
+    with database.unchanged():
+        assert refuse(gate, "structure.plan", READS - {missing}, **OPTIONS) == missing
+        assert ask(gate, "structure.plan", READS, **OPTIONS)["missingOperations"] == sorted(WRITES)
+        some = READS | {"forums.create"}
+        assert ask(gate, "structure.plan", some, **OPTIONS)["missingOperations"] == sorted(WRITES - {"forums.create"})
+
+
+@pytest.mark.parametrize("section", ["groups", "blogs"])
+def test_what_only_the_panel_makes_is_not_made_by_a_key(gate: Gate, database: DatabaseState, section: str) -> None:
+    wanted = {"format": "trellis/1", "name": "site", section: [{"externalId": "x", "name": "X"}]}
+    with database.unchanged():
+        missing = refuse(gate, "structure.apply", READS | WRITES, document=wanted)
+    assert missing == {"groups": "groups.create", "blogs": "blogs.list"}[section]
+
+
+def test_what_a_key_may_not_list_is_left_out_of_an_export(gate: Gate, run: Run) -> None:
+    run("blogs.create", name="Diary")
+    run("categories.create", name="Files")
+    may = frozenset(["groups.list", "forums.list"])
+    assert set(ask(gate, "structure.export", may)) == {"format", "name", "groups", "forums"}
+    text = ask(gate, "structure.export", may, format="yaml").text
+    assert "Diary" not in text
+    assert "Files" not in text
+    assert "# The section blogs is left out: the key may not list it." in text
+    assert refuse(gate, "structure.export", may, sections=["calendars"]) == "calendars.list"
+    assert refuse(gate, "structure.export", may - {"groups.list"}, sections=["forums"]) == "groups.list"
+    assert refuse(gate, "structure.export", frozenset()) == "groups.list"

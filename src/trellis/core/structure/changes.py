@@ -64,8 +64,8 @@ class Subject(NamedTuple):
     adopted: bool = False
 
 
-def describe_change(context: Context, about: Subject, outcome: Outcome, document: str) -> Change:
-    """Describe what an operation has done."""
+def describe_change(context: Context, about: Subject, outcome: Outcome, document: str, revision: int) -> Change:
+    """Describe what an operation of a run has done, which began after the event `revision`."""
     record: Mapping[str, Any] = outcome.after or outcome.before or {}
     change = Change(
         _find_action(outcome),
@@ -84,7 +84,7 @@ def describe_change(context: Context, about: Subject, outcome: Outcome, document
         changed = [member for member in outcome.changed if member not in derived]
         change.differences = list(_list_differences(outcome.before, outcome.after, changed))
     if outcome.before is not None and outcome.before.get("managedBy") == document and outcome.resource_id is not None:
-        change.drift = _find_drift(context, about.kind, outcome)
+        change.drift = _find_drift(context, about.kind, outcome.resource_id, revision)
     return change
 
 
@@ -96,10 +96,9 @@ def _find_action(outcome: Outcome) -> str:
     return "move" if _PLACE.issuperset(outcome.changed) else "update"
 
 
-def _find_drift(context: Context, kind: NodeKind, outcome: Outcome) -> dict[str, Any] | None:
+def _find_drift(context: Context, kind: NodeKind, number: int, revision: int) -> dict[str, Any] | None:
     """Return the event that changed a managed node since it was last applied; None if it is the document that has changed."""
-    own = outcome.event if outcome.event is not None else events.find_newest_number(context.tx) + 1
-    last = events.find_last_change(context.tx, kind.name, outcome.resource_id or 0, own)
+    last = events.find_last_change(context.tx, kind.name, number, revision + 1)
     if last is None or last.began == APPLY:
         return None
     return {"event": last.event, "operation": last.operation, "at": last.at}

@@ -171,7 +171,7 @@ class _Exporter:
         return entry
 
     def _name_groups(self, who: Any) -> Any:
-        return who if who == EVERYONE else [self._groups[group] for group in who if group in self._groups]
+        return who if who == EVERYONE else sorted(self._groups[group] for group in who if group in self._groups)
 
     def _find_external_ids(self, kind: NodeKind, found: Sequence[Node]) -> dict[int, str]:
         """Return the external ids of nodes; those that have none get one made of their path, or are refused."""

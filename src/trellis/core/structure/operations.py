@@ -152,7 +152,6 @@ def _run(context: Context, *, planned: bool) -> Outcome:
         names.add(KEYS)
     if context.environment.group_kind is not None:
         names.add(context.environment.group_kind.name)
-    revision = events.find_newest_number(context.tx)
     expected = given.get(_PLAN.name)
     if expected:
         _check_revision(context, expected, sorted(names))
@@ -173,9 +172,9 @@ def _run(context: Context, *, planned: bool) -> Outcome:
         )
     counts = Counter(change.action for change in run.changes)
     result = {
-        "plan": f"{revision}-{digest}",
+        "plan": f"{run.revision}-{digest}",
         "name": document.name,
-        "revision": revision,
+        "revision": run.revision,
         "counts": {action: counts[action] for action in ("create", "update", "move", "delete")},
         "deletes": sum(change.deleted for change in run.changes),
         "changes": changes,

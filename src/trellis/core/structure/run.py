@@ -15,7 +15,7 @@ from trellis.core.structure.matching import Scope, load_scope, match
 from trellis.core.structure.ordering import find_moves
 from trellis.core.verbs import CREATE, DELETE, LIST, UPDATE
 from trellis.errors import Refused
-from trellis.store import nodes
+from trellis.store import events, nodes
 from trellis.store.nodes import Node
 
 _SHOWN: Final = 100  # names that a refusal or a report lists
@@ -32,7 +32,10 @@ class Options:
 
 
 class Run:
-    """One run of a document, inside its transaction. `changes` is what has been done, `kept` what the document does not have."""
+    """One run of a document, inside its transaction.
+
+    `changes` is what has been done, `kept` what the document does not have, `revision` the newest event before the run.
+    """
 
     def __init__(self, context: Context, document: Document, options: Options, actor: Actor) -> None:
         self.changes: list[Change] = []
@@ -41,6 +44,7 @@ class Run:
         self.secrets: list[dict[str, Any]] = []
         self.adoptable = 0
         self.last: int | None = None
+        self.revision = events.find_newest_number(context.tx)
         self._context = context
         self._document = document
         self._options = options
@@ -277,7 +281,7 @@ class Run:
             return None
         if outcome.event is not None:
             self.last = outcome.event
-            self.changes.append(describe_change(self._context, about, outcome, self._document.name))
+            self.changes.append(describe_change(self._context, about, outcome, self._document.name, self.revision))
         return outcome
 
 

@@ -1,0 +1,96 @@
+"""Structure documents over REST: as text and as objects, large ones, and what the responses say of a change set."""
+
+from typing import Any, Final
+
+from tests.api_client import ApiClient, read_refusal
+from tests.database_state import DatabaseState
+from tests.fixture_types import MakeKey
+
+DOCUMENT: Final = {"format": "trellis/1", "name": "site", "forums": [{"externalId": "news", "name": "News"}]}
+TEXT: Final = "format: trellis/1\nname: site\nforums:\n- externalId: news\n  name: News\n"
+LARGE: Final = 5 * 2**20
+
+
+def large(entries: int) -> dict[str, Any]:
+    filling = "x" * (LARGE // entries)
+    forums = [{"externalId": f"f{number}", "name": f"F {number}", "description": filling} for number in range(entries)]
+    return {"format": "trellis/1", "name": "site", "forums": forums}
+
+
+def test_a_document_is_exported_as_json_and_as_yaml(api: ApiClient) -> None:
+    api.post("/forums/forums", {"name": "News", "externalId": "news"})
+    exported = api("GET", "/core/structure", params={"sections": "forums"})
+    assert [forum["externalId"] for forum in exported.json()["forums"]] == ["news"]
+    text = api("GET", "/core/structure", params={"format": "yaml"})
+    assert text.headers["content-type"] == "application/yaml"
+    assert "\nformat: trellis/1\nname: the-lantern\n" in text.text
+    again = api("GET", "/core/structure", params={"sections": "forums"}, headers={"If-None-Match": exported.headers["etag"]})
+    assert again.status_code == 304
+
+
+def test_what_one_key_exports_is_not_what_another_gets(api: ApiClient, key: MakeKey) -> None:
+    api.post("/calendar/calendar", {"name": "Secret"})
+    one, other = key(["structure.export", "groups.list", "calendars.list"]), key(["structure.export", "groups.list"])
+    assert "calendars" in api("GET", "/core/structure", key=one).json()
+    assert "calendars" not in api("GET", "/core/structure", key=other).json()
+
+
+def test_a_plan_changes_nothing_and_has_no_change_set(api: ApiClient, database: DatabaseState) -> None:
+    with database.unchanged():
+        plan = api.post("/core/structure/plan", {"document": DOCUMENT})
+    assert (plan.status_code, plan.json()["counts"]["create"]) == (200, 1)
+    assert "event" not in plan.headers
+    assert "change-set-id" not in plan.headers
+
+
+def test_a_file_is_sent_as_a_form(api: ApiClient) -> None:
+    form = {"document": TEXT, "prune": "1"}
+    plan = api("POST", "/core/structure/plan", data=form)
+    assert [change["line"] for change in plan.json()["changes"]] == [4]
+    applied = api("POST", "/core/structure/apply", data=form | {"plan": plan.json()["plan"]})
+    assert applied.status_code == 200
+    assert (applied.headers["event"], applied.headers["change-set-id"]) == ("2", "1")  # after the event of the key
+    assert api("GET", "/forums/forums/external/news").json()["managedBy"] == "site"
+
+
+def test_the_same_apply_sent_again_is_done_once(api: ApiClient, database: DatabaseState) -> None:
+    headers = {"Idempotency-Key": "apply-1"}
+    first = api.post("/core/structure/apply", {"document": DOCUMENT}, headers=headers)
+    with database.unchanged():
+        again = api.post("/core/structure/apply", {"document": DOCUMENT}, headers=headers)
+    assert again.json() == first.json()
+    assert again.headers["idempotent-replayed"] == "true"
+
+
+def test_an_apply_and_its_undo(api: ApiClient) -> None:
+    applied = api.post("/core/structure/apply", {"document": DOCUMENT})
+    undone = api.post(f"/core/changesets/{applied.headers['change-set-id']}/restore")
+    assert undone.json()["undoneCount"] == 1
+    assert api("GET", "/forums/forums").json()["totalResults"] == 0
+
+
+def test_documents_may_be_larger_than_other_bodies(api: ApiClient) -> None:
+    document = large(100)
+    planned = api.post("/core/structure/plan", {"document": document})
+    assert (planned.status_code, planned.json()["counts"]["create"]) == (200, 100)
+    read_refusal(api.post("/core/batch", {"operations": document}), 413, "BODY_TOO_LARGE")
+    read_refusal(api.post("/core/structure/plan", {"document": "x" * 9 * 2**20}), 413, "BODY_TOO_LARGE")
+
+
+def test_every_fault_is_in_the_problem_document(api: ApiClient, database: DatabaseState) -> None:
+    text = TEXT + "- externalId: news\n  name: Again\n  permissions: {view: [nobody]}\n  colour: red\n"
+    with database.unchanged():
+        problem = read_refusal(api.post("/core/structure/apply", {"document": text}), 400, "INVALID_DOCUMENT")
+    assert [(error["field"], error["message"].partition(":")[0]) for error in problem["errors"]] == [
+        ("forums[1].colour", "line 9"),
+        ("forums[1].externalId", "line 6"),
+    ]
+
+
+def test_an_outdated_plan_says_what_has_changed(api: ApiClient, database: DatabaseState) -> None:
+    plan = api.post("/core/structure/plan", {"document": DOCUMENT}).json()["plan"]
+    made = api.post("/forums/forums", {"name": "Another"}).json()["id"]
+    with database.unchanged():
+        answer = api.post("/core/structure/apply", {"document": DOCUMENT, "plan": plan})
+    problem = read_refusal(answer, 409, "PLAN_OUTDATED")
+    assert [(change["operation"], change["id"]) for change in problem["changes"]] == [("forums.create", made)]

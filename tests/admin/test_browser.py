@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.admin.conftest import LOGIN, PASSWORD
-from tests.browser import LOOKS, Theme, confirm, opened, overflow, sign_in, violations
+from tests.browser import confirm, faults, opened, sign_in
 from tests.service_process import Service
 
 pytestmark = pytest.mark.browser
@@ -63,20 +63,16 @@ def test_axe_finds_nothing(chrome: Browser, service: Service) -> None:
     first = opened(chrome, service.address)
     page = first.new_page()
     _begin(page, service)
-    state = first.storage_state()
-    found: dict[tuple[str, int, Theme], object] = {}
-    for width, theme in LOOKS:
-        context = opened(chrome, service.address, width=width, theme=theme, state=state)
-        page = context.new_page()
-        for path in _PAGES:
-            page.goto(f"/admin{path}")
-            if (wrong := violations(page)) or overflow(page):
-                found[path, width, theme] = wrong or f"{overflow(page)} px too wide"
-        context.close()
-        stranger = opened(chrome, service.address, width=width, theme=theme).new_page()
-        stranger.goto("/admin/sign-in")
-        if wrong := violations(stranger):
-            found["/sign-in", width, theme] = wrong
-        stranger.context.close()
+    found: dict[str, object] = {}
+    for path in _PAGES:
+        page.goto(f"/admin{path}")
+        if wrong := faults(page):
+            found[path] = wrong
     first.close()
+    stranger = opened(chrome, service.address)
+    page = stranger.new_page()
+    page.goto("/admin/sign-in")
+    if wrong := faults(page):
+        found["/sign-in"] = wrong
+    stranger.close()
     assert found == {}

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Error, Locator, Page, expect
 
 from tests.admin.conftest import LOGIN, PASSWORD
-from tests.browser import LOOKS, Theme, confirm, opened, overflow, sign_in, violations
+from tests.browser import LOOKS, confirm, faults, opened, overflow, sign_in, violations
 from tests.community import CATALOGUE, GRANTABLE, Community
 from tests.fixture_types import Run
 from tests.service_process import Service
@@ -178,7 +178,7 @@ def test_leaving_a_dialog_gives_the_focus_back(chrome: Browser, mira: int, servi
 _PAGES = (
     *("/keys", "/keys?search=nothing", "/keys/new", "/keys/1", "/keys/1?operation=forums.delete", "/keys/1/edit"),
     *("/keys/1/rotate", "/keys/1/revoke", "/keys/2", "/requests", "/requests?path=nowhere", "/requests?status=x", "/requests/1"),
-    *("/requests/2", "/events", "/events?resource=blogs&resourceId=99", "/events/{moved}", "/events/{deleted}"),
+    *("/requests/2", "/events", "/events?resource=blogs&resourceId=99", "/events/{moved}", "/events/{deleted}", "/events/{last}"),
 )
 
 
@@ -192,31 +192,34 @@ def test_axe_finds_nothing(chrome: Browser, mira: int, service: Service, run: Ru
     run("forums.update", community.help, permissions={"view": [3]}, name="Aid", description="<p>Ask here.</p>")
     moved = events()[-1]["seq"]
     run("forums.delete", community.news, deleteChildrenOrMove=-1)
+    deleted = events()[-1]["seq"]
     first = opened(chrome, service.address)
     page = first.new_page()
     sign_in(page, LOGIN, PASSWORD)
     _see_request(page, "/api/forums/forums")
     state = first.storage_state()
-    found: dict[tuple[str, int, Theme], object] = {}
+    found: dict[str, object] = {}
     for width, theme in LOOKS:
         context = opened(chrome, service.address, width=width, theme=theme, state=state)
         page = context.new_page()
-        for path in _PAGES:
-            page.goto("/admin" + path.format(moved=moved, deleted=events()[-1]["seq"]))
-            if (wrong := violations(page)) or overflow(page):
-                found[path, width, theme] = wrong or f"{overflow(page)} px too wide"
         page.goto("/admin/keys/new")
         page.get_by_role("button", name="Create the key").last.click(no_wait_after=True)
         page.get_by_label("Name").fill("x" * 101)
         page.get_by_role("button", name="Create the key").last.click()
         page.get_by_role("alert").wait_for()
         if wrong := violations(page):
-            found["faults", width, theme] = wrong
+            found[f"faults {width} {theme}"] = wrong
         page.get_by_label("Name").fill("Long " + "x" * 90)
         page.get_by_role("button", name="Create the key").last.click()
         page.locator("#new-key").wait_for()
         if (wrong := violations(page)) or overflow(page):
-            found["once", width, theme] = wrong or f"{overflow(page)} px too wide"
+            found[f"once {width} {theme}"] = wrong or f"{overflow(page)} px too wide"
         context.close()
+    last = events()[-1]["seq"]
+    page = first.new_page()
+    for path in _PAGES:
+        page.goto("/admin" + path.format(moved=moved, deleted=deleted, last=last))
+        if faulty := faults(page):
+            found[path] = faulty
     first.close()
     assert found == {}, "\n".join(f"{where}: {what}" for where, what in found.items())

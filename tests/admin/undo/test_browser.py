@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.admin.conftest import LOGIN, PASSWORD, RunForEvent
-from tests.browser import LOOKS, Theme, opened, overflow, sign_in, violations
+from tests.browser import LOOKS, faults, opened, overflow, sign_in, violations
 from tests.community import ADMINISTRATORS, MEMBERS, Community
 from tests.fixture_types import Events, MakeKey, Run
 from tests.service_process import Service
@@ -188,22 +188,23 @@ def test_axe_finds_nothing(  # noqa: PLR0917  # fixtures
     first = opened(chrome, service.address)
     sign_in(first.new_page(), LOGIN, PASSWORD)
     state = first.storage_state()
-    found: dict[tuple[str, int, Theme], object] = {}
+    found: dict[str, object] = {}
     for width, theme in LOOKS:
         context = opened(chrome, service.address, width=width, theme=theme, state=state)
         page = context.new_page()
-        for path in paths:
-            page.goto(f"/admin{path}")
-            if (wrong := violations(page)) or overflow(page):
-                found[path, width, theme] = wrong or f"{overflow(page)} px too wide"
         run("calendars.create", name=f"Passing {width} {theme}")
         number = run("calendars.list", search=f"Passing {width} {theme}")["results"][0]["id"]
         page.goto(f"/admin/calendars/{number}/delete")
         page.get_by_role("button", name="Delete Passing").click()
         page.locator(".flash").get_by_role("link", name="Undo").wait_for()
         if (wrong := violations(page)) or overflow(page):
-            found["message", width, theme] = wrong or f"{overflow(page)} px too wide"
+            found[f"message {width} {theme}"] = wrong or f"{overflow(page)} px too wide"
         context.close()
+    page = first.new_page()
+    for path in paths:
+        page.goto(f"/admin{path}")
+        if faulty := faults(page):
+            found[path] = faulty
     first.close()
     assert found == {}, "\n".join(f"{where}: {what}" for where, what in found.items())
     assert len(paths) == 23

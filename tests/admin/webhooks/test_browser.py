@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.admin.conftest import LOGIN, PASSWORD
 from tests.admin.webhooks.rows import insert_delivery, update_webhook
-from tests.browser import LOOKS, Theme, confirm, opened, overflow, sign_in, violations
+from tests.browser import LOOKS, confirm, faults, opened, overflow, sign_in, violations
 from tests.conftest import NewSettings
 from tests.fixture_types import Clock, Run
 from tests.service_process import Service
@@ -162,30 +162,30 @@ def test_axe_finds_nothing(
 ) -> None:
     made = _scene(gate, run, clock, lambda path: f"{receiver.url}/{path}")
     first = opened(chrome, serve_still.address)
-    page = first.new_page()
-    sign_in(page, LOGIN, PASSWORD)
+    sign_in(first.new_page(), LOGIN, PASSWORD)
     state = first.storage_state()
-    found: dict[tuple[str, int, Theme], object] = {}
+    found: dict[str, object] = {}
     for width, theme in LOOKS:
         context = opened(chrome, serve_still.address, width=width, theme=theme, state=state)
         page = context.new_page()
-        for path in _PAGES:
-            page.goto("/admin" + path.format(made=made))
-            if (wrong := violations(page)) or overflow(page):
-                found[path, width, theme] = wrong or f"{overflow(page)} px too wide"
         page.goto("/admin/webhooks/new")
         page.get_by_label("Address").fill("http://10.0.0.5/")
         page.get_by_role("button", name="Create the webhook").click()
         page.get_by_role("alert").wait_for()
         if wrong := violations(page):
-            found["faults", width, theme] = wrong
+            found[f"faults {width} {theme}"] = wrong
         page.get_by_label("Address").fill(receiver.url)
         page.get_by_role("checkbox", name="Every event").check()
         page.get_by_role("button", name="Create the webhook").click()
         page.locator("#new-secret").wait_for()
         if (wrong := violations(page)) or overflow(page):
-            found["once", width, theme] = wrong or f"{overflow(page)} px too wide"
+            found[f"once {width} {theme}"] = wrong or f"{overflow(page)} px too wide"
         context.close()
+    page = first.new_page()
+    for path in _PAGES:
+        page.goto("/admin" + path.format(made=made))
+        if faulty := faults(page):
+            found[path] = faulty
     first.close()
     assert found == {}, "\n".join(f"{where}: {what}" for where, what in found.items())
 

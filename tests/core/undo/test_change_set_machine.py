@@ -49,14 +49,16 @@ class Community(RuleBasedStateMachine):
     def rows(self) -> Rows:
         return read_rows(self.gate)
 
-    def pick(self, kind: str, number: int) -> int | None:
-        ids = sorted(id for name, id in self.rows() if name == kind and id > (4 if kind == "groups" else 0))
+    @staticmethod
+    def pick(rows: Rows, kind: str, number: int) -> int | None:
+        ids = sorted(id for name, id in rows if name == kind and id > (4 if kind == "groups" else 0))
         return ids[number % len(ids)] if ids else None
 
     def build(self, step: Step) -> dict[str, Any] | None:  # noqa: PLR0911  # one for each thing that can be done
         """Build an operation from what Hypothesis chose; None if there is nothing that it could be about."""
         what, kind, first, second, place, external_id = step
-        node, other, group = self.pick(kind, first), self.pick(kind, second), self.pick("groups", second)
+        rows = self.rows()
+        node, other, group = self.pick(rows, kind, first), self.pick(rows, kind, second), self.pick(rows, "groups", second)
         who = {"permissions": {"add": [3, *([group] if group else [])]}}
         parent: dict[str, Any] = {"parentId": other if place >= 0 else None} if kind == "forums" else {}
         body: dict[str, Any] = {}
@@ -75,7 +77,7 @@ class Community(RuleBasedStateMachine):
         if node is None:
             return None
         if what == "order":
-            below = [id for (name, id), row in sorted(self.rows().items()) if name == kind and row["parent_id"] == other]
+            below = [id for (name, id), row in sorted(rows.items()) if name == kind and row["parent_id"] == other]
             ids = [*below[place:], *below[:place]][: place + 2] if kind == "forums" else [node]
             return (
                 {"operation": f"{kind}.order", "body": {"ids": ids, **({"parentId": other} if kind == "forums" else {})}}
@@ -136,7 +138,7 @@ class Community(RuleBasedStateMachine):
         gone = {
             "operation": "forums.delete",
             "id": {"$ref": "new.id"},
-            "body": {"deleteChildrenOrMove": self.pick("forums", 0) or -1},
+            "body": {"deleteChildrenOrMove": self.pick(before, "forums", 0) or -1},
         }
         operations = [made, below, *(built for step in chosen if (built := self.build(step)) is not None), gone]
         raw = {"operations": operations if chosen[0][4] else operations[2:-1] or operations}
@@ -156,11 +158,12 @@ class Community(RuleBasedStateMachine):
             assert self.rows() == before
             return
         after = self.rows()
-        for wanted in (before, after) if keep else (before, after, before):
+        for index, wanted in enumerate((before, after) if keep else (before, after, before)):
+            if index:
+                self.nothing_is_wrong()  # after the last one it is asked as the invariant
             undone = self.gate.run(Call("changesets.restore", TERMINAL, {}, number))
             assert undone.value["conflictCount"] == 0
             assert timeless(self.rows()) == timeless(wanted)
-            self.nothing_is_wrong()
             if undone.change_set is None:
                 assert timeless(before) == timeless(after)  # it was undone within the set
                 return

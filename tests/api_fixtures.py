@@ -21,9 +21,14 @@ MakeApiClient = Callable[..., ApiClient]
 
 
 class MakeService(Protocol):
-    """Starts `trellis serve` over this test's database, with options and settings: `serve(rate_limit=10)`."""
+    """Starts `trellis serve` over this test's database, with options and settings: `serve(rate_limit=10)`.
 
-    def __call__(self, *, options: Sequence[str] = (), descriptors: int | None = None, **changes: Any) -> Service: ...
+    `program` is what Python runs instead of the command, with the same arguments.
+    """
+
+    def __call__(
+        self, *, options: Sequence[str] = (), descriptors: int | None = None, program: Sequence[str] = ..., **changes: Any
+    ) -> Service: ...
 
 
 def listen(gate: Gate) -> Gate:
@@ -65,8 +70,14 @@ def serve(settings: Settings, tmp_path: Path) -> Iterator[MakeService]:
     """Start `trellis serve` over this test's database, with settings of one's own."""
     with ExitStack() as running:
 
-        def start(*, options: Sequence[str] = (), descriptors: int | None = None, **changes: Any) -> Service:
-            made = Service(replace(settings, **changes), tmp_path, options=options, descriptors=descriptors)
+        def start(
+            *,
+            options: Sequence[str] = (),
+            descriptors: int | None = None,
+            program: Sequence[str] = ("-m", "trellis"),
+            **changes: Any,
+        ) -> Service:
+            made = Service(replace(settings, **changes), tmp_path, options=options, descriptors=descriptors, program=program)
             return running.enter_context(made)
 
         yield start

@@ -35,13 +35,20 @@ class Service:
     """A running service. As a context it ends with SIGTERM, unless it has ended before."""
 
     def __init__(
-        self, settings: Settings, folder: Path, port: int = 0, options: Sequence[str] = (), descriptors: int | None = None
+        self,
+        settings: Settings,
+        folder: Path,
+        port: int = 0,
+        options: Sequence[str] = (),
+        descriptors: int | None = None,
+        program: Sequence[str] = ("-m", "trellis"),
     ) -> None:
         self._settings = settings
         self._folder = folder
         self._port = port
         self._options = options
         self._descriptors = descriptors  # that the process may have open at most; as many as this one by default
+        self._program = program  # what Python runs
         self._output = Path()
         self._process: subprocess.Popen[bytes] | None = None
         self.client = httpx.Client(timeout=GIVE_UP, trust_env=False)
@@ -52,7 +59,7 @@ class Service:
         with os.fdopen(number, "wb") as output:
             few = ["sh", "-c", f'ulimit -n {self._descriptors}; exec "$@"', "sh"] if self._descriptors else []
             self._process = subprocess.Popen(
-                [*few, sys.executable, "-m", "trellis", "serve", "--port", str(self._port), *self._options],
+                [*few, sys.executable, *self._program, "serve", "--port", str(self._port), *self._options],
                 cwd=self._folder,
                 env=environment(self._settings),
                 stdin=subprocess.DEVNULL,

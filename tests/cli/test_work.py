@@ -47,7 +47,7 @@ def test_work_delivers_until_it_is_told_to_end(allowed: Settings, run: Run, tmp_
 
 
 @pytest.mark.parametrize("delivery", [True, False])
-def test_serve_delivers_too_unless_it_is_told_not_to(allowed: Settings, tmp_path: Path, delivery: bool) -> None:
+def test_serve_delivers_too_unless_it_is_told_not_to(allowed: Settings, run: Run, tmp_path: Path, delivery: bool) -> None:
     settings = replace(allowed, webhook_delivery=delivery)
     with Receiver() as receiver, Service(settings, tmp_path) as service:
         subprocess.run(
@@ -57,13 +57,7 @@ def test_serve_delivers_too_unless_it_is_told_not_to(allowed: Settings, tmp_path
             check=True,
             capture_output=True,
         )
-        subprocess.run(
-            [sys.executable, "-m", "trellis", "run", "forums.create", "name=News"],
-            cwd=tmp_path,
-            env=environment(settings),
-            check=True,
-            capture_output=True,
-        )
+        run("forums.create", name="News")
         if delivery:
             wait_until(lambda: receiver.distinct)
         else:

@@ -21,6 +21,7 @@ from trellis.settings import Settings
 __all__ = ["serve"]
 
 TWO = ("--workers", "2")
+IMPATIENT = ("-c", "import trellis.cli.workers as w; w.LONGEST = 1.0; from trellis.cli import main; main()")  # as pauses go
 
 
 def pids(output: str, what: str = "serves") -> list[int]:
@@ -100,7 +101,7 @@ def test_workers_end_when_their_parent_is_killed(serve: MakeService) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_what_cannot_start_is_not_started_for_ever(serve: MakeService, settings: Settings) -> None:
-    service = serve(options=TWO)
+    service = serve(options=TWO, program=IMPATIENT)
     workers = serving(service, 2)
     with closing(open_sqlite(settings)) as other:
         other.execute("UPDATE alembic_version SET version_num = '0001'")
@@ -117,7 +118,7 @@ def test_what_cannot_start_is_not_started_for_ever(serve: MakeService, settings:
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_workers_that_end_as_soon_as_they_serve_are_not_started_for_ever(serve: MakeService) -> None:
-    service, killed = serve(options=TWO), set[int]()
+    service, killed = serve(options=TWO, program=IMPATIENT), set[int]()
 
     def kill_those_that_serve() -> bool:
         for pid in set(pids(service.output)) - killed:

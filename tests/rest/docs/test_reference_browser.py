@@ -72,7 +72,8 @@ class Visit:
         return entry
 
     def sent(self, entry: Locator) -> str:
-        """Send, and give what came back."""
+        """Send, and give what came back: not what an earlier request has left there."""
+        entry.locator(".outcome .status").evaluate_all("earlier => earlier.forEach(status => status.remove())")
         entry.locator(".send").click()
         entry.locator(".outcome .status").wait_for()
         return entry.locator(".outcome").inner_text()

@@ -192,7 +192,8 @@ def take_undo(browser: Browser, address: str, login: str, password: str) -> None
 
 def main() -> None:
     """Take them all."""
-    browser_path = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+    names = ("chromium", "chromium-browser", "google-chrome", "chromium-headless-shell")
+    browser_path = next((path for name in names if (path := shutil.which(name))), None)
     if browser_path is None:
         raise SystemExit("There is no Chromium here; see `make browser`.")
     FOLDER.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,7 @@ THEMES: Final[tuple[Theme, ...]] = ("light", "dark")
 LOOKS: Final = tuple(zip(WIDTHS, THEMES, strict=True))  # each width and each theme: colours do not depend on the width
 
 _HEIGHT: Final = 900
-_NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
+_NAMES: Final = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 _ARGUMENTS: Final = (
     "--no-sandbox",
     "--disable-gpu",

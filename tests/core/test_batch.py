@@ -9,6 +9,7 @@ from tests.fixture_types import Run
 from trellis.core.actor import Actor
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
+from trellis.core.version import record_version
 from trellis.errors import Refused
 
 NEWS = {"operation": "forums.create", "as": "news", "body": {"name": "News"}}
@@ -101,6 +102,36 @@ def test_a_precondition_holds_in_a_batch(run: Run, database: DatabaseState) -> N
     with database.unchanged():
         refused = refuse(run, {"operation": "forums.update", "id": made["id"], "ifMatch": '"0"', "body": {"name": "Olds"}})
     assert refused.facts["problem"].message == "PRECONDITION_FAILED"
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"operation": "forums.create", "body": {"name": "N"}},
+        {"operation": "forums.order", "body": {"ids": [1]}},
+        {"operation": "forums.get", "id": {"$ref": "news.id"}},
+    ],
+)
+@pytest.mark.parametrize("tag", ['"0"', "*"])
+def test_a_precondition_of_nothing_is_refused(run: Run, step: Any, tag: str, database: DatabaseState) -> None:
+    """Passed over, it would let pass what its sender meant to stop."""
+    with database.unchanged():
+        refused = refuse(run, NEWS, step | {"ifMatch": tag})
+    (fault,) = refused.facts["problem"].faults
+    assert (refused.facts["index"], fault.field, fault.message) == (1, "ifMatch", "INVALID_VALUE")
+
+
+@pytest.mark.parametrize("tag", ['"0"', "*"])
+def test_a_precondition_of_an_external_id_that_there_is_not_fails(run: Run, tag: str, database: DatabaseState) -> None:
+    put = {"operation": "forums.put_external", "body": {"externalId": "n", "name": "N"}}
+    with database.unchanged():
+        assert refuse(run, NEWS, put | {"ifMatch": tag}).facts["problem"].message == "PRECONDITION_FAILED"
+    run("core.batch", operations=[put])
+    version = record_version(run("forums.get_external", externalId="n"))
+    changed = put | {"ifMatch": f'"{version}"', "body": {"externalId": "n", "name": "M"}}
+    assert run("core.batch", operations=[changed])["results"][0]["result"]["name"] == "M"
+    with database.unchanged():
+        assert refuse(run, changed).facts["problem"].message == "PRECONDITION_FAILED"
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ class Steps:
             },
             "body": {"type": "object", "description": "What it takes."},
             "as": _NAME.schema() | {"description": "The name by which later operations refer to what it returns."},
-            "ifMatch": _TAG.schema() | {"description": "The `ETag` that its record must have."},
+            "ifMatch": _TAG.schema() | {"description": "The `ETag` that its record must have, where the operation changes one."},
         }
         step = {"type": "object", "properties": properties, "required": ["operation"], "additionalProperties": False}
         return {"type": "array", "minItems": 1, "maxItems": MOST, "items": step}
@@ -159,6 +159,9 @@ def _build_call(context: Context, step: Step, results: Mapping[str, Any]) -> Cal
     body, target = _resolve(step.body, results), _resolve(step.id, results)
     if not isinstance(body, Mapping):
         raise refuse_faults(Fault("body", "INVALID_VALUE", f"body must be an object, not {quote(body)}."))
+    if step.if_match and not operation.is_conditional:
+        detail = f"{operation.name} changes no record that is there already, whose version ifMatch could tell: leave ifMatch out."
+        raise refuse_faults(Fault("ifMatch", "INVALID_VALUE", detail))
     expected = (step.if_match,) if step.if_match else ()
     return context.call.build_inner(step.operation, body, _check_target(operation, step, target), expected)
 

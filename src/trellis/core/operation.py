@@ -311,6 +311,11 @@ class Operation:
         return self.access in _OPEN
 
     @property
+    def is_conditional(self) -> bool:
+        """Whether it may be run on condition that its record has a certain version (If-Match)."""
+        return self.verb is not None and self.verb.if_match
+
+    @property
     def grants(self) -> tuple[str, ...]:
         """The operations that a key must have been granted: all that it needs, or one of those that it forks to."""
         own = (self.name,) if self.access is Access.GRANTED else ()

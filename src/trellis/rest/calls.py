@@ -29,13 +29,17 @@ def build_call(
     headers = request.headers
     raw |= parse_body(headers.get(b"content-type", b""), body)
     raw = _add_path_values(request, raw)
+    expected = expected_versions(headers.get(b"if-match"))
+    if expected and not operation.is_conditional:
+        detail = f"{operation.name} changes no record that is there already, whose version If-Match could tell. Leave If-Match out."
+        raise Refused("INVALID_HEADER", detail)
     sent_token = headers.get(b"idempotency-key") if operation.verb is not None and operation.verb.idempotency_key else None
     return Call(
         operation.name,
         actor,
         raw,
         target,
-        expected=expected_versions(headers.get(b"if-match")),
+        expected=expected,
         request_id=request.request_id,
         reason=audit_reason(headers.get(b"x-audit-log-reason")),
         token=idempotency_token(sent_token),

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from trellis.core.events import find_undoing_events
@@ -62,7 +63,7 @@ def operations() -> tuple[Operation, ...]:
             writes=True,
             has_target=True,
             access=Access.INNER,
-            verb=RESTORE,
+            verb=replace(RESTORE, if_match=False),  # a change set has no version
             path="/core/changesets",
             refusals=(("INVALID_ID", _NO_CHANGE_SET), *with_codes("RESTORE_CONFLICTS")),
             answers=(

@@ -11,7 +11,7 @@ _APPLIES: Final[Mapping[Scope, Callable[[Operation], bool]]] = {
     Scope.EVERY: lambda _: True,
     Scope.GRANTED: lambda operation: bool(operation.grants) or operation.access is Access.INNER,
     Scope.WRITES: lambda operation: operation.writes,
-    Scope.CONDITIONAL: lambda operation: operation.verb is not None and operation.verb.if_match,
+    Scope.CONDITIONAL: lambda operation: operation.is_conditional,
     Scope.IDEMPOTENT: lambda operation: operation.verb is not None and operation.verb.idempotency_key,
     Scope.DECLARED: lambda _: False,
     Scope.NONE: lambda _: False,

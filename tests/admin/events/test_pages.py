@@ -36,6 +36,8 @@ def test_events_are_listed_with_who_what_when_and_why(admin: Visitor, gate: Gate
         ("actor=key:2", []),
         ("actor=terminal", [4, 3, 1]),
         ("operation=forums.create", [5, 4]),
+        ("type=forum.updated", [6]),
+        ("type=forum.moved", []),
         ("resource=forums", [6, 5, 4]),
         ("resource=forums&resourceId=2", [5]),
         ("requestId=the-id", [5]),

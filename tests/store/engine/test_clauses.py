@@ -4,7 +4,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from trellis.store.engine.clauses import JsonMember
+from trellis.store.engine.clauses import JsonMember, ListedAmong
 from trellis.store.tables import nodes
 
 
@@ -14,3 +14,5 @@ def test_a_member_is_asked_for_by_a_plain_name_only(dialect: type[sa.Dialect], n
     assert "'" in str(JsonMember(nodes.c.fields, "type").compile(dialect=dialect()))
     with pytest.raises(ValueError, match="not the name of a field"):
         JsonMember(nodes.c.fields, name).compile(dialect=dialect())
+    with pytest.raises(ValueError, match="not the name of a field"):
+        ListedAmong(nodes.c.fields, (name,)).compile(dialect=dialect())

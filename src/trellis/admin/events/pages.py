@@ -11,7 +11,7 @@ from trellis.admin.keys import fetch_key_names
 from trellis.admin.nodes import fetch_groups
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
-from trellis.core.events import FILTERS
+from trellis.core.events import FILTERS, list_types
 from trellis.core.fields import Field, Text, isolate
 from trellis.errors import Refused
 
@@ -63,11 +63,13 @@ def _form(request: PageRequest, query: Submitted, actors: list[tuple[str, str]])
         query,
         choices={
             "actor": [("", "Anybody"), *actors],
+            "type": [("", "Anything"), *((name, name) for name in sorted(list_types(request.catalogue.values())))],
             "operation": [("", "Any operation"), *((name, name) for name in writes)],
             "resource": [("", "Anything"), *((name, name) for name in resources)],
         },
         labels={
             "actor": "Who",
+            "type": "What happened",
             "resource": "On what",
             "resourceId": "Its id",
             "requestId": "Request id",

@@ -2,7 +2,15 @@
 
 from trellis.core.events import audit, feed
 from trellis.core.events.audit import FILTERS
-from trellis.core.events.event import build_event, changed_members, event_type, event_types, serialize_event, singular_of
+from trellis.core.events.event import (
+    build_event,
+    changed_members,
+    event_type,
+    event_types,
+    list_types,
+    serialize_event,
+    singular_of,
+)
 from trellis.core.events.undo_state import find_undoing_events, serialize_with_undo
 from trellis.core.operation import Operation
 
@@ -13,6 +21,7 @@ __all__ = [
     "event_type",
     "event_types",
     "find_undoing_events",
+    "list_types",
     "operations",
     "serialize_event",
     "serialize_with_undo",

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from trellis.core.events.event import EventTypes, find_wanted
 from trellis.core.events.undo_state import serialize_with_undo
 from trellis.core.fields import Choice, Field, Integer, NodeId, Text, Timestamp, format_timestamp, invalid_id
 from trellis.core.operation import Context, Operation, Outcome
@@ -12,6 +13,7 @@ _BEFORE: Final = timedelta(seconds=1)
 _AFTER: Final = timedelta(minutes=1)  # a write may wait this long before its response is sent and logged
 
 FILTERS: Final = (
+    Field("type", EventTypes(), "Only events of this type, such as forum.moved, or of one of several."),
     Field("operation", Text(100), "Only events of this operation, such as forums.create."),
     Field("resource", Text(100), "Only events of this resource, such as forums."),
     Field(
@@ -69,6 +71,8 @@ def _search(context: Context) -> Outcome:
     given = context.input
     given.raise_faults()
     filters: dict[str, Any] = {ours: given.get(name) for name, ours in _COLUMNS.items() if given.get(name)}
+    if types := given.get("type"):
+        filters["wanted"] = find_wanted(types, context.environment.load_operations())
     result = events.search(context.tx, filters, given.get("limit", 50), given.get("before"))
     return Outcome({"results": serialize_with_undo(context, result.found), "next": result.next, "complete": result.complete})
 

@@ -1,11 +1,14 @@
 """An event: built from a successful write, named by its type, serialized for readers."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
+from trellis.core.fields import Invalid, Suggestions, TextList, quote
 from trellis.core.operation import Call, Operation, Outcome
 from trellis.core.verbs import SHARED, past_tense
-from trellis.store.events import Event
+from trellis.errors import Fault, refuse_faults
+from trellis.store.events import Event, Wanted
 
 
 def build_event(operation: Operation, call: Call, outcome: Outcome, at: str, change_set: int | None) -> Event:
@@ -56,6 +59,54 @@ def event_types(operations: Iterable[Operation]) -> tuple[str, ...]:
         for name in (operation.verb.event, operation.verb.moved if operation.kind.placement else "")
         if name
     )
+
+
+@dataclass(frozen=True, slots=True)
+class EventTypes:
+    """One or several types of events: a JSON list, or `one,two`. Whether there are such is checked when the operation runs."""
+
+    widget: str = "select"
+
+    def parse(self, raw: Any) -> tuple[str, ...]:
+        found = TextList().parse(raw)
+        if not found:
+            raise Invalid(f"must be one or several types of events, such as forum.created, not {quote(raw)}.")
+        return found
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": {"type": "string", "pattern": "^[a-z]+\\.[a-z_]+$"}, "minItems": 1, "maxItems": 200}
+
+
+def list_types(operations: Iterable[Operation]) -> dict[str, Wanted]:
+    """Return the types of all events that these operations can cause, each with what an event of it is known by in the log."""
+    found: dict[str, Wanted] = {}
+    nothing = Wanted(frozenset(), frozenset(), frozenset(), _PLACE)
+    for operation in operations:
+        if operation.writes:
+            name = frozenset((operation.name,))
+            resource, _, verb = operation.name.partition(".")
+            moved = SHARED[verb].moved if verb in SHARED and operation.kind is not None and operation.kind.placement else ""
+            found[f"{singular_of(resource)}.{past_tense(verb)}"] = (
+                nothing._replace(unless_only=name) if moved else nothing._replace(always=name)
+            )
+            if moved:
+                found[f"{singular_of(resource)}.{moved}"] = nothing._replace(if_only=name)
+    return found
+
+
+def find_wanted(types: Iterable[str], operations: Iterable[Operation]) -> Wanted:
+    """Return what events of one of these types are known by in the log. Refuses a type that no operation causes."""
+    known = list_types(operations)
+    suggestions = Suggestions(known)
+    chosen: list[Wanted] = []
+    for name in types:
+        if name not in known:
+            near = f" Did you mean {near}?" if (near := suggestions.find(name)) else ""
+            raise refuse_faults(Fault("type", "INVALID_VALUE", f"type: there are no events of the type {quote(name)}.{near}"))
+        chosen.append(known[name])
+    always, if_only, unless_only, _ = zip(*chosen, strict=True)
+    nothing = frozenset[str]()
+    return Wanted(nothing.union(*always), nothing.union(*if_only), nothing.union(*unless_only), _PLACE)
 
 
 def singular_of(resource: str) -> str:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from trellis.core.events.event import serialize_event
+from trellis.core.events.event import EventTypes, find_wanted, serialize_event
 from trellis.core.fields import (
     MAX_ID,
     Boolean,
@@ -63,6 +63,7 @@ _FIELDS: Final = (
         "`next` of each response.",
     ),
     Field("limit", Integer(1, 1000), "The number of events at most.", default=_LIMIT, example=_LIMIT),
+    Field("type", EventTypes(), "Only events of this type, such as `forum.moved`, or of one of several, separated by commas."),
     Field("operation", Text(100), "Only events of this operation, such as forums.create."),
     Field("resource", Text(100), "Only events of this resource, such as forums."),
     Field("resourceId", NodeId(), "Only events of the record with this id. Each resource has its own sequence of ids."),
@@ -94,6 +95,8 @@ def _list(context: Context) -> Outcome:
     if after is not None and not newest_first:
         _check_cursor(after, oldest, newest)
     filters = {column: given.get(name) for name, column in _COLUMNS.items() if name in given}
+    if types := given.get("type"):
+        filters["wanted"] = find_wanted(types, context.environment.load_operations())
     found = events.read_page(context.tx, filters, limit + 1, after, newest_first=newest_first)
     page, more = found[:limit], len(found) > limit
     end = None if newest_first else newest  # events that the filter has excluded need not be examined again

@@ -1,5 +1,6 @@
 """SQL expressions that the two engines spell differently."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import sqlalchemy as sa
@@ -124,6 +125,29 @@ def _json_member_sqlite(element: JsonMember, compiler: Any, **kw: Any) -> str:
 @compiles(JsonMember, "postgresql")
 def _json_member_postgresql(element: JsonMember, compiler: Any, **kw: Any) -> str:
     return f"({compiler.process(element.column, **kw)} ->> '{_plain(element.name)}')"
+
+
+class ListedAmong(ColumnElement[bool]):
+    """Whether a JSON list of names is not empty, and has only some names in it."""
+
+    inherit_cache = False
+    type = _UNTYPED
+
+    def __init__(self, column: ColumnElement[Any], names: Iterable[str]) -> None:
+        self.column = column
+        self.names = sorted(_plain(name) for name in names)
+
+
+@compiles(ListedAmong, "sqlite")
+def _listed_among_sqlite(element: ListedAmong, compiler: Any, **kw: Any) -> str:
+    column, names = compiler.process(element.column, **kw), ", ".join(f"'{name}'" for name in element.names)
+    return f"({column} <> '[]' AND NOT EXISTS (SELECT 1 FROM json_each({column}) AS one WHERE one.value NOT IN ({names})))"  # noqa: S608  # names of fields
+
+
+@compiles(ListedAmong, "postgresql")
+def _listed_among_postgresql(element: ListedAmong, compiler: Any, **kw: Any) -> str:
+    column, names = compiler.process(element.column, **kw), ", ".join(f'"{name}"' for name in element.names)
+    return f"({column} <> '[]' AND {column} <@ '[{names}]')"
 
 
 def _plain(name: str) -> str:

@@ -7,6 +7,7 @@ from trellis.store.events.audit import find_by_request, search
 from trellis.store.events.change_sets import count_of_change_set, find_change_set, open_change_set, purge_change_sets
 from trellis.store.events.log import (
     Event,
+    Wanted,
     append,
     count,
     find,
@@ -23,6 +24,7 @@ from trellis.store.events.records import Change, find_last_change, find_newest_n
 __all__ = [
     "Change",
     "Event",
+    "Wanted",
     "append",
     "count",
     "count_of_change_set",

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.counters import next_number
-from trellis.store.engine import IdIn, JsonMember, Row, Statement, Transaction
+from trellis.store.engine import IdIn, JsonMember, ListedAmong, Row, Statement, Transaction
 from trellis.store.tables import counters, events
 
 
@@ -31,6 +31,25 @@ class Event:
     idempotency_key: str | None = None
     undoes: int | None = None
     change_set: int | None = None
+
+
+class Wanted(NamedTuple):
+    """Which events are wanted: those of some operations; of others only those, or all but those, that changed only some members."""
+
+    always: frozenset[str]
+    if_only: frozenset[str]
+    unless_only: frozenset[str]
+    members: frozenset[str]
+
+    def build_condition(self) -> sa.ColumnElement[bool]:
+        """Build the condition that an event is wanted."""
+        only = ListedAmong(events.c.changed, self.members)
+        wanted = [
+            *((events.c.operation.in_(sorted(self.always)),) if self.always else ()),
+            *((sa.and_(events.c.operation.in_(sorted(self.if_only)), only),) if self.if_only else ()),
+            *((sa.and_(events.c.operation.in_(sorted(self.unless_only)), ~only),) if self.unless_only else ()),
+        ]
+        return sa.or_(sa.false(), *wanted)
 
 
 _JSON = ("actor", "before", "after", "changed", "touched")
@@ -62,6 +81,7 @@ def find_newest_timestamp(tx: Transaction) -> str:
 _SELECT = sa.select(*(events.c[name] for name in Event.__slots__))
 _FIND = Statement(_SELECT.where(events.c.seq == bindparam("seq")))
 _FILTERS: Final[Mapping[str, Callable[[Any], sa.ColumnElement[bool]]]] = {
+    "wanted": lambda value: value.build_condition(),
     "operation": lambda value: events.c.operation == value,
     "resource": lambda value: events.c.resource == value,
     "resource_id": lambda value: events.c.resource_id == value,
@@ -83,8 +103,8 @@ def _is_by(actor: str, number: int) -> sa.ColumnElement[bool]:
 def read_page(tx: Transaction, filters: Mapping[str, Any], limit: int, after: int | None, *, newest_first: bool) -> list[Event]:
     """Read the events after a sequence number, or before it if newest first; None begins with the first or the newest.
 
-    `filters` may contain operation, resource, resource_id, change_set, request_id, reason, actor (with `type` and `id`), and
-    `since` and `until` (timestamps; the latter not included).
+    `filters` may contain wanted (a Wanted), operation, resource, resource_id, change_set, request_id, reason, actor (with `type`
+    and `id`), and `since` and `until` (timestamps; the latter not included).
     """
     statement = _SELECT.order_by(events.c.seq.desc() if newest_first else events.c.seq).limit(limit)
     for name, value in filters.items():

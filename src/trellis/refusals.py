@@ -231,11 +231,14 @@ _ROWS: Final = (
             when="The operations of a batch change more records, return more, or set more passwords than a batch may.",
             example="The first 14 operations change more than 10,000 records, or return more than 8 MiB. Nothing was done."),
     Refusal("1T111/1", "RESTORE_CONFLICTS", 409, "Some events cannot be undone", Scope.DECLARED,
-            when="Some of the events cannot be undone, and nothing was changed. `conflicts` says which, and why.",
+            when="Some of the events cannot be undone, and nothing was changed. `conflicts` says which, and why; `purgedCount` how "
+                 "many are no longer kept.",
             example="1 of 2 events cannot be undone, so nothing was changed. Send skipConflicts to undo the others.",
             members=(
                 Member("conflicts", {"type": "array", "items": {"type": "object"}}, "the events that cannot be undone.", []),
+                Member("purgedCount", {"type": ["integer", "null"], "minimum": 0}, "how many events more are no longer kept.", 0),
             )),
+<<<<<<< HEAD
     # --- documents ------------------------------------------------------------------------------------------------
     Refusal("1T112/1", "INVALID_DOCUMENT", 400, "The structure document is not valid", Scope.DECLARED,
             when="The document cannot be read, or something in it is not allowed. `errors` lists all of it, each with its place.",
@@ -258,6 +261,12 @@ _ROWS: Final = (
     Refusal("1T112/5", "PLAN_DIFFERS", 409, "This is not what was planned", Scope.DECLARED,
             when="The document or the options are not those of the plan that was sent with them.",
             example="With this document and these options, something else would be done than was planned. Plan again."),
+=======
+    Refusal("1T111/3", "CHANGE_SET_TOO_LARGE", 409, "There are too many events to undo at once", Scope.DECLARED,
+            when="There are more events than can be undone in one transaction. `detail` says how to undo them in parts.",
+            example="There are 12,000 events to undo, and at most 10,000 can be undone at once. Nothing was changed. "
+                    "Send after=4711 to undo the newest of them, and then the rest."),
+>>>>>>> a260836 (Undo many creations together, and count what was purged)
     # --- undo -----------------------------------------------------------------------------------------------------
     Refusal("1T106/1", "NOT_RESTORABLE", 409, "This event cannot be undone", Scope.DECLARED,
             when="The event created something, is not about a node, or has already been undone (`undoneBy` says by which event).",

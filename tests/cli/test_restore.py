@@ -114,6 +114,15 @@ def test_a_change_set_is_undone(trellis: Trellis, trellis_json: TrellisJson, run
     assert run("forums.list", name="A")["totalResults"] == 0
 
 
+def test_a_change_set_is_undone_in_parts(trellis: Trellis, trellis_json: TrellisJson, run: Run, events: Events) -> None:
+    wanted = '[{"operation": "forums.create", "body": {"name": "A"}}, {"operation": "forums.create", "body": {"name": "B"}}]'
+    trellis_json("run", "core.batch", f"operations:={wanted}")
+    first, second = events()[-2:]
+    assert trellis("restore", "--change-set", first["changeSet"], "--after", first["seq"]).stdout == "1 event undone.\n"
+    assert [one["name"] for one in run("forums.list")["results"]] == ["A"]
+    assert trellis("restore", "--change-set", second["changeSet"]).stdout == "1 event undone.\n"
+
+
 def test_conflicts_of_a_change_set_are_listed(trellis: Trellis, trellis_json: TrellisJson, run: Run, events: Events) -> None:
     trellis_json("run", "core.batch", 'operations:=[{"operation": "forums.create", "body": {"name": "A"}}]')
     made = events()[-1]

@@ -158,6 +158,10 @@ def restore(  # noqa: PLR0917  # one option a parameter, as Typer has it
         str | None,
         typer.Option(metavar="WHEN", help="How far back: 30m, 1h, 2d, or a timestamp in ISO 8601.", show_default=False),
     ] = None,
+    after: Annotated[
+        int | None,
+        typer.Option(metavar="EVENT", min=0, help="Of many events, undo only those after this one.", show_default=False),
+    ] = None,
     skip_conflicts: Annotated[
         bool, typer.Option("--skip-conflicts", help="Undo the others if some of many events cannot be undone.")
     ] = False,
@@ -183,6 +187,8 @@ def restore(  # noqa: PLR0917  # one option a parameter, as Typer has it
         else:
             name, target = "events.restore_of_key", key or 0
             raw = {"since": _parse_since(gate, since or ""), "skipConflicts": skip_conflicts}
+        if after is not None and event is None:
+            raw["after"] = after
         with progress_of(f"Undoing event {event}" if event is not None else "Undoing events") as progress:
             answer = act(gate, name, raw | {"dryRun": dry_run}, target, reason=reason, progress=progress)
     if json:
@@ -210,6 +216,10 @@ def _undone(value: Mapping[str, Any]) -> Iterator[str]:
         yield f"  Event {one['event']} ({one['operation']}) cannot be undone. {one['detail']}"
     if more := value["conflictCount"] - len(value["conflicts"]):
         yield f"  … and {more:,} more."
+    if value["purgedCount"] is None:
+        yield "  Older events have been purged; some of them may have been among those to undo."
+    elif purged := value["purgedCount"]:
+        yield f"  {purged:,} {'event has' if purged == 1 else 'events have'} been purged and cannot be undone."
 
 
 def _restored(value: Mapping[str, Any], by: int | None) -> Iterator[str]:

@@ -9,7 +9,7 @@ sessions, sign-in attempts and one-time links.
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -63,11 +63,22 @@ class Recorder:
         """Record what happened. If other operations did it, they have recorded it: then return the last of their events."""
         if outcome.event is not None or not outcome.happened:
             return outcome.event
+        at = self._open(call)
+        return events.append(self._tx, build_event(operation, call, outcome, at, self.change_set))
+
+    def record_many(self, operation: Operation, calls: Sequence[Call], outcomes: Sequence[Outcome]) -> range:
+        """Record what happened in several calls of one operation, all of which have changed something."""
+        at = self._open(calls[0])
+        happened = zip(calls, outcomes, strict=True)
+        return events.append_many(self._tx, [build_event(operation, call, one, at, self.change_set) for call, one in happened])
+
+    def _open(self, call: Call) -> str:
+        """Open the change set if there is to be one; return the time of the event that will be appended."""
         at = max(self._now, events.find_newest_timestamp(self._tx))
         if self._belong_together and self.change_set is None:
             actor = {"type": call.actor.type, "id": call.actor.id}
             self.change_set = events.open_change_set(self._tx, actor, self._call.change_set, at, self._operation)
-        return events.append(self._tx, build_event(operation, call, outcome, at, self.change_set))
+        return at
 
 
 class Gate:
@@ -142,7 +153,11 @@ class Gate:
         return Result(outcome.result, verb=outcome.verb or operation.verb)
 
     def _perform(self, operation: Operation, call: Call, given: Input, tx: Transaction, now: str, recorder: Recorder) -> Outcome:
-        return operation.run(Context(call, given, tx, now, self.environment, partial(self._run_within, tx, now, recorder)))
+        return operation.run(self._build_context(call, given, tx, now, recorder))
+
+    def _build_context(self, call: Call, given: Input, tx: Transaction, now: str, recorder: Recorder) -> Context:
+        run, run_many = partial(self._run_within, tx, now, recorder), partial(self._run_many_within, tx, now, recorder)
+        return Context(call, given, tx, now, self.environment, run, run_many)
 
     def _run_within(self, tx: Transaction, now: str, recorder: Recorder, call: Call) -> Outcome:
         """Run a call as part of another one, and record its event. Raises Refused, which refuses the whole."""
@@ -156,6 +171,16 @@ class Gate:
         outcome = self._perform(operation, call, given, tx, now, recorder)
         event = recorder.record(operation, call, outcome) if operation.writes else None
         return outcome._replace(event=event, verb=outcome.verb or operation.verb)
+
+    def _run_many_within(self, tx: Transaction, now: str, recorder: Recorder, calls: Sequence[Call]) -> list[Outcome]:
+        """Run calls of one operation together as part of another one, and record their events. Raises Refused."""
+        operation = self.authorise(calls[0].operation, calls[0].actor)
+        if operation.run_many is None or any(call.operation != operation.name for call in calls):
+            raise LookupError(f"{operation.name} is not run together with others")
+        context = self._build_context(calls[0], operation.form.read(calls[0].raw), tx, now, recorder)
+        outcomes = operation.run_many(context, calls)
+        seqs = recorder.record_many(operation, calls, outcomes)
+        return [one._replace(event=seq) for one, seq in zip(outcomes, seqs, strict=True)]
 
     def submit(self, call: Call) -> Future[Result]:
         """Pass a write to the writer. The future completes once the change is durable or refused."""
@@ -220,9 +245,7 @@ class Gate:
         if not _has_password(given):
             return {}
         now = self.now()
-        kept = operation.judge(
-            Context(call, given, tx, now, self.environment, partial(self._run_within, tx, now, Recorder(tx, operation, call, now)))
-        )
+        kept = operation.judge(self._build_context(call, given, tx, now, Recorder(tx, operation, call, now)))
         return {name: (value, kept.get(name)) for name, value in given.values.items() if isinstance(value, Plain)}
 
     def _find_inner_passwords(self, tx: Transaction, call: Call) -> Iterable[tuple[Plain, str | None]]:

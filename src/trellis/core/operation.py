@@ -1,6 +1,6 @@
 """An operation: one act on the community, under the one name that every interface uses for it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -179,8 +179,8 @@ class Outcome(NamedTuple):
 class Context:
     """A call under way: inside its transaction, with its input already validated.
 
-    `run` carries out another call as part of this one: in the same transaction, with a grant and an event of its own. `now` is
-    the time by which expiries are judged.
+    `run` carries out another call as part of this one: in the same transaction, with a grant and an event of its own. `run_many`
+    does that with several calls of one operation that has a `run_many`. `now` is the time by which expiries are judged.
     """
 
     call: Call
@@ -189,6 +189,7 @@ class Context:
     now: str
     environment: Environment
     run: Callable[[Call], Outcome]
+    run_many: Callable[[Sequence[Call]], list[Outcome]]
 
     @property
     def at(self) -> str:
@@ -237,6 +238,8 @@ class Operation:
     `run` carries it out inside a transaction; `snapshot` is false for a reading operation with a single statement. `refusals` are
     the refusals that it can raise in addition to those shared by all operations, as pairs of message and code.
 
+    `run_many` carries out several calls together, which is quicker than one by one; their outcomes are in the order of the calls.
+
     `judge` is for operations that take passwords. It is run before their digests are made, which is slow, in a read of its own:
     it refuses what can be refused by then, and returns the digests that are stored so far, by field; a password that fits its
     own keeps it. `calls` are the calls that an operation will run, as far as they are known before: their passwords become
@@ -259,6 +262,7 @@ class Operation:
     fields: tuple[Field, ...] = ()
     writes: bool = False
     snapshot: bool = True
+    run_many: "Callable[[Context, Sequence[Call]], list[Outcome]] | None" = None
     judge: Judge = judge_nothing
     calls: Callable[[Call, Input], Iterable[Call]] = call_nothing
     has_target: bool = False

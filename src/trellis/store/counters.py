@@ -25,15 +25,15 @@ def next_number(tx: Transaction, sequence: str, count: int = 0) -> int:
 
 _NEXT_MANY = Statement(
     sa.text(
-        "INSERT INTO counters (name, last, total) VALUES (:name, :count, :count) "
-        "ON CONFLICT (name) DO UPDATE SET last = counters.last + :count, total = counters.total + :count RETURNING last"
+        "INSERT INTO counters (name, last, total) VALUES (:name, :count, :more) "
+        "ON CONFLICT (name) DO UPDATE SET last = counters.last + :count, total = counters.total + :more RETURNING last"
     )
 )
 
 
-def next_numbers(tx: Transaction, sequence: str, count: int) -> range:
-    """Take the next `count` numbers of a sequence, and add them to its total. See `next_number`."""
-    last = int(tx.fetch(_NEXT_MANY, name=sequence, count=count)[0][0])
+def next_numbers(tx: Transaction, sequence: str, count: int, more: int | None = None) -> range:
+    """Take the next `count` numbers of a sequence, and add `more`, or as many, to its total. See `next_number`."""
+    last = int(tx.fetch(_NEXT_MANY, name=sequence, count=count, more=count if more is None else more)[0][0])
     return range(last - count + 1, last + 1)
 
 

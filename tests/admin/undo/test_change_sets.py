@@ -1,6 +1,7 @@
 """Undoing many events in the panel, a change set or what a key did: told first, with every conflict, and then done."""
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from tests.fixture_types import Clock, Events, MakeKey, Run
 from trellis.core.actor import Actor
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
+from trellis.store import events as log
 
 PLUGIN = Actor("key", 1, "Plugin", None)
 SKIP = "Skip what cannot be undone"
@@ -253,3 +255,23 @@ def test_what_is_no_node_is_a_conflict(admin: Visitor, gate: Gate, key: MakeKey)
     page = page_text(admin.get("/keys/1/undo?since=2026-01-31T00:00"))
     assert "Nothing of it can be undone." in page
     assert "only changes of nodes can be undone." in page
+
+
+def test_purged_events_are_told_and_stop_all_until_they_are_skipped(
+    gate: Gate, run: Run, clock: Clock, request: pytest.FixtureRequest
+) -> None:
+    for name in ("First", "Second"):
+        number = gate.run(Call("forums.create", PLUGIN, {"name": name}, change_set="night")).change_set
+        clock.move(days=60)
+    gate.store.write(lambda tx: log.purge(tx, gate.ago(timedelta(days=90)))).result(30)
+    admin: Visitor = request.getfixturevalue("admin")  # only now, or else the session would have ended
+    page = admin.get(f"/change-sets/{number}/undo")
+    assert "1 event has been purged and cannot be undone." in page_text(page)
+    refused = _press(admin, page)
+    assert refused.status_code == 409
+    assert f"Nothing was changed: 1 event has been purged and cannot be undone. Tick “{SKIP}” to undo the others." in page_text(
+        refused
+    )
+    assert _names(run) == ["First", "Second"]
+    _press(admin, page, skipConflicts="1")
+    assert _names(run) == ["First"]

@@ -53,12 +53,16 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class UndoPlan:
-    """What would be undone, from a dry run. `rows` are resource, operation and count; `version` differs if any of it does."""
+    """What would be undone, from a dry run. `rows` are resource, operation and count; `version` differs if any of it does.
+
+    `purged` says how many events more are not kept; "" if none is.
+    """
 
     count: int
     rows: tuple[tuple[str, str, int], ...]
     conflicts: tuple[Conflict, ...]
     conflict_count: int
+    purged: str
     version: str
 
 
@@ -143,8 +147,15 @@ async def _plan(request: PageRequest, chosen: Selection) -> UndoPlan:
             Conflict(one["event"], _describe(request, one["operation"]), drop_advice(one["detail"])) for one in result["conflicts"]
         ),
         conflict_count=result["conflictCount"],
+        purged=_tell_purged(result["purgedCount"]),
         version=compute_version(orjson.dumps(result, option=orjson.OPT_SORT_KEYS)),
     )
+
+
+def _tell_purged(count: int | None) -> str:
+    if count is None:
+        return "Older events have been purged, and some of them may have been among these."
+    return f"{_count(count, 'event')} {'has' if count == 1 else 'have'} been purged and cannot be undone." if count else ""
 
 
 def _describe(request: PageRequest, operation: str) -> str:
@@ -165,8 +176,9 @@ async def _undo(request: PageRequest, chosen: Selection) -> Response:
         result = await request.perform(chosen.operation, {**chosen.raw, **raw}, chosen.target)
     except Refused as refused:
         if "conflicts" in refused.facts:
-            count = _count(plan.conflict_count, "event")
-            problem = f"Nothing was changed: {count} cannot be undone. Tick “{_SKIP_LABEL}” to undo the others."
+            count = f"{_count(plan.conflict_count, 'event')} cannot be undone." if plan.conflict_count else ""
+            why = " ".join(part for part in (count, plan.purged) if part)
+            problem = f"Nothing was changed: {why} Tick “{_SKIP_LABEL}” to undo the others."
         else:
             problem = refused.detail
         return _show(request, chosen, await _plan(request, chosen), 400 if refused.faults else 409, problem)

@@ -4,7 +4,7 @@ from trellis.core.kind import Derived, NodeKind, Values
 from trellis.core.nodes import access, copy, crud, external, ordering, outline
 from trellis.core.nodes.deletion import delete_rows, find_naming, remove_group, without_group
 from trellis.core.nodes.placement import Placement, apply_placement
-from trellis.core.nodes.record import serialize_node
+from trellis.core.nodes.record import serialize_node, serialize_nodes
 from trellis.core.nodes.references import refuse_taken
 from trellis.core.nodes.target import serialize_target
 from trellis.core.nodes.tree import makes_cycle, position_on_return
@@ -24,6 +24,7 @@ __all__ = [
     "refuse_taken",
     "remove_group",
     "serialize_node",
+    "serialize_nodes",
     "serialize_target",
     "without_group",
 ]

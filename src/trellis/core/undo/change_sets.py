@@ -1,19 +1,17 @@
 """The operations that undo many events at once: those of a change set, and the latest of one key."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from datetime import datetime, timedelta
+from typing import Final
 
-from trellis.core.events import find_undoing_events
 from trellis.core.fields import Boolean, Field, Integer, ListOf, NodeId, Text, Timestamp, invalid_id, require
-from trellis.core.operation import DRY_RUN, Access, Context, Operation, Outcome, Progress
+from trellis.core.operation import Access, Context, Operation, Outcome
+from trellis.core.undo.many import MOST, MOST_SINGLY, undo_events
 from trellis.core.verbs import RESTORE
-from trellis.errors import Refused
 from trellis.refusals import with_codes
 from trellis.store import events
 
-_SHOWN: Final = 1000  # conflicts and events that a response lists; the counts are of all
 _LIST: Final = "events.list"
 _NO_CHANGE_SET: Final = "1T111/2"
 _SKIP: Final = Field(
@@ -21,6 +19,12 @@ _SKIP: Final = Field(
     Boolean(),
     "Whether to undo the rest if some events cannot be undone. Without it, one conflict is enough to change nothing.",
     default=False,
+    write_only=True,
+)
+_AFTER: Final = Field(
+    "after",
+    Integer(0, 2**53),
+    "Only events after this one. So what is too large is undone in parts: the newest events first, then the rest.",
     write_only=True,
 )
 _SINCE: Final = Field("since", Timestamp(), "Only events at or after this time.", required=True)
@@ -57,15 +61,16 @@ def operations() -> tuple[Operation, ...]:
             doc="Undoes all events of a change set, the newest first, in one transaction: the events of one batch, or those whose "
             "requests had the same `Change-Set`. What they created is deleted again. Events that have been undone already are "
             "left out. Needs the grant to restore for each resource of the change set, and `events.list` for one of another key. "
-            "A dry run lists every conflict.",
+            f"A dry run lists every conflict. At most {MOST:,} events are undone at once, and of these at most {MOST_SINGLY:,} "
+            "that are not creations of records that are still as they were created.",
             run=_restore_change_set,
-            fields=(_SKIP,),
+            fields=(_AFTER, _SKIP),
             writes=True,
             has_target=True,
             access=Access.INNER,
             verb=replace(RESTORE, if_match=False),  # a change set has no version
             path="/core/changesets",
-            refusals=(("INVALID_ID", _NO_CHANGE_SET), *with_codes("RESTORE_CONFLICTS")),
+            refusals=(("INVALID_ID", _NO_CHANGE_SET), *with_codes("RESTORE_CONFLICTS", "CHANGE_SET_TOO_LARGE")),
             answers=(
                 Field(
                     "undone", _UNDONE, "The events that were undone, the newest first; at most 1,000 are listed.", example=_EXAMPLE
@@ -79,6 +84,12 @@ def operations() -> tuple[Operation, ...]:
                 ),
                 Field("conflicts", _CONFLICTS, "The events that could not be undone; at most 1,000 are listed.", example=[]),
                 Field("conflictCount", Integer(), "How many events could not be undone.", example=0),
+                Field(
+                    "purgedCount",
+                    Integer(nullable=True),
+                    "How many more events the change set had that are no longer kept, and so could not be undone either.",
+                    example=0,
+                ),
             ),
             is_change_set=True,
         ),
@@ -87,7 +98,7 @@ def operations() -> tuple[Operation, ...]:
             summary="Undo what a key did",
             doc="Undoes all events of a key since a time, as `changesets.restore` does.",
             run=_restore_of_key,
-            fields=(_SINCE, _SKIP),
+            fields=(_SINCE, _AFTER, _SKIP),
             writes=True,
             has_target=True,
             is_change_set=True,
@@ -102,56 +113,30 @@ def _restore_change_set(context: Context) -> Outcome:
     actor = context.call.actor
     if found is None or not ((found.actor_type, found.actor_id) == (actor.type, actor.id or 0) or actor.may(_LIST)):
         raise invalid_id("change set", number, _NO_CHANGE_SET)  # whose it is, only those may know who may read all events
-    return _undo(context, found.events)
+    seqs, purged = _cut(context, found.events, found.purged)
+    return undo_events(context, seqs, purged=purged)
 
 
 def _restore_of_key(context: Context) -> Outcome:
     require((_SINCE,), context.input).raise_faults()
-    found = events.find_of_key(context.tx, context.call.target or 0, context.input.get("since"))
-    return _undo(context, found)
+    since = context.input.get("since")
+    found = events.find_of_key(context.tx, context.call.target or 0, since)
+    seqs, purged = _cut(context, found, None if _may_be_purged(context, since) else 0)
+    return undo_events(context, seqs, purged=purged)
 
 
-def _undo(context: Context, seqs: Sequence[int]) -> Outcome:
-    """Undo events, which come the newest first."""
-    dry = bool(context.input.get(DRY_RUN.name))
-    progress = Progress(context.call, len(seqs))
-    undone: list[dict[str, Any]] = []
-    conflicts: list[dict[str, Any]] = []
-    last = None
-    kinds = {kind.name for kind in context.environment.kinds}
-    already = find_undoing_events(context.tx, seqs)
-    wanted, cancelled = set(seqs), set[int]()
-    for seq in seqs:
-        progress.done()
-        if seq in already or seq in cancelled or (event := events.find(context.tx, seq)) is None:
-            continue
-        if event.undoes in wanted:  # both are among these events: together they have changed nothing
-            cancelled.add(event.undoes)
-            continue
-        about = {"event": seq, "operation": event.operation}
-        resource = event.resource if event.resource in kinds else "events"  # which refuses it, and says why
-        call = context.call.build_inner(f"{resource}.{RESTORE.name}", {"deleteCreated": True}, seq)
-        try:
-            with context.tx.savepoint():
-                last = context.run(call).event
-        except Refused as refused:
-            if refused.status == 403:
-                raise
-            conflicts.append(about | {"message": refused.message, "detail": refused.detail})
-        else:
-            undone.append(about | {"by": None if dry else last})
-    if conflicts and not dry and not context.input.get(_SKIP.name):
-        detail = (
-            f"{len(conflicts)} of {len(seqs)} events cannot be undone, so nothing was changed. {conflicts[0]['detail']} "
-            "Send skipConflicts to undo the others."
-        )
-        raise Refused("RESTORE_CONFLICTS", detail, facts={"conflicts": conflicts[:_SHOWN]})
-    counts = Counter(one["operation"] for one in undone)
-    result = {
-        "undone": undone[:_SHOWN],
-        "undoneCount": len(undone),
-        "counts": [{"operation": name, "count": count} for name, count in sorted(counts.items())],
-        "conflicts": conflicts[:_SHOWN],
-        "conflictCount": len(conflicts),
-    }
-    return Outcome(result, plan=result | ({"dryRun": True} if dry else {}), happened=False, event=last)
+def _may_be_purged(context: Context, since: str) -> bool:
+    """Return whether events since a time may have been purged."""
+    oldest, _ = events.find_bounds(context.tx)
+    kept_since = datetime.fromisoformat(context.now) - timedelta(days=context.environment.keep_events)
+    first = events.find_timestamp(context.tx, oldest)
+    return oldest > 1 and datetime.fromisoformat(since) < kept_since and (first is None or since < first)
+
+
+def _cut(context: Context, found: Sequence[int], purged: int | None) -> tuple[Sequence[int], int | None]:
+    """Leave out the events up to the one that the caller names; what was purged is older than all that are kept."""
+    after = context.input.get(_AFTER.name)
+    if after is None:
+        return found, purged
+    oldest, _ = events.find_bounds(context.tx)
+    return [seq for seq in found if seq > after], 0 if after >= oldest - 1 else purged

@@ -12,6 +12,7 @@ from trellis.core.operation import Access, Context, Fork, Operation, Outcome
 from trellis.core.undo.revert import revert
 from trellis.core.undo.undelete import restore_deleted
 from trellis.core.undo.unmake import delete_made
+from trellis.core.undo.unmake_many import delete_untouched
 from trellis.core.verbs import RESTORE
 from trellis.errors import Refused
 from trellis.refusals import with_codes
@@ -47,6 +48,7 @@ def operation(kind: NodeKind) -> Operation:
         summary=f"Undo a change of {kind.title.lower()}",
         doc=f"Undoes an event of a {kind.singular}: {_DOC}",
         run=partial(_restore, kind),
+        run_many=partial(delete_untouched, kind),
         fields=(_TO, _DELETE_CREATED) if kind.tree else (_DELETE_CREATED,),
         writes=True,
         has_target=True,

@@ -9,9 +9,11 @@ from sqlalchemy import bindparam
 
 from trellis.store.counters import next_number
 from trellis.store.engine import Statement, Transaction
+from trellis.store.events.purged import find_purged, forget_purged
 from trellis.store.tables import change_sets, events
 
 _c = change_sets.c
+_AT_ONCE: Final = 500
 _BY_NAME: Final = Statement(
     sa.select(_c.id).where(
         _c.actor_type == bindparam("actor_type"), _c.actor_id == bindparam("actor_id"), _c.name == bindparam("name")
@@ -35,11 +37,15 @@ def open_change_set(tx: Transaction, actor: Mapping[str, Any], name: str | None,
 
 @dataclass(frozen=True, slots=True)
 class ChangeSet:
-    """A change set: whose it is (`actor_id` is 0 for an actor without an id), and its events, the newest first."""
+    """A change set: whose it is (`actor_id` is 0 for an actor without an id), and its events, the newest first.
+
+    `purged` is how many of its events are not kept any more.
+    """
 
     actor_type: str
     actor_id: int
     events: list[int]
+    purged: int
 
 
 def find_change_set(tx: Transaction, number: int) -> ChangeSet | None:
@@ -48,7 +54,7 @@ def find_change_set(tx: Transaction, number: int) -> ChangeSet | None:
     if row is None:
         return None
     found = sa.select(events.c.seq).where(events.c.change_set == number).order_by(events.c.seq.desc())
-    return ChangeSet(row[0], row[1], list(tx.connection.execute(found).scalars()))
+    return ChangeSet(row[0], row[1], list(tx.connection.execute(found).scalars()), find_purged(tx, number))
 
 
 def count_of_change_set(tx: Transaction, number: int) -> int:
@@ -61,4 +67,9 @@ def purge_change_sets(tx: Transaction, before: str, most: int = 5000) -> int:
     """Delete change sets that began before a time and of which no event is left, at most `most`; return their number."""
     is_in_use = sa.exists().where(events.c.change_set == _c.id)
     stale = sa.select(_c.id).where(_c.at < before, ~is_in_use).order_by(_c.id).limit(most)
-    return tx.connection.execute(sa.delete(change_sets).where(_c.id.in_(stale))).rowcount
+    gone = list(tx.connection.execute(stale).scalars())
+    for first in range(0, len(gone), _AT_ONCE):
+        batch = gone[first : first + _AT_ONCE]
+        forget_purged(tx, batch)
+        tx.connection.execute(sa.delete(change_sets).where(_c.id.in_(batch)))
+    return len(gone)

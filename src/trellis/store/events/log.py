@@ -7,8 +7,9 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.counters import next_number
+from trellis.store.counters import next_number, next_numbers
 from trellis.store.engine import IdIn, JsonMember, ListedAmong, Row, Statement, Transaction
+from trellis.store.events.purged import count_purged_of_change_sets
 from trellis.store.tables import counters, events
 
 
@@ -58,13 +59,25 @@ _APPEND = Statement(sa.insert(events).values({column.name: bindparam(column.name
 
 def append(tx: Transaction, event: Event) -> int:
     """Append an event, and return its sequence number; its own `seq` is ignored. With one writer at a time, none is skipped."""
-    values = {name: getattr(event, name) for name in Event.__slots__}
-    values["seq"] = next_number(tx, "events")
+    seq = next_number(tx, "events")
+    tx.execute(_APPEND, **_encode(event, seq, tx))
+    tx.newest_event_at = event.at
+    return seq
+
+
+def append_many(tx: Transaction, appended: Sequence[Event]) -> range:
+    """Append events in their order, and return their sequence numbers. See `append`."""
+    seqs = next_numbers(tx, "events", len(appended), more=0)
+    tx.execute_many(_APPEND, [_encode(event, seq, tx) for seq, event in zip(seqs, appended, strict=True)])
+    tx.newest_event_at = appended[-1].at
+    return seqs
+
+
+def _encode(event: Event, seq: int, tx: Transaction) -> dict[str, Any]:
+    values = {name: getattr(event, name) for name in Event.__slots__} | {"seq": seq}
     for name in _JSON:
         values[name] = None if values[name] is None else tx.encode(values[name])
-    tx.execute(_APPEND, **values)
-    tx.newest_event_at = event.at
-    return int(values["seq"])
+    return values
 
 
 _NEWEST = Statement(sa.select(events.c.at).order_by(events.c.seq.desc()).limit(1))
@@ -118,6 +131,15 @@ def find(tx: Transaction, seq: int) -> Event | None:
     """Read one event."""
     rows = tx.fetch(_FIND, seq=seq)
     return _decode(rows[0], tx) if rows else None
+
+
+_FIND_MANY = Statement(_SELECT.where(IdIn(events.c.seq, "seqs")))
+
+
+def find_many(tx: Transaction, seqs: Sequence[int]) -> list[Event]:
+    """Read some events, in the order of the numbers; those that are not kept are left out."""
+    found = {row[0]: _decode(row, tx) for row in tx.fetch(_FIND_MANY, seqs=tx.id_list(seqs))}
+    return [found[seq] for seq in seqs if seq in found]
 
 
 def _decode(row: Row, tx: Transaction) -> Event:
@@ -179,4 +201,7 @@ def purge(tx: Transaction, before: str, most: int = 5000) -> int:
         if at >= before:
             break
         bound = seq
-    return tx.connection.execute(sa.delete(events).where(events.c.seq <= bound)).rowcount if bound else 0
+    if not bound:
+        return 0
+    count_purged_of_change_sets(tx, bound)
+    return tx.connection.execute(sa.delete(events).where(events.c.seq <= bound)).rowcount

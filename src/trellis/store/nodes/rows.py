@@ -268,6 +268,12 @@ def delete_subtree(
     return len(deleted)
 
 
+def delete_rows(tx: Transaction, kind: str, ids: Sequence[int]) -> None:
+    """Delete the rows of nodes and nothing else, in this order: no parent before its children."""
+    for batch in split_into_batches(ids):
+        tx.execute(_DELETE, kind=kind, ids=tx.id_list(batch))
+
+
 # --- writing one node ---------------------------------------------------------------------------------------------
 
 _INSERT = Statement(sa.insert(nodes).values({column.name: bindparam(column.name) for column in nodes.columns}))

@@ -23,7 +23,17 @@ inserts many uses block 0 and offsets 0…n-1 and calls `build_blocks`; code tha
 Throughout, `parent` is the id of the parent node, or None for the top level of a kind.
 """
 
-from trellis.store.siblings.moves import attach, build_blocks, detach, find_slot, move, move_children, reorder
+from trellis.store.siblings.moves import (
+    attach,
+    build_blocks,
+    detach,
+    detach_many,
+    find_slot,
+    find_slots,
+    move,
+    move_children,
+    reorder,
+)
 from trellis.store.siblings.pages import select_children, select_nodes
 from trellis.store.siblings.positions import (
     POSITION,
@@ -48,9 +58,11 @@ __all__ = [
     "count_children_by_parent",
     "delete_blocks",
     "detach",
+    "detach_many",
     "find_children",
     "find_position",
     "find_slot",
+    "find_slots",
     "move",
     "move_children",
     "read_range",

@@ -11,10 +11,10 @@ from trellis.store.engine import Statement, Transaction
 from trellis.store.siblings import btree
 from trellis.store.siblings.positions import count_children, count_children_by_parent, find_children, is_child
 from trellis.store.siblings.rows import delete_blocks
-from trellis.store.siblings.tree import SiblingTree, Slot, find_slot
+from trellis.store.siblings.tree import SiblingTree, Slot, find_slot, find_slots
 from trellis.store.tables import nodes
 
-__all__ = ["attach", "build_blocks", "detach", "find_slot", "move", "move_children", "reorder"]
+__all__ = ["attach", "build_blocks", "detach", "detach_many", "find_slot", "find_slots", "move", "move_children", "reorder"]
 
 _c = nodes.c
 _ONE_BY_ONE: Final = 8  # attaching one child to a large tree costs about as much as building that tree for so many
@@ -31,6 +31,11 @@ def attach(tx: Transaction, kind: str, parent: int | None, position: int | None 
 def detach(tx: Transaction, kind: str, parent: int | None, slot: Slot) -> None:
     """Close the gap left by a child whose row is deleted. `slot` is its slot after the last change of its siblings."""
     SiblingTree(tx, kind, parent).detach(slot)
+
+
+def detach_many(tx: Transaction, kind: str, parent: int | None, slots: Iterable[Slot]) -> None:
+    """Close the gaps left by children whose rows are deleted. `slots` are theirs after the last change of their siblings."""
+    SiblingTree(tx, kind, parent).detach_many(slots)
 
 
 def reorder(tx: Transaction, kind: str, parent: int | None, node: int, old: int, position: int | None) -> int:

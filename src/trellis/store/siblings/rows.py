@@ -1,5 +1,6 @@
 """The rows of the tree: statements that read and write `sibling_blocks`, and the slots of the siblings in `nodes`."""
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
@@ -98,6 +99,17 @@ def _shift(top: bool) -> Statement:  # noqa: FBT001  # see `is_child`
 
 
 @cache
+def _offsets(top: bool) -> Statement:  # noqa: FBT001
+    those = sa.and_(is_child(top), IdIn(_c.block, "blocks"))
+    return Statement(sa.select(_c.block, _c.id, _c.block_offset).where(those).order_by(_c.block, _c.block_offset))
+
+
+_SET_OFFSET = Statement(
+    sa.update(nodes).where(_c.kind == bindparam("kind"), _c.id == bindparam("node")).values(block_offset=bindparam("new_offset"))
+)
+
+
+@cache
 def _transfer_rows(top: bool) -> Statement:  # noqa: FBT001
     those = sa.and_(is_child(top), _c.block == _number("block"), _c.block_offset >= _number("first"))
     return Statement(sa.update(nodes).where(those).values(block=_number("to"), block_offset=_c.block_offset + _number("by")))
@@ -153,6 +165,18 @@ class BlockRows:
         if first < end:
             params = {"block": block, "first": first, "last": end - 1, "by": by}
             self._tx.execute(_shift(self._parent is None), **self._params, **params)
+
+    def renumber(self, blocks: Sequence[int]) -> None:
+        """Number the rows in some leaf blocks 0…n-1 in the order that they have."""
+        found = self._tx.fetch(_offsets(self._parent is None), **self._params, blocks=self._tx.id_list(blocks))
+        inside: Counter[int] = Counter()
+        wrong: list[dict[str, Any]] = []
+        for block, node, offset in found:
+            if offset != inside[block]:
+                wrong.append({"kind": self._params["kind"], "node": node, "new_offset": inside[block]})
+            inside[block] += 1
+        if wrong:
+            self._tx.execute_many(_SET_OFFSET, wrong)
 
     def resize_path(self, path: list[Block], by: int) -> None:
         """Add `by` to the size of each block on a path, and to the start of each block after one of these in its parent."""

@@ -1,12 +1,14 @@
 """The counted B-tree of the children of one parent: inserting into it, removing from it, splitting and merging its blocks."""
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.engine import Statement, Transaction
+from trellis.store.engine import NodeIdIn, Statement, Transaction
 from trellis.store.siblings import btree
 from trellis.store.siblings.btree import HEIGHT, Block, plan_blocks, split_point
 from trellis.store.siblings.positions import KIND, extent
@@ -36,6 +38,14 @@ _ASSIGN = Statement(
 def find_slot(tx: Transaction, kind: str, node: int) -> Slot:
     """Read the slot of a node, which must exist."""
     return Slot(*tx.fetch(_SLOT, kind=kind, node=node)[0])
+
+
+_SLOTS = Statement(sa.select(_c.id, _c.block, _c.block_offset).where(KIND, NodeIdIn(_c.id, "ids")))
+
+
+def find_slots(tx: Transaction, kind: str, ids: Sequence[int]) -> dict[int, Slot]:
+    """Read the slots of some nodes: id → slot."""
+    return {row[0]: Slot(row[1], row[2]) for row in tx.fetch(_SLOTS, kind=kind, ids=tx.id_list(ids))}
 
 
 class SiblingTree:
@@ -76,7 +86,22 @@ class SiblingTree:
         if path[0].size - 1 <= btree.CAPACITY // 2:  # not at the capacity: it would be built again with the next insert
             self.flatten()
         else:
-            self._merge(path)
+            self._merge(path, 1)
+
+    def detach_many(self, slots: Iterable[Slot]) -> None:
+        """Close the gaps at slots that no rows are in any more, leaf by leaf: much less work than one by one."""
+        gone = Counter(slot.block for slot in slots)
+        self._blocks.renumber(sorted(gone))
+        for block in (block for block in gone if block):
+            self._blocks.resize_path(self._blocks.path_to_block(block), -gone[block])
+        if not (known := extent(self._tx, self._kind, self._parent)).root:
+            return
+        if known.count <= btree.CAPACITY // 2:
+            self.flatten()
+        else:
+            for block in gone:
+                if path := self._blocks.path_to_block(block):  # or else it was merged with one before it
+                    self._merge(path, 0)
 
     def assign(self, node: int, slot: Slot) -> None:
         """Write a slot of this tree, and its parent, to a row."""
@@ -145,12 +170,12 @@ class SiblingTree:
         """Return how many siblings precede each entry of a block in it."""
         return [entry.start for entry in self._blocks.inside(block.id)] if block.level else list(range(block.size))
 
-    def _merge(self, path: list[Block]) -> None:
+    def _merge(self, path: list[Block], gone: int) -> None:
         """Merge each block of a path that has few entries left with a neighbour; delete it if it has none.
 
-        `path` is as it was read before one sibling was detached.
+        `gone` is how many siblings were detached since the path was read.
         """
-        sizes = [block.size - 1 for block in path]
+        sizes = [block.size - gone for block in path]
         for depth in range(len(path) - 1, 0, -1):
             block, size = path[depth], sizes[depth]
             entries = len(self._blocks.inside(block.id)) if block.level else size

@@ -1,7 +1,4 @@
-"""Snapshots: rows as they were before an event deleted or changed them, which undo restores.
-
-They contain password hashes, so no interface shows them.
-"""
+"""The rows of snapshots: saving, finding, restoring and purging them."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +21,7 @@ _c, _s = nodes.c, snapshots.c
 _KIND = _c.kind == bindparam("kind")
 _COLUMN_NAMES = tuple(column.name for column in snapshots.columns)
 _CONTENT = (_c.name, _c.name_key, _c.fields, _c.permissions, _c.created_at, _c.updated_at)
-_NEIGHBOURS: Final = 5  # siblings on either side that are saved for undo to find the position
+NEIGHBOURS: Final = 5  # siblings on either side that are saved for undo to find the position
 
 
 @dataclass(slots=True)
@@ -82,6 +79,24 @@ def save(tx: Transaction, kind: str, node: Node, change: Change, neighbours: Map
     )
 
 
+def save_many(tx: Transaction, kind: str, rows: Sequence[tuple[Node, Mapping[str, Any]]], change: Change) -> None:
+    """Save rows, each with its neighbours, for one of the events that this transaction is about to append, in their order."""
+    first = _next_event(tx)
+    params = [
+        {
+            "seq": seq,
+            "kind": kind,
+            "node": node.id,
+            "change": change,
+            "old_parent": node.parent_id,
+            "old_position": node.position,
+            "neighbours": tx.encode(neighbours),
+        }
+        for seq, (node, neighbours) in enumerate(rows, first)
+    ]
+    tx.execute_many(_SAVE, params)
+
+
 def save_deleted(tx: Transaction, kind: str, ids: Sequence[int]) -> None:
     """Save rows that are about to be deleted. None of them may have been saved for this event."""
     tx.execute(_SAVE_BY_IDS, seq=_next_event(tx), kind=kind, ids=tx.id_list(ids), change="deleted", neighbours=None)
@@ -95,7 +110,7 @@ def save_moved_children(tx: Transaction, kind: str, parent: int, to: int) -> Non
 
 def find_neighbours(tx: Transaction, kind: str, node: Node) -> dict[str, list[int]]:
     """Return the siblings `before` and `behind` a node, nearest first, at most five each."""
-    first, last = node.position - _NEIGHBOURS, node.position + _NEIGHBOURS
+    first, last = node.position - NEIGHBOURS, node.position + NEIGHBOURS
     rows = siblings.read_range(tx, kind, node.parent_id, first, last, (_c.id, POSITION))
     before = [sibling for sibling, position in reversed(rows) if position < node.position]
     return {"before": before, "behind": [sibling for sibling, position in rows if position > node.position]}
@@ -192,6 +207,14 @@ _NEXT_OF_EACH = _next_of_each()
 def find_next_of_each(tx: Transaction, kind: str, ids: Sequence[int], seq: int) -> dict[int, Snapshot]:
     """Read nodes as they were before the first event after `seq` that changed each; those unchanged since are left out."""
     return {row[4]: _decode(row, tx) for row in tx.fetch(_NEXT_OF_EACH, kind=kind, ids=tx.id_list(ids), after=seq)}
+
+
+_CHANGED = Statement(sa.select(_s.id).where(_s.kind == bindparam("kind"), IdIn(_s.id, "ids")).distinct())
+
+
+def find_changed(tx: Transaction, kind: str, ids: Sequence[int]) -> set[int]:
+    """Return those of the nodes that an event whose rows are kept has changed."""
+    return {row[0] for row in tx.fetch(_CHANGED, kind=kind, ids=tx.id_list(ids))}
 
 
 def find_latest(tx: Transaction, kind: str, node: int) -> Snapshot | None:

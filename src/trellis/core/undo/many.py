@@ -1,0 +1,138 @@
+"""Undoing many events in one transaction: the newest first, creations together, the others one by one."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+from trellis.core.events import find_undoing_events
+from trellis.core.kind import NodeKind
+from trellis.core.operation import DRY_RUN, Context, Outcome, Progress
+from trellis.core.undo.unmake_many import find_untouched, is_creation
+from trellis.core.verbs import RESTORE
+from trellis.errors import Refused
+from trellis.store import events, nodes
+from trellis.store.events import Event
+
+# All other writes wait meanwhile, and that must not be for more than some seconds.
+MOST: Final = 10_000
+MOST_SINGLY: Final = 1_000  # of events that are undone one by one, which is what the creation of untouched records is not
+SHOWN: Final = 1000  # conflicts and events that a response lists; the counts are of all
+_RAW: Final = {"deleteCreated": True}
+
+
+def undo_events(context: Context, seqs: Sequence[int], *, purged: int | None) -> Outcome:
+    """Undo events, which come the newest first. `purged` is how many more were purged; None if that is not known, but some may be.
+
+    Raises Refused (CHANGE_SET_TOO_LARGE, RESTORE_CONFLICTS), in which case nothing has changed.
+    """
+    dry, skip = (bool(context.input.get(name)) for name in (DRY_RUN.name, "skipConflicts"))
+    undoing = _Undoing(context, seqs)
+    undoing.undo()
+    undone, conflicts = undoing.undone, undoing.conflicts
+    if (conflicts or purged != 0) and not dry and not skip:
+        raise _refuse(conflicts, len(seqs), purged)
+    counts = Counter(event.operation for event, _ in undone)
+    shown = [{"event": event.seq, "operation": event.operation, "by": None if dry else by} for event, by in undone[:SHOWN]]
+    result = {
+        "undone": shown,
+        "undoneCount": len(undone),
+        "counts": [{"operation": name, "count": count} for name, count in sorted(counts.items())],
+        "conflicts": conflicts[:SHOWN],
+        "conflictCount": len(conflicts),
+        "purgedCount": purged,
+    }
+    last = undone[-1][1] if undone else None
+    return Outcome(result, plan=result | ({"dryRun": True} if dry else {}), happened=False, event=last)
+
+
+def _refuse(conflicts: Sequence[dict[str, Any]], count: int, purged: int | None) -> Refused:
+    parts = [f"{len(conflicts)} of {count} events cannot be undone. {conflicts[0]['detail']}"] if conflicts else []
+    if purged is None:
+        parts.append("Older events have been purged, and some of them may be among those to undo.")
+    elif purged:
+        parts.append(f"{purged:,} {'event has' if purged == 1 else 'events have'} been purged and cannot be undone.")
+    detail = " ".join([*parts, "Nothing was changed. Send skipConflicts to undo the others."])
+    return Refused("RESTORE_CONFLICTS", detail, facts={"conflicts": list(conflicts[:SHOWN]), "purgedCount": purged})
+
+
+class _Undoing:
+    """Undoes events: those `undone`, each with the event that undid it, and the `conflicts`."""
+
+    def __init__(self, context: Context, seqs: Sequence[int]) -> None:
+        self._context = context
+        self._seqs = seqs
+        self._wanted = set(seqs)
+        self._cancelled: set[int] = set()
+        self._already = find_undoing_events(context.tx, seqs)
+        self._kinds = {kind.name: kind for kind in context.environment.kinds}
+        self._progress = Progress(context.call, len(seqs))
+        self._singly = 0
+        self.undone: list[tuple[Event, int | None]] = []
+        self.conflicts: list[dict[str, Any]] = []
+
+    def undo(self) -> None:
+        """Undo them. Raises Refused if they are too many."""
+        left = [seq for seq in self._seqs if seq not in self._already]
+        if len(left) > MOST:
+            raise _refuse_size(f"There are {len(left):,} events to undo, and at most {MOST:,}", left[MOST])
+        for batch in nodes.split_into_batches(left):
+            for kind, run in groupby(self._choose(events.find_many(self._context.tx, batch)), self._find_kind):
+                if kind is None:
+                    self._undo_singly(run)
+                else:
+                    self._undo_creations(kind, list(run))
+
+    def _choose(self, found: Iterable[Event]) -> Iterable[Event]:
+        """Leave out pairs of which one undid the other: together they have changed nothing."""
+        for event in found:
+            if event.seq in self._cancelled:
+                continue
+            if event.undoes in self._wanted:
+                self._cancelled.add(event.undoes or 0)
+                continue
+            yield event
+
+    def _find_kind(self, event: Event) -> NodeKind | None:
+        """Return the kind of a record if the event created it and did nothing else; None otherwise."""
+        kind = self._kinds.get(event.resource)
+        return kind if kind is not None and is_creation(kind, event) else None
+
+    def _undo_creations(self, kind: NodeKind, creations: Sequence[Event]) -> None:
+        untouched = find_untouched(self._context.tx, kind, creations)
+        for together, part in groupby(creations, lambda event: event.seq in untouched):
+            if not together:
+                self._undo_singly(part)
+                continue
+            those = list(part)
+            name = f"{kind.name}.{RESTORE.name}"
+            outcomes = self._context.run_many([self._context.call.build_inner(name, _RAW, event.seq) for event in those])
+            self.undone += ((event, outcome.event) for event, outcome in zip(those, outcomes, strict=True))
+            self._progress.done(len(those))
+
+    def _undo_singly(self, found: Iterable[Event]) -> None:
+        for event in found:
+            self._singly += 1
+            if self._singly > MOST_SINGLY:
+                raise _refuse_size(f"At most {MOST_SINGLY:,} events other than creations of what is as it was created", event.seq)
+            self._undo_one(event)
+            self._progress.done()
+
+    def _undo_one(self, event: Event) -> None:
+        resource = event.resource if event.resource in self._kinds else "events"  # which refuses it, and says why
+        call = self._context.call.build_inner(f"{resource}.{RESTORE.name}", _RAW, event.seq)
+        try:
+            with self._context.tx.savepoint():
+                by = self._context.run(call).event
+        except Refused as refused:
+            if refused.status == 403:
+                raise
+            about = {"event": event.seq, "operation": event.operation}
+            self.conflicts.append(about | {"message": refused.message, "detail": refused.detail})
+        else:
+            self.undone.append((event, by))
+
+
+def _refuse_size(what: str, after: int) -> Refused:
+    detail = f"{what} can be undone at once. Nothing was changed. Send after={after} to undo the newest of them, and then the rest."
+    return Refused("CHANGE_SET_TOO_LARGE", detail)

@@ -1,0 +1,67 @@
+"""Undoing many creations at once: records that nobody has touched since are deleted together, which is far quicker."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from trellis.core.nodes import NodeKind, serialize_nodes
+from trellis.core.operation import Call, Context, Outcome
+from trellis.core.undo.undelete import serialize_outcome
+from trellis.store import events, nodes, siblings, snapshots
+from trellis.store.engine import Transaction
+from trellis.store.events import Event
+from trellis.store.nodes import Node
+
+
+def is_creation(kind: NodeKind, event: Event) -> bool:
+    """Return whether an event created one record and did nothing else. Groups are left out: others may have named them since."""
+    is_first = event.before is None and event.after is not None and event.undoes is None
+    return is_first and not event.touched and event.resource == kind.name and not kind.is_group
+
+
+def find_untouched(tx: Transaction, kind: NodeKind, creations: Sequence[Event]) -> set[int]:
+    """Return those creations whose records are as they were created, with no children but records of these creations."""
+    there: dict[int, tuple[Event, Node]] = {}
+    for batch in nodes.split_into_batches(creations):
+        ids = [event.resource_id or 0 for event in batch]
+        found = nodes.find_by_ids(tx, kind.name, ids)
+        changed = snapshots.find_changed(tx, kind.name, ids)
+        for event in batch:
+            node = found.get(event.resource_id or 0)
+            if node is not None and node.id not in changed and node.updated_at == event.at:
+                there[node.id] = event, node
+    return {event.seq for node, (event, _) in _without_others_below(tx, kind, there).items() if node}
+
+
+def _without_others_below(tx: Transaction, kind: NodeKind, there: dict[int, tuple[Event, Node]]) -> dict[int, tuple[Event, Node]]:
+    """Leave out the nodes that have other children than these, and all above them."""
+    if not kind.tree:
+        return there
+    own = Counter(node.parent_id for _, node in there.values())
+    counts: dict[int, int] = {}
+    for batch in nodes.split_into_batches(list(there)):
+        counts |= siblings.count_children_by_parent(tx, kind.name, batch)
+    wrong = [node for node, count in counts.items() if count != own[node]]
+    while wrong:
+        _, left = there.pop(wrong.pop())
+        if left.parent_id in there:
+            wrong.append(left.parent_id)
+    return there
+
+
+def delete_untouched(kind: NodeKind, context: Context, calls: Sequence[Call]) -> list[Outcome]:
+    """Delete what some events created, in this order. All must be among those that `find_untouched` has found."""
+    undone = {event.seq: event for event in events.find_many(context.tx, [call.target or 0 for call in calls])}
+    found: dict[int, Node] = {}
+    for batch in nodes.split_into_batches(list(undone.values())):
+        found |= nodes.find_by_ids(context.tx, kind.name, [event.resource_id or 0 for event in batch])
+    wanted = [found[event.resource_id or 0] for event in undone.values()]
+    paths = serialize_nodes(context.tx, kind, wanted, context.environment.community_url)
+    gone = snapshots.delete_leaves(context.tx, kind.name, wanted)
+    return [_build_outcome(kind, event, record, node) for event, record, node in zip(undone.values(), paths, gone, strict=True)]
+
+
+def _build_outcome(kind: NodeKind, event: Event, record: dict[str, Any], node: Node) -> Outcome:
+    before = record | ({"position": node.position} if kind.ordered else {})
+    result = serialize_outcome(event, None) | {"deleted": {"count": 1, "ids": [node.id]}}
+    return Outcome(result, resource_id=node.id, before=before, plan=result | {"dryRun": True}, undoes=event.seq)

@@ -238,7 +238,10 @@ _ROWS: Final = (
                 Member("conflicts", {"type": "array", "items": {"type": "object"}}, "the events that cannot be undone.", []),
                 Member("purgedCount", {"type": ["integer", "null"], "minimum": 0}, "how many events more are no longer kept.", 0),
             )),
-<<<<<<< HEAD
+    Refusal("1T111/3", "CHANGE_SET_TOO_LARGE", 409, "There are too many events to undo at once", Scope.DECLARED,
+            when="There are more events than can be undone in one transaction. `detail` says how to undo them in parts.",
+            example="There are 12,000 events to undo, and at most 10,000 can be undone at once. Nothing was changed. "
+                    "Send after=4711 to undo the newest of them, and then the rest."),
     # --- documents ------------------------------------------------------------------------------------------------
     Refusal("1T112/1", "INVALID_DOCUMENT", 400, "The structure document is not valid", Scope.DECLARED,
             when="The document cannot be read, or something in it is not allowed. `errors` lists all of it, each with its place.",
@@ -261,12 +264,6 @@ _ROWS: Final = (
     Refusal("1T112/5", "PLAN_DIFFERS", 409, "This is not what was planned", Scope.DECLARED,
             when="The document or the options are not those of the plan that was sent with them.",
             example="With this document and these options, something else would be done than was planned. Plan again."),
-=======
-    Refusal("1T111/3", "CHANGE_SET_TOO_LARGE", 409, "There are too many events to undo at once", Scope.DECLARED,
-            when="There are more events than can be undone in one transaction. `detail` says how to undo them in parts.",
-            example="There are 12,000 events to undo, and at most 10,000 can be undone at once. Nothing was changed. "
-                    "Send after=4711 to undo the newest of them, and then the rest."),
->>>>>>> a260836 (Undo many creations together, and count what was purged)
     # --- undo -----------------------------------------------------------------------------------------------------
     Refusal("1T106/1", "NOT_RESTORABLE", 409, "This event cannot be undone", Scope.DECLARED,
             when="The event created something, is not about a node, or has already been undone (`undoneBy` says by which event).",

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.api_fixtures import MakeService
-from tests.database_state import DatabaseState
+from tests.database_state import DatabaseState, Event
 from tests.fixture_types import MakeKey, Run
 from tests.service_process import Service
 from tests.wait import wait_until
@@ -67,8 +67,9 @@ def test_what_was_acknowledged_survives_a_kill(serve: MakeService, key: MakeKey,
     assert sorted(logged) == sorted(kept.values()), "what is there is in the log, and what is in the log is there"
 
 
-def all_events(database: DatabaseState) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = []
-    while page := database.events(int(found[-1]["seq"]) if found else 0):
+def all_events(database: DatabaseState) -> list[Event]:
+    """Return the whole log, the oldest event first."""
+    found: list[Event] = []
+    while page := database.events(found[-1]["seq"] if found else 0):
         found += page
     return found

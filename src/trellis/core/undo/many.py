@@ -16,7 +16,7 @@ from trellis.store.events import Event
 
 # All other writes wait meanwhile, and that must not be for more than some seconds.
 MOST: Final = 10_000
-MOST_SINGLY: Final = 1_000  # of events that are undone one by one, which is what the creation of untouched records is not
+MOST_SINGLY: Final = 1_000  # of those that are undone one by one: so many as a batch has at most
 SHOWN: Final = 1000  # conflicts and events that a response lists; the counts are of all
 _RAW: Final = {"deleteCreated": True}
 

@@ -35,12 +35,9 @@ __all__ = [
     "find_bounds",
     "find_by_request",
     "find_change_set",
-<<<<<<< HEAD
     "find_last_change",
-    "find_newest_number",
-=======
     "find_many",
->>>>>>> a260836 (Undo many creations together, and count what was purged)
+    "find_newest_number",
     "find_newest_timestamp",
     "find_of_key",
     "find_since",

@@ -16,6 +16,7 @@ from bench.document import DOCUMENT, KEPT, ROOT, told
 from bench.growth import Grow, grown
 from bench.machine import described
 from bench.over_http import Plan, measured, seeded
+from bench.pairs import ENGINES, compared
 from bench.plots import draw
 from bench.process import cores
 from bench.ratios import middle
@@ -56,6 +57,8 @@ def main() -> None:
             figures["http"] = _over_http(folder, _PLANS[given.mode], cases)
         if given.part in {"all", "start"} and not given.only:
             figures["start"] = _starts(folder, _PLANS[given.mode])
+        if given.part in {"all", "pairs"} and not given.only:
+            figures["pairs"] = _pairs(folder, _PLANS[given.mode])
         if given.part in {"all", "growth"} and not given.only:
             _have_wrk()
             figures |= _growth(folder, _GROWTHS[given.mode])
@@ -74,7 +77,7 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("mode", choices=("full", "quick"), nargs="?", default="full", help="quick takes about two minutes")
-    parser.add_argument("--part", choices=("all", "http", "start", "growth"), default="all")
+    parser.add_argument("--part", choices=("all", "http", "start", "pairs", "growth"), default="all")
     parser.add_argument("--only", nargs="+", choices=[case.name for case in CASES], default=[], help="these cases over HTTP only")
     return parser.parse_args()
 
@@ -109,6 +112,11 @@ def _starts(folder: Path, plan: Plan) -> dict[str, Any]:
         found = started(Path(place), plan.repetitions, cores()[0])
         line.done("Started each command.")
         return found
+
+
+def _pairs(folder: Path, plan: Plan) -> list[dict[str, Any]]:
+    with tempfile.TemporaryDirectory(dir=folder) as place, steps(len(ENGINES)) as line:
+        return compared(Path(place), plan.repetitions, line)
 
 
 def _growth(folder: Path, grow: Grow) -> dict[str, Any]:

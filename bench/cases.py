@@ -87,3 +87,22 @@ GROWTHS: Final = (
     Growth(("first page", "page in the middle", "last page", "page in the middle, by name", *_BY_PARENT), 3.0),
 )
 MEMORY: Final = 200 * 2**20  # bytes that a worker may have
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two ways to do the same: the first is to take at most `bound` times as long as the other."""
+
+    name: str
+    title: str
+    other: str
+    bound: float
+
+
+TREE: Final = 10_000  # forums
+AT_ONCE: Final = 1000  # records of a page, creates of a batch
+PAIRS: Final = (
+    Pair("external-id", "read one by external id", "read one by id", 1.25),
+    Pair("tree", f"tree of {TREE:,}", f"{TREE // AT_ONCE} list pages of {AT_ONCE:,}", 3.0),
+    Pair("batch", f"batch of {AT_ONCE:,} creates", f"{AT_ONCE:,} creates", 1.0),
+)

@@ -72,10 +72,10 @@ def grown(folder: Path, grow: Grow, line: Steps) -> dict[str, list[dict[str, Any
         server = None
         if "postgresql" in grow.most:
             line.say("starting PostgreSQL")
-            server = stack.enter_context(_postgresql(folder))
+            server = stack.enter_context(postgresql(folder))
         for engine, shape, size in grow.places:
             started = time.perf_counter()
-            with _sqlite(folder) if engine == "sqlite" else _database(server) as url:
+            with on_sqlite(folder) if engine == "sqlite" else on_postgresql(server) as url:
                 site = Site(engine, shape, size, url)
                 rows += _rows(site, grow.seconds, line)
                 if engine == "sqlite" and shape == "realistic" and size == grow.most[engine][shape]:
@@ -100,7 +100,7 @@ def _worker(site: Site, folder: Path) -> int:
 
 def _rows(site: Site, seconds: float, line: Steps) -> Iterator[dict[str, Any]]:
     where = f"{site.engine}, {site.shape}, {site.size:,}"
-    with _seeded(site, lambda done: line.say(f"{where}: seeded {done:,}")) as (gate, marks):
+    with seeded(site, lambda done: line.say(f"{where}: seeded {done:,}")) as (gate, marks):
         place = Place(gate, site.shape, site.size, marks)
         for operations in (place.reads, place.writes):
             for name, work in operations().items():
@@ -123,7 +123,8 @@ def _rows(site: Site, seconds: float, line: Steps) -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
-def _sqlite(folder: Path) -> Iterator[str]:
+def on_sqlite(folder: Path) -> Iterator[str]:
+    """Give the address of a new SQLite database."""
     file = folder / "growth.db"
     try:
         yield f"sqlite:///{file}"
@@ -133,7 +134,7 @@ def _sqlite(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def _postgresql(folder: Path) -> Iterator[Any]:
+def postgresql(folder: Path) -> Iterator[Any]:
     """Start a PostgreSQL server with its own settings: durable, as in production."""
     server = get_server(folder / "postgresql")
     try:
@@ -143,7 +144,8 @@ def _postgresql(folder: Path) -> Iterator[Any]:
 
 
 @contextmanager
-def _database(server: Any) -> Iterator[str]:
+def on_postgresql(server: Any) -> Iterator[str]:
+    """Give the address of a new database on a PostgreSQL server."""
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:
         connection.execute("DROP DATABASE IF EXISTS growth WITH (FORCE)")
         connection.execute("CREATE DATABASE growth TEMPLATE template0")
@@ -159,7 +161,8 @@ def _settings(site: Site) -> Settings:
 
 
 @contextmanager
-def _seeded(site: Site, progress: Callable[[int], None]) -> Iterator[tuple[Gate, Landmarks]]:
+def seeded(site: Site, progress: Callable[[int], None]) -> Iterator[tuple[Gate, Landmarks]]:
+    """Fill a database, and give its gate."""
     settings = _settings(site)
     migrate(settings)
     gate = compose(settings)

@@ -11,9 +11,12 @@ def middle(reps: Sequence[Rep], measure: str) -> float:
     return median(rep[measure] for rep in reps)
 
 
-def ratio(reps: Sequence[Rep], others: Sequence[Rep], measure: str = "rate") -> float:
-    """Return the median of the ratios of each repetition to its neighbour in time, so that a machine that drifts is no matter."""
-    return median(one[measure] / other[measure] for one, other in zip(reps, others, strict=True))
+def ratio(reps: Sequence[Rep], others: Sequence[Rep], measure: str = "rate", to: str = "") -> float:
+    """Return the median of the ratios of each repetition to its neighbour in time, so that a machine that drifts is no matter.
+
+    With `to`, the ratio is to that measure of the other.
+    """
+    return median(one[measure] / other[to or measure] for one, other in zip(reps, others, strict=True))
 
 
 def tail(reps: Sequence[Rep]) -> float:

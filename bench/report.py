@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
 
-from bench.cases import CASES, GROWTHS, MEMORY, OURS, PEER, TARGETS, Case, Target
+from bench.cases import CASES, GROWTHS, MEMORY, OURS, PAIRS, PEER, TARGETS, Case, Target
 from bench.forest import SHAPES
 from bench.ratios import middle, ratio, spread, tail
 from bench.start import STARTS
@@ -33,13 +33,14 @@ def tables(figures: Figures) -> list[Table]:
         Table(
             "To reach",
             ("what", "bound", "measured", ""),
-            (*_targets(over_http), *_growths(grown), *_memory(figures), *_starts(figures)),
+            (*_targets(over_http), *_pairs(figures), *_growths(grown), *_memory(figures), *_starts(figures)),
         ),
         Table(
             "Over HTTP", ("case", "req/s", "p50 ms", "p99 ms", "CPU µs", "MiB", "of the limit", "of the peer"), _cases(over_http)
         ),
         Table("All contestants", ("case and contestant", "req/s", "± %", "p50 ms", "p99 ms", "CPU µs", "MiB"), _all(over_http)),
         Table("Starts", ("what", "CPU ms", "the import beside it", "CPU ms", "ratio"), _start_rows(figures)),
+        Table("Side by side", ("what", "ms", "beside", "ms", "ratio"), _pair_rows(figures)),
         *_growth_tables(grown),
     ]
     return [table for table in found if table.rows]
@@ -141,6 +142,31 @@ def _starts(figures: Figures) -> Iterator[tuple[str, ...]]:
 
 def _times(reps: Sequence[Mapping[str, float]]) -> float:
     return median(rep["cpu"] / rep["yardstick"] for rep in reps)
+
+
+def _pairs(figures: Figures) -> Iterator[tuple[str, ...]]:
+    titles = {pair.name: pair for pair in PAIRS}
+    for row in figures.get("pairs", ()):
+        pair, value = titles[row["pair"]], ratio(row["reps"], row["reps"], "one", "other")
+        what = f"{pair.title}, time to {pair.other}; {_ENGINES[row['engine']]}"
+        yield what, f"≤ {pair.bound:g} ×", f"{value:.2f} ×", verdict(value, pair.bound, at_most=True)
+
+
+# --- side by side -------------------------------------------------------------------------------------------------
+
+
+def _pair_rows(figures: Figures) -> tuple[tuple[str, ...], ...]:
+    titles = {pair.name: pair for pair in PAIRS}
+    return tuple(
+        (
+            f"{titles[row['pair']].title}; {_ENGINES[row['engine']]}",
+            f"{middle(row['reps'], 'one') * 1000:,.0f}",
+            titles[row["pair"]].other,
+            f"{middle(row['reps'], 'other') * 1000:,.0f}",
+            f"{ratio(row['reps'], row['reps'], 'one', 'other'):.2f} ×",
+        )
+        for row in figures.get("pairs", ())
+    )
 
 
 # --- starts -------------------------------------------------------------------------------------------------------

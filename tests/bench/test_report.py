@@ -47,6 +47,7 @@ def figures() -> dict[str, Any]:
             {"engine": "sqlite", "shape": "wide", "forums": 1_000_000, "operation": "move", "median": 150.0, "samples": 9},
         ],
         "start": {"version": [{"cpu": 0.09, "yardstick": 0.06}, {"cpu": 0.1, "yardstick": 0.06}, {"cpu": 0.3, "yardstick": 0.06}]},
+        "pairs": [{"engine": "sqlite", "pair": "tree", "reps": [{"one": 0.4, "other": 0.2}, {"one": 0.5, "other": 0.1}]}],
         "workers": [{"forums": 1_000_000, "memory": 250 * 2**20}],
         "plots": [{"file": "http.svg", "title": "Rates"}],
     }
@@ -57,6 +58,7 @@ def test_targets_say_what_is_reached_and_by_how_much_not(figures: dict[str, Any]
     assert ("read one, hot, to hello", "≥ 0.80", "0.88", "reached") in reached
     assert ("read one, hot, to FastAPI peer", "≥ 6 ×", "4.4 ×", "short by 27%") in reached
     assert ("move, 1,000,000 to 1,000; worst: wide, SQLite", "≤ 1.3 ×", "1.50 ×", "over by 15%") in reached
+    assert ("tree of 10,000, time to 10 list pages of 1,000; SQLite", "≤ 3 ×", "3.50 ×", "over by 17%") in reached
     assert ("memory of a worker, most: read one, hot", "< 200 MiB", "100 MiB", "reached") in reached
     assert ("memory of a worker, over 1,000,000 forums", "< 200 MiB", "250 MiB", "over by 25%") in reached
     assert ("trellis --version, processor time to `import typer`", "≤ 3 ×", "1.67 ×", "reached") in reached
@@ -64,6 +66,11 @@ def test_targets_say_what_is_reached_and_by_how_much_not(figures: dict[str, Any]
 
 def test_a_case_is_one_row_with_its_ratios(figures: dict[str, Any]) -> None:
     assert tables(figures)[1].rows == (("read one, hot", "8,750", "1.00", "3.00", "25.0", "100", "0.88", "4.4 ×"),)
+
+
+def test_a_pair_is_one_row_with_its_ratio(figures: dict[str, Any]) -> None:
+    (table,) = (table for table in tables(figures) if table.title == "Side by side")
+    assert table.rows == (("tree of 10,000; SQLite", "450", "10 list pages of 1,000", "150", "3.50 ×"),)
 
 
 def test_growth_is_a_column_for_each_size(figures: dict[str, Any]) -> None:
@@ -74,7 +81,7 @@ def test_growth_is_a_column_for_each_size(figures: dict[str, Any]) -> None:
 
 def test_what_was_not_measured_has_no_table(figures: dict[str, Any]) -> None:
     del figures["http"]
-    assert [table.title.split()[0] for table in tables(figures)] == ["To", "Starts", "Growth"]
+    assert [table.title.split()[0] for table in tables(figures)] == ["To", "Starts", "Side", "Growth"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,82 @@
+"""Measures operations beside what they stand for: in process, through the gate, one after the other and again."""
+
+import random
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from bench.cases import AT_ONCE, PAIRS, TREE
+from bench.growth import Engine, Site, Work, on_postgresql, on_sqlite, postgresql, seeded
+from bench.terminal import Steps
+from trellis.core.actor import TERMINAL
+from trellis.core.gate import Gate
+from trellis.core.operation import Call
+
+ENGINES: Final[tuple[Engine, ...]] = ("sqlite", "postgresql")
+_READS: Final = 500
+
+
+def compared(folder: Path, repetitions: int, line: Steps) -> list[dict[str, Any]]:
+    """Measure every pair on every engine: a row for each, with the seconds of each repetition of both."""
+    rows: list[dict[str, Any]] = []
+    with ExitStack() as stack:
+        line.say("starting PostgreSQL")
+        server = stack.enter_context(postgresql(folder))
+        for engine in ENGINES:
+            with on_sqlite(folder) if engine == "sqlite" else on_postgresql(server) as url:
+                site = Site(engine, "realistic", TREE, url)
+                with seeded(site, lambda done, engine=engine: line.say(f"{engine}: seeded {done:,}")) as (gate, _):  # type: ignore[misc]
+                    rows += _rows(gate, engine, repetitions, line)
+            line.done(f"Compared on {engine}.")
+    return rows
+
+
+def _rows(gate: Gate, engine: Engine, repetitions: int, line: Steps) -> Iterator[dict[str, Any]]:
+    name = sa.text("UPDATE nodes SET external_id = 'bench-' || id")
+    gate.store.write(lambda tx: tx.connection.execute(name).rowcount).result()
+    ways = _ways(gate)
+    for pair in PAIRS:
+        reps: list[dict[str, float]] = []
+        for number in range(repetitions + 1):
+            line.say(f"{engine}: {pair.title}, {number} of {repetitions}")
+            reps.append({which: _time(work) for which, work in zip(("one", "other"), ways[pair.name], strict=True)})
+        yield {"engine": engine, "pair": pair.name, "reps": reps[1:]}  # the first is for warming up
+
+
+def _time(work: Work) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def _ways(gate: Gate) -> Mapping[str, tuple[Work, Work]]:
+    """Return both ways of each pair."""
+    dice = random.Random(TREE)
+    ids = [dice.randint(1, TREE) for _ in range(_READS)]
+
+    def run(operation: str, target: int | None = None, **raw: Any) -> Any:
+        return gate.run(Call(operation, TERMINAL, raw, target)).value
+
+    def read_tree() -> None:
+        if (found := run("forums.tree")["total"]) != TREE:
+            raise LookupError(f"the tree has {found} forums")
+
+    steps = [{"operation": "calendars.create", "body": {"name": "Made by the bench"}} for _ in range(AT_ONCE)]
+    return {
+        "external-id": (
+            lambda: [run("forums.get_external", externalId=f"bench-{number}") for number in ids],
+            lambda: [run("forums.get", number) for number in ids],
+        ),
+        "tree": (
+            read_tree,
+            lambda: [run("forums.list", page=1 + page, perPage=AT_ONCE) for page in range(TREE // AT_ONCE)],
+        ),
+        "batch": (
+            lambda: run("core.batch", operations=steps),
+            lambda: [run("calendars.create", name="Made by the bench") for _ in range(AT_ONCE)],
+        ),
+    }

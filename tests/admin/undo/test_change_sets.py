@@ -260,6 +260,7 @@ def test_what_is_no_node_is_a_conflict(admin: Visitor, gate: Gate, key: MakeKey)
 def test_purged_events_are_told_and_stop_all_until_they_are_skipped(
     gate: Gate, run: Run, clock: Clock, request: pytest.FixtureRequest
 ) -> None:
+    number = None
     for name in ("First", "Second"):
         number = gate.run(Call("forums.create", PLUGIN, {"name": name}, change_set="night")).change_set
         clock.move(days=60)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from trellis.core.fields import EVERYONE, Choice, ExternalId, Field, Text, TextList
 from trellis.core.kind import NodeKind
-from trellis.core.nodes.record import slug
+from trellis.core.nodes import slug
 from trellis.core.operation import Access, Context, Operation, Outcome, RawText
 from trellis.core.structure.document import FORMAT
 from trellis.core.structure.text import write_yaml

@@ -1,21 +1,26 @@
 """The API keys that a document has: made or changed, never revoked. Only at the terminal and in the panel."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 from trellis.core.operation import Call, Context
 from trellis.core.structure.changes import Change
 from trellis.core.structure.document import KEYS, KeyEntry, refuse_document
 from trellis.errors import Refused
 
-if TYPE_CHECKING:
-    from trellis.core.structure.run import Run
-
 _MOST: Final = 1000  # keys that are looked through for those with a name
 _ALIVE: Final = "active"
 
 
-def apply_keys(context: Context, call: Call, entries: Sequence[KeyEntry], run: "Run") -> None:
+class KeyChange(NamedTuple):
+    """A key that was made or changed: the event, and the new secret, to be shown once."""
+
+    change: Change
+    event: int
+    secret: dict[str, Any] | None
+
+
+def apply_keys(context: Context, call: Call, entries: Sequence[KeyEntry]) -> Iterator[KeyChange]:
     """Make the keys of a document, and change those that there are; which one it is says the name. Raises Refused."""
     if not entries:
         return
@@ -26,14 +31,12 @@ def apply_keys(context: Context, call: Call, entries: Sequence[KeyEntry], run: "
     for entry in entries:
         known = _find(context, entry)
         inner = call.build_inner(f"{KEYS}.{'create' if known is None else 'update'}", entry.settings, known)
-        run.needed.add(inner.operation)
         try:
             outcome = context.run(inner)
         except Refused as refused:
             raise refuse_document([(entry.place, refused.detail)]) from None
         if outcome.event is None:
             continue
-        run.last = outcome.event
         before = outcome.before or {}
         after: Any = outcome.after
         differences = [
@@ -42,9 +45,9 @@ def apply_keys(context: Context, call: Call, entries: Sequence[KeyEntry], run: "
             if known is not None and before.get(member) != after.get(member)
         ]
         action = "create" if known is None else "update"
-        run.changes.append(Change(action, KEYS, outcome.resource_id, None, entry.name, entry.place, differences))
-        if known is None:
-            run.secrets.append({"id": outcome.resource_id, "name": entry.name, "key": outcome.result["key"]})
+        change = Change(action, KEYS, outcome.resource_id, None, entry.name, entry.place, differences)
+        secret = {"id": outcome.resource_id, "name": entry.name, "key": outcome.result["key"]} if known is None else None
+        yield KeyChange(change, outcome.event, secret)
 
 
 def _find(context: Context, entry: KeyEntry) -> int | None:

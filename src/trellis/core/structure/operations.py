@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from trellis.core.fields import Anything, Boolean, Field, Input, Integer, ListOf, NodeId, Nullable, Record, Text, TextList
 from trellis.core.kind import NodeKind
-from trellis.core.nodes.external import PUT_EXTERNAL
+from trellis.core.nodes import PUT_EXTERNAL
 from trellis.core.operation import DRY_RUN, Access, Call, Context, Operation, Outcome
 from trellis.core.structure import export
 from trellis.core.structure.document import FORMAT, KEYS, Document, parse_documents

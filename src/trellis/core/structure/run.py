@@ -75,7 +75,10 @@ class Run:
             self._run(Subject(scope.kind, entry.place, entry, None), UPDATE.name, raw, self._ids[entry])
         for scope in self._scopes:
             self._order(scope)
-        apply_keys(self._context, self._call, self._document.keys, self)
+        for change, event, secret in apply_keys(self._context, self._call, self._document.keys):
+            self.changes.append(change)
+            self.last = event
+            self.secrets += [secret] if secret is not None else []
         self._raise_faults()
 
     # --- what is known beforehand ---------------------------------------------------------------------------------

@@ -56,10 +56,12 @@ lock: setup-dev ## pin the newest dependencies in requirements/
 	@$(LOCK) --upgrade --group build --constraints requirements/dev.txt pyproject.toml --output-file requirements/runtime.txt
 	@$(LOCK) --upgrade --group bench --constraints requirements/dev.txt pyproject.toml --output-file requirements/bench.txt
 
-snapshot: setup ## write docs/openapi.json
+snapshot: setup ## write docs/openapi.json and docs/structure.schema.json
 	@mkdir -p docs
 	@$(BIN)/trellis openapi > docs/openapi.json.new
 	@mv docs/openapi.json.new docs/openapi.json
+	@$(BIN)/python scripts/structure_schema.py > docs/structure.schema.json.new
+	@mv docs/structure.schema.json.new docs/structure.schema.json
 
 screenshots: setup-dev browser ## take the screenshots of the README and the docs
 	@$(BIN)/python scripts/screenshots.py

@@ -89,6 +89,7 @@ def compose(settings: Settings, kinds: "Sequence[NodeKind] | None" = None, clock
     environment = Environment(
         community_name=settings.community_name,
         community_url=settings.community_url,
+        public_url=settings.public_url,
         version=__version__,
         load_kinds=lambda: tuple(load_kinds()),
         load_operations=catalogue.values,

@@ -91,6 +91,7 @@ class Environment:
     keep_events: int = 90  # days
     keep_snapshots: int = 30
     outgoing: WebhookPolicy = WebhookPolicy()
+    public_url: str | None = None  # of this service, without /api; None if it is not known
 
     @cached_property
     def kinds(self) -> tuple[NodeKind, ...]:

@@ -77,8 +77,9 @@ def _export(kinds: Sequence[NodeKind], context: Context) -> Outcome:
     if given.get(_FORMAT.name, _FORMAT.default) == "json":
         return Outcome(document)
     revision = events.find_newest_number(context.tx)
+    served_at = context.environment.public_url
     comments = [
-        f"yaml-language-server: $schema={context.environment.community_url}{SCHEMA_PATH}",
+        *([f"yaml-language-server: $schema={served_at}{SCHEMA_PATH}"] if served_at is not None else []),
         f"{context.environment.community_name}, {context.environment.community_url}, revision {revision}, {context.now}",
         *(f"The section {kind.name} is left out: the key may not list it." for kind in left_out),
     ]

@@ -1,4 +1,4 @@
-"""The reference at /api/docs and the OpenAPI document at /api/openapi.json: generated once and readable without a key."""
+"""The reference, the OpenAPI document and the JSON Schema of structure documents: generated once and readable without a key."""
 
 import asyncio
 from collections import OrderedDict
@@ -15,6 +15,7 @@ import orjson
 from trellis import __version__
 from trellis.core.catalogue import Catalogue
 from trellis.core.paging import MOST_PER_PAGE, PER_PAGE
+from trellis.core.structure import build_schema
 from trellis.rest.cache import CachedResponse
 from trellis.rest.docs.openapi import document
 from trellis.rest.docs.responses import HEADERS, STATUS_TEXT
@@ -59,6 +60,7 @@ class Reference:
         self._settings = settings
         static = {f"/docs/{entry.name}": entry.read_bytes() for entry in files("trellis.rest.docs").joinpath("static").iterdir()}
         self._fixed = {path: _page(body, _TYPES[path.rpartition(".")[2]], _PAGE_HEADERS) for path, body in sorted(static.items())}
+        self._fixed["/structure.schema.json"] = _structure_schema(catalogue)
         self._rendered: Mapping[str, Callable[[str], CachedResponse]] = {
             "/openapi.json": self._openapi,
             "/docs": self._reference,
@@ -116,6 +118,11 @@ class Reference:
             "most_per_page": MOST_PER_PAGE,
             "key": KEY,
         }
+
+
+def _structure_schema(catalogue: Catalogue) -> CachedResponse:
+    kinds = {operation.kind.name: operation.kind for operation in catalogue.values() if operation.kind is not None}
+    return _page(orjson.dumps(build_schema(tuple(kinds.values()))), b"application/schema+json", _NO_REFERRER)
 
 
 def _page(body: bytes, kind: bytes, headers: Headers) -> CachedResponse:

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import quote, urlsplit
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -19,17 +19,17 @@ from starlette.routing import Route
 
 from trellis.admin import PREFIX
 from trellis.admin.page import CHOOSE, CONFIRM, SIGN_IN, Page, PageRequest, PasswordNeeded, StaleForm
+from trellis.admin.reading import read_form
 from trellis.admin.runner import Runner
 from trellis.admin.sections import pages_of
 from trellis.admin.sessions import Sessions, is_equal
 from trellis.admin.static import Static
-from trellis.admin.submitted import CSRF, Submitted
+from trellis.admin.submitted import CSRF
 from trellis.admin.view import View
 from trellis.core.admins import generate_visitor_token, is_visitor_token
 from trellis.core.gate import Gate
 from trellis.core.keys import redact_keys
 from trellis.errors import Refused
-from trellis.http.large import run_by_size
 from trellis.http.problems import problem_headers
 from trellis.http.sending import send_body
 from trellis.settings import Settings
@@ -40,12 +40,7 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-_MAX_FORM: Final = 1_048_576  # bytes
-_MAX_READ: Final = 33_554_432  # bytes of a larger form that are read and discarded, so that the browser shows the response
 _MAX_PATH: Final = 1000  # characters; no page has a longer one, and Python makes no number of several thousand digits
-_MAX_FIELDS: Final = 500  # names
-_MAX_VALUES: Final = 2_000  # a field has several where several boxes are ticked
-_FORM: Final = "application/x-www-form-urlencoded"
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._~+/=:-]{1,128}")
 _HEADERS: Final = (
     (
@@ -145,7 +140,7 @@ class Panel:
         if page.method == "POST":
             _require_same_site(request)
             if is_known:
-                request.form = await _read_form(request.http)
+                request.form = await read_form(request.http, page.most_bytes)
             sent = request.form.get(CSRF) or request.http.headers.get("x-csrf-token", "")
             request.stale = not is_equal(sent, request.csrf)
         if request.me is None and not page.open:
@@ -269,38 +264,6 @@ class Panel:
 def _finish(request: PageRequest, response: Response) -> Response:
     response.headers["x-request-id"] = request.request_id
     return request.set_cookies(response)
-
-
-async def _read_form(http: Request) -> Submitted:
-    """Read a form of at most 1 MiB. A larger one is read to its end, within limits, and refused."""
-    kind = http.headers.get("content-type", "").partition(";")[0].strip().lower()
-    body, size = bytearray(), 0
-    async for part in http.stream():
-        size += len(part)
-        if size <= _MAX_FORM:
-            body += part
-        elif size > _MAX_READ:
-            break
-    if size > _MAX_FORM:
-        raise Refused(
-            "BODY_TOO_LARGE",
-            "The form is larger than 1 MiB, which is the limit. Nothing was changed: go back, and shorten what you typed.",
-        )
-    if not body:
-        return Submitted()
-    if kind != _FORM:
-        raise Refused("UNSUPPORTED_MEDIA_TYPE", "The panel accepts forms as browsers send them, and nothing else.")
-    return await run_by_size(size, _parse_form, bytes(body))
-
-
-def _parse_form(body: bytes) -> Submitted:
-    try:
-        form = Submitted(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=_MAX_VALUES), len(body))
-    except ValueError as error:
-        raise Refused("MALFORMED_REQUEST", "The form could not be read. Go back and send it again.") from error
-    if len(form) > _MAX_FIELDS:
-        raise Refused("MALFORMED_REQUEST", f"The form has {len(form):,} fields; at most {_MAX_FIELDS} are read.")
-    return form
 
 
 def _require_same_site(request: PageRequest) -> None:

@@ -20,11 +20,12 @@ A new page is a function and one line in its module's PAGES:
     )
 
 and, for a new section, a line in `admin/sections.py`. Paths are written without /admin. Before a page runs, the panel has made sure
-that there is a session (unless the page is `open`), and that a POST came from this site and is a form of at most 1 MiB. A POST
-whose token does not match still runs, with `request.stale` set: whatever it tries to write is refused with StaleForm, so that it
-shows its form again with what was typed, as after any other refusal.
+that there is a session (unless the page is `open`), and that a POST came from this site and is a form of at most 1 MiB, unless the
+page says more. A POST whose token does not match still runs, with `request.stale` set: whatever it tries to write is refused with
+StaleForm, so that it shows its form again with what was typed, as after any other refusal.
 """
 
+import asyncio
 import base64
 import binascii
 import re
@@ -284,6 +285,10 @@ class PageRequest:
         """Respond with a template; see templates/layout.html for its context."""
         return Response(self.view.render(template, self, context), status, media_type="text/html")
 
+    async def large_page(self, template: str, *, status: int = 200, **context: Any) -> Response:
+        """Respond with a template that may take long to render: other requests do not wait for it."""
+        return await asyncio.to_thread(self.page, template, status=status, **context)
+
     def json(self, value: Any, status: int = 200) -> Response:
         """Respond to a script."""
         return Response(orjson.dumps(value), status, media_type="application/json")
@@ -355,7 +360,8 @@ Handler = Callable[[PageRequest], Awaitable[Response]]
 class Page:
     """One method of one path, without /admin. `open` pages need no session; `section` is the menu entry that is marked.
 
-    A page that is not `first` waits until a password that somebody else has chosen is changed.
+    A page that is not `first` waits until a password that somebody else has chosen is changed. `most_bytes` is how large its
+    forms may be if they are sent as multipart/form-data, which other pages do not take.
     """
 
     method: str
@@ -364,6 +370,7 @@ class Page:
     section: str = ""
     open: bool = False
     first: bool = False
+    most_bytes: int = 0
 
 
 def panel_path(path: str) -> str:

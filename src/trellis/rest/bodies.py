@@ -1,20 +1,17 @@
 """Parses query strings and bodies: JSON, forms with PHP's bracket nesting, multipart."""
 
-from collections.abc import AsyncGenerator, Coroutine, Iterable
-from typing import Any, Final, TypeVar
+from collections.abc import Iterable
+from typing import Any, Final
 from urllib.parse import parse_qsl
-
-from starlette.datastructures import Headers
-from starlette.formparsers import MultiPartException, MultiPartParser
 
 from trellis.core.fields import MAX_NAMES, parse_json, quote
 from trellis.errors import Refused
+from trellis.http.multipart import parse_multipart
 
 _MAX_DEPTH: Final = 5  # levels of brackets
 _JSON_FIELDS: Final = frozenset({"", "json", "data", "body", "payload"})  # a single form field that may hold the whole body
 
 Pairs = Iterable[tuple[str, str]]
-T = TypeVar("T")
 
 
 def refuse_malformed(detail: str) -> Refused:
@@ -40,7 +37,7 @@ def parse_body(content_type: bytes, body: bytes) -> dict[str, Any]:
             return _parse_json(body)
         return _parse_form(list(_parse_pairs(body, "form")))
     if kind == "multipart/form-data" and "boundary=" in parameters:
-        return _parse_form(_parse_multipart(content_type, body))
+        return _parse_form(parse_multipart(content_type, body, MAX_NAMES))
     raise Refused(
         "UNSUPPORTED_MEDIA_TYPE",
         f"The body is announced as {quote(kind) if kind else 'nothing'}. Send Content-Type: application/json with a JSON object, "
@@ -73,46 +70,6 @@ def _parse_pairs(text: bytes, what: str) -> Pairs:
         raise refuse_malformed(f"The {what} is not valid percent-encoded UTF-8.") from None
     except ValueError:
         raise refuse_malformed(f"The {what} has more than {MAX_NAMES:,} parameters.") from None
-
-
-class _Parts(MultiPartParser):
-    """Starlette's parser, which does not say by itself whether the closing boundary has come."""
-
-    ended = False
-
-    def on_end(self) -> None:
-        self.ended = True
-
-
-def _parse_multipart(content_type: bytes, body: bytes) -> list[tuple[str, str]]:
-    async def stream() -> AsyncGenerator[bytes, None]:
-        yield body
-
-    headers = Headers(raw=[(b"content-type", content_type)])
-    parser = _Parts(headers, stream(), max_files=0, max_fields=MAX_NAMES, max_part_size=len(body))
-    try:
-        form = _run_to_end(parser.parse())
-        if b"charset=" not in content_type.lower():
-            body.decode()  # the parser would take what is not UTF-8 for Latin-1
-    except MultiPartException as error:
-        raise refuse_malformed(f"The multipart body cannot be read: {error.message}") from None
-    except UnicodeError:
-        raise refuse_malformed("The body is not valid UTF-8.") from None
-    except (ValueError, KeyError, LookupError):
-        raise refuse_malformed("The multipart body cannot be read.") from None
-    if not parser.ended:
-        raise refuse_malformed("The multipart body ends before its closing boundary.")
-    return [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
-
-
-def _run_to_end(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that waits for nothing, in whatever thread this is: all that is parsed has come already."""
-    try:
-        coroutine.send(None)
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]  # what the coroutine returned
-    coroutine.close()
-    raise RuntimeError("the parser waited for something")
 
 
 def _parse_form(pairs: list[tuple[str, str]]) -> dict[str, Any]:

@@ -1,0 +1,68 @@
+"""Reads the forms that browsers send, within limits."""
+
+from typing import Final
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+
+from trellis.admin.submitted import Submitted
+from trellis.errors import Refused
+from trellis.http.large import run_by_size
+from trellis.http.multipart import parse_multipart
+
+_MAX_FORM: Final = 1_048_576  # bytes
+_MAX_READ: Final = 33_554_432  # bytes of a larger form that are read and discarded, so that the browser shows the response
+_MAX_FIELDS: Final = 500  # names
+_MAX_VALUES: Final = 2_000  # a field has several where several boxes are ticked
+_FORM: Final = "application/x-www-form-urlencoded"
+_MULTIPART: Final = "multipart/form-data"
+
+
+async def read_form(http: Request, most_multipart: int = 0) -> Submitted:
+    """Read a form of at most 1 MiB, or one of several parts of at most `most_multipart` bytes, for a page that takes such.
+
+    A larger one is read to its end, within limits, and refused. Percent-encoded forms stay small on every page: decoding one
+    holds up all threads.
+    """
+    content_type = http.headers.get("content-type", "")
+    kind = content_type.partition(";")[0].strip().lower()
+    in_parts = kind == _MULTIPART and most_multipart > 0
+    most = most_multipart if in_parts else _MAX_FORM
+    body, size = bytearray(), 0
+    async for part in http.stream():
+        size += len(part)
+        if size <= most:
+            body += part
+        elif size > _MAX_READ:
+            break
+    if size > most:
+        raise Refused(
+            "BODY_TOO_LARGE",
+            f"The form is larger than {most >> 20} MiB, which is the limit. Nothing was changed: go back, and shorten what you "
+            "typed.",
+        )
+    if not body:
+        return Submitted()
+    if in_parts:
+        return await run_by_size(size, _parse_parts, content_type.encode("latin-1"), bytes(body))
+    if kind != _FORM:
+        raise Refused("UNSUPPORTED_MEDIA_TYPE", "The panel accepts forms as browsers send them, and nothing else.")
+    return await run_by_size(size, _parse_form, bytes(body))
+
+
+def _parse_form(body: bytes) -> Submitted:
+    try:
+        form = Submitted(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=_MAX_VALUES), len(body))
+    except ValueError as error:
+        raise Refused("MALFORMED_REQUEST", "The form could not be read. Go back and send it again.") from error
+    return _check_names(form)
+
+
+def _parse_parts(content_type: bytes, body: bytes) -> Submitted:
+    return _check_names(Submitted(parse_multipart(content_type, body, _MAX_VALUES), len(body)))
+
+
+def _check_names(form: Submitted) -> Submitted:
+    if len(form) > _MAX_FIELDS:
+        raise Refused("MALFORMED_REQUEST", f"The form has {len(form):,} fields; at most {_MAX_FIELDS} are read.")
+    return form

@@ -175,6 +175,44 @@ def take_undo_of_change_set(browser: Browser, address: str, key: str, login: str
     take(browser, address, login, password, {"undo-change-set": (f"/admin/change-sets/{number}/undo", "light")})
 
 
+_TYPE: Final = "text => { document.querySelector('textarea[name=document]').value = text }"
+_ADDED: Final = """\
+- externalId: eclipses
+  name: Eclipses
+  children:
+  - externalId: eclipses.corona
+    name: Corona
+"""
+
+
+def take_structure(browser: Browser, address: str, login: str, password: str) -> None:
+    """Let a document manage the community, change a forum by hand, and take the plan of a document with other changes."""
+    context = browser.new_context(base_url=address, viewport={"width": 1280, "height": 860}, color_scheme="light")
+    page = context.new_page()
+    sign_in(page, login, password)
+    exported = page.request.get("/admin/structure/export").text()
+    page.goto("/admin/structure")
+    page.evaluate(_TYPE, exported)
+    page.get_by_role("checkbox", name="Take over").check()
+    page.get_by_role("button", name="Plan", exact=True).click()
+    page.get_by_role("button", name="Apply this plan").click()
+    page.locator(".flash").wait_for()
+    page.goto("/admin/forums/2")
+    name = page.get_by_label("Name", exact=True).input_value()
+    page.get_by_label("Name", exact=True).fill("Notices")
+    page.locator("button[value=save]").click()
+    page.locator(".flash").wait_for()
+    page.goto("/admin/structure")
+    exported = page.request.get("/admin/structure/export").text().replace("name: Notices\n", f"name: {name}\n")
+    exported = exported.replace("reply: [administrators, moderators]", "reply: [members, moderators]", 1)
+    page.evaluate(_TYPE, exported.replace("\nforums:\n", f"\nforums:\n{_ADDED}", 1))
+    page.get_by_role("button", name="Plan", exact=True).click()
+    page.get_by_role("button", name="Apply this plan").wait_for()
+    page.screenshot(path=FOLDER / "structure.png")
+    print("docs/screenshots/structure.png", flush=True)
+    context.close()
+
+
 def take_undo(browser: Browser, address: str, login: str, password: str) -> None:
     """Delete a forum with all below it, and take the page that would undo it. It comes last: the forums are fewer then."""
     context = browser.new_context(base_url=address, viewport={"width": 1280, "height": 860}, color_scheme="light")
@@ -204,13 +242,15 @@ def main() -> None:
     ):
         traffic(address, key)
         browser = tool.chromium.launch(executable_path=browser_path, args=list(_ARGUMENTS))
-        wanted = set(sys.argv[1:]) or {*PAGES, *HOOK_PAGES, "undo", "undo-change-set"}
+        wanted = set(sys.argv[1:]) or {*PAGES, *HOOK_PAGES, "undo", "undo-change-set", "structure"}
         take(browser, address, login, password, {name: page for name, page in PAGES.items() if name in wanted})
         if wanted & set(HOOK_PAGES):
             hooks(address, key)
             take(browser, address, login, password, {name: page for name, page in HOOK_PAGES.items() if name in wanted})
         if "undo-change-set" in wanted:
             take_undo_of_change_set(browser, address, key, login, password)
+        if "structure" in wanted:
+            take_structure(browser, address, login, password)
         if "undo" in wanted:
             take_undo(browser, address, login, password)
         browser.close()

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from trellis.admin import admins, events, keys, nodes, overview, requests, undo, webhooks
+from trellis.admin import admins, events, keys, nodes, overview, requests, structure, undo, webhooks
 from trellis.admin.page import Page
 from trellis.core.catalogue import Catalogue
 from trellis.core.nodes import NodeKind
@@ -14,6 +14,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *webhooks.PAGES,
     *events.PAGES,
     *undo.PAGES,
+    *structure.PAGES,
     *admins.PAGES,
 )
 

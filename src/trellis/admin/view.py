@@ -49,7 +49,7 @@ def build_menu(kinds: tuple[NodeKind, ...]) -> tuple[tuple[str, tuple[MenuEntry,
     )
     return (
         ("", (MenuEntry("overview", "Overview", PREFIX, "overview"),)),
-        ("Community", nodes),
+        ("Community", (*nodes, MenuEntry("structure", "Structure", f"{PREFIX}/structure", "structure"))),
         (
             "Programs",
             (

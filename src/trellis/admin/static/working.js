@@ -1,5 +1,5 @@
 // Forms being sent: a second press sends nothing twice, and a form with data-working shows its text if the answer takes long.
-// The text is on the form or on the chosen radio button; a live region and a progress bar show it.
+// The text is on the form, on the pressed button or on the chosen radio button; a live region and a progress bar show it.
 const PATIENCE = 700; // milliseconds
 const held = new Set();
 let waiting = [];
@@ -9,7 +9,7 @@ export function working(root) {
     const form = event.target;
     if (event.defaultPrevented || form.method !== "post") return;
     setTimeout(() => form.querySelectorAll("button:enabled").forEach(hold)); // later: the pressed button is sent with the form
-    const text = form.querySelector("input:checked[data-working]")?.dataset.working ?? form.dataset.working;
+    const text = event.submitter?.dataset.working ?? form.querySelector("input:checked[data-working]")?.dataset.working ?? form.dataset.working;
     if (text && !event.submitter?.formNoValidate) waiting.push(setTimeout(() => showProgress(form, text), PATIENCE));
   });
   addEventListener("pageshow", (event) => {

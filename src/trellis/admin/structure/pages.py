@@ -1,0 +1,180 @@
+"""The page of structure documents: export as a file; plan a document, and apply exactly that plan."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+from starlette.responses import Response
+
+from trellis.admin.forms import Form
+from trellis.admin.nodes import ACTION
+from trellis.admin.page import Page, PageRequest
+from trellis.admin.structure.plan import MAX_ROWS, Plan, describe_plan, list_problems
+from trellis.admin.submitted import Submitted
+from trellis.core.fields import Field, Text, isolate
+from trellis.core.keys import redact_keys
+from trellis.core.operation import RawText
+from trellis.errors import Refused
+from trellis.http.large import run_by_size
+
+_SECTION: Final = "structure"
+_HERE: Final = "/structure"
+_PLAN: Final = "structure.plan"
+_APPLY: Final = "structure.apply"
+_EXPORT: Final = "structure.export"
+_TOKEN: Final = "_plan"  # noqa: S105  # the name of the plan's token in the form
+_MOST_BYTES: Final = 17 * 2**20  # of a form: a document has 8 MiB, and a browser ends each of its lines with two bytes
+_REASON: Final = Field("reason", Text(500), "Other administrators see it in the event log.")
+_FORMATS: Final = (("yaml", "YAML", "application/yaml"), ("json", "JSON", "application/json"))
+_LABELS: Final = {
+    "document": "Document",
+    "prune": "Delete what the document does not have",
+    "maxDeletes": "Delete at most",
+    "allowEmpty": "Allow an empty document or section",
+    "adopt": "Take over nodes that are there already",
+    "reason": "Why",
+}
+_HELP: Final = {
+    "document": "YAML or JSON, at most 8 MiB.",
+    "prune": "Only in the sections that it has. What another document manages stays.",
+    "maxDeletes": "Nodes. If it were more, nothing is done.",
+    "allowEmpty": "Otherwise one is refused, since a file is often empty by mistake.",
+    "adopt": "Nodes without an external id that have the path of an entry, and nodes of other documents.",
+}
+
+
+async def show(request: PageRequest) -> Response:
+    """Show what can be exported, and the empty form for a document."""
+    return await _show(request, _build_form(request))
+
+
+async def export(request: PageRequest) -> Response:
+    """Send the chosen sections as a file."""
+    known = {kind.name for kind in request.kinds}
+    form = request.query.get("format", "yaml")
+    name, _, media_type = next((one for one in _FORMATS if one[0] == form), _FORMATS[0])
+    chosen = [value for key, value in request.http.query_params.multi_items() if key == "sections"]
+    every = not chosen or known <= set(chosen)
+    raw = {"format": name} | ({} if every else {"sections": chosen})
+    try:
+        value = await request.fetch(_EXPORT, raw, slow=True)
+    except Refused as refused:
+        return await _show(request, _build_form(request), status=refused.status, export_refused=refused)
+    file = f"structure-{request.now[:10]}.{name}"
+    return Response(
+        await asyncio.to_thread(_encode, value),
+        media_type=media_type,
+        headers={"content-disposition": f'attachment; filename="{file}"'},
+    )
+
+
+def _encode(value: Any) -> bytes:
+    return value.text.encode() if isinstance(value, RawText) else orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n"
+
+
+async def submit(request: PageRequest) -> Response:
+    """Plan the document, or carry out the plan that the page has shown."""
+    form = _build_form(request, request.form)
+    try:
+        raw = await run_by_size(request.form.size, form.raw)
+        reason = _parse_reason(raw.pop(_REASON.name, ""))
+    except Refused as refused:
+        return await _show(request, form, status=400, refused=refused)
+    token = request.form.get(_TOKEN, "")
+    if request.form.get(ACTION) != "apply" or not token:
+        return await _show_plan(request, form, raw)
+    return await _apply(request, form, {**raw, "plan": token}, reason)
+
+
+async def _apply(request: PageRequest, form: Form, raw: Mapping[str, Any], reason: str) -> Response:
+    try:
+        if await run_by_size(request.form.size, _has_keys, request, raw):
+            request.require_recent_password()
+        result = await request.perform(_APPLY, raw, reason=reason)
+    except Refused as refused:
+        if refused.faults or request.stale:
+            return await _show(request, form, status=400, refused=refused)
+        return await _show_plan(request, form, {name: value for name, value in raw.items() if name != "plan"}, refused)
+    if result.event is None:
+        return request.redirect(_HERE, "Nothing was changed: the community is as the document says.", "note")
+    told = _tell(result.value)
+    address = f"/events?changeSet={result.change_set}"
+    if result.value.get("secrets"):
+        return request.page("structure/keys.html", title="The new keys", keys=result.value["secrets"], told=told, address=address)
+    return request.redirect(address, told)
+
+
+def _has_keys(request: PageRequest, raw: Mapping[str, Any]) -> bool:
+    """Return whether a document has keys, for which the password is asked as on their own pages."""
+    document = request.catalogue.find(_APPLY).form.read(raw).get("document")
+    return bool(document is not None and document.keys)
+
+
+def _parse_reason(typed: str) -> str:
+    return redact_keys(" ".join(typed.split()))[:500]
+
+
+def _tell(result: Mapping[str, Any]) -> str:
+    words = {"create": "created", "update": "changed", "move": "moved", "delete": "deleted"}
+    counts = {**result["counts"], "delete": result["deletes"]}
+    listed = ", ".join(f"{counts[action]:,} {word}" for action, word in words.items() if counts[action])
+    return f"{isolate(result['name'])} was applied: {listed}."
+
+
+# --- responses ----------------------------------------------------------------------------------------------------
+
+
+async def _show_plan(request: PageRequest, form: Form, raw: Mapping[str, Any], outdated: Refused | None = None) -> Response:
+    """Show what would be done now; `outdated` is why an earlier plan was not carried out."""
+    try:
+        result = (await request.perform(_PLAN, raw)).value
+    except Refused as refused:
+        return await _show(request, form, status=400, refused=refused, outdated=outdated)
+    if any(kind not in {one.name for one in request.kinds} for kind in {change["resource"] for change in result["changes"]}):
+        request.require_recent_password()
+    plan = await describe_plan(request, result)
+    return await _show(request, form, status=200 if outdated is None else 409, plan=plan, outdated=outdated)
+
+
+def _build_form(request: PageRequest, typed: Submitted | None = None) -> Form:
+    fields = [field for field in request.catalogue.find(_PLAN).fields if field.name in _LABELS]
+    return Form((*fields, _REASON), typed, labels=_LABELS, help={**_HELP, "reason": _REASON.doc})
+
+
+async def _show(
+    request: PageRequest,
+    form: Form,
+    *,
+    status: int = 200,
+    plan: Plan | None = None,
+    refused: Refused | None = None,
+    outdated: Refused | None = None,
+    export_refused: Refused | None = None,
+) -> Response:
+    if refused is not None:
+        form.add_refusal(refused)
+    return await request.large_page(
+        "structure/index.html",
+        status=status,
+        title="Structure",
+        form=form,
+        typed=bool(request.form),
+        plan=plan,
+        most_rows=MAX_ROWS,
+        refused=refused and refused.detail.partition(" If that is meant")[0],
+        has_option=refused is not None and not refused.faults and " If that is meant" in refused.detail,
+        problems=() if refused is None else list_problems(refused),
+        more_problems=0 if refused is None else refused.more_faults,
+        outdated=outdated,
+        events_since=() if outdated is None else outdated.facts.get("changes", ()),
+        formats=_FORMATS,
+        export_refused=export_refused,
+    )
+
+
+PAGES: Final = (
+    Page("GET", _HERE, show, _SECTION),
+    Page("POST", _HERE, submit, _SECTION, most_bytes=_MOST_BYTES),
+    Page("GET", f"{_HERE}/export", export, _SECTION),
+)

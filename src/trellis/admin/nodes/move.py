@@ -64,8 +64,14 @@ async def move(kind: NodeKind, request: PageRequest) -> Response:
     message = f"{isolate(moved['name'])} has moved." if is_moved else f"{isolate(moved['name'])} is there already."
     if request.wants_json:
         place = {"id": moved["id"], "parentId": moved.get("parentId"), "position": moved["position"]}
-        return request.json(place | {"version": node_version(moved), "message": message, "moved": is_moved})
+        note = _note_on_manager(kind, moved) if is_moved else ""
+        return request.json(place | {"version": node_version(moved), "message": message, "moved": is_moved, "note": note})
     return request.redirect(await tree_address(request, kind, moved), message)
+
+
+def _note_on_manager(kind: NodeKind, record: Mapping[str, Any]) -> str:
+    manager = record["managedBy"]
+    return f"This {kind.singular} is managed by the document “{isolate(manager)}”: the next apply moves it back." if manager else ""
 
 
 async def _show_conflict(kind: NodeKind, request: PageRequest, theirs: Mapping[str, Any], to: Destination) -> Response:

@@ -69,7 +69,8 @@ async function settle(view, node, from, undone = false) {
     if (!answer.ok) throw new Error(result.detail);
     node.dataset.version = result.version;
     const undoing = undone || !result.moved ? null : () => undo(view, node, from);
-    view.announce(undone ? `“${nameOf(node)}” is back ${where(view, node)}.` : `“${nameOf(node)}” is ${where(view, node)} now.`, { undoing });
+    const now = undone ? `“${nameOf(node)}” is back ${where(view, node)}.` : `“${nameOf(node)}” is ${where(view, node)} now.`;
+    view.announce(result.note && !undone ? `${now} ${result.note}` : now, { undoing });
   } catch (error) {
     put(view, node, from);
     view.announce(error.message || "It could not be moved. Reload the page.", { bad: true });

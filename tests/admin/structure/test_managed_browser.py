@@ -1,0 +1,27 @@
+"""Moving a node that a structure document manages, in a real Chromium."""
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.admin.conftest import LOGIN, PASSWORD
+from tests.admin.structure.documents import GARDEN
+from tests.browser import opened, sign_in
+from tests.fixture_types import Run
+from tests.service_process import Service
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.mark.usefixtures("mira")
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_note_follows_a_managed_node_that_is_dragged(chrome: Browser, service: Service, run: Run) -> None:
+    run("structure.apply", document=GARDEN)
+    context = opened(chrome, service.address)
+    page = context.new_page()
+    sign_in(page, LOGIN, PASSWORD)
+    page.goto("/admin/forums")
+    page.get_by_role("button", name="Move Beds: drag").press("Enter")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("This forum is managed by the document “garden”: the next apply moves it back.")).to_be_visible()
+    context.close()

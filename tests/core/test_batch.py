@@ -235,3 +235,10 @@ def test_a_batch_sets_few_passwords(run: Run, database: DatabaseState) -> None:
     with database.unchanged(), pytest.raises(Refused, match="BATCH_TOO_LARGE"):
         run("core.batch", operations=many)
     assert len(run("core.batch", operations=many[:3])["results"]) == 3
+
+
+def test_a_password_that_a_node_has_already_is_no_change(run: Run, database: DatabaseState) -> None:
+    put = {"operation": "forums.put_external", "body": {"externalId": "staff", "name": "Staff", "password": "open sesame"}}
+    run("core.batch", operations=[put])
+    with database.unchanged():
+        run("core.batch", operations=[put])

@@ -40,6 +40,7 @@ COMMANDS = (
     ("run", "forums.list"),
     ("check",),
     ("backup", "copy.db"),
+    ("export",),
 )
 ANY_BUT_MAKERS = (
     *(command for command in COMMANDS if command[0] not in {"serve", "migrate", "demo"}),
@@ -48,7 +49,7 @@ ANY_BUT_MAKERS = (
     ("admins", "list"),
     ("admins", "create", "mira"),
 )
-WITHOUT_DATABASE = (("routes",), ("openapi",))
+WITHOUT_DATABASE = (("routes",), ("openapi",), ("schema",))
 
 
 def of(command: tuple[str, ...]) -> str:

@@ -28,6 +28,10 @@ _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "check": ("database", "check"),
     "purge": ("database", "purge"),
     "backup": ("database", "backup_app"),
+    "export": ("structure", "export"),
+    "plan": ("structure", "plan_app"),
+    "apply": ("structure", "apply_app"),
+    "schema": ("structure", "schema"),
     "openapi": ("operations", "openapi"),
 }
 

@@ -1,7 +1,7 @@
 """Output with Rich at a terminal: tables, coloured JSON and the progress bar."""
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from rich import progress as bars
@@ -19,13 +19,13 @@ def draw_json(text: str) -> None:
     Console(highlight=False).print_json(text)
 
 
-def draw_table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
-    """Print a table that is at most as wide as the terminal."""
+def draw_table(columns: Iterable[str], rows: Iterable[Iterable[str]], colours: Sequence[str] = ()) -> None:
+    """Print a table that is at most as wide as the terminal. `colours` are those of the rows' first cells."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*map(Text, row))
+    for at, (first, *others) in enumerate(rows):
+        table.add_row(Text(first, style=colours[at] if colours else ""), *map(Text, others))
     Console(highlight=False).print(table)
 
 

@@ -61,13 +61,16 @@ def show_json(value: Any, *, plain: bool = False) -> None:
     draw_json(text)
 
 
-def show_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
-    """Print a table: at most as wide as the terminal, or each row on one line if there is no terminal."""
+def show_table(columns: Iterable[str], rows: Iterable[Iterable[object]], colours: Iterable[str] = ()) -> None:
+    """Print a table: at most as wide as the terminal, or each row on one line if there is no terminal.
+
+    `colours` are those of the rows' first cells at a terminal.
+    """
     cells = [["–" if cell is None else escape_unsafe(str(cell)) for cell in row] for row in rows]
     if sys.stdout.isatty():
         from trellis.cli.drawing import draw_table  # noqa: PLC0415  # start-up time: Rich is slow to load
 
-        draw_table(columns, cells)
+        draw_table(columns, cells, list(colours))
         return
     lines = [list(columns), *cells]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

@@ -1,0 +1,282 @@
+"""The commands `trellis export`, `trellis plan`, `trellis apply` and `trellis schema`."""
+
+import re
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from orjson import OPT_APPEND_NEWLINE, OPT_INDENT_2, JSONDecodeError, dumps, loads
+from typer.core import TyperCommand
+
+from trellis.cli.community import act, community
+from trellis.cli.structure.files import Documents, read_files
+from trellis.cli.structure.keys_file import KeysFile, open_keys_file
+from trellis.cli.structure.labels import Labels
+from trellis.cli.structure.report import show_changes, show_hints, show_summary
+from trellis.cli.terminal import FAILED, Failure, Json, progress_of, say, show, show_json
+from trellis.core.gate import Gate, Result
+from trellis.core.structure import build_schema
+from trellis.errors import Refused
+from trellis.kinds import KINDS
+from trellis.settings import Settings, SettingsError
+
+CHANGES: Final = 2  # the exit code of a plan with changes
+_TOKEN: Final = re.compile(r"[0-9]+-[0-9a-f]+", re.ASCII)
+_STDIN: Final = "-"
+
+
+class ApplyCommand(TyperCommand):
+    """A command whose exit code 2 has a meaning of its own: whatever is typed or set wrongly ends with 1."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        try:
+            return super().make_context(*arguments, **options)
+        except typer.TyperException as error:
+            error.exit_code = FAILED
+            raise
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except SettingsError as error:
+            raise Failure(str(error)) from None
+
+
+class ExternalIds(StrEnum):
+    """What to do with nodes that have no external id."""
+
+    PATH = "path"
+    FAIL = "fail"
+
+
+plan_app: Final = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
+apply_app: Final = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
+
+Files = Annotated[
+    list[str], typer.Argument(metavar="FILE…", help="The document, in YAML or JSON; `-` is standard input.", show_default=False)
+]
+Prune = Annotated[bool, typer.Option("--prune", help="Delete what the document does not have, in the sections that it has.")]
+MaxDeletes = Annotated[
+    int, typer.Option(metavar="N", min=0, help="How many nodes may be deleted; if it were more, nothing is done.")
+]
+AllowEmpty = Annotated[bool, typer.Option("--allow-empty", help="Allow an empty document, or an empty section.")]
+Adopt = Annotated[
+    bool,
+    typer.Option("--adopt", help="Take over nodes without an external id that have an entry's path, and other documents' nodes."),
+]
+
+
+def export(
+    section: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A section to write, such as forums. Repeat as needed. By default all.")
+    ] = None,
+    under: Annotated[
+        str | None,
+        typer.Option(metavar="EXTERNAL_ID", help="Only what is below this node; needs one --section.", show_default=False),
+    ] = None,
+    external_ids: Annotated[
+        ExternalIds,
+        typer.Option(help="For nodes without an external id: make one of the names on the way there, or fail."),
+    ] = ExternalIds.PATH,
+    json: Json = False,
+    output: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to this file.", show_default=False)] = None,
+) -> None:
+    """Write the groups, nodes and their order as a document that `plan` and `apply` take. Passwords are left out."""
+    raw: dict[str, Any] = {"externalIds": external_ids.value, "format": "json" if json else "yaml"}
+    raw |= {"sections": section} if section else {}
+    raw |= {"under": under} if under is not None else {}
+    with community(Settings.load()) as gate, _progress_of("Exporting"):
+        value = act(gate, "structure.export", raw).value
+    text = dumps(value, option=OPT_INDENT_2 | OPT_APPEND_NEWLINE).decode() if json else value.text
+    if output is not None:
+        _write(output, text)
+        say(f"Wrote {output}.")
+    elif sys.stdout.isatty():
+        show(text.removesuffix("\n"))
+    else:
+        typer.echo(text, nl=False)
+
+
+def schema() -> None:
+    """Print the JSON Schema of documents, for editors."""
+    Settings.load()
+    show_json(build_schema(KINDS), plain=True)
+
+
+@plan_app.command(cls=ApplyCommand)
+def plan(
+    files: Files,
+    prune: Prune = False,
+    max_deletes: MaxDeletes = 10,
+    allow_empty: AllowEmpty = False,
+    adopt: Adopt = False,
+    json: Json = False,
+    output: Annotated[
+        Path | None, typer.Option(metavar="PLAN.json", help="Write the plan to this file, for `apply --plan`.", show_default=False)
+    ] = None,
+) -> None:
+    """Show what `apply` would do, without doing it. Exit 0: nothing to do; 2: there are changes; 1: refused."""
+    options = _gather_options(prune, max_deletes, allow_empty, adopt)
+    settings, documents = Settings.load(), read_files(files, KINDS)
+    with community(settings) as gate:
+        found = _plan(gate, documents, options)
+        if output is not None:
+            _write(output, dumps(found, option=OPT_INDENT_2 | OPT_APPEND_NEWLINE).decode())
+        if json:
+            show_json(found, plain=True)
+        else:
+            _show_plan(gate, found, options)
+    if found["changes"]:
+        if not json:
+            show(f"To do exactly this: {_command(files, options, output, found['plan'])}")
+        raise typer.Exit(CHANGES)
+
+
+@apply_app.command(cls=ApplyCommand)
+def apply(  # noqa: PLR0917  # one option a parameter, as Typer has it
+    files: Files,
+    prune: Prune = False,
+    max_deletes: MaxDeletes = 10,
+    allow_empty: AllowEmpty = False,
+    adopt: Adopt = False,
+    plan: Annotated[
+        str | None,
+        typer.Option(
+            "--plan", metavar="PLAN", help="Do what this plan says and nothing else: its name, or the file of `plan --output`."
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    keys_to: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write new keys to this new file, which only you may read.", show_default=False),
+    ] = None,
+    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="The reason; recorded in the event log.")] = None,
+    json: Json = False,
+) -> None:
+    """Make the community as the document says, all or nothing. Without --plan it shows a plan first, and asks."""
+    asks = plan is None and not yes
+    if asks and (json or _STDIN in files or not sys.stdin.isatty()):
+        raise Failure("Nobody can be asked here. Apply a plan of `trellis plan` with --plan, or what is planned now with --yes.")
+    options = _gather_options(prune, max_deletes, allow_empty, adopt)
+    settings, token = Settings.load(), None if plan is None else _read_token(plan)
+    documents = read_files(files, KINDS)
+    with open_keys_file(keys_to) as keys_file, community(settings) as gate:
+        if token is None:
+            planned = _plan(gate, documents, options)
+            token = planned["plan"]
+            if not json:
+                _show_plan(gate, planned, options)
+            if planned["changes"] and asks and not typer.confirm("Do this?", err=True):
+                raise Failure("Nothing was done.")
+            if not planned["changes"] and not json:
+                return
+        done = _run(gate, "structure.apply", documents, options | {"plan": token}, reason)
+        _report(gate, done, keys_file, json=json, table=plan is not None)
+
+
+def _gather_options(prune: bool, max_deletes: int, allow_empty: bool, adopt: bool) -> dict[str, Any]:
+    return {"prune": prune, "maxDeletes": max_deletes, "allowEmpty": allow_empty, "adopt": adopt}
+
+
+def _plan(gate: Gate, documents: Documents, options: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = _run(gate, "structure.plan", documents, options).value
+    return found
+
+
+def _run(gate: Gate, operation: str, documents: Documents, options: Mapping[str, Any], reason: str | None = None) -> Result:
+    """Plan or apply. Raises Failure with all that is wrong, a line each."""
+    what = "Planning" if documents.faults or operation.endswith("plan") else "Applying"
+    name = "structure.plan" if documents.faults else operation  # faults stop everything, but others may be beside them
+    try:
+        with _progress_of(what) as progress:
+            raw = {**options, "document": documents.sent}
+            raw = raw if name == operation else {name: value for name, value in raw.items() if name != "plan"}
+            result = act(gate, name, raw, reason=reason, progress=progress)
+    except Refused as refused:
+        if refused.status >= 500 or not (documents.faults or refused.faults or refused.facts.get("changes")):
+            raise
+        raise _explain(refused, documents) from None
+    if documents.faults:
+        raise Failure("\n".join(documents.faults))
+    return result
+
+
+def _progress_of(what: str) -> AbstractContextManager[Callable[[int, int], None]]:
+    """Show progress at a terminal only: elsewhere stderr has what was refused, for a log or a comment, and nothing else."""
+    return progress_of(what) if sys.stderr.isatty() else nullcontext(lambda _done, _all: None)
+
+
+def _explain(refused: Refused, documents: Documents) -> Failure:
+    """Return a refusal as a message: its faults with file and line, or what has changed since."""
+    starts = tuple(documents.files)
+    lines = [f.detail if f.detail.startswith(starts) else f"{f.field}: {f.detail}" for f in refused.faults]
+    lines += [f"… and {refused.more_faults:,} more."] if refused.more_faults else []
+    lines += documents.faults
+    if not refused.faults:
+        lines.append(f"{refused.message}: {refused.detail}")
+    for one in refused.facts.get("changes", ()):
+        lines.append(f"  event {one['event']}, {one['at']}: {one['operation']} of {one['resource']} {one['id']}")
+    return Failure("\n".join(lines))
+
+
+def _show_plan(gate: Gate, found: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+    show_changes(found, Labels(gate, KINDS, found["changes"]))
+    show_hints(found, options)
+    show_summary(found)
+
+
+def _report(gate: Gate, done: Result, keys_file: KeysFile | None, *, json: bool, table: bool) -> None:
+    """Say what was done, how to undo it, and the new keys, which are told only here."""
+    value = {name: one for name, one in done.value.items() if name != "secrets"}
+    secrets: Sequence[Mapping[str, Any]] = done.value.get("secrets", ())
+    is_kept = keys_file is not None and bool(secrets) and keys_file.write(secrets)
+    if json:
+        kept = {"secrets": secrets} if secrets and not is_kept else {}
+        show_json(value | {"event": done.event, "changeSet": done.change_set} | kept, plain=True)
+        return
+    if table:
+        show_changes(value, Labels(gate, KINDS, value["changes"]))
+    show_summary(value, done=True)
+    if done.change_set is not None:
+        has_keys = any(change["resource"] == "keys" for change in value["changes"])
+        keys = " --skip-conflicts  (changes of keys stay)" if has_keys else ""
+        show(f"To undo it: trellis restore --change-set {done.change_set}{keys}")
+    if not secrets or is_kept:
+        return
+    show("Keep the new keys now: they are not shown again.")
+    for key in secrets:
+        show(f"{key['name']}\t{key['key']}", style="bold")
+
+
+def _read_token(plan: str) -> str:
+    """Return the name of a plan, which is given as it is or as a file. Raises Failure."""
+    if _TOKEN.fullmatch(plan):
+        return plan
+    try:
+        token = loads(Path(plan).read_bytes())["plan"]
+    except OSError as error:
+        raise Failure(f"{plan} is neither the name of a plan nor a file that can be read: {error.strerror}.") from None
+    except (JSONDecodeError, KeyError, TypeError):
+        token = None
+    if not isinstance(token, str):
+        raise Failure(f"{plan} is not a plan: make one with `trellis plan FILE --output {plan}`.")
+    return token
+
+
+def _command(files: Sequence[str], options: Mapping[str, Any], output: Path | None, token: str) -> str:
+    """Return the command that applies a plan."""
+    flags = [flag for flag, name in (("--prune", "prune"), ("--allow-empty", "allowEmpty"), ("--adopt", "adopt")) if options[name]]
+    flags += ["--max-deletes", str(options["maxDeletes"])] if options["maxDeletes"] != 10 else []
+    return shlex.join(["trellis", "apply", *files, *flags, "--plan", str(output) if output is not None else token])
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Failure(f"{path} could not be written: {error.strerror}.") from None

@@ -1,0 +1,90 @@
+"""The files of structure documents: what is in them, with passwords from the environment."""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from trellis.cli.terminal import Failure
+from trellis.core.kind import NodeKind
+from trellis.core.structure import LinedMapping, Unreadable, read_document
+
+_STDIN: Final = "-"
+_CHILDREN: Final = "children"
+_LONGEST: Final = 255  # characters of a file's name that a refusal tells
+
+
+@dataclass(slots=True)
+class Documents:
+    """Documents as the operations take them, each {file, content}; and the faults that were found by then, a line each."""
+
+    sent: list[dict[str, Any]] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The names of the files, as refusals tell them."""
+        return tuple(one["file"] for one in self.sent)
+
+
+def read_files(names: Sequence[str], kinds: Iterable[NodeKind]) -> Documents:
+    """Read documents from files and standard input (`-`). Raises Failure for a file that cannot be read."""
+    if names.count(_STDIN) > 1:
+        raise Failure("Standard input (-) can be read once only.")
+    documents = Documents()
+    secrets = {kind.name: [f.name for f in kind.secrets] for kind in kinds if kind.secrets}
+    for name in names:
+        file, content = name[:_LONGEST] if name != _STDIN else "standard input", _read(name)
+        try:
+            content = read_document(content)
+        except Unreadable:  # the operation refuses the text, together with all that is wrong in other files
+            pass
+        else:
+            documents.faults += [f"{file}, line {line}: {detail}" for line, detail in _fill_in_passwords(content, secrets)]
+        documents.sent.append({"file": file, "content": content})
+    return documents
+
+
+def _read(name: str) -> Any:
+    try:
+        raw = sys.stdin.buffer.read() if name == _STDIN else Path(name).read_bytes()
+        return raw.decode("utf-8-sig")
+    except OSError as error:
+        raise Failure(f"{name} could not be read: {error.strerror or error}.") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise Failure(f"{name}, line {line}: This is not UTF-8.") from None
+
+
+def _fill_in_passwords(content: Any, secrets: Mapping[str, Sequence[str]]) -> Iterator[tuple[int, str]]:
+    """Put passwords from the environment in place of `{env: NAME}`; yield the line and the fault of those that cannot be.
+
+    A password at fault is taken out, so that it goes nowhere.
+    """
+    for section, names in secrets.items():
+        waiting = [content.get(section)] if isinstance(content, Mapping) else []
+        while waiting:
+            entries = waiting.pop()
+            for entry in entries if isinstance(entries, list) else ():
+                if isinstance(entry, LinedMapping):
+                    waiting.append(entry.get(_CHILDREN))
+                    for name in names:
+                        if (detail := _fill_in(entry, name)) is not None:
+                            del entry[name]
+                            yield entry.lines[name], detail
+
+
+def _fill_in(entry: LinedMapping, name: str) -> str | None:
+    value = entry.get(name)
+    if value is None or value == "":  # which take a password away
+        return None
+    if not isinstance(value, Mapping) or value.keys() != {"env"}:
+        shape = f"{name} must be {{env: NAME}}" if isinstance(value, Mapping) else f"{name} stands here in the clear"
+        return f"{shape}. Write {name}: {{env: NAME}}, and set NAME in the environment."
+    variable = value["env"]
+    if not isinstance(variable, str) or not (found := os.environ.get(variable)):
+        return f"{name} is to come from the environment, and {variable!r} is not set there, or empty."
+    entry[name] = found
+    return None

@@ -1,0 +1,54 @@
+"""The file for the secrets of new keys, which only its owner may read."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+from trellis.cli.terminal import Failure, say
+
+
+class KeysFile:
+    """A new file with a line for each key: its name, a tab, the key."""
+
+    def __init__(self, path: Path, file: IO[str]) -> None:
+        self._path = path
+        self._file = file
+        self.is_empty = True
+
+    def write(self, keys: Iterable[Mapping[str, Any]]) -> bool:
+        """Write keys to the disk; return whether that was possible."""
+        try:
+            for key in keys:
+                self._file.write(f"{key['name']}\t{key['key']}\n")
+                self.is_empty = False
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            say(f"{self._path} could not be written: {error.strerror}. The keys are shown instead.", style="red")
+            return False
+        return True
+
+
+@contextmanager
+def open_keys_file(path: Path | None) -> Iterator[KeysFile | None]:
+    """Make the file, with mode 0600; it is deleted again if nothing was written to it. Raises Failure if it is there already."""
+    if path is None:
+        yield None
+        return
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    except FileExistsError:
+        raise Failure(f"{path} is there already. Name a new file with --keys-to; nothing was done.") from None
+    except OSError as error:
+        raise Failure(f"{path} could not be made: {error.strerror}. Nothing was done.") from None
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        os.fchmod(descriptor, 0o600)
+        keys = KeysFile(path, file)
+        try:
+            yield keys
+        finally:
+            if keys.is_empty:
+                with suppress(OSError):
+                    path.unlink()

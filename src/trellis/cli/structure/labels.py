@@ -1,0 +1,68 @@
+"""What the ids in a plan stand for: groups by their external ids or names, parents by their paths."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from trellis.cli.community import act
+from trellis.core.gate import Gate
+from trellis.core.kind import NodeKind
+
+_MOST: Final = 500  # ids that one list is asked for
+_NOBODY: Final = "nobody"
+_EVERY: Final = "*"
+PARENT: Final = "parentId"
+
+
+class Labels:
+    """The labels of the records that a plan names: those of the community, and those that the plan makes or deletes."""
+
+    def __init__(self, gate: Gate, kinds: Sequence[NodeKind], changes: Iterable[Mapping[str, Any]]) -> None:
+        self._gate = gate
+        self._group_fields = {kind.name: {f.name for f in kind.group_fields} for kind in kinds}
+        self._groups = next((kind for kind in kinds if kind.is_group), None)
+        self._known: dict[tuple[str, int], str] = {}
+        self._read(changes)
+
+    def describe(self, resource: str, member: str, value: Any) -> Any:
+        """Return a value as a plan shows it: ids of groups and parents as names, anything else as it is."""
+        if member.startswith("permissions.") or member in self._group_fields.get(resource, ()):
+            return self._describe_groups(value)
+        if member == PARENT:
+            return "top level" if value is None else self._known.get((resource, value), f"{resource} {value}")
+        return value
+
+    def _describe_groups(self, who: Any) -> str:
+        if who == _EVERY:
+            return "every group"
+        name = self._groups.name if self._groups is not None else ""
+        return ", ".join(self._known.get((name, one), f"group {one}") for one in who or ()) or _NOBODY
+
+    def _read(self, changes: Iterable[Mapping[str, Any]]) -> None:
+        """Look up what the differences name."""
+        wanted: dict[str, set[int]] = defaultdict(set)
+        made: dict[tuple[str, int], str] = {}
+        for change in changes:
+            resource = change["resource"]
+            if change["id"] is not None:
+                is_group = self._groups is not None and resource == self._groups.name
+                made[resource, change["id"]] = (change["externalId"] if is_group else None) or change["path"]
+            for difference in change["differences"]:
+                for value in (difference["before"], difference["after"]):
+                    if difference["member"] == PARENT and value is not None:
+                        wanted[resource].add(value)
+                    elif isinstance(value, list) and self._groups is not None:
+                        wanted[self._groups.name].update(one for one in value if isinstance(one, int))
+        for resource, ids in wanted.items():
+            self._look_up(resource, sorted(ids))
+        for record, label in made.items():
+            self._known.setdefault(record, label)
+
+    def _look_up(self, resource: str, ids: Sequence[int]) -> None:
+        is_group = self._groups is not None and resource == self._groups.name
+        built_in = self._groups.built_in if is_group and self._groups is not None else {}
+        for first in range(0, len(ids), _MOST):
+            some = ",".join(map(str, ids[first : first + _MOST]))
+            for record in act(self._gate, f"{resource}.list", {"ids": some, "perPage": _MOST}).value["results"]:
+                label = record["externalId"] or built_in.get(record["id"]) if is_group else None
+                self._known[resource, record["id"]] = label or record.get("path") or record["name"]

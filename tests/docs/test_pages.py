@@ -80,13 +80,16 @@ def test_the_examples_of_the_guide_run_as_printed(demo: tuple[Service, str], tmp
     start = f"API={service.address}/api\nKEY={key}\n"
     ran = _BLOCK.findall("".join(re.findall(r"<!-- run -->\n(```sh\n.*?```)", GUIDE, re.DOTALL)))
     assert len(ran) == GUIDE.count("```sh")
-    json, form, announced, named, below, copied, children, plan, feed, batch, wrong = answers(
+    json, form, announced, named, below, copied, children, plan, feed, batch, structure, applied, exported, wrong = answers(
         run(start + "".join(ran), service, key, tmp_path)
     )
     for answer in (json, form, announced):
         assert (answer["name"], answer["permissions"]["add"]) == ("News", [3, 4])
     assert (named["externalId"], below["parentId"]) == ("section-17", named["id"])
     assert [one["result"]["path"] for one in batch["results"]] == ["Club", "Club > Meetings"]
+    assert (structure["counts"]["create"], structure["dryRun"]) == (2, True)
+    assert applied["changes"] == structure["changes"]
+    assert [one["externalId"] for one in exported["forums"]] == ["clubs.chess"]
     assert (copied["name"], copied["parentId"]) == ("Next year", None)
     assert children["errorMessage"] == "HAS_CHILDREN"
     assert plan["deleted"]["count"] == 1 + children["descendants"]

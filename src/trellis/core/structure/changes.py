@@ -83,7 +83,13 @@ def describe_change(context: Context, about: Subject, outcome: Outcome, document
         derived = {f.name for f in about.kind.answered if f.read_only} - {"managedBy"}
         changed = [member for member in outcome.changed if member not in derived]
         change.differences = list(_list_differences(outcome.before, outcome.after, changed))
-    if outcome.before is not None and outcome.before.get("managedBy") == document and outcome.resource_id is not None:
+    was_managed = about.node is None or about.node.managed_by == document  # before the run, which may have adopted it
+    if (
+        was_managed
+        and outcome.before is not None
+        and outcome.before.get("managedBy") == document
+        and outcome.resource_id is not None
+    ):
         change.drift = _find_drift(context, about.kind, outcome.resource_id, revision)
     return change
 

@@ -101,6 +101,16 @@ def test_another_document_is_not_what_was_planned(trellis: Trellis, site: Path, 
     assert (refused.exit_code, refused.stderr.startswith("PLAN_DIFFERS")) == (1, True)
 
 
+def test_a_plan_is_of_all_that_is_given_and_not_of_its_file(trellis: Trellis, write: Write, unchanged: Any, run: Run) -> None:
+    text = f"{HEAD}forums:\n- externalId: a\n  name: A\n  permissions: {{view: []}}\n"
+    trellis("plan", write(text), "--output", "plan.json")
+    with unchanged():
+        refused = trellis("apply", write(text.replace("[]", '"*"')), "--plan", "plan.json")
+    assert (refused.exit_code, refused.stderr.startswith("PLAN_DIFFERS")) == (1, True)
+    assert trellis("apply", write(f"# moved\n{text}", "moved.yaml"), "--plan", "plan.json").exit_code == 0
+    assert run("forums.get", 1)["permissions"]["view"] == []
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
     [(None, "is neither the name of a plan nor a file"), ("{}", "is not a plan"), ("[", "is not a plan"), ("[1]", "is not a plan")],

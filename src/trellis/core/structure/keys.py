@@ -1,6 +1,6 @@
 """The API keys that a document has: made or changed, never revoked. Only at the terminal and in the panel."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from trellis.core.operation import Call, Context
@@ -13,9 +13,10 @@ _ALIVE: Final = "active"
 
 
 class KeyChange(NamedTuple):
-    """A key that was made or changed: the event, and the new secret, to be shown once."""
+    """A key that was made or changed: the operation's name, target and input, the event, and the new secret, to be shown once."""
 
     change: Change
+    request: tuple[str, int | None, Mapping[str, Any]]
     event: int
     secret: dict[str, Any] | None
 
@@ -47,7 +48,7 @@ def apply_keys(context: Context, call: Call, entries: Sequence[KeyEntry]) -> Ite
         action = "create" if known is None else "update"
         change = Change(action, KEYS, outcome.resource_id, None, entry.name, entry.place, differences)
         secret = {"id": outcome.resource_id, "name": entry.name, "key": outcome.result["key"]} if known is None else None
-        yield KeyChange(change, outcome.event, secret)
+        yield KeyChange(change, (inner.operation, known, entry.settings), outcome.event, secret)
 
 
 def _find(context: Context, entry: KeyEntry) -> int | None:

@@ -165,7 +165,7 @@ def _run(context: Context, *, planned: bool) -> Outcome:
     run = Run(context, document, options, replace(actor, grants=None) if planned else actor)
     run.carry_out()
     changes = [change.serialize() for change in run.changes]
-    digest = hashlib.sha256(encode_json([{**change, "drift": None} for change in changes])).hexdigest()[:32]
+    digest = hashlib.sha256(encode_json([run.requests, [change.action for change in run.changes]])).hexdigest()[:32]
     if expected and expected.partition("-")[2] != digest:
         raise Refused(
             "PLAN_DIFFERS", "With this document and these options, something else would be done than was planned. Plan again."

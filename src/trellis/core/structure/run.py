@@ -35,6 +35,7 @@ class Run:
     """One run of a document, inside its transaction.
 
     `changes` is what has been done, `kept` what the document does not have, `revision` the newest event before the run.
+    `requests` are the operations that have changed something, with what they were given, but for passwords.
     """
 
     def __init__(self, context: Context, document: Document, options: Options, actor: Actor) -> None:
@@ -42,6 +43,7 @@ class Run:
         self.kept: list[tuple[NodeKind, Node]] = []
         self.needed: set[str] = set()
         self.secrets: list[dict[str, Any]] = []
+        self.requests: list[tuple[str, int | None, Mapping[str, Any]]] = []
         self.adoptable = 0
         self.last: int | None = None
         self.revision = events.find_newest_number(context.tx)
@@ -75,8 +77,9 @@ class Run:
             self._run(Subject(scope.kind, entry.place, entry, None), UPDATE.name, raw, self._ids[entry])
         for scope in self._scopes:
             self._order(scope)
-        for change, event, secret in apply_keys(self._context, self._call, self._document.keys):
+        for change, request, event, secret in apply_keys(self._context, self._call, self._document.keys):
             self.changes.append(change)
+            self.requests.append(request)
             self.last = event
             self.secrets += [secret] if secret is not None else []
         self._raise_faults()
@@ -284,6 +287,8 @@ class Run:
             return None
         if outcome.event is not None:
             self.last = outcome.event
+            secrets = {f.name for f in about.kind.secrets}
+            self.requests.append((operation, target, {n: None if n in secrets else value for n, value in raw.items()}))
             self.changes.append(describe_change(self._context, about, outcome, self._document.name, self.revision))
         return outcome
 

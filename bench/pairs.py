@@ -4,6 +4,7 @@ import random
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -65,6 +66,18 @@ def _ways(gate: Gate) -> Mapping[str, tuple[Work, Work]]:
         if (found := run("forums.tree")["total"]) != TREE:
             raise LookupError(f"the tree has {found} forums")
 
+    numbers = count()
+
+    def apply_new() -> None:
+        batch = next(numbers)
+        entries = [{"externalId": f"new-{batch}-{number}", "name": "Made by the bench"} for number in range(AT_ONCE)]
+        run("structure.apply", document={"format": "trellis/1", "name": "bench", "calendars": entries})
+
+    def export() -> Any:
+        return run("structure.export", sections="forums")
+
+    exported = export()  # of nodes that no document manages yet: this makes them its own
+    run("structure.apply", document=exported, adopt=True)
     steps = [{"operation": "calendars.create", "body": {"name": "Made by the bench"}} for _ in range(AT_ONCE)]
     return {
         "external-id": (
@@ -75,6 +88,8 @@ def _ways(gate: Gate) -> Mapping[str, tuple[Work, Work]]:
             read_tree,
             lambda: [run("forums.list", page=1 + page, perPage=AT_ONCE) for page in range(TREE // AT_ONCE)],
         ),
+        "apply": (apply_new, lambda: [run("calendars.create", name="Made by the bench") for _ in range(AT_ONCE)]),
+        "plan": (lambda: run("structure.plan", document=exported), export),
         "batch": (
             lambda: run("core.batch", operations=steps),
             lambda: [run("calendars.create", name="Made by the bench") for _ in range(AT_ONCE)],

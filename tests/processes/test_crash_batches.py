@@ -1,4 +1,4 @@
-"""The process is killed in the middle of batches and of undos of change sets: each was done wholly or not at all."""
+"""The process is killed amid batches, applied documents and undos of change sets: each was done wholly or not at all."""
 
 import os
 import threading
@@ -20,6 +20,7 @@ from tests.wait import wait_until
 TIMES: Final = int(os.environ.get("TRELLIS_CRASHES", "3"))
 CLIENTS: Final = 3
 CREATED: Final = 40
+APPLIED: Final = 30  # calendars in a document
 TOP: Final = {"$ref": "top.id"}
 STEPS: Final = [
     {"operation": "forums.create", "as": "top", "body": {"name": "Top"}},
@@ -39,7 +40,7 @@ class Journal:
 
 
 def work_until_it_dies(service: Service, key: str, name: str, journal: Journal) -> None:
-    """Run batches one after another; undo two of three, and the undo of every other of these."""
+    """Run batches one after another; undo two of three, and the undo of every other of these; then apply a document."""
     with httpx.Client(base_url=service.address, timeout=60, trust_env=False, headers={"Authorization": f"Bearer {key}"}) as client:
 
         def send(request: str, path: str, events: int, **body: Any) -> str | None:
@@ -61,13 +62,17 @@ def work_until_it_dies(service: Service, key: str, name: str, journal: Journal) 
                 made = send(f"{name}-{number}-undo", f"/core/changesets/{made}/restore", len(STEPS))
                 if made is not None and number % 2:
                     made = send(f"{name}-{number}-redo", f"/core/changesets/{made}/restore", len(STEPS))
+            if made is not None:
+                calendars = [{"externalId": f"{name}-{number}-{entry}", "name": "C"} for entry in range(APPLIED)]
+                document = {"format": "trellis/1", "name": "site", "calendars": calendars}
+                made = send(f"{name}-{number}-apply", "/core/structure/apply", APPLIED, json={"document": document})
             if made is None:
                 return
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(TIMES * 60 + 600)
-def test_a_batch_or_an_undo_is_done_wholly_or_not_at_all(
+def test_a_batch_an_apply_or_an_undo_is_done_wholly_or_not_at_all(
     serve: MakeService, key: MakeKey, run: Run, database: DatabaseState
 ) -> None:
     text = key("*", rateLimit=0)
@@ -99,4 +104,5 @@ def test_a_batch_or_an_undo_is_done_wholly_or_not_at_all(
     done = Counter(request.rpartition("-")[2] for request in left)
     kept = 1 + CREATED - 1
     assert run("forums.list")["totalResults"] == kept * (done["batch"] - done["undo"] + done["redo"])
+    assert run("calendars.list")["totalResults"] == APPLIED * done["apply"]
     assert run("check.list")["problems"] == []

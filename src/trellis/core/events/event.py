@@ -84,9 +84,10 @@ def list_types(operations: Iterable[Operation]) -> dict[str, Wanted]:
     for operation in operations:
         if operation.writes:
             name = frozenset((operation.name,))
-            resource, _, verb = operation.name.partition(".")
-            moved = SHARED[verb].moved if verb in SHARED and operation.kind is not None and operation.kind.placement else ""
-            found[f"{singular_of(resource)}.{past_tense(verb)}"] = (
+            resource, _, second = operation.name.partition(".")
+            shared = SHARED.get(second)
+            moved = shared.moved if shared is not None and operation.kind is not None and operation.kind.placement else ""
+            found[f"{singular_of(resource)}.{past_tense(second)}"] = (
                 nothing._replace(unless_only=name) if moved else nothing._replace(always=name)
             )
             if moved:

@@ -10,6 +10,7 @@ from trellis.errors import Refused
 
 _MOST: Final = 1000  # keys that are looked through for those with a name
 _ALIVE: Final = "active"
+_RECORDED: Final = {"expires": "expiresAt"}  # settings that a record has under another name
 
 
 class KeyChange(NamedTuple):
@@ -41,9 +42,9 @@ def apply_keys(context: Context, call: Call, entries: Sequence[KeyEntry]) -> Ite
         before = outcome.before or {}
         after: Any = outcome.after
         differences = [
-            {"member": member, "before": before.get(member), "after": after.get(member)}
+            {"member": member, "before": before.get(name), "after": after.get(name)}
             for member in entry.settings
-            if known is not None and before.get(member) != after.get(member)
+            if known is not None and before.get(name := _RECORDED.get(member, member)) != after.get(name)
         ]
         action = "create" if known is None else "update"
         change = Change(action, KEYS, outcome.resource_id, None, entry.name, entry.place, differences)

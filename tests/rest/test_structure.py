@@ -2,9 +2,14 @@
 
 from typing import Any, Final
 
+import httpx
+import orjson
+
 from tests.api_client import ApiClient, read_refusal
 from tests.database_state import DatabaseState
 from tests.fixture_types import MakeKey
+from tests.service_process import Service, begin_post
+from tests.wait import wait_until
 
 DOCUMENT: Final = {"format": "trellis/1", "name": "site", "forums": [{"externalId": "news", "name": "News"}]}
 TEXT: Final = "format: trellis/1\nname: site\nforums:\n- externalId: news\n  name: News\n"
@@ -94,3 +99,21 @@ def test_an_outdated_plan_says_what_has_changed(api: ApiClient, database: Databa
         answer = api.post("/core/structure/apply", {"document": DOCUMENT, "plan": plan})
     problem = read_refusal(answer, 409, "PLAN_OUTDATED")
     assert [(change["operation"], change["id"]) for change in problem["changes"]] == [("forums.create", made)]
+
+
+def test_a_key_has_two_large_requests_under_way_at_most(service: Service, key: MakeKey) -> None:
+    text, body = key("*"), orjson.dumps({"document": large(100)})
+    path = "/core/structure/plan"
+
+    def plan(content: bytes) -> httpx.Response:
+        return service.call("POST", path, text, {"Content-Type": "application/json"}, content=content)
+
+    with begin_post(service.port, f"/api{path}", text, body, 5), begin_post(service.port, f"/api{path}", text, body, 5) as second:
+        with begin_post(service.port, f"/api{path}", key("*"), body, 5):  # another key has its own
+            third = plan(body)
+        read_refusal(third, 503, "BUSY")
+        assert third.headers["retry-after"] == "1"
+        assert plan(b'{"document": ""}').status_code == 400
+        second.sendall(body[5:])
+        assert second.recv(12) == b"HTTP/1.1 200"
+    wait_until(lambda: plan(body).status_code == 200)

@@ -1,8 +1,12 @@
 """Where a request is read: in place if it is short, in a thread if it is long, so that nobody waits for it."""
 
 import asyncio
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final, ParamSpec, TypeVar
+
+from trellis.errors import Refused
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -10,8 +14,33 @@ T = TypeVar("T")
 # Bytes of a request from which on reading it takes longer than to hand it to a thread and back (0.1 ms): JSON is read at
 # 10 to 100 MB/s, nested lists, forms and HTML at 1.
 LARGE: Final = 4096
+_AT_ONCE: Final = 2  # requests of one caller with a body larger than usual: each may take a hundred megabytes of memory
 
 
 async def run_by_size(size: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run a function that reads so many bytes of a request; the event loop does not wait for it if these are many."""
     return await asyncio.to_thread(function, *args, **kwargs) if size > LARGE else function(*args, **kwargs)
+
+
+class LargeRequests:
+    """Counts the requests with bodies that are larger than usual, by caller. It belongs to one thread."""
+
+    def __init__(self) -> None:
+        self._under_way: Counter[str] = Counter()
+
+    @contextmanager
+    def hold(self, caller: str, *, large: bool) -> Iterator[None]:
+        """Count a request while it is under way. Raises Refused (BUSY) if as many of the caller are as may be."""
+        if not large:
+            yield
+            return
+        if self._under_way[caller] >= _AT_ONCE:
+            detail = f"{_AT_ONCE} large requests of this key are under way already. Send this one again when they are done."
+            raise Refused("BUSY", detail)
+        self._under_way[caller] += 1
+        try:
+            yield
+        finally:
+            self._under_way[caller] -= 1
+            if not self._under_way[caller]:
+                del self._under_way[caller]

@@ -17,14 +17,14 @@ from trellis.core.keys import Bearer, Keyring, authenticate, redact_keys
 from trellis.core.operation import Access, Call, Operation, RawText
 from trellis.core.version import compute_version, encode_json
 from trellis.errors import Refused
-from trellis.http.large import LARGE, run_by_size
+from trellis.http.large import LARGE, LargeRequests, run_by_size
 from trellis.http.reading import read_in_thread
 from trellis.http.routes import Route, build_routes
 from trellis.http.sending import BytesUnderWay, send_body
 from trellis.http.withdrawal import wait_for_write
 from trellis.rest.bodies import refuse_malformed
 from trellis.rest.cache import CachedResponse, Name, ResponseCache
-from trellis.rest.calls import build_call, read_query, receive_body
+from trellis.rest.calls import build_call, is_larger, read_query, receive_body
 from trellis.rest.docs import Reference
 from trellis.rest.event_loop import CompletionQueue, OncePerTick
 from trellis.rest.headers import accept_request_id, generate_request_ids
@@ -61,6 +61,7 @@ class Rest:
         self.log = RequestLog(gate, self.keyring, settings.request_log_size)
         self.reference = Reference(gate.catalogue, settings)
         self.responses = ResponseCache(settings.answer_cache)
+        self.large = LargeRequests()
         self.under_way = BytesUnderWay(settings.answers_under_way)
         self._reading: dict[tuple[int, Name], asyncio.Future[CachedResponse]] = {}  # in threads
         self.table = Table(build_routes(gate.catalogue))
@@ -140,9 +141,15 @@ class Rest:
         if operation.fork is not None:
             operation = await self._resolve_fork(operation, bearer, target)
             request.operation = operation.name
-        body = await receive_body(request, max(self.settings.body_limit, operation.most_bytes))
+        limit = self.settings.body_limit
+        large = operation.most_bytes > limit and is_larger(request, limit)
+        with self.large.hold(request.caller, large=large):
+            return await self._write(request, route, operation, target, operation.most_bytes if large else limit)
+
+    async def _write(self, request: ApiRequest, route: Route, operation: Operation, target: int | None, limit: int) -> ApiResponse:
+        body = await receive_body(request, limit)
         size = len(request.query) + len(body)
-        future = await run_by_size(size, self._submit, request, operation, bearer.actor, target, body)
+        future = await run_by_size(size, self._submit, request, operation, _require_bearer(request).actor, target, body)
         waiting = self._completions.wait_for(future)
         result = await wait_for_write(future, waiting, request.receive, self.settings.busy_timeout)
         return respond_to_write(result.verb or route.verb, result, f"{request.base}{PREFIX}{route.operation.path}")

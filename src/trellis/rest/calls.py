@@ -61,12 +61,17 @@ def _name_target(operation: Operation, target: int | None) -> str:
     return operation.name if target is None else f"{operation.name} {target}"
 
 
+def is_larger(request: ApiRequest, limit: int) -> bool:
+    """Return whether the body of a request is announced as larger than `limit` bytes."""
+    announced = request.headers.get(b"content-length", b"0")
+    return announced.isdigit() and int(announced) > limit
+
+
 async def receive_body(request: ApiRequest, limit: int) -> bytes:
     """Wait for the body of a request. Raises Refused for one that is larger than `limit`, before it is read whole."""
-    announced = request.headers.get(b"content-length", b"0")
-    if announced.isdigit() and int(announced) > limit:
+    if is_larger(request, limit):
         raise _refuse_large(limit)
-    if announced == b"0" and b"transfer-encoding" not in request.headers:
+    if request.headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in request.headers:
         return b""
     parts: list[bytes] = []
     size = 0

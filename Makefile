@@ -27,7 +27,7 @@ serve: setup ## serve a demonstration community on http://127.0.0.1:$(PORT), dat
 
 test: setup-dev browser $(NODE)/.installed lint types layers ## every check: lint, types, layers, tests
 	@echo "Running the tests …"
-	@$(BIN)/pytest -n 2 --dist worksteal --thorough --durations=10
+	@$(BIN)/pytest -n 3 --dist worksteal --thorough --durations=10
 
 lint: setup-dev ## style: ruff
 	@echo "Checking the style …"

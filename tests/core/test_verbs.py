@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -92,7 +93,8 @@ def test_an_operation_is_what_its_verb_says(operation: Operation) -> None:
 
 
 def test_no_two_verbs_share_a_name_or_a_code() -> None:
-    names, codes = [verb.name for verb in VERBS], [verb.code for verb in VERBS if verb.code]
+    alike = {replace(verb, if_match=False) for verb in VERBS}  # what has no version is restored without one
+    names, codes = [verb.name for verb in alike], [verb.code for verb in alike if verb.code]
     assert len(names) == len(set(names))
     assert len(codes) == len(set(codes))
     assert not {"2", "3", "4"} & set(codes)  # those are other refusals of a kind

@@ -27,6 +27,7 @@ def test_a_create_answers_the_record_and_where_it_is(api: ApiClient, database: D
         "name": "News & more",
         "url": f"{COMMUNITY_URL}/forums/{number}-news-more/",
         "externalId": None,
+        "managedBy": None,
         "parentId": None,
         "position": 0,
         "path": "News & more",

@@ -87,7 +87,8 @@ def test_every_example_runs_as_it_stands(service: Service, gate: Gate, run: Run,
     for route, text in zip(found, printed, strict=True):
         answer, example = orjson.loads(text), answer_of(route.operation)
         assert type(answer) is type(example), route.operation.name
-        assert not isinstance(answer, dict) or list(answer) == list(example), route.operation.name
+        told = len(example) if route.operation.varies and isinstance(example, dict) else None
+        assert not isinstance(answer, dict) or list(answer)[:told] == list(example), route.operation.name
 
 
 def test_colours_leave_the_code_as_it_is() -> None:

@@ -52,7 +52,7 @@ def operation(kinds: Sequence[NodeKind]) -> Operation:
         path=PATH,
         refusals=with_codes("TREE_TOO_LARGE", "INVALID_VALUE"),
         answers=(
-            Field("format", Choice({FORMAT: "This one."}), "The format of the document.", example=FORMAT),
+            Field("format", Text(), f"The format of the document: `{FORMAT}`.", example=FORMAT),
             Field("name", Text(), "Its name, which nodes that it manages have as `managedBy`.", example="community"),
         ),
         slow=True,

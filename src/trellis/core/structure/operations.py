@@ -183,10 +183,9 @@ def _run(context: Context, *, planned: bool) -> Outcome:
         "adoptable": run.adoptable,
         "missingOperations": sorted(name for name in run.needed if not actor.may(name)),
     }
-    dry = planned or bool(given.get(DRY_RUN.name))
-    plan = result | ({"dryRun": True} if dry else {})
+    plan = result | ({"dryRun": True} if given.get(DRY_RUN.name) else {})
     if planned:
-        return Outcome(plan, happened=False)
+        return Outcome(result, plan=plan, happened=False)
     return Outcome(result | ({"secrets": run.secrets} if run.secrets else {}), plan=plan, happened=False, event=run.last)
 
 

@@ -87,7 +87,7 @@ def test_the_examples_of_the_guide_run_as_printed(demo: tuple[Service, str], tmp
         assert (answer["name"], answer["permissions"]["add"]) == ("News", [3, 4])
     assert (named["externalId"], below["parentId"]) == ("section-17", named["id"])
     assert [one["result"]["path"] for one in batch["results"]] == ["Club", "Club > Meetings"]
-    assert (structure["counts"]["create"], structure["dryRun"]) == (2, True)
+    assert structure["counts"]["create"] == 2
     assert applied["changes"] == structure["changes"]
     assert [one["externalId"] for one in exported["forums"]] == ["clubs.chess"]
     assert (copied["name"], copied["parentId"]) == ("Next year", None)

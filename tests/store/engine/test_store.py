@@ -252,6 +252,18 @@ def test_a_write_that_waits_too_long_for_another_program_is_told_that_the_databa
     store.close()
 
 
+def test_a_write_that_cannot_have_the_lock_is_refused_even_if_its_time_has_not_quite_passed(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL ends the wait by a clock of its own, in whole milliseconds."""
+    store.write(take).result(30)
+    with monkeypatch.context() as patch:
+        patch.setattr(Writer, "_begin", lambda *_: False)
+        with pytest.raises(Refused, match=r"^BUSY"):
+            store.write(take).result(60)
+    assert store.write(take).result(30) == 2
+
+
 def test_the_time_to_wait_is_counted_from_when_a_write_is_handed_in(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that are handed in together are refused together, and not one timeout after the other."""
     store, waits = Store(replace(settings, busy_timeout=2)), []

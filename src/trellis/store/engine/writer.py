@@ -40,13 +40,16 @@ class _Job:
 
     def begin(self) -> bool:
         """Begin, unless it was withdrawn or its time has passed."""
-        if not self.future.set_running_or_notify_cancel():
-            return False
         if time.monotonic() >= self.until:
+            self.refuse()
+            return False
+        return self.future.set_running_or_notify_cancel()
+
+    def refuse(self) -> None:
+        """Refuse it, since its time has passed, unless it was withdrawn."""
+        if self.future.set_running_or_notify_cancel():
             self.error = refuse_late()
             self.settle()
-            return False
-        return True
 
     def settle(self) -> None:
         if self.error is None:
@@ -175,7 +178,7 @@ class Writer:
         Returns the data version of the commit on PostgreSQL, None if that stays the same.
         """
         if not self._begin(tx, first):
-            first.begin()  # which refuses it
+            first.refuse()  # whatever this clock says: PostgreSQL's may be a millisecond ahead
             return None
         tx.newest_event_at = None
         try:

@@ -169,4 +169,6 @@ def refuses_connections(port: int) -> bool:
         socket.create_connection(("127.0.0.1", port), timeout=GIVE_UP).close()
     except ConnectionRefusedError:
         return True
+    except ConnectionResetError:  # the listener was closed just now, with this connection waiting: ask again
+        return False
     return False

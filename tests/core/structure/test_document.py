@@ -211,3 +211,11 @@ def test_passwords_from_the_environment_are_read_by_the_command_line_only(run: R
     assert refuse(run, text) == [
         "line 6: password from the environment is read by the command line only: use `trellis plan` and `trellis apply`."
     ]
+
+
+def test_a_very_long_name_is_not_sent_back(run: Run) -> None:
+    entry = {"externalId": "a", "name": "A", "x" * 100_000: 1}
+    with pytest.raises(Refused) as refused:
+        run("structure.plan", document={"format": "trellis/1", "name": "site", "y" * 100_000: 1, "forums": [entry]})
+    assert [len(fault.field) for fault in refused.value.faults] == [100, len("forums[0].") + 100]
+    assert len(refused.value.detail) < 1000

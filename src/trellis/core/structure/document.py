@@ -13,6 +13,7 @@ FORMAT: Final = "trellis/1"
 KEYS: Final = "keys"
 MOST_ENTRIES: Final = 10_000
 _DEEPEST: Final = 100  # levels of nodes
+_LONGEST_NAME: Final = 100  # characters of a member's name that a refusal repeats
 _NAME: Final = Text(100, 1, visible=True)
 _HEAD: Final = frozenset(("format", "name", "under"))
 
@@ -32,7 +33,8 @@ class Place:
     def at(self, owner: Any, member: str) -> "Place":
         """Return the place of a member of the mapping that stands here."""
         line = owner.lines.get(member, self.line) if isinstance(owner, LinedMapping) else self.line
-        return Place(self.file, line, f"{self.path}.{member}" if self.path else member)
+        shown = member[:_LONGEST_NAME]
+        return Place(self.file, line, f"{self.path}.{shown}" if self.path else shown)
 
     def item(self, index: int, item: Any) -> "Place":
         """Return the place of an item of the list that stands here."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from trellis.core.fields import Anything, Boolean, Field, Input, Integer, ListOf, NodeId, Nullable, Record, Text, TextList
+from trellis.core.fields import MAX_ID, Anything, Boolean, Field, Input, Integer, ListOf, NodeId, Nullable, Record, Text, TextList
 from trellis.core.kind import NodeKind
 from trellis.core.nodes import PUT_EXTERNAL
 from trellis.core.operation import DRY_RUN, Access, Call, Context, Operation, Outcome
@@ -192,7 +192,7 @@ def _run(context: Context, *, planned: bool) -> Outcome:
 def _check_revision(context: Context, plan: str, resources: Sequence[str]) -> None:
     """Refuse a plan if anything that it has read has changed since. Raises Refused (PLAN_OUTDATED, PLAN_DIFFERS)."""
     number = plan.partition("-")[0]
-    if not number.isdecimal():
+    if not number.isdecimal() or int(number) > MAX_ID:
         raise Refused("PLAN_DIFFERS", "plan is not one that a plan has returned. Plan again.")
     since = events.find_since(context.tx, int(number), resources, _SHOWN)
     if not since:

@@ -64,7 +64,7 @@ def _export(kinds: Sequence[NodeKind], context: Context) -> Outcome:
     given = context.input
     given.raise_faults()
     chosen, left_out = _choose_sections(kinds, context)
-    exporter = _Exporter(context, kinds)
+    exporter = _Exporter(context)
     under = given.get(_UNDER.name)
     if under is not None and (len(chosen) != 1 or not chosen[0].tree):
         raise refuse_faults(Fault(_UNDER.name, "INVALID_VALUE", "under needs one section, and of a kind that is a tree."))
@@ -106,7 +106,7 @@ def _choose_sections(kinds: Sequence[NodeKind], context: Context) -> tuple[list[
 class _Exporter:
     """Writes sections; knows the external ids of groups, which permissions name."""
 
-    def __init__(self, context: Context, kinds: Sequence[NodeKind]) -> None:
+    def __init__(self, context: Context) -> None:
         self._context = context
         self._missing = context.input.get(_MISSING.name, _MISSING.default)
         self._left = _MOST
@@ -115,7 +115,6 @@ class _Exporter:
         groups = context.environment.group_kind
         if groups is not None:
             self._groups = self._find_external_ids(groups, nodes.find_all(context.tx, groups.name))
-        self._kinds = kinds
 
     def find_manager(self) -> str | None:
         """Return the name of the document that manages what was written, if it is one."""

@@ -50,7 +50,6 @@ class Run:
         self._context = context
         self._document = document
         self._options = options
-        self._actor = actor
         self._call = context.call._replace(actor=actor, managed_by=document.name)
         self._faults: list[tuple[Place, str]] = []
         self._scopes: list[Scope] = []

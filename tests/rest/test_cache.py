@@ -17,7 +17,7 @@ from trellis.settings import Settings
 
 
 def named(path: str) -> Name:
-    return path, b"", "http://api.example"
+    return path, b"", "http://api.example", "trellis"
 
 
 def kept(size: int) -> CachedResponse:
@@ -84,7 +84,7 @@ def test_the_bound_is_one_on_memory_whatever_the_answers_consist_of(queries: int
     before = tracemalloc.get_traced_memory()[0]
     for number in range(queries):
         query = b"clubs=%*d" % (length, number)
-        name = (f"/forums/forums/{number}", query, f"http://forum{number}.example")
+        name = (f"/forums/forums/{number}", query, f"http://forum{number}.example", "trellis")
         headers = ((b"link", bytes(query * links)),)
         answers.add(1, name, CachedResponse(b"%200d" % number, b"%024d" % number, headers))
     used = tracemalloc.get_traced_memory()[0] - before

@@ -33,12 +33,14 @@ def basic(text: str) -> str:
         {"X-Api-Key": f" {KEY} "},
         {"Authorization": f"Bearer {KEY}", "X-API-Key": "another"},
         {"Authorization": "Digest username=x", "X-API-Key": KEY},
+        {"Authorization": "Bearer a-token-of-somebody-else", "X-API-Key": KEY},
+        {"Authorization": basic("site:password"), "X-API-Key": KEY},
     ],
 )
 def test_a_key_is_found_in_every_form_of_the_contract(headers: dict[str, str]) -> None:
     raw = {name.lower().encode(): value.encode() for name, value in headers.items()}
-    for in_url in (False, True):
-        assert find_key(raw, b"page=1", in_url=in_url) == KEY
+    assert find_key(raw, b"page=1") == (KEY, False)
+    assert find_key(raw, b"page=1&key=another") == (KEY, True)
 
 
 @pytest.mark.parametrize(
@@ -55,12 +57,12 @@ def test_a_key_is_found_in_every_form_of_the_contract(headers: dict[str, str]) -
 def test_what_is_no_form_of_the_contract_is_no_key(headers: dict[str, str]) -> None:
     raw = {name.lower().encode(): value.encode() for name, value in headers.items()}
     with pytest.raises(Refused, match=r"^NO_API_KEY: .*Bearer"):
-        find_key(raw, b"", in_url=False)
+        find_key(raw, b"")
 
 
 @pytest.mark.parametrize("sent", ["Bearer", "Bearer ", "Basic", "Basic !!!", "Basic " + "A" * 5, "Basic Og=="])
 def test_credentials_that_hold_no_key_are_a_bad_key(sent: str) -> None:
-    assert find_key({b"authorization": sent.encode()}, b"", in_url=False) == ""
+    assert find_key({b"authorization": sent.encode()}, b"") == ("", False)
 
 
 def test_each_form_is_accepted_over_rest(api: ApiClient, community: Community, key: MakeKey) -> None:

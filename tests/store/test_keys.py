@@ -22,6 +22,7 @@ PLUGIN = Key(
     addresses=[],
     rate_limit=None,
     log_requests=True,
+    dialect="trellis",
     created_at="2026-01-01",
     updated_at="2026-01-01",
     revoked_at=None,
@@ -40,6 +41,7 @@ SYNC = replace(
     addresses=["192.0.2.0/24", "::1/128"],
     rate_limit=0,
     log_requests=False,
+    dialect="invision",
     revoked_at="2026-01-05",
     revoked_because="Lost.",
 )

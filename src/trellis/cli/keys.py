@@ -7,6 +7,7 @@ import typer
 
 from trellis.cli.community import act, community
 from trellis.cli.terminal import Json, say, show, show_json, show_table
+from trellis.core.dialect import DIALECTS, TRELLIS
 from trellis.core.gate import Gate
 from trellis.settings import Settings
 
@@ -34,6 +35,7 @@ Patterns = Annotated[
 @app.command()
 def create(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What the key is for.", show_default=False)],
+    *,
     grant: Annotated[
         list[str] | None,
         typer.Option(help="An operation that it may run, or a pattern such as 'forums.*'. Repeat as needed."),
@@ -48,6 +50,9 @@ def create(
     rate_limit: Annotated[
         int | None, typer.Option(help="Requests per minute; 0 means no limit. By default the service's limit.")
     ] = None,
+    dialect: Annotated[
+        str, typer.Option(help=f"Whose names and shapes it has in requests and answers: {' or '.join(DIALECTS)}.")
+    ] = TRELLIS,
     log: Annotated[bool, typer.Option("--log/--no-log", help="Whether its requests are written to the request log.")] = True,
     json: Json = False,
 ) -> None:
@@ -59,6 +64,7 @@ def create(
         "addresses": ip or [],
         "rateLimit": rate_limit,
         "logRequests": log,
+        "dialect": dialect,
     }
     with community(Settings.load()) as gate:
         _show_once(act(gate, "keys.create", raw).value, json)
@@ -72,7 +78,7 @@ def list_keys(json: Json = False) -> None:
     if json:
         show_json(keys, plain=True)
     elif keys:
-        columns = ("Id", "Name", "Key", "State", "May run", "Expires", "Last used")
+        columns = ("Id", "Name", "Key", "State", "May run", "Dialect", "Expires", "Last used")
         show_table(
             columns,
             (
@@ -82,6 +88,7 @@ def list_keys(json: Json = False) -> None:
                     k["public"],
                     k["state"],
                     _few(k["grants"]),
+                    k["dialect"],
                     _minute(k["expiresAt"]),
                     _minute(k["lastUsedAt"]),
                 )
@@ -184,6 +191,7 @@ _LABELS = {
     "addresses": "From",
     "rateLimit": "Requests per minute",
     "logRequests": "Requests are logged",
+    "dialect": "Dialect",
     "oldSecretUntil": "Old secret until",
     "revokedAt": "Revoked",
     "revokedBecause": "Because",

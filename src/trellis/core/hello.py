@@ -3,6 +3,7 @@
 from typing import Any
 
 from trellis import __version__
+from trellis.core.dialect import TRELLIS
 from trellis.core.fields import Field, ObjectOf, Text, TextList, Timestamp
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.verbs import LOOK
@@ -11,6 +12,7 @@ from trellis.store import keys
 _KEY = ObjectOf(
     (
         Field("name", Text(), "Its name."),
+        Field("dialect", Text(), "The dialect of its requests and answers."),
         Field("expiresAt", Timestamp(nullable=True), "When it expires; null means never."),
         Field("operations", TextList(), "The operations that it has been granted, sorted by name."),
     )
@@ -28,7 +30,7 @@ _ANSWERS = (
         "key",
         _KEY,
         "The key that sent the request.",
-        example={"name": "Plugin", "expiresAt": None, "operations": ["forums.create", "forums.list"]},
+        example={"name": "Plugin", "dialect": "trellis", "expiresAt": None, "operations": ["forums.create", "forums.list"]},
     ),
 )
 
@@ -39,6 +41,7 @@ def _hello(context: Context) -> Outcome:
     grants = sorted(context.environment.grantable if context.call.actor.grants is None else context.call.actor.grants)
     mine: dict[str, Any] = {
         "name": key.name if key else context.call.actor.name,
+        "dialect": key.dialect if key else TRELLIS,
         "expiresAt": key.expires_at if key else None,
         "operations": grants,
     }

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable
 from concurrent.futures import Future
 from functools import partial
-from typing import Final
+from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
 from trellis.core.actor import Actor
@@ -15,7 +15,7 @@ from trellis.core.fields import MAX_ID, invalid_id, quote
 from trellis.core.gate import Gate, Result
 from trellis.core.keys import Bearer, Keyring, authenticate, redact_keys
 from trellis.core.operation import Access, Call, Operation, RawText
-from trellis.core.version import compute_version, encode_json
+from trellis.core.version import compute_version
 from trellis.errors import Refused
 from trellis.http.large import LARGE, LargeRequests, run_by_size
 from trellis.http.reading import read_in_thread
@@ -25,10 +25,11 @@ from trellis.http.withdrawal import wait_for_write
 from trellis.rest.bodies import refuse_malformed
 from trellis.rest.cache import CachedResponse, Name, ResponseCache
 from trellis.rest.calls import build_call, is_larger, read_query, receive_body
+from trellis.rest.dialect import TRANSLATORS, allows_key_in_url, encode_answer
 from trellis.rest.docs import Reference
 from trellis.rest.event_loop import CompletionQueue, OncePerTick
 from trellis.rest.headers import accept_request_id, generate_request_ids
-from trellis.rest.identify import find_key, has_key
+from trellis.rest.identify import find_key, has_key, refuse_key_in_url
 from trellis.rest.limits import Throttle
 from trellis.rest.links import build_links
 from trellis.rest.log import RequestLog
@@ -152,11 +153,19 @@ class Rest:
         future = await run_by_size(size, self._submit, request, operation, _require_bearer(request).actor, target, body)
         waiting = self._completions.wait_for(future)
         result = await wait_for_write(future, waiting, request.receive, self.settings.busy_timeout)
-        return respond_to_write(result.verb or route.verb, result, f"{request.base}{PREFIX}{route.operation.path}")
+        shown = await self._show_in_dialect(request, operation, result.value)
+        return respond_to_write(result.verb or route.verb, result, shown, f"{request.base}{PREFIX}{route.operation.path}")
+
+    async def _show_in_dialect(self, request: ApiRequest, operation: Operation, value: Any) -> Any:
+        """Return an answer to a write as its key reads it."""
+        if (translator := TRANSLATORS.get(request.dialect)) is None:
+            return value
+        show = partial(translator.serialize, operation, value, self.gate)
+        return show() if self.gate.store.reads_inline else await read_in_thread(self._read_seconds, show)
 
     def _submit(self, request: ApiRequest, operation: Operation, actor: Actor, target: int | None, body: bytes) -> Future[Result]:
         """Read a request whose body has come, and hand it to the writer."""
-        return self.gate.submit(build_call(request, operation, actor, target, body, self.settings))
+        return self.gate.submit(build_call(request, operation, actor, target, body, TRANSLATORS.get(request.dialect)))
 
     async def _serve_reference(self, request: ApiRequest) -> ApiResponse:
         """Return a page of the reference, which needs no key."""
@@ -167,24 +176,31 @@ class Rest:
         return self._respond_to_read(request, await self.reference.find(request.path, request.base))
 
     async def _identify(self, request: ApiRequest) -> Bearer:
+        in_url = False
         try:
-            presented = find_key(request.headers, request.query, in_url=self.settings.key_in_url)
-        except Refused:
+            presented, in_url = find_key(request.headers, request.query)
+            bearer = await self._find_bearer(request, presented)
+        except Refused as refused:
+            if refused.status != 401:
+                raise
             await self.throttle.count_bad_key(request.address)
-            raise
+            raise refuse_key_in_url() if in_url and not self.settings.key_in_url else refused from None
+        request.key_in_url = self.settings.key_in_url or allows_key_in_url(bearer.key.dialect)
+        if in_url and not request.key_in_url:
+            await self.throttle.count_bad_key(request.address)
+            raise refuse_key_in_url()
+        return bearer
+
+    async def _find_bearer(self, request: ApiRequest, presented: str) -> Bearer:
+        """Return the bearer of a key. Raises Refused: INVALID_API_KEY, IP_ADDRESS_NOT_ALLOWED."""
         address, now = request.address, request.at
         version = request.version = self._version()
-        try:
-            if (bearer := self.keyring.find(presented, address, now, version)) is not None:
-                return bearer
-            in_place = self.gate.store.reads_inline
-            look_up = partial(self._authenticate, presented, now)
-            bearer = look_up() if in_place else await read_in_thread(self._read_seconds, look_up)
-            return self.keyring.admit(bearer, presented, address, now, version)
-        except Refused as refused:
-            if refused.status == 401:
-                await self.throttle.count_bad_key(request.address)
-            raise
+        if (bearer := self.keyring.find(presented, address, now, version)) is not None:
+            return bearer
+        in_place = self.gate.store.reads_inline
+        look_up = partial(self._authenticate, presented, now)
+        bearer = look_up() if in_place else await read_in_thread(self._read_seconds, look_up)
+        return self.keyring.admit(bearer, presented, address, now, version)
 
     def _authenticate(self, presented: str, now: str) -> Bearer:
         return self.gate.store.read_single(lambda tx: authenticate(tx, presented, now))
@@ -263,31 +279,38 @@ class Rest:
     def _is_cacheable(self, request: ApiRequest, route: Route) -> bool:
         """Return whether every key that may run the operation gets the same answer."""
         operation = route.operation
-        return (
-            operation.access in _SAME_FOR_ALL and not operation.varies and not (self.settings.key_in_url and has_key(request.query))
-        )
+        return operation.access in _SAME_FOR_ALL and not operation.varies and not (request.key_in_url and has_key(request.query))
 
     def _run_read(self, request: ApiRequest, route: Route, target: int | None) -> CachedResponse:
         operation = route.operation
-        raw = read_query(request, self.settings) if request.query or request.path_values else {}
+        raw = read_query(request) if request.query or request.path_values else {}
+        translator = TRANSLATORS.get(request.dialect)
+        if translator is not None and raw:
+            raw = translator.read(operation, raw, request.at)
         result = self.gate.run(Call(operation.name, _require_bearer(request).actor, raw, target, request_id=request.request_id))
         if isinstance(result.value, RawText):
             body = result.value.text.encode()
             return CachedResponse(body, compute_version(body).encode(), (), result.value.media_type.encode())
-        body = encode_json(result.value)
+        shown = result.value if translator is None else translator.serialize(operation, result.value, self.gate)
+        body, version = encode_answer(result.value, shown, route.verb.response)
         links = build_links(route.verb.response, f"{request.base}{PREFIX}{route.path}", request.query, result.value)
-        return CachedResponse(body, compute_version(body).encode(), ((b"link", links),) if links else ())
+        return CachedResponse(body, version.encode(), ((b"link", links),) if links else ())
 
     # --- responding ---------------------------------------------------------------------------------------------------
 
-    @staticmethod
-    def _respond_to_failure(request: ApiRequest, raised: Exception) -> tuple[ApiResponse, str]:
+    def _respond_to_failure(self, request: ApiRequest, raised: Exception) -> tuple[ApiResponse, str]:
         """Return the response to an exception, and the code of the error."""
-        if isinstance(raised, Refused):
-            return respond_to_refusal(request, raised), raised.code
-        log.error("Request %s failed.", request.request_id, exc_info=raised)
-        broken = Refused("INTERNAL_ERROR", "The service failed unexpectedly. As far as we know, nothing of this request was saved.")
-        return respond_to_refusal(request, broken), broken.code
+        refused = raised
+        if not isinstance(refused, Refused):
+            log.error("Request %s failed.", request.request_id, exc_info=raised)
+            told = "The service failed unexpectedly. As far as we know, nothing of this request was saved."
+            refused = Refused("INTERNAL_ERROR", told)
+        translator = TRANSLATORS.get(request.dialect)
+        if translator is not None and request.operation is not None:
+            operation = self.gate.catalogue.find(request.operation)
+            translator = translator if translator.covers(operation) else None  # what the dialect does not have is ours
+        code = refused.code if translator is None else translator.find_code(refused.code)
+        return respond_to_refusal(request, refused, translator), code
 
     def _find_allowed_origin(self, request: ApiRequest) -> bytes | None:
         """Return the origin of the page whose scripts may read the response."""

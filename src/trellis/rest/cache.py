@@ -11,7 +11,7 @@ from trellis.rest.request import Headers
 # its bytes. Measured; see the test.
 _OVERHEAD: Final = 1000
 
-Name = tuple[str, bytes, str]  # path, query, the address of the service
+Name = tuple[str, bytes, str, str]  # path, query, the address of the service, the dialect of the answer
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)

@@ -8,24 +8,24 @@ from trellis.core.keys import redact_keys
 from trellis.core.operation import Call, Operation
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.rest.bodies import parse_body, parse_query
+from trellis.rest.dialect import Translator, find_versions
 from trellis.rest.headers import audit_reason, change_set_name, expected_versions, fingerprint, idempotency_token
 from trellis.rest.request import ApiRequest
-from trellis.settings import Settings
 
 
-def read_query(request: ApiRequest, settings: Settings) -> dict[str, Any]:
+def read_query(request: ApiRequest) -> dict[str, Any]:
     """Read the parameters in the query."""
     raw = parse_query(request.query) if request.query else {}
-    if settings.key_in_url:
+    if request.key_in_url:
         raw.pop("key", None)
     return _add_path_values(request, raw)
 
 
 def build_call(
-    request: ApiRequest, operation: Operation, actor: Actor, target: int | None, body: bytes, settings: Settings
+    request: ApiRequest, operation: Operation, actor: Actor, target: int | None, body: bytes, translator: Translator | None
 ) -> Call:
     """Read the whole request of a writing operation, whose body has come. Raises Refused."""
-    raw = read_query(request, settings)
+    raw = read_query(request)
     headers = request.headers
     raw |= parse_body(headers.get(b"content-type", b""), body)
     raw = _add_path_values(request, raw)
@@ -33,6 +33,9 @@ def build_call(
     if expected and not operation.is_conditional:
         detail = f"{operation.name} changes no record that is there already, whose version If-Match could tell. Leave If-Match out."
         raise Refused("INVALID_HEADER", detail)
+    printed = fingerprint(_name_target(operation, target), raw) if b"idempotency-key" in headers else ""  # of what was sent
+    if translator is not None:
+        raw, expected = translator.read(operation, raw, request.at), find_versions(expected)
     sent_token = headers.get(b"idempotency-key") if operation.verb is not None and operation.verb.idempotency_key else None
     return Call(
         operation.name,
@@ -44,7 +47,7 @@ def build_call(
         reason=audit_reason(headers.get(b"x-audit-log-reason")),
         token=idempotency_token(sent_token),
         change_set=change_set_name(headers.get(b"change-set")),
-        fingerprint=fingerprint(_name_target(operation, target), raw) if sent_token else "",
+        fingerprint=printed if sent_token else "",
         idempotency_key=redact_keys(sent_token.decode("ascii")) if sent_token else None,
     )
 

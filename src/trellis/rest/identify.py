@@ -7,44 +7,55 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import unquote_plus
 
+from trellis.core.keys import has_key_form
 from trellis.errors import Refused
 
 # The parameter `key` in a query string, each of its letters as it is or percent-encoded.
 _KEY: Final = re.compile(rb"(?:^|&)(?:k|%6[bB])(?:e|%65)(?:y|%79)=([^&]*)")
 
 
-def find_key(headers: Mapping[bytes, bytes], query: bytes, *, in_url: bool) -> str:
-    """Return the key as it was sent: `Authorization: Bearer`, `Authorization: Basic`, `X-API-Key`, or `?key=` if allowed.
+def find_key(headers: Mapping[bytes, bytes], query: bytes) -> tuple[str, bool]:
+    """Return the key as it was sent, and whether there is one in the URL, which may not be allowed.
 
-    Raises Refused: NO_API_KEY, or CANNOT_USE_KEY_AS_URL_PARAM if there is a key in the URL and that is not allowed.
+    It is sent as `Authorization: Bearer`, `Authorization: Basic`, `X-API-Key` or `?key=`. The first of these that has the form of
+    a key counts: beside a key, clients send what others on the way ask for, such as a token of OAuth.
+    Raises Refused (NO_API_KEY).
     """
     url_key = _find_in_query(query)
-    if url_key is not None and not in_url:
+    named = headers.get(b"x-api-key")
+    sent = _find_in_authorization(headers), named.strip().decode("latin-1") if named else None, url_key
+    presented = [one for one in sent if one is not None]
+    if not presented:
         raise Refused(
-            "CANNOT_USE_KEY_AS_URL_PARAM",
-            "URLs end up in logs and browser histories, so this service does not accept keys in them. "
-            "Send it as `Authorization: Bearer KEY`, and have this key rotated, since it has been in a URL.",
+            "NO_API_KEY",
+            "Send an API key as `Authorization: Bearer KEY` (or as the user name of Basic, or as `X-API-Key: KEY`). "
+            "An administrator can create one in the administration panel or with `trellis keys create`.",
         )
-    scheme, _, credentials = headers.get(b"authorization", b"").strip().partition(b" ")
-    match scheme.lower():
-        case b"bearer":
-            return credentials.strip().decode("latin-1")
-        case b"basic":
-            return _decode_user(credentials.strip())
-    if named := headers.get(b"x-api-key"):
-        return named.strip().decode("latin-1")
-    if url_key is not None:
-        return url_key
-    raise Refused(
-        "NO_API_KEY",
-        "Send an API key as `Authorization: Bearer KEY` (or as the user name of Basic, or as `X-API-Key: KEY`). "
-        "An administrator can create one in the administration panel or with `trellis keys create`.",
+    return next((one for one in presented if has_key_form(one)), presented[0]), url_key is not None
+
+
+def refuse_key_in_url() -> Refused:
+    """Refuse a key in the URL."""
+    return Refused(
+        "CANNOT_USE_KEY_AS_URL_PARAM",
+        "URLs end up in logs and browser histories, so this service does not accept keys in them. "
+        "Send it as `Authorization: Bearer KEY`, and have this key rotated, since it has been in a URL.",
     )
 
 
 def has_key(query: bytes) -> bool:
     """Return whether there is a key in a query string."""
     return _KEY.search(query) is not None
+
+
+def _find_in_authorization(headers: Mapping[bytes, bytes]) -> str | None:
+    scheme, _, credentials = headers.get(b"authorization", b"").strip().partition(b" ")
+    match scheme.lower():
+        case b"bearer":
+            return credentials.strip().decode("latin-1")
+        case b"basic":
+            return _decode_user(credentials.strip())
+    return None
 
 
 def _find_in_query(query: bytes) -> str | None:

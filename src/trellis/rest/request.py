@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from trellis.core.dialect import TRELLIS
 from trellis.core.keys import Bearer
 from trellis.rest.limits import Allowance
 
@@ -53,6 +54,7 @@ class ApiRequest:
     request_id: str
     at: str  # when it was received
     receive: Receive
+    key_in_url: bool = False  # whether a key may stand in the query
     path_values: Mapping[str, str] = field(default_factory=dict)  # what stands in the path in place of an id, by field
     version: int | None = None  # the data version under which its key was checked
     operation: str | None = None
@@ -61,9 +63,14 @@ class ApiRequest:
     logged: bool = True
 
     @property
-    def name(self) -> tuple[str, bytes, str]:
+    def name(self) -> tuple[str, bytes, str, str]:
         """What its answer depends on, beside the data."""
-        return self.path, self.query, self.base
+        return self.path, self.query, self.base, self.dialect
+
+    @property
+    def dialect(self) -> str:
+        """The dialect of its key; ours for as long as the key is not known."""
+        return TRELLIS if self.bearer is None else self.bearer.key.dialect
 
     @property
     def caller(self) -> str:

@@ -1,15 +1,15 @@
 """Responses: to a read, to a write, to a refusal, and to OPTIONS."""
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 from trellis.core.fields import quote
 from trellis.core.gate import Result
 from trellis.core.verbs import Verb
-from trellis.core.version import compute_version, encode_json
 from trellis.errors import Refused
 from trellis.http.problems import format_problem, problem_headers
 from trellis.rest.cache import CachedResponse
+from trellis.rest.dialect import Translator, encode_answer
 from trellis.rest.headers import is_not_modified
 from trellis.rest.limits import Allowance
 from trellis.rest.request import ApiRequest, ApiResponse, Headers
@@ -36,14 +36,14 @@ def respond_to_read(request: ApiRequest, cached: CachedResponse) -> ApiResponse:
     return ApiResponse(200, cached.body, headers, cached.type, cached)
 
 
-def respond_to_write(verb: Verb, result: Result, collection: str) -> ApiResponse:
-    """Return the response to a write; `collection` is the URL of the records that it belongs to."""
-    body = encode_json(result.value)
+def respond_to_write(verb: Verb, result: Result, shown: Any, collection: str) -> ApiResponse:
+    """Return the response to a write, which shows its value as `shown`; `collection` is the URL of the records it belongs to."""
+    body, version = encode_answer(result.value, shown, verb.response)
     if result.dry:
         return ApiResponse(200, body, ((b"dry-run", b"true"),))
     headers: Headers = ()
     if verb.etag:
-        headers += ((b"etag", b'"%b"' % compute_version(body).encode()),)
+        headers += ((b"etag", b'"%b"' % version.encode()),)
     if result.event is not None:
         headers += ((b"event", b"%d" % result.event),)
     if result.change_set is not None:
@@ -55,13 +55,16 @@ def respond_to_write(verb: Verb, result: Result, collection: str) -> ApiResponse
     return ApiResponse(verb.status, body, headers)
 
 
-def respond_to_refusal(request: ApiRequest, refused: Refused) -> ApiResponse:
-    """Return a problem document (RFC 9457)."""
-    status, body = format_problem(refused, request.base, request.request_id)
+def respond_to_refusal(request: ApiRequest, refused: Refused, translator: Translator | None = None) -> ApiResponse:
+    """Return a problem document (RFC 9457), or what a dialect has in its place."""
+    if translator is None:
+        kind, (status, body) = _PROBLEM, format_problem(refused, request.base, request.request_id)
+    else:
+        kind, (status, body) = translator.dialect.error_type.encode(), translator.format_refusal(refused)
     headers = tuple((name.lower().encode(), value.encode("latin-1")) for name, value in problem_headers(refused).items())
     if "limit" in (facts := refused.facts):
         request.allowance = Allowance(facts["limit"], 0, facts["reset"])
-    return ApiResponse(status, body, headers, _PROBLEM)
+    return ApiResponse(status, body, headers, kind)
 
 
 def respond_to_options(methods: Iterable[str], *, cors: bool) -> ApiResponse:

@@ -28,6 +28,7 @@ class Key:
     addresses: list[str]
     rate_limit: int | None
     log_requests: bool
+    dialect: str
     created_at: str
     updated_at: str
     revoked_at: str | None

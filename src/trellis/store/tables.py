@@ -119,6 +119,7 @@ keys = sa.Table(
     sa.Column("addresses", JSON, nullable=False),
     sa.Column("rate_limit", NUMBER),
     sa.Column("log_requests", sa.Boolean, nullable=False),
+    sa.Column("dialect", PLAIN, nullable=False, server_default="trellis"),
     sa.Column("created_at", PLAIN, nullable=False),
     sa.Column("updated_at", PLAIN, nullable=False),
     sa.Column("revoked_at", PLAIN),

@@ -50,6 +50,7 @@ def test_a_new_key_is_shown_whole_once(run: Run, clock: Clock) -> None:
         "addresses": ["192.0.2.7/32"],
         "rateLimit": 60,
         "logRequests": True,
+        "dialect": "trellis",
         "oldSecretUntil": None,
         "revokedAt": None,
         "revokedBecause": None,

@@ -7,6 +7,7 @@ from typing import Any, Final
 from trellis.admin.forms import Form
 from trellis.admin.keys.grants import Grid
 from trellis.admin.submitted import Submitted
+from trellis.core.dialect import DIALECTS
 from trellis.core.fields import Field, Timestamp, quote
 from trellis.core.keys import SETTINGS
 from trellis.errors import Fault, refuse_faults
@@ -17,6 +18,7 @@ _DATE: Final = "date"
 _SPANS: Final = (("30d", "30 days"), ("90d", "90 days"), ("365d", "A year"), ("never", "Never"), (_DATE, "On another date"))
 _UNTIL: Final = Field("until", Timestamp(nullable=True), "In UTC. Only used if the key expires on another date.")
 _FIELDS: Final = (*SETTINGS, _UNTIL)
+_DIALECTS: Final = tuple((name, name.capitalize()) for name in DIALECTS)
 _LABELS: Final = {
     "grants": "What it may do",
     "expires": "Expires",
@@ -24,6 +26,7 @@ _LABELS: Final = {
     "addresses": "Addresses",
     "rateLimit": "Requests per minute",
     "logRequests": "Log requests",
+    "dialect": "Dialect",
 }
 _HELP: Final = {
     "name": "The program or person that will use the key. Shown in lists and logs.",
@@ -32,6 +35,7 @@ _HELP: Final = {
     "addresses": "One address or network per line, such as 192.0.2.0/24. Empty: from anywhere.",
     "rateLimit": "Empty: the default of this service. 0: no limit.",
     "logRequests": "Requests are logged, without their bodies, and the key's page shows which operations it uses.",
+    "dialect": "Invision: a program written for Invision Community 4 can use the key without changes.",
 }
 
 
@@ -45,7 +49,7 @@ class KeyForm(Form):
         super().__init__(
             _FIELDS,
             values if typed is None else _press_button(grid, typed),
-            choices={"expires": spans},
+            choices={"expires": spans, "dialect": _DIALECTS},
             widgets={"grants": "groups", "addresses": "lines"},
             labels=_LABELS,
             help=_HELP,

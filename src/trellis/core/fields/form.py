@@ -43,6 +43,10 @@ class Form:
         self._known = {name: f for f in fields for name in (f.name, *f.also)}
         self._recode = recode
 
+    def find(self, name: str) -> Field | None:
+        """Return the field that is accepted under a name; None if there is none."""
+        return self._known.get(name)
+
     def read(self, raw: Mapping[str, Any]) -> Input:
         """Resolve aliases, parse values, and find what is wrong: values that are not allowed, unknown names, names sent twice.
 

@@ -4,7 +4,7 @@ from trellis.core.keys import crud, may
 from trellis.core.keys.crud import find_key, is_key_widened, key_version, serialize_key
 from trellis.core.keys.fields import FILTERS, KEEP_WEBHOOKS, OVERLAP, REASON, SETTINGS
 from trellis.core.keys.keyring import Bearer, Keyring, authenticate
-from trellis.core.keys.secret import redact_keys
+from trellis.core.keys.secret import has_key_form, redact_keys
 from trellis.core.operation import Operation
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Keyring",
     "authenticate",
     "find_key",
+    "has_key_form",
     "is_key_widened",
     "key_version",
     "operations",

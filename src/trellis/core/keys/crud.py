@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
+from trellis.core.dialect import TRELLIS
 from trellis.core.events import changed_members
 from trellis.core.fields import Input, Suggestions, format_timestamp, invalid_id, isolate, require
 from trellis.core.keys.fields import CHANGES, FILTERS, KEEP_WEBHOOKS, OVERLAP, REASON, SETTINGS, are_within
@@ -31,7 +32,7 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             "keys.update",
             "Change a key",
-            "Changes a key's name, grants or limits.",
+            "Changes a key's name, grants, limits or dialect.",
             _update,
             SETTINGS + CHANGES,
             writes=True,
@@ -70,6 +71,7 @@ def serialize_key(key: Key, now: str) -> dict[str, Any]:
         "addresses": key.addresses,
         "rateLimit": key.rate_limit,
         "logRequests": key.log_requests,
+        "dialect": key.dialect,
         "oldSecretUntil": key.old_until if key.old_until and key.old_until > now else None,
         "revokedAt": key.revoked_at,
         "revokedBecause": key.revoked_because,
@@ -144,6 +146,7 @@ _BLANK: Final = Key(
     addresses=[],
     rate_limit=None,
     log_requests=True,
+    dialect=TRELLIS,
     created_at="",
     updated_at="",
     revoked_at=None,
@@ -234,6 +237,7 @@ def _apply_settings(context: Context, given: Input, key: Key) -> tuple[Key, tupl
         addresses=given.get("addresses", key.addresses),
         rate_limit=given.get("rateLimit", key.rate_limit),
         log_requests=given.get("logRequests", key.log_requests),
+        dialect=given.get("dialect", key.dialect),
     )
     return settled, tuple(faults)
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, Final
 
+from trellis.core.dialect import DIALECTS, TRELLIS
 from trellis.core.fields import Boolean, Choice, Field, Integer, Invalid, Text, TextList, Timestamp, quote, split_list
 from trellis.core.paging import PAGING
 
@@ -96,6 +97,12 @@ SETTINGS: Final = (
         "Requests per minute; null means the service's default limit, 0 means no limit.",
     ),
     Field("logRequests", Boolean(), "Whether its requests are written to the request log.", default=True),
+    Field(
+        "dialect",
+        Choice(DIALECTS),
+        "The names and shapes of its requests and answers: trellis, or invision for clients of Invision Community.",
+        default=TRELLIS,
+    ),
 )
 CHANGES: Final = (
     Field("grant", _GRANTS, "Operations to grant in addition.", write_only=True),

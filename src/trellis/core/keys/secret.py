@@ -56,6 +56,11 @@ def parse_secret(text: str) -> Secret | None:
     return Secret(found[1], found[2])
 
 
+def has_key_form(text: str) -> bool:
+    """Return whether a text has the form of a key, right or wrong."""
+    return _FORM.fullmatch(text) is not None
+
+
 def redact_keys(text: str) -> str:
     """Replace the secret half of whatever looks like a key, so that it never reaches a log.
 

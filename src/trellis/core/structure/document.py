@@ -316,9 +316,7 @@ class _Parser:
             at = place.item(index, one)
             name = one.get("name") if isinstance(one, Mapping) else None
             if not isinstance(one, Mapping) or not isinstance(name, str):
-                self.faults.append(
-                    (at, "A key must have a name, and may have grants, expires, addresses, rateLimit and logRequests.")
-                )
+                self.faults.append((at, f"A key must have a name, and may have {', '.join(KEY_MEMBERS[1:])}."))
                 continue
             for member in one:
                 if member not in KEY_MEMBERS:
@@ -332,7 +330,7 @@ class _Parser:
             self.document.keys.append(KeyEntry(at, name.strip(), settings))
 
 
-KEY_MEMBERS: Final = ("name", "grants", "expires", "addresses", "rateLimit", "logRequests")
+KEY_MEMBERS: Final = ("name", "grants", "expires", "addresses", "rateLimit", "logRequests", "dialect")
 
 
 def entry_members(kind: NodeKind) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+from trellis.core.dialect import DIALECTS
 from trellis.core.fields import EVERYONE, ExternalId
 from trellis.core.kind import NodeKind
 from trellis.core.structure.document import FORMAT, KEY_MEMBERS, KEYS
@@ -40,7 +41,8 @@ _KEY: Final = {
     "required": ["name"],
     "additionalProperties": False,
     "properties": {name: {} for name in KEY_MEMBERS}
-    | {"name": {"type": "string", "minLength": 1}, "grants": {"type": "array", "items": {"type": "string"}}},
+    | {"name": {"type": "string", "minLength": 1}, "grants": {"type": "array", "items": {"type": "string"}}}
+    | {"dialect": {"enum": list(DIALECTS)}},
 }
 
 

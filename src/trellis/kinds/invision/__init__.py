@@ -1,0 +1,55 @@
+"""The dialect of Invision Community 4: what its clients send and read, one declaration for each kind.
+
+Facts are from its public reference and from recorded answers.
+"""
+
+from typing import Final
+
+from trellis.core.dialect import INVISION as NAME
+from trellis.core.dialect import Dialect, constant, copied
+from trellis.kinds.invision.blogs import BLOGS
+from trellis.kinds.invision.calendars import CALENDARS
+from trellis.kinds.invision.categories import CATEGORIES
+from trellis.kinds.invision.forums import FORUMS
+from trellis.kinds.invision.groups import GROUPS
+
+__all__ = ["INVISION"]
+
+_TEXT: Final = {"type": "string"}
+
+INVISION: Final = Dialect(
+    name=NAME,
+    title="Invision Community",
+    doc="The paths, names, shapes and errors that clients of Invision Community 4 send and read.",
+    kinds={
+        "groups": GROUPS,
+        "forums": FORUMS,
+        "blogs": BLOGS,
+        "calendars": CALENDARS,
+        "categories": CATEGORIES,
+    },
+    answers={
+        "core.hello": (
+            copied("communityName", _TEXT, "The community's name."),
+            copied("communityUrl", _TEXT, "The community's address."),
+            constant("ipsVersion", "4.2.0", _TEXT, "The release whose endpoints these are."),
+            copied("version", _TEXT, "The version of this service."),
+            copied("key", {"type": "object"}, "The key that sent the request."),
+        ),
+    },
+    statuses={"HAS_CHILDREN": 404, "INVALID_TARGET": 404},
+    clamped=frozenset(("page", "perPage")),
+    ignored=frozenset(("sortBy", "sortDir")),
+    key_in_url=True,
+    error_type="application/json;charset=UTF-8",
+    cannot=(
+        "Only groups, forums, blogs, calendars, download categories and hello are served.",
+        "Members, topics, posts, files, events and pages are not kept here: their endpoints answer 404 NO_ENDPOINT.",
+        "There are no clubs: `club` is always 0, and the parameter `clubs` is ignored.",
+        "Topics, entries and comments are not counted: their numbers are always 0.",
+        "Of a blog's owner only the name is known. Blogs and groups are made and changed in the administration panel only.",
+        "OAuth is not supported: a client sends an API key.",
+        "Descriptions, flags and positions are accepted, but answers do not show them.",
+        "Errors tell a code and a name, and no details.",
+    ),
+)

@@ -1,0 +1,45 @@
+"""The groups that an answer in a dialect names, read once for the whole answer."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from trellis.core.actor import Actor
+from trellis.core.dialect import Dialect, Who
+from trellis.core.fields import EVERYONE
+from trellis.core.gate import Gate
+from trellis.core.operation import Call
+from trellis.core.paging import MOST_PER_PAGE
+from trellis.core.verbs import LIST
+
+
+class AllGroups:
+    """All groups as a dialect shows them, read when the first of them is needed."""
+
+    def __init__(self, gate: Gate, dialect: Dialect) -> None:
+        self._gate = gate
+        self._dialect = dialect
+        self._found: Mapping[int, dict[str, Any]] | None = None
+
+    def find(self, who: Who) -> list[dict[str, Any]]:
+        """Return the groups with these ids, or all of them, in the order of their ids."""
+        if self._found is None:
+            self._found = self._read()
+        if who == EVERYONE:
+            return list(self._found.values())
+        return [self._found[one] for one in who if isinstance(one, int) and one in self._found]
+
+    def _read(self) -> dict[int, dict[str, Any]]:
+        kind = self._gate.environment.group_kind
+        shape = None if kind is None else self._dialect.kinds.get(kind.name)
+        if kind is None or shape is None:
+            return {}
+        operation = kind.operation(LIST.name)
+        # On behalf of the answer, not of its caller: the key needs no grant for the groups that a record names.
+        reader: Final = Actor("service", None, self._dialect.title, frozenset((operation,)))
+        found: dict[int, dict[str, Any]] = {}
+        page, pages = 1, 1
+        while page <= pages:
+            listed = self._gate.run(Call(operation, reader, {"page": page, "perPage": MOST_PER_PAGE})).value
+            found |= {one["id"]: {m.name: m.compute(one, self.find) for m in shape.members} for one in listed["results"]}
+            page, pages = page + 1, listed["totalPages"]
+        return found

@@ -1,0 +1,103 @@
+"""A dialect at the door: which operations it covers, their requests, answers and refusals."""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+from trellis.core.dialect import Dialect, FindGroups, Member, Record, Shape
+from trellis.core.gate import Gate
+from trellis.core.operation import Operation
+from trellis.core.verbs import STANDARD, Response
+from trellis.core.version import compute_version, encode_json
+from trellis.errors import Refused
+from trellis.kinds.invision import INVISION
+from trellis.rest.dialect.groups import AllGroups
+from trellis.rest.dialect.input import read_input
+
+_MARK: Final = "."  # between the version of a record and that of what is shown of it; neither has one
+
+
+class Translator:
+    """Translates what a key with this dialect sends and gets. What the dialect does not cover stays as it is."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self._codes = {ours: theirs for shape in dialect.kinds.values() for ours, theirs in shape.codes.items()}
+
+    def find_shape(self, operation: Operation) -> Shape | None:
+        """Return what the dialect makes of the records of an operation; None if it does not know the operation as one on a kind."""
+        if operation.kind is None or operation.verb not in STANDARD:
+            return None
+        return self.dialect.kinds.get(operation.kind.name)
+
+    def covers(self, operation: Operation) -> bool:
+        """Return whether the operation is one of the dialect."""
+        return self.find_shape(operation) is not None or operation.name in self.dialect.answers
+
+    def read(self, operation: Operation, raw: Mapping[str, Any], at: str) -> dict[str, Any]:
+        """Turn what was sent at a time into what the operation takes."""
+        if not self.covers(operation):
+            return dict(raw)
+        return read_input(self.dialect, self.find_shape(operation), operation, raw, at)
+
+    def serialize(self, operation: Operation, value: Any, gate: Gate) -> Any:
+        """Return an answer as the dialect shows it. The plan of a delete, which its clients do not know, stays as it is."""
+        shape = self.find_shape(operation)
+        members = shape.members if shape is not None else self.dialect.answers.get(operation.name)
+        if members is None or operation.verb is None:
+            return value
+        return _SHOWN[operation.verb.response](value, members, AllGroups(gate, self.dialect).find)
+
+    def format_refusal(self, refused: Refused) -> tuple[int, bytes]:
+        """Return the status and the body of a refusal: the code and the name by which clients tell errors apart."""
+        body = encode_json({"errorCode": self.find_code(refused.code), "errorMessage": refused.message})
+        return self.dialect.statuses.get(refused.message, refused.status), body
+
+    def find_code(self, code: str) -> str:
+        """Return what the dialect has for one of our error codes."""
+        return self._codes.get(code, code)
+
+
+def allows_key_in_url(dialect: str) -> bool:
+    """Return whether keys with a dialect may be sent as `?key=` wherever they are used."""
+    translator = TRANSLATORS.get(dialect)
+    return translator is not None and translator.dialect.key_in_url
+
+
+def encode_answer(value: Any, shown: Any, response: Response) -> tuple[bytes, str]:
+    """Encode what is shown of an answer; return it with its version, which begins with that of our own record.
+
+    By that a record that was read in a dialect can be changed on condition that it is still the same (If-Match).
+    """
+    body = encode_json(shown)
+    if shown is value or response is not Response.RECORD:
+        return body, compute_version(body)
+    return body, f"{compute_version(encode_json(value))}{_MARK}{compute_version(body)}"
+
+
+def find_versions(expected: Sequence[str]) -> tuple[str, ...]:
+    """Return the versions of our own records that versions of answers in a dialect begin with."""
+    return tuple(version.partition(_MARK)[0] for version in expected)
+
+
+def _show_record(record: Record, members: tuple[Member, ...], find_groups: FindGroups) -> dict[str, Any]:
+    return {member.name: member.compute(record, find_groups) for member in members}
+
+
+def _show_page(page: Record, members: tuple[Member, ...], find_groups: FindGroups) -> dict[str, Any]:
+    return {**page, "results": [_show_record(record, members, find_groups) for record in page["results"]]}
+
+
+def _show_as_it_is(value: Any, _: tuple[Member, ...], __: FindGroups) -> Any:
+    return value
+
+
+_SHOWN: Final[Mapping[Response, Callable[[Any, tuple[Member, ...], FindGroups], Any]]] = {
+    Response.RECORD: _show_record,
+    Response.PAGE: _show_page,
+    Response.ANSWER: _show_record,
+    Response.FEED: _show_as_it_is,
+    Response.NULL: _show_as_it_is,
+}
+
+TRANSLATORS: Final[Mapping[str, Translator]] = MappingProxyType({dialect.name: Translator(dialect) for dialect in (INVISION,)})

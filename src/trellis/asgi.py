@@ -12,6 +12,7 @@ from trellis.compose import compose
 from trellis.core.gate import Gate
 from trellis.errors import Refused
 from trellis.housekeeping import Housekeeping
+from trellis.http.addresses import rewrite_address
 from trellis.rest.app import PREFIX, Rest
 from trellis.rest.request import Receive, Scope, Send
 from trellis.settings import Settings
@@ -43,6 +44,7 @@ class Application:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
+            rewrite_address(scope, PREFIX)
             path: str = scope["path"]
             malformed = "" if _has_one_host(scope) else "A request must have exactly one Host header."
             if (client := scope.get("client")) and len(client[0]) > _LONGEST_ADDRESS:  # a proxy lets through whatever it was sent

@@ -1,19 +1,10 @@
 """A caller whose key has the dialect of Invision Community."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 import pytest
 
 from tests.api_client import ApiClient
 from tests.api_fixtures import MakeApiClient
 from tests.fixture_types import MakeKey
-from trellis.compose import compose
-from trellis.core.gate import Gate
-from trellis.core.nodes import NodeKind
-from trellis.core.verbs import DELETE, GET, LIST
-from trellis.kinds import KINDS
-from trellis.settings import Settings
 
 
 @pytest.fixture

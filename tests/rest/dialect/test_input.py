@@ -1,0 +1,258 @@
+"""Requests in the dialect of Invision Community: what its clients send is accepted, in every encoding that they use."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.api_client import ApiClient
+from tests.community import Community
+from tests.fixture_types import Run
+
+NOBODY: dict[str, Any] = {}
+FORUM = ("view", "read", "add", "reply", "attachments")
+
+Sending = Callable[[ApiClient, str, str, dict[str, Any]], Any]
+
+
+def flatten(sent: dict[str, Any], prefix: str = "") -> dict[str, str]:
+    """Return what a form sends: brackets for what is nested, 1 and 0 for booleans, as PHP's http_build_query writes them."""
+    flat: dict[str, str] = {}
+    for name, value in sent.items():
+        whole = f"{prefix}[{name}]" if prefix else name
+        if isinstance(value, dict):
+            flat |= flatten(value, whole)
+        elif isinstance(value, list):
+            flat |= {f"{whole}[{place}]": str(one) for place, one in enumerate(value)}
+        else:
+            flat[whole] = str(int(value)) if isinstance(value, bool) else "" if value is None else str(value)
+    return flat
+
+
+def as_text(sent: dict[str, Any]) -> dict[str, str]:
+    """Return what a form sends that has objects as JSON text, each in one field."""
+    return {name: json.dumps(value) if isinstance(value, dict) else flatten({name: value})[name] for name, value in sent.items()}
+
+
+ENCODINGS: dict[str, Sending] = {
+    "JSON": lambda client, method, path, sent: client(method, path, json=sent),
+    "form": lambda client, method, path, sent: client(method, path, data=flatten(sent)),
+    "multipart": lambda client, method, path, sent: client(
+        method, path, files={name: (None, value) for name, value in flatten(sent).items()}
+    ),
+    "query string": lambda client, method, path, sent: client(method, f"{path}?{urlencode(flatten(sent))}"),
+    "objects as text": lambda client, method, path, sent: client(method, path, data=as_text(sent)),
+    "JSON in one field": lambda client, method, path, sent: client(method, path, data={"json": json.dumps(sent)}),
+    "index.php": lambda client, method, path, sent: client(method, f"/index.php?{path}&{urlencode(flatten(sent))}"),
+}
+
+
+@pytest.fixture(params=sorted(ENCODINGS))
+def send(request: pytest.FixtureRequest) -> Sending:
+    return ENCODINGS[request.param]
+
+
+def test_what_clients_send_is_accepted_in_every_encoding(
+    invision: ApiClient, community: Community, run: Run, send: Sending
+) -> None:
+    forum = {
+        "title": "Seeds",
+        "description": "<p>Swap them.</p>",
+        "type": "qa",
+        "parent": community.news,
+        "password": "",
+        "theme": 0,
+        "sitemap_priority": 0,
+        "min_content": 3,
+        "can_see_others": False,
+        "permissions": {"view": "*", "add": [3, community.patrons]},
+        "club_id": 7,
+    }
+    created = send(invision, "POST", "/forums/forums", forum)
+    assert created.status_code == 201, created.text
+    ours = run("forums.get", created.json()["id"])
+    assert (ours["name"], ours["type"], ours["parentId"]) == ("Seeds", "questions", community.news)
+    assert (ours["theme"], ours["sitemapPriority"], ours["minContent"], ours["canSeeOthers"]) == (None, None, 3, False)
+    assert ours["permissions"] == {"view": "*", "read": [], "add": [3, community.patrons], "reply": [], "attachments": []}
+    changed = send(invision, "POST", f"/forums/forums/{ours['id']}", {"title": "Seed swaps", "parent": -1, "unheard_of": "x"})
+    assert changed.status_code == 200, changed.text
+    ours = run("forums.get", ours["id"])
+    assert (ours["name"], ours["parentId"], ours["minContent"]) == ("Seed swaps", None, 3)
+    deleted = send(invision, "DELETE", f"/forums/forums/{ours['id']}", {"deleteChildrenOrMove": -1})
+    assert (deleted.status_code, deleted.text) == (200, "null")
+
+
+@pytest.mark.parametrize("parent", [-1, 0, "", None, "null", "-1", "0"])
+def test_the_root_has_many_names(invision: ApiClient, community: Community, run: Run, parent: Any) -> None:
+    path = f"/forums/forums/{community.releases}"
+    assert invision.post(path, {"parent": parent}).json()["parentId"] == -1
+    assert run("forums.get", community.releases)["parentId"] is None
+
+
+@pytest.mark.parametrize(
+    ("sent", "member", "value"),
+    [
+        ({"theme": 0}, "theme", None),
+        ({"theme": "0"}, "theme", None),
+        ({"theme": ""}, "theme", None),
+        ({"theme": 7}, "theme", 7),
+        ({"sitemap_priority": "0"}, "sitemapPriority", None),
+        ({"sitemap_priority": ""}, "sitemapPriority", None),
+        ({"min_content": ""}, "minContent", 0),
+        ({"min_content": None}, "minContent", 0),
+        ({"can_see_others": 0}, "canSeeOthers", False),
+        ({"can_see_others": "false"}, "canSeeOthers", False),
+        ({"can_see_others": "true"}, "canSeeOthers", True),
+        ({"can_see_others": ""}, "canSeeOthers", True),
+        ({}, "type", "category"),
+        ({"type": ""}, "type", "category"),
+        ({"type": None}, "type", "category"),
+        ({"type": "normal"}, "type", "discussions"),
+        ({"type": "discussions"}, "type", "discussions"),
+        ({"type": "qa"}, "type", "questions"),
+        ({"type": "category"}, "type", "category"),
+        ({"type": "redirect", "redirect_url": "https://wiki.example/?page=1"}, "redirectUrl", "https://wiki.example/?page=1"),
+    ],
+)
+def test_values_mean_what_they_mean_there(invision: ApiClient, run: Run, sent: dict[str, Any], member: str, value: Any) -> None:
+    created = invision.post("/forums/forums", {"title": "New", **sent})
+    assert created.status_code == 201, created.text
+    assert run("forums.get", created.json()["id"])[member] == value
+
+
+@pytest.mark.parametrize(
+    ("permissions", "held"),
+    [
+        ({}, NOBODY),
+        ([], NOBODY),  # how PHP writes an empty object
+        ("", NOBODY),
+        (None, NOBODY),
+        ({"view": "*"}, {"view": "*"}),
+        ({"view": "", "read": None, "add": [], "reply": [""]}, NOBODY),
+        ({"view": "3,4", "read": [4, "3"], "add": 3}, {"view": [3, 4], "read": [3, 4], "add": [3]}),
+        ({"perm_id": 11, "perm_view": "*", "perm_2": "3,4", "perm_3": None, "perm_7": None}, {"view": "*", "read": [3, 4]}),
+        ({"perm_view": "*", "view": [3]}, {"view": [3]}),
+        ({"view": "*", "download": "*", "edit": [99_999]}, {"view": "*"}),
+        ('{"view": "*"}', {"view": "*"}),
+    ],
+)
+def test_an_option_that_is_left_out_means_nobody_under_a_parent_too(
+    invision: ApiClient, community: Community, run: Run, permissions: Any, held: dict[str, Any]
+) -> None:
+    for parent in (-1, community.help):  # where everybody may do everything
+        created = invision.post("/forums/forums", {"title": "New", "parent": parent, "permissions": permissions})
+        assert created.status_code == 201, created.text
+        assert run("forums.get", created.json()["id"])["permissions"] == {option: held.get(option, []) for option in FORUM}
+
+
+def test_permissions_that_are_not_sent_at_all_mean_nobody_too(invision: ApiClient, community: Community, run: Run) -> None:
+    created = invision.post("/forums/forums", data={"title": "New", "parent": community.help}).json()
+    assert run("forums.get", created["id"])["permissions"] == {option: [] for option in FORUM}
+    copied = {"title": "New", "parent": community.help, "copyPermissionsFrom": community.help}
+    created = invision.post("/forums/forums", data=copied).json()
+    assert run("forums.get", created["id"])["permissions"] == dict.fromkeys(FORUM, "*")
+
+
+def test_an_option_that_is_left_out_of_an_update_stays(invision: ApiClient, community: Community, run: Run) -> None:
+    invision.post(f"/forums/forums/{community.help}", data={"permissions[read]": "3", "permissions[add]": ""})
+    held = run("forums.get", community.help)["permissions"]
+    assert held == {"view": "*", "read": [3], "add": [], "reply": "*", "attachments": "*"}
+    invision.post(f"/forums/forums/{community.help}", data={"title": "Help!"})
+    assert run("forums.get", community.help)["permissions"] == held
+
+
+def test_calendars_take_their_own_names(invision: ApiClient, community: Community, run: Run) -> None:
+    sent = {
+        "title": "Tours",
+        "color": "#10b981",
+        "approve_events": "1",
+        "allow_comments": "0",
+        "approve_comments": "1",
+        "allow_reviews": "0",
+        "approve_reviews": "1",
+        "permissions[view]": "*",
+        "permissions[askrsvp]": "3",
+        "permissions[rsvp][0]": "4",
+    }
+    for path in ("/calendar/calendar", "/calendar/calendars"):
+        created = invision.post(path, data=sent)
+        assert created.status_code == 201, created.text
+        ours = run("calendars.get", created.json()["id"])
+        assert [ours[name] for name in ("approveEvents", "allowComments", "approveComments", "allowReviews", "approveReviews")] == [
+            *(True, False, True, False, True)
+        ]
+        assert ours["permissions"] == {option: [] for option in ours["permissions"]} | {"view": "*", "askrsvp": [3], "rsvp": [4]}
+
+
+def test_a_category_needs_no_title(invision: ApiClient, community: Community, run: Run) -> None:
+    for path, sent in (("/downloads/category", {"allowss": "0"}), ("/downloads/categories", {"allowss": "0", "title": " "})):
+        created = invision.post(path, data={**sent, "parent": str(community.skins), "permissions[download]": "3"})
+        assert created.status_code == 201, created.text
+        ours = run("categories.get", created.json()["id"])
+        assert ours["name"].startswith("Untitled category, 20")
+        assert (ours["parentId"], ours["allowScreenshots"], ours["permissions"]["download"]) == (community.skins, False, [3])
+    assert invision.post(f"/downloads/category/{community.tools}", data={"reqss": "1"}).json()["name"] == "Tools"
+
+
+def test_what_was_read_can_be_sent_back(invision: ApiClient, community: Community, run: Run) -> None:
+    for kind, path, number in (
+        ("forums", "/forums/forums", community.news),
+        ("forums", "/forums/forums", community.betas),
+        ("calendars", "/calendar/calendar", community.meetups),
+        ("categories", "/downloads/category", community.dark_skins),
+    ):
+        before = run(f"{kind}.get", number)
+        record = invision.get(f"{path}/{number}").json()
+        for answer in (invision.post(f"{path}/{number}", record), invision.post(f"{path}/{number}", data=flatten(record))):
+            assert answer.status_code == 200, answer.text
+            assert "event" not in answer.headers, "nothing has changed"
+        renamed = invision.post(f"{path}/{number}", record | {"title": "Another"}).json()
+        assert renamed == record | {"name": "Another", "url": renamed["url"]} | (
+            {"path": renamed["path"]} if "path" in record else {}
+        )
+        assert run(f"{kind}.get", number)["permissions"] == before["permissions"]
+
+
+@pytest.mark.parametrize(
+    ("query", "page", "per_page"),
+    [
+        ("page=0", 1, 25),
+        ("page=-3", 1, 25),
+        ("page=two", 1, 25),
+        ("page=", 1, 25),
+        ("page=99999999999999", 2**31 - 1, 25),
+        ("perPage=5000", 1, 1000),
+        ("perPage=0", 1, 1),
+        ("perPage=all", 1, 25),
+        ("sortBy=title&sortDir=asc", 1, 25),
+        ("sortBy=name&sortDir=up", 1, 25),
+        ("clubs=1", 1, 25),
+        ("clubs=0&unheard_of[]=1&unheard_of[]=2", 1, 25),
+    ],
+)
+def test_paging_is_brought_within_bounds_and_the_unknown_is_passed_over(
+    invision: ApiClient, community: Community, query: str, page: int, per_page: int
+) -> None:
+    answer = invision.get(f"/forums/forums?{query}")
+    assert answer.status_code == 200, answer.text
+    found = answer.json()
+    assert (found["page"], found["perPage"], found["totalResults"]) == (page, per_page, 7)
+
+
+def test_a_list_is_sorted_by_what_is_known(invision: ApiClient, community: Community) -> None:
+    def names(query: str) -> list[str]:
+        return [record["name"] for record in invision.get(f"/forums/forums?{query}").json()["results"]]
+
+    assert names("sortBy=name&sortDir=desc")[:2] == ["Wiki", "Staff"]
+    assert names("sortBy=title&sortDir=desc") == names("sortDir=desc")
+
+
+def test_a_create_that_is_repeated_is_answered_from_the_first(invision: ApiClient, run: Run) -> None:
+    token = {"Idempotency-Key": "once"}
+    first = invision.post("/downloads/category", data={"allowss": "1"}, headers=token)
+    again = invision.post("/downloads/category", data={"allowss": "1"}, headers=token)
+    assert (first.status_code, again.status_code, again.headers["idempotent-replayed"]) == (201, 201, "true")
+    assert first.json() == again.json()
+    assert run("categories.list")["totalResults"] == 1

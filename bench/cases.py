@@ -106,5 +106,6 @@ PAIRS: Final = (
     Pair("tree", f"tree of {TREE:,}", f"{TREE // AT_ONCE} list pages of {AT_ONCE:,}", 3.0),
     Pair("apply", f"apply of {AT_ONCE:,} new nodes", f"{AT_ONCE:,} creates", 0.2),
     Pair("plan", f"plan over {TREE:,} nodes without a change", "export of them", 3.0),
+    Pair("dialect", "read one in the dialect of Invision, hot", "read one in ours, hot", 1.1),
     Pair("batch", f"batch of {AT_ONCE:,} creates", f"{AT_ONCE:,} creates", 1.0),
 )

@@ -12,8 +12,10 @@ import sqlalchemy as sa
 
 from bench.cases import AT_ONCE, PAIRS, TREE
 from bench.growth import Engine, Site, Work, on_postgresql, on_sqlite, postgresql, seeded
+from bench.hot import read_in_dialects
 from bench.terminal import Steps
 from trellis.core.actor import TERMINAL
+from trellis.core.dialect import INVISION, TRELLIS
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 
@@ -54,6 +56,11 @@ def _time(work: Work) -> float:
     return time.perf_counter() - started
 
 
+def _hot_reads(gate: Gate) -> tuple[Work, Work]:
+    theirs, ours = read_in_dialects(gate, INVISION, TRELLIS)
+    return theirs, ours
+
+
 def _ways(gate: Gate) -> Mapping[str, tuple[Work, Work]]:
     """Return both ways of each pair."""
     dice = random.Random(TREE)
@@ -90,6 +97,7 @@ def _ways(gate: Gate) -> Mapping[str, tuple[Work, Work]]:
         ),
         "apply": (apply_new, lambda: [run("calendars.create", name="Made by the bench") for _ in range(AT_ONCE)]),
         "plan": (lambda: run("structure.plan", document=exported), export),
+        "dialect": _hot_reads(gate),
         "batch": (
             lambda: run("core.batch", operations=steps),
             lambda: [run("calendars.create", name="Made by the bench") for _ in range(AT_ONCE)],

@@ -93,7 +93,12 @@ def test_any_key_may_say_hello_and_learns_what_it_may_do(gate: Gate, key: MakeKe
         "communityName": "The Lantern",
         "communityUrl": COMMUNITY_URL,
         "version": __version__,
-        "key": {"name": "Plugin", "expiresAt": "2026-02-01T09:30:00.000Z", "operations": ["blogs.delete", "forums.list"]},
+        "key": {
+            "name": "Plugin",
+            "dialect": "trellis",
+            "expiresAt": "2026-02-01T09:30:00.000Z",
+            "operations": ["blogs.delete", "forums.list"],
+        },
     }
     assert gate.run(Call("core.hello", Actor("key", 9, "Nobody", frozenset()))).value["key"]["operations"] == []
 

@@ -1,0 +1,56 @@
+"""One read of the API again and again, answered from memory: in process, without a server and without a network."""
+
+import asyncio
+import time
+from collections.abc import MutableMapping
+from typing import Any, Final
+
+from bench.growth import Work
+from trellis.core.actor import TERMINAL
+from trellis.core.gate import Gate
+from trellis.core.operation import Call
+from trellis.rest.app import Rest
+from trellis.settings import Settings
+
+_READS: Final = 10_000
+_PATIENCE: Final = 10.0  # seconds
+_PATH: Final = "/api/forums/forums/4711"
+
+
+def read_in_dialects(gate: Gate, *dialects: str) -> tuple[Work, ...]:
+    """Return for each dialect what reads one forum many times with a key that has it."""
+    gate.store.listen()
+    end = time.monotonic() + _PATIENCE
+    while gate.store.data_version() is None:
+        if time.monotonic() > end:
+            raise TimeoutError("the database is not followed, so nothing would be answered from memory")
+        time.sleep(0.01)
+    rest = Rest(gate, Settings.load({"TRELLIS_RATE_LIMIT": "0", "TRELLIS_PUBLIC_URL": "http://bench.example"}, None))
+    runner = asyncio.Runner()
+    return tuple(_read(rest, runner, _make_key(gate, dialect)) for dialect in dialects)
+
+
+def _make_key(gate: Gate, dialect: str) -> str:
+    return str(gate.run(Call("keys.create", TERMINAL, {"name": "Bench", "grants": ["*"], "dialect": dialect})).value["key"])
+
+
+def _read(rest: Rest, runner: asyncio.Runner, key: str) -> Work:
+    headers = [(b"host", b"bench.example"), (b"authorization", f"Bearer {key}".encode())]
+    scope = {"method": "GET", "path": _PATH, "raw_path": _PATH.encode(), "query_string": b"", "headers": headers}
+    statuses: list[int] = []
+
+    async def receive() -> MutableMapping[str, Any]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        if "status" in message:
+            statuses.append(message["status"])
+
+    async def read_all() -> None:
+        statuses.clear()
+        for _ in range(_READS):
+            await rest(scope, receive, send)
+        if statuses != [200] * _READS:
+            raise LookupError(f"a read was answered {set(statuses)}")
+
+    return lambda: runner.run(read_all())

@@ -61,7 +61,8 @@ class Dialect:
     `answers` are the members of answers that are not about nodes, in order, by operation. `statuses` are the
     HTTP statuses of refusals that differ from ours, by message, and `error_type` is the media type of errors. `clamped` are the
     parameters of lists whose values are brought within bounds, and `ignored` those that are ignored if their values are not
-    allowed. With `key_in_url`, keys may be sent as `?key=`. `cannot` says, sentence by sentence, what clients have to do without.
+    allowed. With `key_in_url`, keys may be sent as `?key=`. `rules` say, sentence by sentence, what is different, and
+    `cannot` what clients have to do without.
     """
 
     name: str
@@ -74,4 +75,5 @@ class Dialect:
     ignored: frozenset[str] = frozenset()
     key_in_url: bool = False
     error_type: str
+    rules: tuple[str, ...] = ()
     cannot: tuple[str, ...] = ()

@@ -42,6 +42,16 @@ INVISION: Final = Dialect(
     ignored=frozenset(("sortBy", "sortDir")),
     key_in_url=True,
     error_type="application/json;charset=UTF-8",
+    rules=(
+        "Parameters have the names of 4.2. Unknown ones are ignored, and so is a `sortBy` that is not known here.",
+        "A `page` or `perPage` that is out of range is brought within it.",
+        "The root is -1 for forums and null elsewhere; -1, 0, an empty text and null are accepted. An update moves a node there.",
+        "An empty value means 'not set', except in texts; so does 0 for `theme` and `sitemap_priority`.",
+        "An option that is left out of the permissions of a create, or all of them, means nobody, under a parent too.",
+        "A forum without a type becomes a `category`; a download category without a title gets one.",
+        "An error is an object with `errorCode` and `errorMessage` and nothing else. `HAS_CHILDREN` and `INVALID_TARGET` are 404.",
+        "The key may also be sent as `?key=KEY`, and beside another `Authorization` as `X-API-Key`.",
+    ),
     cannot=(
         "Only groups, forums, blogs, calendars, download categories and hello are served.",
         "Members, topics, posts, files, events and pages are not kept here: their endpoints answer 404 NO_ENDPOINT.",

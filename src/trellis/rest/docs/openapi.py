@@ -10,6 +10,7 @@ from trellis.core.nodes import NodeKind
 from trellis.core.operation import Access, Operation
 from trellis.core.verbs import Body
 from trellis.http.routes import Route, build_routes
+from trellis.rest.docs.dialect_schemas import describe_dialects, dialect_schemas
 from trellis.rest.docs.examples import given_of, target_of
 from trellis.rest.docs.responses import HEADERS, responses, shared_examples, shared_responses
 from trellis.rest.docs.schemas import (
@@ -39,6 +40,9 @@ it is meant to.
 Every path supports `OPTIONS`, which lists its methods, and `HEAD` wherever it supports `GET`. A trailing slash makes no difference.
 A path that is not listed here returns 404 `NO_ENDPOINT`, a method that a path does not support 405 `BAD_METHOD`. Errors are
 problem documents (RFC 9457) with an `errorCode` and an `errorMessage` that never change their meaning.
+
+A key may have another dialect than this one, for clients of another product: `x-dialects` of an operation names the records that it
+gets in each.
 
 The reference for people, with examples, is at {base_url}/api/docs."""
 
@@ -102,7 +106,9 @@ def _schemas(operations: list[Operation], base_url: str) -> Json:
     schemas: Json = {}
     for operation in sorted(operations, key=lambda operation: operation.kind is None):
         schemas |= schemas_of(operation)
-    return schemas | {"DeletionPlan": DELETION_PLAN, "Problem": problem_schema(base_url), "Fault": FAULT}
+    return (
+        schemas | dialect_schemas(operations) | {"DeletionPlan": DELETION_PLAN, "Problem": problem_schema(base_url), "Fault": FAULT}
+    )
 
 
 # --- one operation ------------------------------------------------------------------------------------------------
@@ -123,6 +129,8 @@ def _operation(route: Route, base_url: str) -> Json:
     }
     if route.also:
         written["x-also-served-at"] = list(route.also)
+    if dialects := describe_dialects(operation):
+        written["x-dialects"] = dialects
     if takes_body(operation):
         written["requestBody"] = _body(operation)
     return written | {"responses": responses(route, base_url)}

@@ -17,6 +17,7 @@ from trellis.core.catalogue import Catalogue
 from trellis.core.paging import MOST_PER_PAGE, PER_PAGE
 from trellis.core.structure import build_schema
 from trellis.rest.cache import CachedResponse
+from trellis.rest.docs.dialects import show_dialects
 from trellis.rest.docs.openapi import document
 from trellis.rest.docs.responses import HEADERS, STATUS_TEXT
 from trellis.rest.docs.samples import KEY, coloured
@@ -111,6 +112,7 @@ class Reference:
             "errors": all_errors(catalogue),
             "status_text": STATUS_TEXT,
             "aliases": aliases(catalogue),
+            "dialects": show_dialects(catalogue),
             "kind": showcase(catalogue),
             "headers": HEADERS,
             "settings": self._settings,

@@ -1,4 +1,7 @@
-"""Sweeps over every operation that a key can be granted: who may run it, and what it leaves behind. No kind is named here."""
+"""Sweeps over every operation that a key can be granted: who may run it, and what it leaves behind, in each dialect.
+
+No kind is named here.
+"""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -12,10 +15,12 @@ from tests.database_state import DatabaseState
 from tests.fixture_types import MakeKey, Run
 from tests.sweeps.grantable import create_target, grantable_routes
 from trellis.compose import catalogue_of
+from trellis.core.dialect import DIALECTS
 from trellis.core.operation import Operation
 from trellis.core.verbs import DELETE, RESTORE, Body
 from trellis.http.routes import Route
 from trellis.kinds import KINDS
+from trellis.rest.dialect import TRANSLATORS
 from trellis.rest.docs.examples import given_of
 
 CATALOGUE: Final = catalogue_of(KINDS)
@@ -26,9 +31,10 @@ ROUTES: Final = grantable_routes(CATALOGUE)
 class Sweep:
     """Walks over all operations; a walk that does not meet each that can be granted, those of the contract among them, fails."""
 
-    def __init__(self, run: Run, api: ApiClient) -> None:
+    def __init__(self, run: Run, api: ApiClient, dialect: str) -> None:
         self._run = run
         self._api = api
+        self._translator = TRANSLATORS.get(dialect)
 
     def __iter__(self) -> Iterator[Route]:
         assert len(ROUTES) == len(NAMES)
@@ -49,10 +55,41 @@ class Sweep:
             more["json"] = named if route.operation.kind is not None else given_of(route.operation)
         return self._api(route.method, path, key=key, **more)
 
+    def is_in_dialect(self, operation: Operation) -> bool:
+        """Return whether an operation is answered in another dialect than ours."""
+        return self._translator is not None and self._translator.covers(operation)
+
+    def read_refusal(self, operation: Operation, answer: httpx.Response, status: int, message: str) -> dict[str, Any]:
+        """Check that an answer is a refusal in the dialect of the key, and return its document."""
+        if self._translator is None or not self._translator.covers(operation):
+            return read_refusal(answer, status, message)
+        dialect = self._translator.dialect
+        status = dialect.statuses.get(message, status)
+        assert (answer.status_code, answer.headers["content-type"]) == (status, dialect.error_type), answer.text
+        document: dict[str, Any] = answer.json()
+        assert list(document) == ["errorCode", "errorMessage"]
+        assert document["errorMessage"] == message
+        return document
+
+    def find_code(self, code: str) -> str:
+        """Return what the dialect of the key has for one of our error codes."""
+        return code if self._translator is None else self._translator.find_code(code)
+
+
+@pytest.fixture(params=sorted(DIALECTS))
+def dialect(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
 
 @pytest.fixture
-def sweep(run: Run, api: ApiClient) -> Sweep:
-    return Sweep(run, api)
+def key(key: MakeKey, dialect: str) -> MakeKey:
+    """Make keys that have the dialect."""
+    return lambda grants=(), /, **settings: key(grants, **{"dialect": dialect, **settings})
+
+
+@pytest.fixture
+def sweep(run: Run, api: ApiClient, dialect: str) -> Sweep:
+    return Sweep(run, api, dialect)
 
 
 def key_id(run: Run) -> int:
@@ -77,10 +114,11 @@ def test_with_all_grants_but_its_own_each_is_refused_by_name(sweep: Sweep, key: 
         name, target = route.operation.name, sweep.target(route.operation)
         others = key(sorted(NAMES - {name}))
         with database.unchanged():
-            document = read_refusal(sweep.ask(route, target, key=others), 403, "NO_PERMISSION")
-            dry = read_refusal(sweep.ask(route, target, key=others, dry=True), 403, "NO_PERMISSION")
-        assert document["missingOperation"] == dry["missingOperation"] == name
-        assert name in document["detail"]
+            document = sweep.read_refusal(route.operation, sweep.ask(route, target, key=others), 403, "NO_PERMISSION")
+            dry = sweep.read_refusal(route.operation, sweep.ask(route, target, key=others, dry=True), 403, "NO_PERMISSION")
+        if not sweep.is_in_dialect(route.operation):
+            assert document["missingOperation"] == dry["missingOperation"] == name
+            assert name in document["detail"]
 
 
 def test_with_its_own_grant_alone_each_runs_and_no_other_does(sweep: Sweep, key: MakeKey) -> None:
@@ -94,9 +132,9 @@ def test_with_its_own_grant_alone_each_runs_and_no_other_does(sweep: Sweep, key:
                 target = sweep.target(other.operation) if other.operation.verb is RESTORE else 1
                 answer = sweep.ask(other, target, key=own)
                 if route.operation.verb is other.operation.verb is RESTORE:  # nothing is told of events of other resources
-                    read_refusal(answer, 404, "INVALID_ID")
+                    sweep.read_refusal(other.operation, answer, 404, "INVALID_ID")
                 else:
-                    read_refusal(answer, 403, "NO_PERMISSION")
+                    sweep.read_refusal(other.operation, answer, 403, "NO_PERMISSION")
 
 
 def test_with_an_expired_or_revoked_key_none_of_them_runs(
@@ -169,15 +207,33 @@ def test_a_dry_write_and_a_refused_one_leave_nothing(sweep: Sweep, key: MakeKey,
         with database.unchanged():
             dry = sweep.ask(route, target, key=text, dry=True)
             assert (dry.status_code, dry.headers["dry-run"]) == (200, "true")
-            refused = sweep.ask(route, target, key=text, params={"nonsense": "1"})
-            read_refusal(refused, 400, "UNKNOWN_PARAMETER")
+            if sweep.is_in_dialect(route.operation):
+                ignored = sweep.ask(route, target, key=text, params={"nonsense": "1", "dryRun": "1"})
+                assert (ignored.status_code, ignored.headers["dry-run"]) == (200, "true")
+            else:
+                refused = sweep.ask(route, target, key=text, params={"nonsense": "1"})
+                read_refusal(refused, 400, "UNKNOWN_PARAMETER")
             if route.operation.has_target:
-                gone = read_refusal(sweep.ask(route, 987_654, key=text), 404, "INVALID_ID")
-                assert (("INVALID_ID", gone["errorCode"])) in route.operation.refusals
-                stale = {"If-Match": '"of-another-version"'}
-                read_refusal(sweep.ask(route, target, key=text, headers=stale), 412, "PRECONDITION_FAILED")
+                gone = sweep.read_refusal(route.operation, sweep.ask(route, 987_654, key=text), 404, "INVALID_ID")
+                codes = {sweep.find_code(code) for message, code in route.operation.refusals if message == "INVALID_ID"}
+                assert codes == {gone["errorCode"]}
+                stale = sweep.ask(route, target, key=text, headers={"If-Match": '"of-another-version"'})
+                sweep.read_refusal(route.operation, stale, 412, "PRECONDITION_FAILED")
 
 
+def test_a_create_that_is_repeated_is_answered_from_the_first(sweep: Sweep, key: MakeKey, database: DatabaseState) -> None:
+    text = key("*")
+    for route in sweep:
+        if route.verb.idempotency_key and _makes(route.operation):
+            target, token = sweep.target(route.operation), {"Idempotency-Key": f"sweep/{route.operation.name}"}
+            first = sweep.ask(route, target, key=text, headers=token)
+            with database.unchanged():
+                again = sweep.ask(route, target, key=text, headers=token)
+            assert (again.status_code, again.headers["idempotent-replayed"]) == (first.status_code, "true")
+            assert {**again.json(), "secret": None} == {**first.json(), "secret": None}
+
+
+@pytest.mark.parametrize("dialect", ["trellis"])
 def test_each_refused_read_has_a_code_of_its_own(sweep: Sweep) -> None:
     codes = []
     for route in sweep:

@@ -25,7 +25,7 @@ def test_create_shows_the_key_once_and_alone_on_its_line(trellis: Trellis) -> No
 def test_create_as_json_takes_every_setting(trellis_json: TrellisJson) -> None:
     key = trellis_json(
         "keys", "create", "Plugin", "--grant", "forums.create", "--grant", "calendars.*", "--ip", "192.0.2.0/24",
-        "--ip", "2001:db8::1", "--rate-limit", "60", "--no-log", "--expires", "2030-01-01T00:00:00Z",
+        "--ip", "2001:db8::1", "--rate-limit", "60", "--no-log", "--expires", "2030-01-01T00:00:00Z", "--dialect", "invision",
     )  # fmt: skip
 
     assert list(key)[:2] == ["id", "key"]
@@ -35,6 +35,16 @@ def test_create_as_json_takes_every_setting(trellis_json: TrellisJson) -> None:
     assert key["rateLimit"] == 60
     assert key["logRequests"] is False
     assert key["expiresAt"] == "2030-01-01T00:00:00.000Z"
+    assert key["dialect"] == "invision"
+
+
+def test_the_dialect_of_a_key_is_shown_and_can_be_changed(trellis: Trellis, trellis_json: TrellisJson) -> None:
+    trellis("keys", "create", "Old client", "--dialect", "invision")
+    assert "invision" in trellis("keys", "list").stdout
+    assert [key["dialect"] for key in trellis_json("keys", "list")] == ["invision"]
+    assert "Dialect:             invision" in trellis("keys", "show", "1").stdout
+    assert trellis("run", "keys.update", "1", "dialect=trellis").exit_code == 0
+    assert trellis_json("keys", "show", "1")["dialect"] == "trellis"
 
 
 def test_a_star_grants_everything_a_key_can_be_granted(trellis_json: TrellisJson) -> None:
@@ -53,6 +63,7 @@ def test_a_key_without_grants_comes_with_a_warning(trellis: Trellis) -> None:
     [
         (("--grant", "forum.create"), "Did you mean forums.create?"),
         (("--grant", "keys.create"), "no grantable operation matches 'keys.create'"),
+        (("--dialect", "esperanto"), "dialect must be one of trellis, invision"),
         (("--expires", "soon"), "expires must be a duration such as 90d"),
         (("--ip", "localhost"), "addresses must be addresses or networks"),
     ],

@@ -121,6 +121,17 @@ def test_a_key_is_made_and_shown_once(admin: Visitor, events: Events, run: Run, 
     assert run("keys.list")["totalResults"] == 1
 
 
+def test_the_dialect_is_chosen_in_the_form_and_shown_in_the_list(admin: Visitor, run: Run) -> None:
+    form = admin.get("/keys/new").text
+    assert '<option value="trellis"' in form
+    assert '<option value="invision"' in form
+    assert admin.post("/keys/new", _form(admin, name="Ours", dialect="trellis")).status_code == 200
+    assert "Invision" not in page_text(admin.get("/keys"))
+    assert admin.post("/keys/new", _form(admin, name="Old client", dialect="invision")).status_code == 200
+    assert "Invision" in page_text(admin.get("/keys"))
+    assert [key["dialect"] for key in run("keys.list")["results"]] == ["trellis", "invision"]
+
+
 def test_a_form_that_has_made_a_key_makes_no_other_by_itself(admin: Visitor, run: Run) -> None:
     sent = _form(admin)
     admin.post("/keys/new", sent)

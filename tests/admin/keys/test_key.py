@@ -136,6 +136,14 @@ def test_saving_without_a_change_records_nothing(admin: Visitor, key: MakeKey, e
     assert events() == before
 
 
+def test_the_dialect_is_shown_and_changed_without_the_password(admin: Visitor, key: MakeKey, clock: Clock, run: Run) -> None:
+    key(["forums.list"], dialect="invision")
+    clock.move(minutes=20)
+    assert "Invision" in page_text(admin.get("/keys/1"))
+    assert admin.post("/keys/1/edit", _edit(admin, dialect="trellis")).status_code == 303
+    assert run("keys.get", 1)["dialect"] == "trellis"
+
+
 def test_all_grants_can_be_taken_away(admin: Visitor, key: MakeKey, run: Run) -> None:
     key(["forums.list"])
     assert admin.post("/keys/1/edit", _edit(admin, grants=[""])).status_code == 303

@@ -181,6 +181,15 @@ def test_other_settings_change_alone(run: Run, clock: Clock, events: Events) -> 
     assert events()[-1]["changed"] == ["expiresAt", "addresses", "rateLimit"]
 
 
+def test_a_key_has_a_dialect_that_can_be_changed(run: Run, events: Events) -> None:
+    assert run("keys.create", name="Old client", dialect="invision")["dialect"] == "invision"
+    assert run("keys.update", 1, name="Client")["dialect"] == "invision"
+    assert run("keys.update", 1, dialect="trellis")["dialect"] == "trellis"
+    assert events()[-1]["changed"] == ["dialect"]
+    with pytest.raises(Refused, match="dialect must be one of trellis, invision"):
+        run("keys.update", 1, dialect="esperanto")
+
+
 def test_an_update_that_changes_nothing_records_nothing(run: Run, events: Events, clock: Clock) -> None:
     run("keys.create", name="Plugin", grants="forums.list")
     clock.move(days=1)

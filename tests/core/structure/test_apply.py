@@ -312,6 +312,15 @@ def test_keys_are_made_once_and_their_secrets_are_in_no_event(gate: Gate, run: R
     assert (change["action"], [one["member"] for one in change["differences"]]) == ("update", ["grants"])
 
 
+def test_a_key_of_a_document_has_a_dialect(run: Run) -> None:
+    wanted = {"name": "Old client", "dialect": "invision"}
+    run("structure.apply", document=document(keys=[wanted]))
+    assert run("keys.get", 1)["dialect"] == "invision"
+    assert run("structure.plan", document=document(keys=[wanted]))["changes"] == []
+    (change,) = run("structure.plan", document=document(keys=[wanted | {"dialect": "trellis"}]))["changes"]
+    assert change["differences"] == [{"member": "dialect", "before": "invision", "after": "trellis"}]
+
+
 def test_keys_of_a_document_are_not_made_by_a_key(gate: Gate, run: Run) -> None:
     caller = Actor("key", 7, "Plugin", frozenset(["structure.plan", "structure.apply", "groups.list"]))
     for operation in ("structure.plan", "structure.apply"):

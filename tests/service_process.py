@@ -53,6 +53,11 @@ class Service:
         self._process: subprocess.Popen[bytes] | None = None
         self.client = httpx.Client(timeout=GIVE_UP, trust_env=False)
 
+    @property
+    def settings(self) -> Settings:
+        """The settings that it runs with."""
+        return self._settings
+
     def __enter__(self) -> Self:
         number, name = tempfile.mkstemp(prefix="service-", suffix=".log", dir=self._folder)
         self._output = Path(name)

@@ -107,7 +107,7 @@ class Settings:
     )
     bad_key_limit: int = _setting(30, _number(1, 1_000_000), "Requests without a good key per minute and address.")
     key_in_url: bool = _setting(
-        default=False, parse=_flag, description="Whether `?key=` is accepted. URLs end up in logs: leave it off."
+        default=False, parse=_flag, description="Whether `?key=` is accepted from every key. URLs end up in logs: leave it off."
     )
     body_limit: int = _setting(1_048_576, _number(1024, 1_073_741_824), "The largest request body, in bytes.")
     connections: int = _setting(

@@ -5,14 +5,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from json import JSONDecoder
+from json import JSONDecoder, loads
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from tests.community import CONTRACT, GRANTABLE
-from tests.service_process import Service
+from tests.service_process import Service, environment
 from trellis.compose import catalogue_of
 from trellis.kinds import KINDS
 from trellis.settings import Settings, definitions, description, variable
@@ -96,6 +96,24 @@ def test_the_examples_of_the_guide_run_as_printed(demo: tuple[Service, str], tmp
     assert [event["type"] for event in feed["results"]] == ["forum.created"] * 2
     assert feed["more"] is True
     assert wrong["errorMessage"] == "NO_TITLE"
+
+
+def test_the_examples_for_clients_of_the_suite_run_as_printed(demo: tuple[Service, str], tmp_path: Path) -> None:
+    service, _ = demo
+    page = (ROOT / "docs" / "invision.md").read_text()
+    (script,) = _BLOCK.findall(page)
+    made = subprocess.run(
+        [sys.executable, "-m", "trellis", "keys", "create", "Old client", "--dialect", "invision", "--grant", "*", "--json"],
+        env=environment(service.settings),
+        capture_output=True,
+        check=True,
+    )
+    key = loads(made.stdout)["key"]
+    hello, listed, created, missing = answers(run(f"API={service.address}/api\nKEY={key}\n{script}", service, key, tmp_path))
+    assert hello["key"]["dialect"] == "invision"
+    assert (len(listed["results"]), listed["results"][0]["parentId"]) == (2, -1)
+    assert (created["type"], created["permissions"]["perm_3"], created["permissions"]["perm_2"]) == ("category", "3,4", None)
+    assert missing == {"errorCode": "1F363/1", "errorMessage": "INVALID_ID"}
 
 
 def test_the_settings_of_the_readme_are_those_of_the_code() -> None:

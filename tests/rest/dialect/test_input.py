@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
+import httpx
 import pytest
 
 from tests.api_client import ApiClient
@@ -14,7 +15,8 @@ from tests.fixture_types import Run
 NOBODY: dict[str, Any] = {}
 FORUM = ("view", "read", "add", "reply", "attachments")
 
-Sending = Callable[[ApiClient, str, str, dict[str, Any]], Any]
+Encoding = Callable[[dict[str, Any]], tuple[str, dict[str, Any]]]  # the query and the body that hold what is sent
+Send = Callable[[str, str, dict[str, Any]], httpx.Response]
 
 
 def flatten(sent: dict[str, Any], prefix: str = "") -> dict[str, str]:
@@ -36,27 +38,39 @@ def as_text(sent: dict[str, Any]) -> dict[str, str]:
     return {name: json.dumps(value) if isinstance(value, dict) else flatten({name: value})[name] for name, value in sent.items()}
 
 
-ENCODINGS: dict[str, Sending] = {
-    "JSON": lambda client, method, path, sent: client(method, path, json=sent),
-    "form": lambda client, method, path, sent: client(method, path, data=flatten(sent)),
-    "multipart": lambda client, method, path, sent: client(
-        method, path, files={name: (None, value) for name, value in flatten(sent).items()}
-    ),
-    "query string": lambda client, method, path, sent: client(method, f"{path}?{urlencode(flatten(sent))}"),
-    "objects as text": lambda client, method, path, sent: client(method, path, data=as_text(sent)),
-    "JSON in one field": lambda client, method, path, sent: client(method, path, data={"json": json.dumps(sent)}),
-    "index.php": lambda client, method, path, sent: client(method, f"/index.php?{path}&{urlencode(flatten(sent))}"),
+ENCODINGS: dict[str, Encoding] = {
+    "JSON": lambda sent: ("", {"json": sent}),
+    "form": lambda sent: ("", {"data": flatten(sent)}),
+    "multipart": lambda sent: ("", {"files": {name: (None, value) for name, value in flatten(sent).items()}}),
+    "query string": lambda sent: (urlencode(flatten(sent)), {}),
+    "objects as text": lambda sent: ("", {"data": as_text(sent)}),
+    "objects as text in the query string": lambda sent: (urlencode(as_text(sent)), {}),
+    "JSON in one field": lambda sent: ("", {"data": {"json": json.dumps(sent)}}),
+}
+ADDRESSES: dict[str, str] = {  # the path, and what joins a query to it
+    "plain": "{path}?",
+    "doubled slashes": "//{path}/?",
+    "in the query": "/index.php?{path}&",
+    "in the query, with a second mark": "/index.php?{path}?",
+    "behind the script": "/index.php{path}?",
 }
 
 
 @pytest.fixture(params=sorted(ENCODINGS))
-def send(request: pytest.FixtureRequest) -> Sending:
+def encoding(request: pytest.FixtureRequest) -> Encoding:
     return ENCODINGS[request.param]
 
 
-def test_what_clients_send_is_accepted_in_every_encoding(
-    invision: ApiClient, community: Community, run: Run, send: Sending
-) -> None:
+@pytest.fixture(params=sorted(ADDRESSES))
+def send(request: pytest.FixtureRequest, invision: ApiClient, encoding: Encoding) -> Send:
+    def send(method: str, path: str, sent: dict[str, Any]) -> httpx.Response:
+        query, body = encoding(sent)
+        return invision(method, ADDRESSES[request.param].format(path=path) + query, **body)
+
+    return send
+
+
+def test_what_clients_send_is_accepted_in_every_encoding_at_every_address(community: Community, run: Run, send: Send) -> None:
     forum = {
         "title": "Seeds",
         "description": "<p>Swap them.</p>",
@@ -70,17 +84,17 @@ def test_what_clients_send_is_accepted_in_every_encoding(
         "permissions": {"view": "*", "add": [3, community.patrons]},
         "club_id": 7,
     }
-    created = send(invision, "POST", "/forums/forums", forum)
+    created = send("POST", "/forums/forums", forum)
     assert created.status_code == 201, created.text
     ours = run("forums.get", created.json()["id"])
     assert (ours["name"], ours["type"], ours["parentId"]) == ("Seeds", "questions", community.news)
     assert (ours["theme"], ours["sitemapPriority"], ours["minContent"], ours["canSeeOthers"]) == (None, None, 3, False)
     assert ours["permissions"] == {"view": "*", "read": [], "add": [3, community.patrons], "reply": [], "attachments": []}
-    changed = send(invision, "POST", f"/forums/forums/{ours['id']}", {"title": "Seed swaps", "parent": -1, "unheard_of": "x"})
+    changed = send("POST", f"/forums/forums/{ours['id']}", {"title": "Seed swaps", "parent": -1, "unheard_of": "x"})
     assert changed.status_code == 200, changed.text
     ours = run("forums.get", ours["id"])
     assert (ours["name"], ours["parentId"], ours["minContent"]) == ("Seed swaps", None, 3)
-    deleted = send(invision, "DELETE", f"/forums/forums/{ours['id']}", {"deleteChildrenOrMove": -1})
+    deleted = send("DELETE", f"/forums/forums/{ours['id']}", {"deleteChildrenOrMove": -1})
     assert (deleted.status_code, deleted.text) == (200, "null")
 
 

@@ -50,6 +50,7 @@ INVISION: Final = Dialect(
         "An option that is left out of the permissions of a create, or all of them, means nobody, under a parent too.",
         "A forum without a type becomes a `category`; a download category without a title gets one.",
         "An error is an object with `errorCode` and `errorMessage` and nothing else. `HAS_CHILDREN` and `INVALID_TARGET` are 404.",
+        "`core.hello` has `ipsVersion` after `communityUrl`.",
         "The key may also be sent as `?key=KEY`, and beside another `Authorization` as `X-API-Key`.",
     ),
     cannot=(

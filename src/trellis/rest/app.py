@@ -29,7 +29,7 @@ from trellis.rest.dialect import TRANSLATORS, allows_key_in_url, encode_answer
 from trellis.rest.docs import Reference
 from trellis.rest.event_loop import CompletionQueue, OncePerTick
 from trellis.rest.headers import accept_request_id, generate_request_ids
-from trellis.rest.identify import find_key, has_key, refuse_key_in_url
+from trellis.rest.identify import find_key, refuse_key_in_url
 from trellis.rest.limits import Throttle
 from trellis.rest.links import build_links
 from trellis.rest.log import RequestLog
@@ -176,20 +176,18 @@ class Rest:
         return self._respond_to_read(request, await self.reference.find(request.path, request.base))
 
     async def _identify(self, request: ApiRequest) -> Bearer:
-        in_url = False
+        refused: Refused | None = None
         try:
-            presented, in_url = find_key(request.headers, request.query)
+            presented, request.key_in_url = find_key(request.headers, request.query)
             bearer = await self._find_bearer(request, presented)
-        except Refused as refused:
-            if refused.status != 401:
+            if not request.key_in_url or self.settings.key_in_url or allows_key_in_url(bearer.key.dialect):
+                return bearer
+        except Refused as raised:
+            if raised.status != 401:
                 raise
-            await self.throttle.count_bad_key(request.address)
-            raise refuse_key_in_url() if in_url and not self.settings.key_in_url else refused from None
-        request.key_in_url = self.settings.key_in_url or allows_key_in_url(bearer.key.dialect)
-        if in_url and not request.key_in_url:
-            await self.throttle.count_bad_key(request.address)
-            raise refuse_key_in_url()
-        return bearer
+            refused = None if request.key_in_url and not self.settings.key_in_url else raised
+        await self.throttle.count_bad_key(request.address)
+        raise refused or refuse_key_in_url()
 
     async def _find_bearer(self, request: ApiRequest, presented: str) -> Bearer:
         """Return the bearer of a key. Raises Refused: INVALID_API_KEY, IP_ADDRESS_NOT_ALLOWED."""
@@ -279,7 +277,7 @@ class Rest:
     def _is_cacheable(self, request: ApiRequest, route: Route) -> bool:
         """Return whether every key that may run the operation gets the same answer."""
         operation = route.operation
-        return operation.access in _SAME_FOR_ALL and not operation.varies and not (request.key_in_url and has_key(request.query))
+        return operation.access in _SAME_FOR_ALL and not operation.varies and not request.key_in_url
 
     def _run_read(self, request: ApiRequest, route: Route, target: int | None) -> CachedResponse:
         operation = route.operation

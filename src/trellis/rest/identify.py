@@ -43,11 +43,6 @@ def refuse_key_in_url() -> Refused:
     )
 
 
-def has_key(query: bytes) -> bool:
-    """Return whether there is a key in a query string."""
-    return _KEY.search(query) is not None
-
-
 def _find_in_authorization(headers: Mapping[bytes, bytes]) -> str | None:
     scheme, _, credentials = headers.get(b"authorization", b"").strip().partition(b" ")
     match scheme.lower():

@@ -54,7 +54,7 @@ class ApiRequest:
     request_id: str
     at: str  # when it was received
     receive: Receive
-    key_in_url: bool = False  # whether a key may stand in the query
+    key_in_url: bool = False  # whether there is a key in the query
     path_values: Mapping[str, str] = field(default_factory=dict)  # what stands in the path in place of an id, by field
     version: int | None = None  # the data version under which its key was checked
     operation: str | None = None

@@ -27,6 +27,7 @@ def rewritten(target: str) -> str:
         ("/api/index.php?/forums/forums/7/&title=A%2FB", "/api/forums/forums/7/?title=A%2FB"),
         ("/api/index.php?%2Fforums%2fforums&page=2", "/api/forums/forums?page=2"),
         ("/api/index.php?%2Fforums%2Fforums=&page=2", "/api/forums/forums?page=2"),
+        ("/api/index.php?/forums/forums/external/YWJj=&page=2", "/api/forums/forums/external/YWJj=?page=2"),
         ("/api/index.php?//forums//forums&page=2", "/api/forums/forums?page=2"),
         ("/api/index.php/?/forums/forums&page=2", "/api/forums/forums?page=2"),
         ("/api/index.php/forums/forums?page=2", "/api/forums/forums?page=2"),

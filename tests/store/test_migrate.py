@@ -13,7 +13,7 @@ from alembic.migration import MigrationContext
 
 from tests.program import running
 from trellis.settings import Settings
-from trellis.store import idempotency, siblings, snapshots
+from trellis.store import idempotency, keys, siblings, snapshots
 from trellis.store.counters import next_number
 from trellis.store.engine.store import Store, create_engine
 from trellis.store.engine.transaction import Transaction
@@ -179,6 +179,22 @@ def test_renaming_tables_and_columns_keeps_every_row_and_what_is_found_by_them(e
         assert (siblings.check(tx, "forums"), deleted_ids.check(tx, "forums"), search.check_search_index(tx)) == ([], 0, 0)
         assert search.find_candidates(tx, "forums", "renamed", 1000) == [90]
     store.close()
+
+
+def test_the_keys_that_there_are_keep_our_own_dialect(empty_database: Settings) -> None:
+    migrate(empty_database, to="0015")
+    key = """INSERT INTO api_keys (id, public, name, digest, grants, addresses, log_requests, created_at, updated_at)
+    VALUES (1, 'abcdefgh', 'Old', 'digest', '[]', '[]', true, '2026', '2026')"""
+    store = Store(empty_database)
+    store.write(lambda tx: tx.raw.execute(key)).result(30)
+    store.close()
+    migrate(empty_database)
+    store = Store(empty_database)
+    with store.reading() as tx:
+        found = keys.find(tx, 1)
+    store.close()
+    assert found is not None
+    assert (found.name, found.dialect) == ("Old", "trellis")
 
 
 def test_programs_that_migrate_at_the_same_time_do_it_once(empty_database: Settings) -> None:

@@ -46,8 +46,8 @@ def rewrite_address(scope: MutableMapping[str, Any], prefix: str) -> None:
 
 
 def _read_path(sent: bytes) -> bytes:
-    """Read a path that was sent as the name of a parameter: encoded as names are, and perhaps with the sign of an empty value."""
-    return (sent if sent.startswith(b"/") else _ENCODED_SLASH.sub(b"/", sent)).removesuffix(b"=")
+    """Read a path that was sent as it is, or as the name of a parameter: encoded, and with the sign of an empty value."""
+    return sent if sent.startswith(b"/") else _ENCODED_SLASH.sub(b"/", sent).removesuffix(b"=")
 
 
 def _join(query: bytes) -> bytes:

@@ -1,0 +1,70 @@
+"""The dialect as the reference and the OpenAPI document describe it: what is described is what is sent."""
+
+from typing import Any, Final
+
+import pytest
+
+from tests.api_client import ApiClient
+from tests.community import Community
+from tests.rest.docs.test_reference import Reading
+from tests.rest.documented import Json, documented_operations, validate
+from trellis.compose import catalogue_of
+from trellis.core.verbs import STANDARD, Response
+from trellis.http.routes import build_routes
+from trellis.kinds import KINDS
+from trellis.kinds.invision import INVISION
+from trellis.rest.docs import document
+
+CATALOGUE: Final = catalogue_of(KINDS)
+ANSWERED: Final = {  # by a record, or a page of them
+    route.operation.kind.name
+    for route in build_routes(CATALOGUE)
+    if route.operation.kind is not None and route.verb in STANDARD and route.verb.response is Response.RECORD
+}
+
+
+def squeeze(text: str) -> str:
+    """Return a text without spaces, and without the marks of code."""
+    return "".join(text.replace("`", "").split())
+
+
+@pytest.fixture(scope="module")
+def openapi() -> Json:
+    return document(CATALOGUE)
+
+
+def test_every_answer_is_as_the_openapi_document_describes_it(openapi: Json, invision: ApiClient, community: Community) -> None:
+    first = {"groups": 3, "forums": community.news, "calendars": community.meetups, "categories": community.skins}
+    seen = set()
+    for promise in documented_operations(openapi):
+        if (described := promise.told.get("x-dialects", {}).get("invision")) is None:
+            continue
+        path = promise.path.replace("{id}", str(first.get(promise.name.partition(".")[0])))
+        sent: dict[str, Any] = {"data": {"title": f"By {promise.name}"}} if promise.method == "POST" else {}
+        answer = invision(promise.method, path, **sent)
+        assert answer.status_code in {200, 201}, (promise.name, answer.text)
+        records = answer.json()["results"] if promise.name.endswith(".list") else [answer.json()]
+        for record in records:
+            validate(openapi, described, record)
+            assert list(record) == openapi["components"]["schemas"][described["$ref"].rpartition("/")[2]]["required"]
+        seen.add(promise.name)
+    named = {f"{kind}.{verb.name}" for kind in ANSWERED for verb in STANDARD if verb.response is not Response.NULL}
+    assert seen == {name for name in named if name in CATALOGUE and CATALOGUE[name].path is not None} | {"core.hello"}
+
+
+def test_what_ours_alone_answers_has_no_other_dialect(openapi: Json) -> None:
+    told = {promise.name: promise.told for promise in documented_operations(openapi)}
+    for name in ("forums.copy", "forums.tree", "forums.get_external", "forums.delete", "core.batch", "events.list"):
+        assert "x-dialects" not in told[name]
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_the_reference_shows_its_records_and_says_what_it_cannot_do(api: ApiClient) -> None:
+    page = Reading(api.get("/docs", key=None).text)
+    text = squeeze(page.text)
+    for sentence in (*INVISION.rules, *INVISION.cannot):
+        assert squeeze(sentence) in text
+    for name, shape in INVISION.kinds.items():
+        assert (f"dialect-invision-{name}" in page.ids) == (name in ANSWERED)
+        if name in ANSWERED:
+            assert all(squeeze(member.doc) in text for member in shape.members)

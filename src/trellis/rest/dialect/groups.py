@@ -1,7 +1,7 @@
 """The groups that an answer in a dialect names, read once for the whole answer."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from trellis.core.actor import Actor
 from trellis.core.dialect import Dialect, Who
@@ -35,7 +35,7 @@ class AllGroups:
             return {}
         operation = kind.operation(LIST.name)
         # On behalf of the answer, not of its caller: the key needs no grant for the groups that a record names.
-        reader: Final = Actor("service", None, self._dialect.title, frozenset((operation,)))
+        reader = Actor("service", None, self._dialect.title, frozenset((operation,)))
         found: dict[int, dict[str, Any]] = {}
         page, pages = 1, 1
         while page <= pages:

@@ -1,8 +1,11 @@
 """The ways in which older clients write the addresses of the API."""
 
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from trellis.http.addresses import rewrite_address
 
@@ -66,6 +69,50 @@ def test_an_address_is_what_it_would_be_if_it_were_written_plainly(target: str, 
 )
 def test_what_is_written_plainly_or_is_nothing_of_the_api_stays(target: str) -> None:
     assert rewritten(target) == target
+
+
+_PIECES = st.sampled_from(
+    [
+        "/",
+        "//",
+        "api",
+        "/api",
+        "index.php",
+        "/index.php",
+        "?",
+        "&",
+        "=",
+        "..",
+        "%2F",
+        "%2e",
+        "%",
+        "\x00",
+        "\xff",
+        "admin",
+        "a=b",
+        "://",
+    ]
+)
+
+
+@given(st.lists(_PIECES, max_size=9), st.lists(_PIECES, max_size=9))
+def test_whatever_is_written_stays_or_is_below_the_prefix(path: list[str], query: list[str]) -> None:
+    raw = ("/" + "".join(path)).replace("?", "").encode("latin-1")
+    scope: dict[str, Any] = {
+        "path": unquote(raw.decode("latin-1")),
+        "raw_path": raw,
+        "query_string": "".join(query).encode("latin-1"),
+    }
+    before = dict(scope)
+    rewrite_address(scope, "/api")
+    if scope["raw_path"] == before["raw_path"]:
+        assert scope["path"] == before["path"]
+    else:
+        assert scope["raw_path"].startswith(b"/api/")
+        assert scope["path"].startswith("/api/")
+        assert b"//" not in scope["raw_path"]
+    if not raw.lstrip(b"/").startswith(b"api/"):
+        assert scope == before
 
 
 @pytest.mark.parametrize("target", ["/api/index.php?/../admin", "/api/index.php/../admin/keys", "/api//..//admin"])

@@ -29,12 +29,12 @@ class Member:
     compute: Callable[[Record, FindGroups], Any]
 
 
-def copied(name: str, schema: Mapping[str, Any], doc: str) -> Member:
+def declare_copy(name: str, schema: Mapping[str, Any], doc: str) -> Member:
     """Declare a member that is in our own record under the same name."""
     return Member(name, schema, doc, lambda record, _: record[name])
 
 
-def constant(name: str, value: Any, schema: Mapping[str, Any], doc: str) -> Member:
+def declare_constant(name: str, value: Any, schema: Mapping[str, Any], doc: str) -> Member:
     """Declare a member that is always the same."""
     return Member(name, schema, doc, lambda _, __: value)
 
@@ -58,11 +58,11 @@ class Shape:
 class Dialect:
     """A dialect, as one declaration for each kind; a kind without one is answered and read in our own names.
 
-    `answers` are the members of answers that are not about nodes, in order, by operation. `statuses` are the
-    HTTP statuses of refusals that differ from ours, by message, and `error_type` is the media type of errors. `clamped` are the
-    parameters of lists whose values are brought within bounds, and `ignored` those that are ignored if their values are not
-    allowed. With `key_in_url`, keys may be sent as `?key=`. `rules` say, sentence by sentence, what is different, and
-    `cannot` what clients have to do without.
+    `answers` are the members of answers that are not about nodes, in order, by operation. `statuses` are the HTTP statuses of
+    refusals that differ from ours, by message, and `error_type` is the media type of errors. `clamped` are the parameters of lists
+    whose values are brought within bounds, and `ignored` those that are ignored if their values are not allowed. With
+    `key_in_url`, keys may be sent as `?key=`. `rules` say, sentence by sentence, what is different, and `cannot` what clients have
+    to do without.
     """
 
     name: str

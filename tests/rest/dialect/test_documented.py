@@ -1,19 +1,23 @@
 """The dialect as the reference and the OpenAPI document describe it: what is described is what is sent."""
 
+from dataclasses import replace
 from typing import Any, Final
 
+import orjson
 import pytest
+from openapi_spec_validator import validate as validate_document
 
 from tests.api_client import ApiClient
 from tests.community import Community
 from tests.rest.docs.test_reference import Reading
 from tests.rest.documented import Json, documented_operations, validate
 from trellis.compose import catalogue_of
-from trellis.core.verbs import STANDARD, Response
+from trellis.core.verbs import DELETE, GET, LIST, STANDARD, Response
 from trellis.http.routes import build_routes
 from trellis.kinds import KINDS
 from trellis.kinds.invision import INVISION
 from trellis.rest.docs import document
+from trellis.rest.docs.dialects import show_dialects
 
 CATALOGUE: Final = catalogue_of(KINDS)
 ANSWERED: Final = {  # by a record, or a page of them
@@ -50,6 +54,17 @@ def test_every_answer_is_as_the_openapi_document_describes_it(openapi: Json, inv
         seen.add(promise.name)
     named = {f"{kind}.{verb.name}" for kind in ANSWERED for verb in STANDARD if verb.response is not Response.NULL}
     assert seen == {name for name in named if name in CATALOGUE and CATALOGUE[name].path is not None} | {"core.hello"}
+
+
+def test_blogs_are_described_as_soon_as_they_can_be_read() -> None:
+    readable = catalogue_of([replace(kind, over_rest=(LIST, GET, DELETE)) if kind.name == "blogs" else kind for kind in KINDS])
+    openapi: Json = orjson.loads(orjson.dumps(document(readable)))
+    validate_document(openapi)
+    told = {promise.name: promise.told for promise in documented_operations(openapi)}
+    assert told["blogs.get"]["x-dialects"] == {"invision": {"$ref": "#/components/schemas/InvisionBlog"}}
+    (dialect,) = show_dialects(readable)
+    (blogs,) = [kind for kind in dialect.kinds if kind.name == "blogs"]
+    assert [member.name for member in blogs.members][-1] == "category"
 
 
 def test_what_ours_alone_answers_has_no_other_dialect(openapi: Json) -> None:

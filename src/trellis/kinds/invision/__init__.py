@@ -6,7 +6,7 @@ Facts are from its public reference and from recorded answers.
 from typing import Final
 
 from trellis.core.dialect import INVISION as NAME
-from trellis.core.dialect import Dialect, constant, copied
+from trellis.core.dialect import Dialect, declare_constant, declare_copy
 from trellis.kinds.invision.blogs import BLOGS
 from trellis.kinds.invision.calendars import CALENDARS
 from trellis.kinds.invision.categories import CATEGORIES
@@ -30,11 +30,11 @@ INVISION: Final = Dialect(
     },
     answers={
         "core.hello": (
-            copied("communityName", _TEXT, "The community's name."),
-            copied("communityUrl", _TEXT, "The community's address."),
-            constant("ipsVersion", "4.2.0", _TEXT, "The release whose endpoints these are."),
-            copied("version", _TEXT, "The version of this service."),
-            copied("key", {"type": "object"}, "The key that sent the request."),
+            declare_copy("communityName", _TEXT, "The community's name."),
+            declare_copy("communityUrl", _TEXT, "The community's address."),
+            declare_constant("ipsVersion", "4.2.0", _TEXT, "The release whose endpoints these are."),
+            declare_copy("version", _TEXT, "The version of this service."),
+            declare_copy("key", {"type": "object"}, "The key that sent the request."),
         ),
     },
     statuses={"HAS_CHILDREN": 404, "INVALID_TARGET": 404},

@@ -3,7 +3,7 @@
 from html import escape
 from typing import Any, Final
 
-from trellis.core.dialect import FindGroups, Member, Record, Shape, constant, copied
+from trellis.core.dialect import FindGroups, Member, Record, Shape, declare_constant, declare_copy
 from trellis.kinds.invision.members import GROUP, ID, NAME, URL
 
 _COUNT: Final = {"type": "integer"}
@@ -48,7 +48,7 @@ BLOGS: Final = Shape(
     members=(
         ID,
         NAME,
-        copied("description", {"type": "string"}, "What it is about, as HTML."),
+        declare_copy("description", {"type": "string"}, "What it is about, as HTML."),
         Member("owner", _OWNER, "Who owns it: a member of whom only the name is known.", _describe_owner),
         Member(
             "groups",
@@ -56,11 +56,11 @@ BLOGS: Final = Shape(
             "The groups that may read it; all groups if everybody may.",
             lambda record, find_groups: find_groups(record["groups"]),
         ),
-        copied("pinned", {"type": "boolean"}, "Whether it is listed before the others."),
-        constant("entries", 0, _COUNT, "Always 0: entries are not kept here."),
-        constant("comments", 0, _COUNT, "Always 0: comments are not kept here."),
+        declare_copy("pinned", {"type": "boolean"}, "Whether it is listed before the others."),
+        declare_constant("entries", 0, _COUNT, "Always 0: entries are not kept here."),
+        declare_constant("comments", 0, _COUNT, "Always 0: comments are not kept here."),
         URL,
-        constant("category", None, {"type": "null"}, "Always null: blogs have no categories."),
+        declare_constant("category", None, {"type": "null"}, "Always null: blogs have no categories."),
     ),
     codes={"1B366/1": "2B302/1", "1B366/6": "2B302/2"},
 )

@@ -3,17 +3,17 @@
 from typing import Final
 
 from trellis.core.dialect import Shape
-from trellis.kinds.invision.members import CLUB, ID, NAME, URL, class_member, name_options, parent_member, permissions_member
+from trellis.kinds.invision.members import CLUB, ID, NAME, URL, declare_class, declare_parent, declare_permissions, number_options
 
-_OPTIONS: Final = name_options("view", "read", "add", "reply", "review", "askrsvp", "rsvp")
+_OPTIONS: Final = number_options("view", "read", "add", "reply", "review", "askrsvp", "rsvp")
 CALENDARS: Final = Shape(
     members=(
         ID,
         NAME,
         URL,
-        class_member("IPS\\calendar\\Calendar"),
-        parent_member(root=None),
-        permissions_member(2, _OPTIONS),
+        declare_class("IPS\\calendar\\Calendar"),
+        declare_parent(root=None),
+        declare_permissions(2, _OPTIONS),
         CLUB,
     ),
     options=_OPTIONS,

@@ -3,17 +3,17 @@
 from typing import Final
 
 from trellis.core.dialect import Shape
-from trellis.kinds.invision.members import CLUB, ID, NAME, URL, class_member, name_options, parent_member, permissions_member
+from trellis.kinds.invision.members import CLUB, ID, NAME, URL, declare_class, declare_parent, declare_permissions, number_options
 
-_OPTIONS: Final = name_options("view", "read", "add", "download", "reply", "review")
+_OPTIONS: Final = number_options("view", "read", "add", "download", "reply", "review")
 CATEGORIES: Final = Shape(
     members=(
         ID,
         NAME,
         URL,
-        class_member("IPS\\downloads\\Category"),
-        parent_member(root=None),
-        permissions_member(3, _OPTIONS),
+        declare_class("IPS\\downloads\\Category"),
+        declare_parent(root=None),
+        declare_permissions(3, _OPTIONS),
         CLUB,
     ),
     options=_OPTIONS,

@@ -2,20 +2,20 @@
 
 from typing import Final
 
-from trellis.core.dialect import Shape, constant, copied
-from trellis.kinds.invision.members import CLUB, ID, NAME, PATH, URL, name_options, parent_member, permissions_member
+from trellis.core.dialect import Shape, declare_constant, declare_copy
+from trellis.kinds.invision.members import CLUB, ID, NAME, PATH, URL, declare_parent, declare_permissions, number_options
 
-_OPTIONS: Final = name_options("view", "read", "add", "reply", "attachments")
+_OPTIONS: Final = number_options("view", "read", "add", "reply", "attachments")
 FORUMS: Final = Shape(
     members=(
         ID,
         NAME,
         PATH,
-        copied("type", {"type": "string"}, "What kind of forum it is: discussions, questions, category or redirect."),
-        constant("topics", 0, {"type": "integer"}, "Always 0: topics are not kept here."),
+        declare_copy("type", {"type": "string"}, "What kind of forum it is: discussions, questions, category or redirect."),
+        declare_constant("topics", 0, {"type": "integer"}, "Always 0: topics are not kept here."),
         URL,
-        parent_member(root=-1),
-        permissions_member(1, _OPTIONS),
+        declare_parent(root=-1),
+        declare_permissions(1, _OPTIONS),
         CLUB,
     ),
     options=_OPTIONS,

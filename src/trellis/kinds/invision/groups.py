@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from trellis.core.dialect import Shape, copied
+from trellis.core.dialect import Shape, declare_copy
 from trellis.kinds.invision.members import ID, NAME
 
 GROUPS: Final = Shape(
-    members=(ID, NAME, copied("formattedName", {"type": "string"}, "Prefix, escaped name and suffix, as HTML.")),
+    members=(ID, NAME, declare_copy("formattedName", {"type": "string"}, "Prefix, escaped name and suffix, as HTML.")),
 )

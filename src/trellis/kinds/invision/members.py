@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from trellis.core.dialect import FindGroups, Member, Record, constant, copied
+from trellis.core.dialect import FindGroups, Member, Record, declare_constant, declare_copy
 from trellis.core.fields import EVERYONE
 
 _WHOLE: Final = {"type": "integer"}
@@ -12,33 +12,31 @@ _TEXT: Final = {"type": "string"}
 _FIRST: Final = "perm_view"
 _LAST: Final = 7  # perm_7 is the last one, used or not
 
-ID: Final = copied("id", _WHOLE, "Its id.")
-NAME: Final = copied("name", _TEXT, "Its name.")
-PATH: Final = copied("path", _TEXT, "The names from the top level down to it, joined by ' > '.")
-URL: Final = copied("url", _TEXT, "Its address in the community.")
-CLUB: Final = constant("club", 0, _WHOLE, "Always 0: there are no clubs.")
-GROUP: Final[Mapping[str, Any]] = MappingProxyType(
-    {
-        "type": "object",
-        "required": ["id", "name", "formattedName"],
-        "properties": {"id": _WHOLE, "name": _TEXT, "formattedName": _TEXT},
-    }
-)
+ID: Final = declare_copy("id", _WHOLE, "Its id.")
+NAME: Final = declare_copy("name", _TEXT, "Its name.")
+PATH: Final = declare_copy("path", _TEXT, "The names from the top level down to it, joined by ' > '.")
+URL: Final = declare_copy("url", _TEXT, "Its address in the community.")
+CLUB: Final = declare_constant("club", 0, _WHOLE, "Always 0: there are no clubs.")
+GROUP: Final = {
+    "type": "object",
+    "required": ["id", "name", "formattedName"],
+    "properties": {"id": _WHOLE, "name": _TEXT, "formattedName": _TEXT},
+}
 
 
-def class_member(name: str) -> Member:
+def declare_class(name: str) -> Member:
     """Declare the class that a node has in the suite."""
-    return constant("class", name, _TEXT, "The class that the suite has for it.")
+    return declare_constant("class", name, _TEXT, "The class that the suite has for it.")
 
 
-def parent_member(root: int | None) -> Member:
+def declare_parent(root: int | None) -> Member:
     """Declare the parent's id; `root` stands for the top level."""
     kind = {"type": "integer"} if root is not None else {"type": ["integer", "null"]}
     doc = f"The id of its parent; {root if root is not None else 'null'} at the top level."
     return Member("parentId", kind, doc, lambda record, _: root if (parent := record.get("parentId")) is None else parent)
 
 
-def name_options(*options: str) -> Mapping[str, str]:
+def number_options(*options: str) -> Mapping[str, str]:
     """Return the names under which these permissions may be sent, and answered: their own, and those with their numbers.
 
     The first is perm_view, the second perm_2, and so on.
@@ -47,7 +45,7 @@ def name_options(*options: str) -> Mapping[str, str]:
     return MappingProxyType({option: option for option in options} | numbered)
 
 
-def permissions_member(number: int, options: Mapping[str, str]) -> Member:
+def declare_permissions(number: int, options: Mapping[str, str]) -> Member:
     """Declare the permissions of a kind; `number`, below ten, is its own, so that no `perm_id` is that of another kind's node."""
     names = (_FIRST, *(f"perm_{place}" for place in range(2, _LAST + 1)))
     schema = {

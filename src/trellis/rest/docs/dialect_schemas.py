@@ -17,7 +17,7 @@ def describe_dialects(operation: Operation) -> Mapping[str, Schema]:
     return {name: ref(_component(dialect, operation)) for name, dialect, _ in _shapes(operation)}
 
 
-def dialect_schemas(operations: Iterable[Operation]) -> dict[str, Schema]:
+def build_dialect_schemas(operations: Iterable[Operation]) -> dict[str, Schema]:
     """Return the schemas of the records, and of other answers, in all dialects."""
     return {
         _component(dialect, operation): _schema(members) for operation in operations for _, dialect, members in _shapes(operation)

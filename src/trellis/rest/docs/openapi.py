@@ -10,7 +10,7 @@ from trellis.core.nodes import NodeKind
 from trellis.core.operation import Access, Operation
 from trellis.core.verbs import Body
 from trellis.http.routes import Route, build_routes
-from trellis.rest.docs.dialect_schemas import describe_dialects, dialect_schemas
+from trellis.rest.docs.dialect_schemas import build_dialect_schemas, describe_dialects
 from trellis.rest.docs.examples import given_of, target_of
 from trellis.rest.docs.responses import HEADERS, responses, shared_examples, shared_responses
 from trellis.rest.docs.schemas import (
@@ -107,7 +107,9 @@ def _schemas(operations: list[Operation], base_url: str) -> Json:
     for operation in sorted(operations, key=lambda operation: operation.kind is None):
         schemas |= schemas_of(operation)
     return (
-        schemas | dialect_schemas(operations) | {"DeletionPlan": DELETION_PLAN, "Problem": problem_schema(base_url), "Fault": FAULT}
+        schemas
+        | build_dialect_schemas(operations)
+        | {"DeletionPlan": DELETION_PLAN, "Problem": problem_schema(base_url), "Fault": FAULT}
     )
 
 

@@ -10,7 +10,9 @@ import pytest
 
 from tests.api_client import ApiClient
 from tests.community import Community
+from tests.database_state import DatabaseState
 from tests.fixture_types import Run
+from trellis.core.gate import Gate
 
 NOBODY: dict[str, Any] = {}
 FORUM = ("view", "read", "add", "reply", "attachments")
@@ -270,3 +272,44 @@ def test_a_create_that_is_repeated_is_answered_from_the_first(invision: ApiClien
     assert (first.status_code, again.status_code, again.headers["idempotent-replayed"]) == (201, 201, "true")
     assert first.json() == again.json()
     assert run("categories.list")["totalResults"] == 1
+
+
+PROBES: tuple[Any, ...] = (
+    None,
+    "",
+    0,
+    -1,
+    1.5,
+    10**30,
+    True,
+    "x",
+    "null",
+    [],
+    [[]],
+    [None, ""],
+    {},
+    {"x": {"y": 1}},
+    '{"x":',
+    "[1]",
+)
+
+
+@pytest.mark.parametrize(
+    ("operation", "path"),
+    [("forums.create", "/forums/forums"), ("calendars.create", "/calendar/calendar"), ("categories.create", "/downloads/category")],
+)
+def test_whatever_is_sent_is_accepted_or_refused(
+    invision: ApiClient, community: Community, gate: Gate, database: DatabaseState, operation: str, path: str
+) -> None:
+    names = [name for field in gate.catalogue[operation].takes for name in (field.name, *field.also) if name != "dryRun"]
+    with database.unchanged():
+        for name in (*names, "permissions[view]", "permissions[perm_2]", "unheard_of"):
+            head, _, option = name.rstrip("]").partition("[")
+            for probe in PROBES:
+                sent = {head: {option: probe}} if option else {head: probe}
+                answer = invision.post(f"{path}?dryRun=1", {"title": "Dry", **sent})
+                assert answer.status_code in {200, 400, 409}, (name, probe, answer.text)
+                assert answer.status_code == 200 or list(answer.json()) == ["errorCode", "errorMessage"]
+        for probe in PROBES:
+            if probe not in (0, 1, True):
+                assert invision.post(f"{path}?dryRun=1", {"title": "Dry", "dryRun": probe}).status_code == 400, probe

@@ -18,7 +18,7 @@ from trellis.core.fields import (
     parse_json_text,
     parse_whole_number,
 )
-from trellis.core.operation import Operation
+from trellis.core.operation import DRY_RUN, Operation
 from trellis.core.verbs import Body
 
 _UNSET: Final = object()  # a value that says nothing: as if it had not been sent
@@ -35,7 +35,8 @@ def read_input(dialect: Dialect, shape: Shape | None, operation: Operation, raw:
         field = operation.form.find(name)
         if field is None or field.read_only or (name == field.name and any(other in raw for other in field.also)):
             continue
-        cleaned = _clean(dialect, shape, field, value)
+        # No value that is passed over may turn a dry run into a write.
+        cleaned = value if field is DRY_RUN else _clean(dialect, shape, field, value)
         if cleaned is not _UNSET:
             taken[field.name] = cleaned
     is_new = operation.verb is not None and operation.verb.body is Body.NEW

@@ -58,16 +58,19 @@ ADDRESSES: dict[str, str] = {  # the path, and what joins a query to it
 }
 
 
-@pytest.fixture(params=sorted(ENCODINGS))
-def encoding(request: pytest.FixtureRequest) -> Encoding:
-    return ENCODINGS[request.param]
+# Every encoding at one address, and every address with a body and without one.
+SENDINGS = [("plain", encoding) for encoding in ENCODINGS] + [
+    (address, encoding) for address in ADDRESSES for encoding in ("form", "query string") if address != "plain"
+]
 
 
-@pytest.fixture(params=sorted(ADDRESSES))
-def send(request: pytest.FixtureRequest, invision: ApiClient, encoding: Encoding) -> Send:
+@pytest.fixture(params=SENDINGS, ids=" ".join)
+def send(request: pytest.FixtureRequest, invision: ApiClient) -> Send:
+    address, encoding = request.param
+
     def send(method: str, path: str, sent: dict[str, Any]) -> httpx.Response:
-        query, body = encoding(sent)
-        return invision(method, ADDRESSES[request.param].format(path=path) + query, **body)
+        query, body = ENCODINGS[encoding](sent)
+        return invision(method, ADDRESSES[address].format(path=path) + query, **body)
 
     return send
 

@@ -1,5 +1,6 @@
 """Idempotency-Key: a create that is sent again answers what it answered first, and makes nothing twice."""
 
+import asyncio
 import threading
 from collections.abc import Iterator
 
@@ -151,17 +152,21 @@ def test_a_key_is_one_to_255_visible_characters(api: ApiClient, database: Databa
 
 
 def test_while_the_first_is_running_the_second_is_told_to_wait(api: ApiClient, gate: Gate, database: DatabaseState) -> None:
-    """The writer is kept busy, so that the first request is certainly under way when the second one comes."""
+    """The writer is kept busy until one of the two is answered, so that the other is certainly under way by then."""
     busy = threading.Event()
     held = gate.store.write(lambda _: busy.wait(60))
-    release = threading.Timer(0.3, busy.set)
-    release.start()
+
+    async def send_both() -> tuple[httpx.Response, httpx.Response]:
+        sent = [asyncio.ensure_future(api.sending("POST", FORUMS, json=BODY, headers=token("a-1"))) for _ in range(2)]
+        answered, waiting = await asyncio.wait(sent, return_when=asyncio.FIRST_COMPLETED)
+        busy.set()
+        return await waiting.pop(), answered.pop().result()
+
     with database.new_events() as new_events:
-        first, second = api.together(*(api.sending("POST", FORUMS, json=BODY, headers=token("a-1")) for _ in range(2)))
+        first, second = api.do(send_both())
         assert held.result(60) is True
         read_refusal(second, 409, "IDEMPOTENCY_KEY_IN_USE")
         assert same(first, api.post(FORUMS, BODY, headers=token("a-1")))
-    release.join()
     assert len(new_events()) == 1
 
 

@@ -177,8 +177,12 @@ class Gate:
         operation = self.authorise(calls[0].operation, calls[0].actor)
         if operation.run_many is None or any(call.operation != operation.name for call in calls):
             raise LookupError(f"{operation.name} is not run together with others")
-        context = self._build_context(calls[0], operation.form.read(calls[0].raw), tx, now, recorder)
-        outcomes = operation.run_many(context, calls)
+        contexts: list[Context] = []
+        for call in calls:
+            given = operation.form.read(call.raw)
+            given = given if given.faults else self._put_digests(tx, operation, call, given)
+            contexts.append(self._build_context(call, given, tx, now, recorder))
+        outcomes = operation.run_many(contexts)
         seqs = recorder.record_many(operation, calls, outcomes)
         return [one._replace(event=seq) for one, seq in zip(outcomes, seqs, strict=True)]
 

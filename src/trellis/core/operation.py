@@ -59,7 +59,9 @@ class Call(NamedTuple):  # like Outcome and Answer: a tuple, since a frozen data
     managed_by: str | None = None
     digests: Mapping[tuple[Plain, str | None], str] = MappingProxyType({})
 
-    def build_inner(self, operation: str, raw: Mapping[str, Any], target: int | None, expected: tuple[str, ...] = ()) -> "Call":
+    def build_inner(
+        self, operation: str, raw: Mapping[str, Any], target: int | None = None, expected: tuple[str, ...] = ()
+    ) -> "Call":
         """Return a call to run as part of this one, for the same caller and reason; its progress is not reported."""
         no_progress = self._field_defaults["progress"]
         return self._replace(operation=operation, raw=raw, target=target, expected=expected, token=None, progress=no_progress)
@@ -263,7 +265,7 @@ class Operation:
     fields: tuple[Field, ...] = ()
     writes: bool = False
     snapshot: bool = True
-    run_many: "Callable[[Context, Sequence[Call]], list[Outcome]] | None" = None
+    run_many: "Callable[[Sequence[Context]], list[Outcome]] | None" = None
     judge: Judge = judge_nothing
     calls: Callable[[Call, Input], Iterable[Call]] = call_nothing
     has_target: bool = False

@@ -11,6 +11,7 @@ from trellis.core.actor import TERMINAL, Actor
 from trellis.core.gate import Gate, Result
 from trellis.core.operation import Call
 from trellis.errors import Refused
+from trellis.store.engine.transaction import Statement, Transaction
 
 __all__ = ["database"]
 
@@ -111,6 +112,42 @@ def test_one_that_comes_first_is_one_move(run: Run) -> None:
     run("structure.apply", document=document(forums=[node(name) for name in names]))
     done = run("structure.apply", document=document(forums=[node(name) for name in [*names[1:], names[0]]]))
     assert actions(done) == [("move", "forums", "N0")]
+
+
+def test_many_new_ones_come_where_the_document_has_them(run: Run, database: DatabaseState) -> None:
+    run("structure.apply", document=document(forums=[node(f"old-{n}") for n in range(80)]))
+    run("forums.create", name="Unmanaged", position=40)
+    entries = [node(f"new-{n}", node(f"below-{n}")) for n in range(100)] + [node(f"old-{n}") for n in range(40)]
+    entries += [node(f"middle-{n}") for n in range(30)] + [node(f"old-{n}") for n in range(40, 80)] + [node("last")]
+    run("structure.apply", document=document(forums=entries))
+    shown = [(entry["name"], [entry["children"][0]["name"]]) if "children" in entry else entry["name"] for entry in entries]
+    assert tree(run) == [*shown, "Unmanaged"]
+    assert run("structure.plan", document=document(forums=entries))["changes"] == []
+    assert run("check.list")["problems"] == []
+
+
+def test_work_on_the_tree_does_not_grow_with_the_number_of_new_nodes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("structure.apply", document=document(calendars=[node(f"old-{n}") for n in range(200)]))
+    statements: list[object] = []
+    execute = Transaction._run
+
+    def count(tx: Transaction, statement: Statement, params: dict[str, Any]) -> Any:
+        statements.append(statement)
+        return execute(tx, statement, params)
+
+    monkeypatch.setattr(Transaction, "_run", count)
+    run("structure.apply", document=document(calendars=[node(f"few-{n}") for n in range(20)]))
+    few = len(statements)
+    run("structure.apply", document=document(calendars=[node(f"many-{n}") for n in range(120)]))
+    assert len(statements) - few < few + 60  # of 100 more nodes
+
+
+def test_each_of_many_new_ones_that_is_refused_is_told_with_its_place(run: Run, database: DatabaseState) -> None:
+    entries = [node(f"new-{n}") for n in range(9)]
+    entries[3]["type"] = entries[6]["type"] = "redirect"  # which needs an address
+    with database.unchanged():
+        refused = refuse(run, document=document(forums=entries))
+    assert [fault.field for fault in refused.faults] == ["forums[3]", "forums[6]"]
 
 
 def test_parents_and_children_change_places(run: Run) -> None:

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tests.conftest import NewSettings
 from trellis.settings import Settings
 from trellis.store import siblings
-from trellis.store.counters import next_number
+from trellis.store.counters import next_number, next_numbers
 from trellis.store.engine.store import Store
 from trellis.store.engine.transaction import Transaction
 from trellis.store.lists import pages
@@ -30,6 +30,12 @@ def insert(tx: Transaction, parent: int | None, position: int) -> int:
     new = next_number(tx, "forums", count=1)
     rows.insert(tx, "forums", Node(new, parent, 0, f"N{new}", {}, {}, "2026-01", "2026-01"), position)
     return new
+
+
+def insert_many(tx: Transaction, parent: int | None, position: int | None, many: int) -> list[tuple[int, int]]:
+    """Insert forums side by side; return their ids and positions."""
+    new = [Node(number, parent, 0, f"N{number}", {}, {}, "2026-01", "2026-01") for number in next_numbers(tx, "forums", many)]
+    return [(node.id, node.position) for node in rows.insert_siblings(tx, "forums", new, position)]
 
 
 def delete(tx: Transaction, node: int) -> None:
@@ -68,6 +74,14 @@ class Siblings(RuleBasedStateMachine):
         for _ in range(many):
             at = len(order) if at_end else place % (len(order) + 1)
             order.insert(at, self.write(partial(insert, parent=parent, position=at)))
+
+    @rule(parent=st.sampled_from([None, OUTER, INNER]), place=st.none() | picks, many=st.integers(1, 60))
+    def insert_many(self, parent: int | None, place: int | None, many: int) -> None:
+        order = self.lists[parent]
+        at = len(order) if place is None else place % (len(order) + 1)
+        made = self.write(lambda tx: insert_many(tx, parent, None if place is None else at, many))
+        assert [position for _, position in made] == [*range(at, at + many)]
+        order[at:at] = [node for node, _ in made]
 
     @rule(parent=st.sampled_from([None, OUTER, INNER]), place=picks, many=st.integers(1, 30))
     def delete(self, parent: int | None, place: int, many: int) -> None:
@@ -113,7 +127,7 @@ class Siblings(RuleBasedStateMachine):
             read = {parent: siblings.find_children(tx, "forums", parent) for parent in self.lists}
             counted = siblings.count_children_by_parent(tx, "forums", [OUTER, INNER])
             wrong = siblings.check(tx, "forums")
-            by_position = pages.read_page(tx, "forums", Query({}, "position", limit=1000))[1]
+            by_position = pages.read_page(tx, "forums", Query({}, "position", limit=10_000))[1]
         assert read == self.lists
         assert stored == {node: (parent, at) for parent, order in self.lists.items() for at, node in enumerate(order)}
         assert counted == {parent: len(self.lists[parent]) for parent in (OUTER, INNER) if self.lists[parent]}

@@ -5,9 +5,8 @@ from trellis.core.nodes import access, copy, crud, external, ordering, outline
 from trellis.core.nodes.deletion import delete_rows, find_naming, remove_group, without_group
 from trellis.core.nodes.external import PUT_EXTERNAL
 from trellis.core.nodes.placement import Placement, apply_placement
-from trellis.core.nodes.record import serialize_node, serialize_nodes, slug
+from trellis.core.nodes.record import serialize_node, serialize_nodes, serialize_target, slug
 from trellis.core.nodes.references import refuse_taken
-from trellis.core.nodes.target import serialize_target
 from trellis.core.nodes.tree import makes_cycle, position_on_return
 from trellis.core.operation import Operation
 

@@ -8,9 +8,8 @@ from trellis.core.fields import Boolean, Field, Input
 from trellis.core.kind import NodeKind
 from trellis.core.nodes.crud import build_operation
 from trellis.core.nodes.placement import resolve_placement
-from trellis.core.nodes.record import serialize_node
+from trellis.core.nodes.record import get_with_path, serialize_node
 from trellis.core.nodes.references import resolve_references
-from trellis.core.nodes.target import get_with_path
 from trellis.core.operation import Context, Operation, Outcome, Progress
 from trellis.core.verbs import Body, Verb
 from trellis.core.version import check_precondition

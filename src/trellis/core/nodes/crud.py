@@ -1,19 +1,18 @@
 """The five operations that every kind of node has: list, get, create, update and delete."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from trellis.core.events import changed_members
-from trellis.core.fields import EVERYONE, Field, Input, require
+from trellis.core.fields import Field
 from trellis.core.kind import NodeKind, Values
+from trellis.core.nodes.creation import create_node, create_siblings, find_named_groups, merge_fields, settle_permissions
 from trellis.core.nodes.deletion import delete_doc, delete_fields, delete_node, delete_refusals
 from trellis.core.nodes.listing import INCLUDE, build_query, list_fields
 from trellis.core.nodes.placement import apply_placement, resolve_placement
-from trellis.core.nodes.record import serialize_node, serialize_nodes
+from trellis.core.nodes.record import get_with_path, serialize_node, serialize_nodes
 from trellis.core.nodes.references import refuse_taken, resolve_references
-from trellis.core.nodes.target import get_with_path
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.paging import serialize_page
 from trellis.core.verbs import CREATE, DELETE, GET, LIST, UPDATE, Verb
@@ -21,7 +20,6 @@ from trellis.core.version import check_precondition
 from trellis.errors import Fault, raise_faults
 from trellis.refusals import REFUSALS
 from trellis.store import lists, nodes, siblings, snapshots
-from trellis.store.counters import next_number
 from trellis.store.nodes import Node
 
 
@@ -36,7 +34,10 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
             slow_with="under",
         ),
         replace(build_operation(kind, GET, f"Get a {one}", f"Returns the {one} with this id.", _get), snapshot=False),
-        build_operation(kind, CREATE, f"Create a {one}", f"Creates a {one}.", _create, kind.accepted, node_refusals(kind)),
+        replace(
+            build_operation(kind, CREATE, f"Create a {one}", f"Creates a {one}.", create_node, kind.accepted, node_refusals(kind)),
+            run_many=partial(create_siblings, kind),
+        ),
         replace(
             build_operation(kind, UPDATE, f"Change a {one}", changes, _update, kind.accepted, node_refusals(kind)),
             judge=partial(_find_digests, kind),
@@ -110,34 +111,7 @@ def _get(kind: NodeKind, context: Context) -> Outcome:
     return Outcome(serialize_node(kind, *get_with_path(kind, context, GET), context.environment.community_url))
 
 
-# --- creating and changing ----------------------------------------------------------------------------------------
-
-
-def _create(kind: NodeKind, context: Context) -> Outcome:
-    given = require((kind.name_field, *kind.fields), context.input, recode=kind.code_of)
-    given = resolve_references(kind, context, given)
-    place = resolve_placement(context.tx, kind, given, None)
-    defaults = {f.name: f.default for f in kind.fields}
-    fields, faults = _merge_fields(kind, given, defaults)
-    base = place.parent.permissions if place.parent is not None else {}
-    permissions, wrong_groups = _settled_permissions(kind, context, given, base)
-    raise_faults((*given.faults, *place.faults, *faults, *wrong_groups))
-    refuse_taken(kind, context, given.get("externalId"), None)
-    new = Node(
-        id=next_number(context.tx, kind.name, count=1),
-        parent_id=place.parent_id,
-        position=0,
-        name=given.get("name"),
-        fields=fields,
-        permissions=permissions,
-        created_at=context.at,
-        updated_at=context.at,
-        external_id=given.get("externalId"),
-        managed_by=context.call.managed_by,
-    )
-    new = nodes.insert(context.tx, kind.name, new, place.place)
-    after = serialize_node(kind, new, place.above, context.environment.community_url)
-    return Outcome(after, resource_id=new.id, after=after)
+# --- changing ----------------------------------------------------------------------------------------------------
 
 
 def _find_digests(kind: NodeKind, context: Context) -> dict[str, str | None]:
@@ -152,12 +126,13 @@ def _update(kind: NodeKind, context: Context) -> Outcome:
     check_precondition(context.call.expected, before)
     given = resolve_references(kind, context, context.input)
     place = resolve_placement(context.tx, kind, given, old)
-    fields, faults = _merge_fields(kind, given, old.fields)
-    permissions, wrong_groups = _settled_permissions(kind, context, given, old.permissions)
+    fields, faults = merge_fields(kind, given, old.fields)
+    groups = find_named_groups(kind, context, (given,))
+    permissions, wrong_groups = settle_permissions(kind, context, given, old.permissions, groups)
     children = _no_children_if_leaf_only(kind, context, old, fields)
     raise_faults((*given.faults, *place.faults, *faults, *wrong_groups, *children))
     external_id = given.get("externalId", old.external_id)
-    refuse_taken(kind, context, external_id, old.id)
+    refuse_taken(kind, context, (external_id,), old.id)
     changed_secrets = tuple(f.name for f in kind.secrets if fields[f.name] != old.fields.get(f.name))
     beside = None if place.stays else snapshots.find_neighbours(context.tx, kind.name, old)
     placed = apply_placement(context.tx, kind, old, place)
@@ -175,14 +150,6 @@ def _update(kind: NodeKind, context: Context) -> Outcome:
     return Outcome(after, resource_id=old.id, before=before, after=after, changed=changed)
 
 
-def _merge_fields(kind: NodeKind, given: Input, base: Values) -> tuple[dict[str, Any], tuple[Fault, ...]]:
-    """Merge the given values into the existing ones, and validate the result by the kind's own rules."""
-    fields = {f.name: given.get(f.name, base.get(f.name, f.default)) for f in kind.fields}
-    fields = dict(kind.prepare({name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}))
-    at_fault = {fault.field for fault in given.faults}
-    return fields, tuple(fault for rule in kind.rules for fault in rule(fields) if fault.field not in at_fault)
-
-
 def _no_children_if_leaf_only(kind: NodeKind, context: Context, old: Node, fields: Values) -> tuple[Fault, ...]:
     if (
         not kind.leaf_only(fields)
@@ -192,35 +159,3 @@ def _no_children_if_leaf_only(kind: NodeKind, context: Context, old: Node, field
         return ()
     detail = f"type redirect has no children, and this {kind.singular} has {count}: move or delete them first."
     return (Fault("type", "INVALID_VALUE", detail),)
-
-
-def _settled_permissions(kind: NodeKind, context: Context, given: Input, base: Values) -> tuple[dict[str, Any], tuple[Fault, ...]]:
-    """Merge the permissions: given ones override copied ones, which override existing ones. Every group must exist."""
-    faults: list[Fault] = []
-    if (source_id := given.get("copyPermissionsFrom")) is not None:
-        source = nodes.find(context.tx, kind.name, source_id)
-        if source is None:
-            faults.append(
-                Fault(
-                    "copyPermissionsFrom",
-                    "INVALID_VALUE",
-                    f"copyPermissionsFrom: there is no {kind.singular} {source_id}.",
-                )
-            )
-        else:
-            base = source.permissions
-    sent: Mapping[str, Any] = given.get("permissions") or {}
-    named = {f"permissions.{option}": groups for option, groups in sent.items()}
-    named |= {f.name: given.get(f.name) for f in kind.group_fields if f.name in given}
-    faults.extend(_unknown_groups(context, named))
-    permissions = {option: sent.get(option, base.get(option, ())) for option in kind.options}
-    return {option: who if who == EVERYONE else list(who) for option, who in permissions.items()}, tuple(faults)
-
-
-def _unknown_groups(context: Context, named: Mapping[str, Any]) -> Iterator[Fault]:
-    groups = context.environment.group_kind
-    wanted = {group for who in named.values() if who != EVERYONE for group in who}
-    unknown = wanted - nodes.find_existing(context.tx, groups.name, wanted) if groups else wanted
-    for field, who in named.items():
-        if who != EVERYONE and (missing := [str(group) for group in who if group in unknown]):
-            yield Fault(field, "INVALID_GROUP", f"{field} names groups that do not exist: {', '.join(missing)}.")

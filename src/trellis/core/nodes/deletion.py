@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from trellis.core.fields import ChildrenFate, Field, isolate
 from trellis.core.kind import NodeKind
-from trellis.core.nodes.record import serialize_node
-from trellis.core.nodes.target import get_with_path
+from trellis.core.nodes.record import get_with_path, serialize_node
 from trellis.core.operation import Context, Outcome, Progress
 from trellis.core.verbs import DELETE
 from trellis.core.version import check_precondition

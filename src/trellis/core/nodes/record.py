@@ -1,4 +1,4 @@
-"""A node as callers see it: its members in their order, with its address and its path."""
+"""A node as callers see it: its members in their order, with its address and its path; and the node that a call is about."""
 
 import re
 import unicodedata
@@ -6,8 +6,11 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
+from trellis.core.fields import invalid_id
 from trellis.core.kind import NodeKind
 from trellis.core.nodes.tree import format_path
+from trellis.core.operation import Context
+from trellis.core.verbs import Verb
 from trellis.store import nodes
 from trellis.store.engine import Transaction
 from trellis.store.nodes import Node
@@ -64,3 +67,20 @@ def slug(name: str) -> str:
     """Return the slug of a name: `Frühe Hilfe!` → `fruhe-hilfe`; "" if no letter has an ASCII base."""
     plain = name if name.isascii() else unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     return _RUNS.sub("-", plain.lower()).strip("-")[:80].rstrip("-")
+
+
+# --- the node that a call is about --------------------------------------------------------------------------------
+
+
+def get_with_path(kind: NodeKind, context: Context, verb: Verb) -> tuple[Node, str]:
+    """Return the node that a call is about, and the path above it; refuse an id that does not exist."""
+    target = context.call.target or 0
+    read = nodes.find_with_path(context.tx, kind.name, target)
+    if read is None:
+        raise invalid_id(kind.singular, target, kind.missing_code(verb))
+    return read
+
+
+def serialize_target(kind: NodeKind, context: Context, node: Node) -> dict[str, Any]:
+    """Serialize a node as callers see it."""
+    return record(context.tx, kind, node, context.environment.community_url)

@@ -1,6 +1,6 @@
 """Nodes that a request names by their external ids: found, and replaced by their ids."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from trellis.core.fields import EVERYONE, ByExternalId, Input
@@ -66,14 +66,15 @@ def _replace(who: Groups, known: Mapping[str, int]) -> Groups:
     return tuple(sorted({one for one in ids if one is not None}))
 
 
-def refuse_taken(kind: NodeKind, context: Context, external_id: str | None, node: int | None) -> None:
-    """Refuse an external id that belongs to another node than `node`. Raises Refused (EXTERNAL_ID_TAKEN)."""
-    if external_id is None:
-        return
-    owner = nodes.find_by_external_ids(context.tx, kind.name, (external_id,)).get(external_id)
-    if owner is not None and owner != node:
-        raise Refused(
-            "EXTERNAL_ID_TAKEN",
-            f"The {kind.singular} {owner} has the external id '{external_id}' already. Change that one, or choose another id.",
-            facts={"id": owner},
-        )
+def refuse_taken(kind: NodeKind, context: Context, external_ids: Sequence[str | None], node: int | None) -> None:
+    """Refuse external ids of which one belongs to another node than `node`, or is there twice. Raises Refused."""
+    wanted = [external_id for external_id in external_ids if external_id is not None]
+    for external_id, owner in nodes.find_by_external_ids(context.tx, kind.name, wanted).items():
+        if owner != node:
+            raise Refused(
+                "EXTERNAL_ID_TAKEN",
+                f"The {kind.singular} {owner} has the external id '{external_id}' already. Change that one, or choose another id.",
+                facts={"id": owner},
+            )
+    if len(set(wanted)) < len(wanted):
+        raise Refused("EXTERNAL_ID_TAKEN", f"Two {kind.title.lower()} were to have the same external id.")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Final
 
 from trellis.core.actor import Actor
@@ -154,21 +155,21 @@ class Run:
     # --- creating and changing ------------------------------------------------------------------------------------
 
     def _put_level(self, scope: Scope, entries: list[Entry], parent: int | None) -> None:
-        """Make siblings and all below them what their entries say, each before its children and those before the next sibling."""
+        """Make siblings and all below them what their entries say: new ones together, and then what is below each."""
         before: int | None = None
-        for entry in entries:
-            node = self._put(scope, entry, parent, before)
-            self._progress.done()
-            if node is not None:
-                before = node
-                self._put_level(scope, entry.children, node)
+        for is_new, group in groupby(entries, lambda entry: entry not in scope.matched):
+            for run in [list(group)] if is_new else ([entry] for entry in group):
+                made = self._create(scope, run, parent, before) if is_new else [self._put(scope, run[0], parent, before)]
+                before = next((node for node in reversed(made) if node is not None), before)
+                self._progress.done(len(run))
+                for entry, node in zip(run, made, strict=True):
+                    if node is not None:
+                        self._put_level(scope, entry.children, node)
 
-    def _put(self, scope: Scope, entry: Entry, parent: int | None, before: int | None) -> int | None:
-        """Make a node what its entry says; return its id, or None if that was refused."""
-        old = scope.matched.get(entry)
+    def _put(self, scope: Scope, entry: Entry, parent: int | None, before: int | None) -> int:
+        """Make a node what its entry says; return its id."""
+        old = scope.matched[entry]
         raw = self._find_differences(scope, entry, old)
-        if old is None:
-            return self._create(scope, entry, raw, parent, before)
         moves = old.parent_id != parent
         waits = _becomes_leaf(scope, entry, old)
         if waits:
@@ -181,20 +182,54 @@ class Run:
             if self._run(about, UPDATE.name, raw, old.id) is not None and moves:
                 if old.id in scope.nodes:
                     scope.children[old.parent_id].remove(old.id)
-                _insert(scope, old.id, parent, before)
+                _insert(scope, [old.id], parent, before)
         return old.id
 
-    def _create(self, scope: Scope, entry: Entry, raw: dict[str, Any], parent: int | None, before: int | None) -> int | None:
-        raw |= _place_behind(scope, parent, before) | ({"parentId": parent} if scope.kind.tree else {})
-        outcome = self._run(Subject(scope.kind, entry.place, entry, None), CREATE.name, raw, None)
-        if outcome is None:
+    def _create(self, scope: Scope, entries: list[Entry], parent: int | None, before: int | None) -> list[int | None]:
+        """Create siblings side by side: together, or one by one if that is refused, so that each fault has its place.
+
+        Returns their ids, None for those that were refused.
+        """
+        if len(entries) == 1 or (made := self._create_together(scope, entries, parent, before)) is None:
+            made = []
+            for entry in entries:
+                raw = self._describe_new(scope, entry, parent) | _place_behind(scope, parent, before)
+                outcome = self._run(Subject(scope.kind, entry.place, entry, None), CREATE.name, raw, None)
+                made.append(None if outcome is None else self._keep_created(scope, [entry], [outcome], parent, before)[0])
+                before = made[-1] or before
+        return [*made]
+
+    def _create_together(
+        self, scope: Scope, entries: list[Entry], parent: int | None, before: int | None
+    ) -> list[int | None] | None:
+        """Create siblings with few statements; return their ids, or None if one was refused, in which case there are none."""
+        operation = scope.kind.operation(CREATE.name)
+        raws = [self._describe_new(scope, entry, parent) for entry in entries]
+        raws[0] |= _place_behind(scope, parent, before)
+        try:
+            outcomes = self._context.run_many([self._call.build_inner(operation, raw) for raw in raws])
+        except Refused as refused:
+            if refused.status == 403:
+                raise
             return None
-        number = int(outcome.result["id"])
-        self._ids[entry] = number
+        self.needed.add(operation)
+        for entry, raw, outcome in zip(entries, raws, outcomes, strict=True):
+            self._note(Subject(scope.kind, entry.place, entry, None), operation, None, raw, outcome)
+        return self._keep_created(scope, entries, outcomes, parent, before)
+
+    def _describe_new(self, scope: Scope, entry: Entry, parent: int | None) -> dict[str, Any]:
+        return self._find_differences(scope, entry, None) | ({"parentId": parent} if scope.kind.tree else {})
+
+    def _keep_created(
+        self, scope: Scope, entries: list[Entry], outcomes: list[Outcome], parent: int | None, before: int | None
+    ) -> list[int | None]:
+        numbers = [int(outcome.result["id"]) for outcome in outcomes]
+        created = dict(zip(entries, numbers, strict=True))
+        self._ids |= created
         if scope.kind.is_group:
-            self._groups[entry.external_id] = number
-        _insert(scope, number, parent, before)
-        return number
+            self._groups |= {entry.external_id: number for entry, number in created.items()}
+        _insert(scope, numbers, parent, before)
+        return [*numbers]
 
     def _find_differences(self, scope: Scope, entry: Entry, old: Node | None) -> dict[str, Any]:
         """Return the members of an entry that differ from what the node has, as the operation takes them."""
@@ -285,19 +320,21 @@ class Run:
             self._faults += found or [(about.place, refused.detail)]
             return None
         if outcome.event is not None:
-            self.last = outcome.event
-            secrets = {f.name for f in about.kind.secrets}
-            self.requests.append((operation, target, {n: None if n in secrets else value for n, value in raw.items()}))
-            self.changes.append(describe_change(self._context, about, outcome, self._document.name, self.revision))
+            self._note(about, operation, target, raw, outcome)
         return outcome
 
+    def _note(self, about: Subject, operation: str, target: int | None, raw: Mapping[str, Any], outcome: Outcome) -> None:
+        self.last = outcome.event
+        secrets = {f.name for f in about.kind.secrets}
+        self.requests.append((operation, target, {n: None if n in secrets else value for n, value in raw.items()}))
+        self.changes.append(describe_change(self._context, about, outcome, self._document.name, self.revision))
 
-def _insert(scope: Scope, number: int, parent: int | None, before: int | None) -> None:
+
+def _insert(scope: Scope, numbers: list[int], parent: int | None, before: int | None) -> None:
     siblings = scope.children[parent]
-    if not siblings or siblings[-1] == before:
-        siblings.append(number)
-    else:
-        siblings.insert(0 if before is None else siblings.index(before) + 1, number)
+    is_last = not siblings or siblings[-1] == before
+    at = len(siblings) if is_last else 0 if before is None else siblings.index(before) + 1
+    siblings[at:at] = numbers
 
 
 def _place_behind(scope: Scope, parent: int | None, before: int | None) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def revert(kind: NodeKind, context: Context, event: Event, then: Snapshot) -> Ou
     _check_leaf_only(kind, context, now, wanted)
     beside = None if place.stays else snapshots.find_neighbours(context.tx, kind.name, now)
     placed = apply_placement(context.tx, kind, now, place)
-    refuse_taken(kind, context, wanted.external_id, now.id)
+    refuse_taken(kind, context, (wanted.external_id,), now.id)
     content = replace(wanted, parent_id=placed.parent_id, position=placed.position)
     new = replace(content, id=placed.id, created_at=placed.created_at, updated_at=placed.updated_at)
     after = serialize_target(kind, context, new)

@@ -109,9 +109,8 @@ def _restore_rows(
 
 def _refuse_taken_since(kind: NodeKind, context: Context, seq: int, ids: Sequence[int]) -> None:
     """Refuse if another node has got the external id of one that is to come back."""
-    wanted = [one.node.external_id for one in snapshots.find_by_ids(context.tx, seq, kind.name, ids) if one.node.external_id]
-    for external_id in nodes.find_by_external_ids(context.tx, kind.name, wanted):
-        refuse_taken(kind, context, external_id, None)
+    found = snapshots.find_by_ids(context.tx, seq, kind.name, ids)
+    refuse_taken(kind, context, [one.node.external_id for one in found], None)
 
 
 def _current_node(kind: NodeKind, context: Context, node: int) -> Node:

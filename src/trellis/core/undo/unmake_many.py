@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trellis.core.nodes import NodeKind, serialize_nodes
-from trellis.core.operation import Call, Context, Outcome
+from trellis.core.operation import Context, Outcome
 from trellis.core.undo.undelete import serialize_outcome
 from trellis.store import events, nodes, siblings, snapshots
 from trellis.store.engine import Transaction
@@ -49,9 +49,10 @@ def _without_others_below(tx: Transaction, kind: NodeKind, there: dict[int, tupl
     return there
 
 
-def delete_untouched(kind: NodeKind, context: Context, calls: Sequence[Call]) -> list[Outcome]:
+def delete_untouched(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome]:
     """Delete what some events created, in this order. All must be among those that `find_untouched` has found."""
-    undone = {event.seq: event for event in events.find_many(context.tx, [call.target or 0 for call in calls])}
+    context = contexts[0]
+    undone = {event.seq: event for event in events.find_many(context.tx, [one.call.target or 0 for one in contexts])}
     found: dict[int, Node] = {}
     for batch in nodes.split_into_batches(list(undone.values())):
         found |= nodes.find_by_ids(context.tx, kind.name, [event.resource_id or 0 for event in batch])

@@ -23,6 +23,7 @@ from trellis.store.nodes.rows import (
     fold_name,
     insert,
     insert_descendants,
+    insert_siblings,
     split_into_batches,
     update,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "fold_name",
     "insert",
     "insert_descendants",
+    "insert_siblings",
     "outline",
     "split_into_batches",
     "update",

@@ -289,6 +289,16 @@ def insert(tx: Transaction, kind: str, node: Node, position: int | None = None) 
     return replace(node, position=new)
 
 
+def insert_siblings(tx: Transaction, kind: str, new: Sequence[Node], position: int | None = None) -> list[Node]:
+    """Insert nodes that have the same parent side by side: the first at a position, or at the end (None). See `insert`."""
+    room = siblings.attach_many(tx, kind, new[0].parent_id, position, len(new)) if len(new) > 1 else None
+    if room is None:
+        return [insert(tx, kind, node, None if position is None else position + n) for n, node in enumerate(new)]
+    slots, first = room
+    tx.execute_many(_INSERT, [_values(kind, node, slot) for node, slot in zip(new, slots, strict=True)])
+    return [replace(node, position=first + n) for n, node in enumerate(new)]
+
+
 def _values(kind: str, node: Node, slot: Slot) -> dict[str, Any]:
     return {
         "kind": kind,

@@ -14,9 +14,21 @@ from trellis.store.siblings.rows import delete_blocks
 from trellis.store.siblings.tree import SiblingTree, Slot, find_slot, find_slots
 from trellis.store.tables import nodes
 
-__all__ = ["attach", "build_blocks", "detach", "detach_many", "find_slot", "find_slots", "move", "move_children", "reorder"]
+__all__ = [
+    "attach",
+    "attach_many",
+    "build_blocks",
+    "detach",
+    "detach_many",
+    "find_slot",
+    "find_slots",
+    "move",
+    "move_children",
+    "reorder",
+]
 
 _c = nodes.c
+_ROWS_PER_NEW: Final = 16  # siblings that may be written anew for each new one
 _ONE_BY_ONE: Final = 8  # attaching one child to a large tree costs about as much as building that tree for so many
 
 
@@ -51,6 +63,14 @@ def move(tx: Transaction, kind: str, node: int, old_parent: int | None, new_pare
     tree.assign(node, target)
     SiblingTree(tx, kind, old_parent).detach(slot)
     return new
+
+
+def attach_many(tx: Transaction, kind: str, parent: int | None, position: int | None, count: int) -> tuple[list[Slot], int] | None:
+    """Make room for `count` new children side by side; return their slots, and the position of the first. See `attach`.
+
+    Returns None, and does nothing, if there are so many siblings that it is less work to attach one by one.
+    """
+    return SiblingTree(tx, kind, parent).make_room(position, count, most=max(btree.CAPACITY, count * _ROWS_PER_NEW))
 
 
 _TOUCH = Statement(sa.update(nodes).where(is_child(top=False)).values(updated_at=bindparam("at")))

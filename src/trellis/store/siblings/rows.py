@@ -11,7 +11,7 @@ from sqlalchemy import bindparam
 from trellis.store.column_types import NUMBER
 from trellis.store.engine import IdIn, Statement, Transaction
 from trellis.store.siblings.btree import HEIGHT, Block
-from trellis.store.siblings.positions import POSITION, WITHOUT_BLOCKS, ZERO, is_child, parent_param
+from trellis.store.siblings.positions import POSITION, ZERO, is_child, parent_param
 from trellis.store.tables import nodes, sibling_blocks
 
 _c, _b = nodes.c, sibling_blocks.c
@@ -117,8 +117,9 @@ def _transfer_rows(top: bool) -> Statement:  # noqa: FBT001
 
 @cache
 def _distribute(top: bool) -> Statement:  # noqa: FBT001
-    block, offset = _number("leaf") + _c.block_offset // _number("per_block"), _c.block_offset % _number("per_block")
-    return Statement(sa.update(nodes).where(is_child(top), WITHOUT_BLOCKS).values(block=block, block_offset=offset))
+    position = POSITION + sa.case((_number("first") <= POSITION, _number("room")), else_=ZERO)
+    block, offset = _number("leaf") + position // _number("per_block"), position % _number("per_block")
+    return Statement(sa.update(nodes).where(is_child(top)).values(block=block, block_offset=offset))
 
 
 @cache
@@ -205,9 +206,14 @@ class BlockRows:
         """Delete an empty block."""
         self._tx.execute(_DELETE, id=block)
 
-    def distribute(self, leaf: int, per_block: int) -> None:
-        """Move the rows in block 0, in order, to the blocks `leaf`, `leaf` + 1 and so on, `per_block` to each."""
-        self._tx.execute(_distribute(self._parent is None), **self._params, leaf=leaf, per_block=per_block)
+    def distribute(self, leaf: int, per_block: int, first: int, room: int) -> None:
+        """Move all rows, in order, to the blocks `leaf`, `leaf` + 1 and so on, `per_block` to each, and delete the other blocks.
+
+        At the position `first`, `room` places stay free.
+        """
+        params = {"leaf": leaf, "per_block": per_block, "first": first, "room": room}
+        self._tx.execute(_distribute(self._parent is None), **self._params, **params)
+        delete_blocks(self._tx, self._kind, [self._parent or 0])
 
     def flatten(self) -> None:
         """Move all rows to block 0, in order, and delete the other blocks."""

@@ -66,7 +66,7 @@ class SiblingTree:
         if not known.root and known.count < btree.CAPACITY:
             self._blocks.shift(0, position, known.count, 1)
             return Slot(0, position), position
-        path = self._blocks.path_to_position(position, known.root or self.build(known.count))
+        path = self._blocks.path_to_position(position, known.root or self.build(known.count)[-1].id)
         if path[-1].size >= btree.CAPACITY:
             path = self._blocks.path_to_position(position, self._split(path, at_end=position == known.count))
         leaf = path[-1]
@@ -74,6 +74,22 @@ class SiblingTree:
         self._blocks.shift(leaf.id, slot.offset, leaf.size, 1)
         self._blocks.resize_path(path, 1)
         return slot, position
+
+    def make_room(self, wanted: int | None, count: int, *, most: int) -> tuple[list[Slot], int] | None:
+        """Make room for `count` rows at a position or at the end; return the free slots, and the position of the first.
+
+        Returns None, and does nothing, if there are more than `most` siblings.
+        """
+        known = extent(self._tx, self._kind, self._parent)
+        if known.count > most:
+            return None
+        first = known.count if wanted is None else min(wanted, known.count)
+        positions = range(first, first + count)
+        if known.root or known.count + count > btree.CAPACITY:
+            leaf, per_block = self.build(known.count + count, first, count)[0].id, btree.fill(btree.CAPACITY)
+            return [Slot(leaf + position // per_block, position % per_block) for position in positions], first
+        self._blocks.shift(0, first, known.count, count)
+        return [Slot(0, position) for position in positions], first
 
     def detach(self, slot: Slot) -> None:
         """Close the gap at a slot that no row is in any more."""
@@ -133,13 +149,16 @@ class SiblingTree:
 
     # --- the whole tree ---
 
-    def build(self, count: int) -> int:
-        """Distribute siblings in block 0, which have offsets 0…`count`-1, over new blocks; return the id of the root."""
+    def build(self, count: int, first: int = 0, room: int = 0) -> list[Block]:
+        """Distribute siblings over new blocks for `count` rows; return these, the root last.
+
+        At the position `first`, `room` of the rows are still to come.
+        """
         planned = plan_blocks(count, self._blocks.next_id(), btree.CAPACITY)
-        self._blocks.distribute(planned[0].id, btree.fill(btree.CAPACITY))
+        self._blocks.distribute(planned[0].id, btree.fill(btree.CAPACITY), first, room)
         for block in planned:
             self._blocks.add(block)
-        return planned[-1].id
+        return planned
 
     def flatten(self) -> None:
         """Put all siblings into block 0, with their positions as offsets, and delete the other blocks."""

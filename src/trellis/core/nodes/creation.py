@@ -1,0 +1,116 @@
+"""Creating nodes, one or several side by side; and merging what a request gives with what there is, as changing one does too."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import Any
+
+from trellis.core.fields import EVERYONE, Input, require
+from trellis.core.kind import NodeKind, Values
+from trellis.core.nodes.placement import Placement, resolve_placement
+from trellis.core.nodes.record import serialize_node
+from trellis.core.nodes.references import refuse_taken, resolve_references
+from trellis.core.operation import Context, Outcome
+from trellis.errors import Fault, raise_faults
+from trellis.store import nodes
+from trellis.store.counters import next_numbers
+from trellis.store.nodes import Node
+
+
+def create_node(kind: NodeKind, context: Context) -> Outcome:
+    """Create a node. Raises Refused."""
+    return create_siblings(kind, (context,))[0]
+
+
+def create_siblings(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome]:
+    """Create nodes side by side: the first where its call puts it, the others behind it.
+
+    All calls must name the same parent, and only the first a place. Raises Refused; then nothing has been written.
+    """
+    first = contexts[0]
+    given = [_complete(kind, context) for context in contexts]
+    place = resolve_placement(first.tx, kind, given[0], None)
+    groups = find_named_groups(kind, first, given)
+    drafts = [_draft(kind, context, one, place, groups) for context, one in zip(contexts, given, strict=True)]
+    refuse_taken(kind, first, [node.external_id for node in drafts], None)
+    numbers = next_numbers(first.tx, kind.name, len(drafts))
+    drafts = [replace(node, id=number) for node, number in zip(drafts, numbers, strict=True)]
+    outcomes: list[Outcome] = []
+    for new in nodes.insert_siblings(first.tx, kind.name, drafts, place.place):
+        after = serialize_node(kind, new, place.above, first.environment.community_url)
+        outcomes.append(Outcome(after, resource_id=new.id, after=after))
+    return outcomes
+
+
+def _complete(kind: NodeKind, context: Context) -> Input:
+    given = require((kind.name_field, *kind.fields), context.input, recode=kind.code_of)
+    return resolve_references(kind, context, given)
+
+
+def _draft(kind: NodeKind, context: Context, given: Input, place: Placement, groups: AbstractSet[int]) -> Node:
+    """Return the node that a call asks for, without its id and position. Raises Refused."""
+    fields, faults = merge_fields(kind, given, {f.name: f.default for f in kind.fields})
+    base = place.parent.permissions if place.parent is not None else {}
+    permissions, wrong_groups = settle_permissions(kind, context, given, base, groups)
+    raise_faults((*given.faults, *place.faults, *faults, *wrong_groups))
+    return Node(
+        id=0,
+        parent_id=place.parent_id,
+        position=0,
+        name=given.get("name"),
+        fields=fields,
+        permissions=permissions,
+        created_at=context.at,
+        updated_at=context.at,
+        external_id=given.get("externalId"),
+        managed_by=context.call.managed_by,
+    )
+
+
+# --- what changing a node does too --------------------------------------------------------------------------------
+
+
+def merge_fields(kind: NodeKind, given: Input, base: Values) -> tuple[dict[str, Any], tuple[Fault, ...]]:
+    """Merge the given values into the existing ones, and validate the result by the kind's own rules."""
+    fields = {f.name: given.get(f.name, base.get(f.name, f.default)) for f in kind.fields}
+    fields = dict(kind.prepare({name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}))
+    at_fault = {fault.field for fault in given.faults}
+    return fields, tuple(fault for rule in kind.rules for fault in rule(fields) if fault.field not in at_fault)
+
+
+def find_named_groups(kind: NodeKind, context: Context, inputs: Iterable[Input]) -> AbstractSet[int]:
+    """Find those of the groups named in some inputs that exist."""
+    groups = context.environment.group_kind
+    wanted = {group for given in inputs for who in _list_named(kind, given).values() if who != EVERYONE for group in who}
+    return nodes.find_existing(context.tx, groups.name, wanted) if groups else frozenset()
+
+
+def settle_permissions(
+    kind: NodeKind, context: Context, given: Input, base: Values, groups: AbstractSet[int]
+) -> tuple[dict[str, Any], tuple[Fault, ...]]:
+    """Merge the permissions: given ones override copied ones, which override existing ones. Every group must be among `groups`."""
+    faults: list[Fault] = []
+    if (source_id := given.get("copyPermissionsFrom")) is not None:
+        source = nodes.find(context.tx, kind.name, source_id)
+        if source is None:
+            detail = f"copyPermissionsFrom: there is no {kind.singular} {source_id}."
+            faults.append(Fault("copyPermissionsFrom", "INVALID_VALUE", detail))
+        else:
+            base = source.permissions
+    sent: Mapping[str, Any] = given.get("permissions") or {}
+    faults.extend(_refuse_unknown_groups(_list_named(kind, given), groups))
+    permissions = {option: sent.get(option, base.get(option, ())) for option in kind.options}
+    return {option: who if who == EVERYONE else list(who) for option, who in permissions.items()}, tuple(faults)
+
+
+def _list_named(kind: NodeKind, given: Input) -> dict[str, Any]:
+    """List the groups, or everyone, by the name of the field that names them."""
+    sent: Mapping[str, Any] = given.get("permissions") or {}
+    named = {f"permissions.{option}": groups for option, groups in sent.items()}
+    return named | {f.name: given.get(f.name) for f in kind.group_fields if f.name in given}
+
+
+def _refuse_unknown_groups(named: Mapping[str, Any], groups: AbstractSet[int]) -> Iterator[Fault]:
+    for field, who in named.items():
+        if who != EVERYONE and (missing := [str(group) for group in who if group not in groups]):
+            yield Fault(field, "INVALID_GROUP", f"{field} names groups that do not exist: {', '.join(missing)}.")

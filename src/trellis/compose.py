@@ -96,6 +96,7 @@ def compose(settings: Settings, kinds: "Sequence[NodeKind] | None" = None, clock
         load_event_types=lambda: event_types(catalogue.values()),
         keep_events=settings.keep_events,
         keep_snapshots=settings.keep_snapshots,
+        job_timeout=settings.job_timeout,
         outgoing=WebhookPolicy(tuple(ip_network(text, strict=False) for text in settings.webhook_allow), settings.webhook_key),
     )
     return Gate(Store(settings), catalogue, environment, clock)

@@ -305,6 +305,9 @@ _ROWS: Final = (
             example="There are 100 webhooks already. Delete one that is not needed."),
     Refusal("1T107/9", "WEBHOOK_OFF", 409, "The webhook is switched off", Scope.NONE,
             when="The webhook is switched off. Only the panel and the terminal return this."),
+    Refusal("1T113/1", "TOO_LONG", 409, "The request takes too long as a whole", Scope.WRITES,
+            when="A request that runs many operations has kept all other writes waiting for too long. Nothing of it was done.",
+            example="Nothing was done: core.batch had not ended after 20 seconds, in which all others waited. Send it in parts."),
     # --- our side -------------------------------------------------------------------------------------------------
     Refusal("4T104/1", "BUSY", 503, "The database is busy or cannot be reached", Scope.EVERY,
             when="The database did not accept the request in time. Send it again after `Retry-After` seconds.",

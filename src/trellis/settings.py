@@ -161,6 +161,11 @@ class Settings:
         60, _number(1, 3600), "Seconds that PostgreSQL may take for a statement of a write; large deletes take long."
     )
     busy_timeout: int = _setting(30, _number(1, 600), "Seconds for which a write waits for its turn before 503.")
+    job_timeout: int = _setting(
+        20,
+        _number(1, 3600),
+        "Seconds for which one request that runs many operations (a batch, an apply, an undo) may keep other writes waiting.",
+    )
     write_queue: int = _setting(
         500, _number(1, 100_000), "Writes that may wait for their turn in a process; further ones are answered 503 at once."
     )

@@ -1,5 +1,6 @@
 """Batches: many operations in one transaction, each with its own grant and event, all of them or none."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,12 @@ from trellis.core.version import record_version
 from trellis.errors import Refused
 
 NEWS = {"operation": "forums.create", "as": "news", "body": {"name": "News"}}
+KEY = Actor(
+    "key",
+    1,
+    "Mirror",
+    frozenset({"forums.create", "forums.update", "forums.list", "forums.restore", "groups.list", "structure.apply"}),
+)
 BELOW = {"operation": "forums.create", "as": "below", "body": {"name": "Below", "parentId": {"$ref": "news.id"}}}
 
 
@@ -44,6 +51,27 @@ def test_operations_are_carried_out_in_their_order_and_leave_an_event_each(run: 
     assert [one["event"] for one in found] == [*(one["seq"] for one in events()[:3]), None, events()[3]["seq"]]
     assert found[1]["result"]["parentId"] == found[0]["result"]["id"]
     assert found[3]["result"]["path"] == found[4]["result"]["name"] == "Bulletin > Below"
+
+
+def test_what_takes_too_long_is_refused_as_a_whole(gate: Gate, run: Run, database: DatabaseState) -> None:
+    made = gate.run(Call("core.batch", KEY, {"operations": [NEWS]}))
+    news = made.value["results"][0]["result"]["id"]
+    gate.environment = replace(gate.environment, job_timeout=0)
+    document = {
+        "format": "trellis/1",
+        "name": "site",
+        "forums": [{"externalId": "a", "name": "A"}, {"externalId": "b", "name": "B"}],
+    }
+    for call in (
+        Call("core.batch", KEY, {"operations": [NEWS, BELOW]}),
+        Call("structure.apply", KEY, {"document": document}),
+        Call("changesets.restore", KEY, {"skipConflicts": True}, made.change_set),
+    ):
+        with database.unchanged(), pytest.raises(Refused) as refused:
+            gate.run(call)
+        assert refused.value.message == "TOO_LONG"
+    assert gate.run(Call("forums.update", KEY, {"name": "Bulletin"}, news)).value["name"] == "Bulletin"  # which runs no others
+    assert run("core.batch", operations=[NEWS, BELOW])["results"]  # at the terminal
 
 
 def test_one_refusal_undoes_all(run: Run, database: DatabaseState) -> None:

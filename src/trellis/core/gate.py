@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from trellis.core.actor import Actor
+from trellis.core.actor import TERMINAL, Actor
 from trellis.core.catalogue import Catalogue
 from trellis.core.events import build_event
 from trellis.core.fields import Input, format_timestamp, isolate
@@ -48,16 +48,29 @@ class Result(NamedTuple):
     change_set: int | None = None
 
 
-class Recorder:
-    """Records the events of one call and of those that it runs. `change_set` is the change set that they belong to, if any."""
+class _Overdue(Exception):
+    """Raised where a call that runs others has taken too long. Not a refusal of the other: it must not pass for one."""
 
-    def __init__(self, tx: Transaction, operation: Operation, call: Call, now: str) -> None:
+
+class Recorder:
+    """Records the events of one call and of those that it runs. `change_set` is the change set that they belong to, if any.
+
+    `until` is when the call must have ended, by the monotonic clock; None for one that may take as long as it likes.
+    """
+
+    def __init__(self, tx: Transaction, operation: Operation, call: Call, now: str, until: float | None = None) -> None:
         self.change_set: int | None = None
+        self.until = until
         self._tx = tx
         self._operation = operation.name
         self._belong_together = operation.is_change_set or call.change_set is not None
         self._call = call
         self._now = now
+
+    def check_time(self) -> None:
+        """Raise _Overdue if the call should have ended by now."""
+        if self.until is not None and time.monotonic() > self.until:
+            raise _Overdue
 
     def record(self, operation: Operation, call: Call, outcome: Outcome) -> int | None:
         """Record what happened. If other operations did it, they have recorded it: then return the last of their events."""
@@ -161,6 +174,7 @@ class Gate:
 
     def _run_within(self, tx: Transaction, now: str, recorder: Recorder, call: Call) -> Outcome:
         """Run a call as part of another one, and record its event. Raises Refused, which refuses the whole."""
+        recorder.check_time()
         operation = self.authorise(call.operation, call.actor)
         if operation.fork is not None:
             return self._run_within(
@@ -174,6 +188,7 @@ class Gate:
 
     def _run_many_within(self, tx: Transaction, now: str, recorder: Recorder, calls: Sequence[Call]) -> list[Outcome]:
         """Run calls of one operation together as part of another one, and record their events. Raises Refused."""
+        recorder.check_time()
         operation = self.authorise(calls[0].operation, calls[0].actor)
         if operation.run_many is None or any(call.operation != operation.name for call in calls):
             raise LookupError(f"{operation.name} is not run together with others")
@@ -278,9 +293,13 @@ class Gate:
     def _run_write(self, operation: Operation, call: Call, given: Input, tx: Transaction) -> tuple[Result, Any]:
         """Run a write; return its result, and what may be stored of it, which never includes a secret that is shown once."""
         now, began = self.now(), time.monotonic()
-        recorder = Recorder(tx, operation, call, now)
+        limit = None if call.actor.type == TERMINAL.type else self.environment.job_timeout
+        recorder = Recorder(tx, operation, call, now, None if limit is None else began + limit)
         try:
             outcome = self._perform(operation, call, given, tx, now, recorder)
+        except _Overdue:
+            detail = f"{operation.name} had not ended after {limit} seconds, in which all other writes waited. Send it in parts."
+            raise Refused("TOO_LONG", f"Nothing was done: {detail}") from None
         finally:
             if (held := time.monotonic() - began) > _LONG:
                 log.warning("%s held the write lock for %.1f s (request %s).", operation.name, held, call.request_id or "-")

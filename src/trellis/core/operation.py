@@ -92,6 +92,7 @@ class Environment:
     load_event_types: Callable[[], tuple[str, ...]]
     keep_events: int = 90  # days
     keep_snapshots: int = 30
+    job_timeout: float = 20  # seconds for which what runs other operations may keep other writes waiting, but for the terminal
     outgoing: WebhookPolicy = WebhookPolicy()
     public_url: str | None = None  # of this service, without /api; None if it is not known
 

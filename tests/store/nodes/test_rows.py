@@ -71,6 +71,26 @@ def test_a_node_is_found_by_kind_and_id_as_it_was_written(store: Store) -> None:
     assert read(store, lambda tx: rows.find(tx, "forums", BIG)) is None
 
 
+def test_a_kind_that_has_grown_is_read_by_the_primary_key(store: Store) -> None:
+    if store.reads_inline:
+        return  # SQLite chooses its plans once, without looking at what is there
+
+    def explain(tx: Transaction) -> str:
+        sql, own = rows._FIND_WITH_TWO_ABOVE.compile(tx)
+        return "\n".join(row[0] for row in tx.raw.execute(f"EXPLAIN {sql}", own | {"kind": "calendars", "id": 300}))
+
+    def grow(kind: str, many: int) -> None:
+        new = [node(number, None, 0) for number in range(100, 100 + many)]
+        write(store, lambda tx: rows.insert_siblings(tx, kind, new))
+
+    grow("groups", 500)
+    write(store, lambda tx: tx.raw.execute("ANALYZE").rowcount)
+    grow("calendars", 500)
+    plan = read(store, explain)
+    assert plan.count("nodes_pkey") == plan.count("Scan using nodes") == 3, plan
+    assert "Filter" not in plan, plan
+
+
 def test_a_node_is_found_with_the_names_above_it(store: Store) -> None:
     def paths(tx: Transaction) -> list[str | None]:
         found = [rows.find_with_path(tx, "forums", id) for id in (4, 2, 1, 7)]

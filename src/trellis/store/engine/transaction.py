@@ -1,5 +1,6 @@
 """A transaction, and the statements that run in it."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -50,6 +51,9 @@ class Transaction:
     changes_keys: bool = False
     newest_event_at: str | None = None  # None where it has not been read since the transaction began; see events.log
     file: OpenFile | None = None  # on SQLite, once it was checked
+    block_changes: Counter[Any] = field(
+        default_factory=Counter
+    )  # how often the siblings in a block were changed; see store.siblings
 
     def fetch(self, statement: Statement, **params: Any) -> list[Row]:
         """Run a statement and return its rows. JSON columns come as text on SQLite: see `decode`."""

@@ -181,6 +181,7 @@ class Writer:
             first.refuse()  # whatever this clock says: PostgreSQL's may be a millisecond ahead
             return None
         tx.newest_event_at = None
+        tx.block_changes.clear()
         try:
             opened = time.monotonic()
             has_written = changes_data = False

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import sqlalchemy as sa
@@ -16,6 +16,7 @@ from trellis.store.siblings.rows import BlockRows
 from trellis.store.tables import nodes
 
 _c = nodes.c
+_WORN: Final = 8  # changes in one transaction
 _NO_END: Final = 2**31 - 1  # more than any block contains
 
 
@@ -63,12 +64,13 @@ class SiblingTree:
         """Make room at a position, or at the end (None, or a number beyond it); return the free slot and its position."""
         known = extent(self._tx, self._kind, self._parent)
         position = known.count if wanted is None else min(wanted, known.count)
-        if not known.root and known.count < btree.CAPACITY:
+        if not known.root and (not known.count or (known.count < btree.CAPACITY and not self._is_worn())):
             self._blocks.shift(0, position, known.count, 1)
             return Slot(0, position), position
         path = self._blocks.path_to_position(position, known.root or self.build(known.count)[-1].id)
         if path[-1].size >= btree.CAPACITY:
             path = self._blocks.path_to_position(position, self._split(path, at_end=position == known.count))
+        path = self._renew(path)
         leaf = path[-1]
         slot = Slot(leaf.id, position - sum(block.start for block in path))
         self._blocks.shift(leaf.id, slot.offset, leaf.size, 1)
@@ -96,10 +98,11 @@ class SiblingTree:
         if not slot.block:
             self._blocks.shift(0, slot.offset + 1, _NO_END, -1)
             return
-        path = self._blocks.path_to_block(slot.block)
-        self._blocks.shift(slot.block, slot.offset + 1, path[-1].size, -1)
+        path = self._renew(self._blocks.path_to_block(slot.block))
+        self._blocks.shift(path[-1].id, slot.offset + 1, path[-1].size, -1)
         self._blocks.resize_path(path, -1)
-        if path[0].size - 1 <= btree.CAPACITY // 2:  # not at the capacity: it would be built again with the next insert
+        # Not at the capacity: it would be built again with the next insert.
+        if path[0].size == 1 or (path[0].size - 1 <= btree.CAPACITY // 2 and not self._is_worn()):
             self.flatten()
         else:
             self._merge(path, 1)
@@ -132,20 +135,49 @@ class SiblingTree:
         new = last if wanted is None else min(wanted, last)
         if new == old:
             return new
+        if self._is_worn() and not extent(self._tx, self._kind, self._parent).root:
+            self.build(last + 1)
         slot = find_slot(self._tx, self._kind, node)
         offset = slot.offset + new - old
-        if not slot.block or (abs(new - old) < btree.CAPACITY and 0 <= offset < self._blocks.path_to_block(slot.block)[-1].size):
+        path = self._blocks.path_to_block(slot.block) if slot.block and abs(new - old) < btree.CAPACITY else []
+        if not slot.block or (path and 0 <= offset < path[-1].size):
+            block = self._renew(path[-1:])[0].id if path else 0
             if old < new:
-                self._blocks.shift(slot.block, slot.offset + 1, offset + 1, -1)
+                self._blocks.shift(block, slot.offset + 1, offset + 1, -1)
             else:
-                self._blocks.shift(slot.block, offset, slot.offset, 1)
-            self.assign(node, Slot(slot.block, offset))
+                self._blocks.shift(block, offset, slot.offset, 1)
+            self.assign(node, Slot(block, offset))
             return new
         target, _ = self.attach(new + 1 if old < new else new)
         slot = find_slot(self._tx, self._kind, node)  # again: attaching may have shifted it, or split its block
         self.assign(node, target)
         self.detach(slot)
         return new
+
+    # --- many changes in one transaction ---
+    #
+    # PostgreSQL keeps every version of a row that a transaction replaces until it ends, and finds all of them under the id of the
+    # block that they were in: the thousandth change of a block in a transaction would read thousands. So a block that has been
+    # changed some times gets another id, under which there are only the rows that count; siblings without blocks get some for it.
+
+    def _is_worn(self) -> bool:
+        """Count a change of these siblings; return whether the transaction has changed them so often that they need blocks."""
+        self._tx.block_changes[self._kind, self._parent] += 1
+        return not self._tx.sqlite and self._tx.block_changes[self._kind, self._parent] > _WORN
+
+    def _renew(self, path: list[Block]) -> list[Block]:
+        """Count a change of the blocks on a path, and give those another id that have been changed often; return the path."""
+        if self._tx.sqlite:
+            return path
+        renewed: list[Block] = []
+        for block in path:
+            current = replace(block, parent=renewed[-1].id) if renewed else block
+            self._tx.block_changes[block.id] += 1
+            if self._tx.block_changes[block.id] > _WORN:
+                current = replace(current, id=self._blocks.next_id())
+                self._blocks.rename(block, current.id)
+            renewed.append(current)
+        return renewed
 
     # --- the whole tree ---
 

@@ -104,8 +104,8 @@ AT_ONCE: Final = 1000  # records of a page, creates of a batch
 PAIRS: Final = (
     Pair("external-id", "read one by external id", "read one by id", 1.25),
     Pair("tree", f"tree of {TREE:,}", f"{TREE // AT_ONCE} list pages of {AT_ONCE:,}", 3.0),
-    Pair("apply", f"apply of {AT_ONCE:,} new nodes", f"{AT_ONCE:,} creates", 0.2),
+    Pair("apply", f"apply of {AT_ONCE:,} new nodes", f"{AT_ONCE:,} single creates by one client", 0.2),
     Pair("plan", f"plan over {TREE:,} nodes without a change", "export of them", 3.0),
     Pair("dialect", "read one in the dialect of Invision, hot", "read one in ours, hot", 1.1),
-    Pair("batch", f"batch of {AT_ONCE:,} creates", f"{AT_ONCE:,} creates", 1.0),
+    Pair("batch", f"batch of {AT_ONCE:,} creates", f"{AT_ONCE:,} single creates by one client", 1.0),
 )

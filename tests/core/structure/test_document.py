@@ -39,6 +39,16 @@ def refuse(run: Run, document: Any, **more: Any) -> list[str]:
         ("a: " + "9" * 5_000, 1, "digits"),
         ("a: '" + "x" * (9 * 2**20) + "'", 1, "8 MiB"),
         ("a: b: c", 1, "not YAML"),
+        ('{"a": 1,\n "a": 2}', 2, "line 1"),
+        ('{"a": 1,\n "b": "\\ud83d"}', 2, "surrogate"),
+        ('{"a": "\\ud83d\\ude00",\n\n "b"}', 3, "not JSON: '}' stands here, and ':' was expected"),
+        ('{"a": "\\ud83d\\ude00",\n "b": "x', 2, "a text has no end in its line"),
+        ('{"a": "\\ud83d\\ude00"}\n[]', 2, "nothing more was expected"),
+        ('{"a": [1, 2', 1, "not JSON: the text ends here, and ',' or ']' was expected"),
+        ('{"a": ' + "9" * 5_000 + "}", 1, "digits"),
+        ('{"a":\n' * 251, 251, "deep"),
+        ("[" + "1," * 1_000_000 + "1]", 1, "1,000,000 values"),
+        ("{a: b,\n c: [}", 2, "not YAML"),
     ],
 )
 def test_what_cannot_be_read_is_told_with_its_line(text: str, line: int, told: str) -> None:
@@ -63,10 +73,40 @@ def test_what_cannot_be_read_is_told_with_its_line(text: str, line: int, told: s
         ("a: .5", 0.5),
         ('{"a": [1, "b", null]}', [1, "b", None]),
         ("a: <<", "<<"),
+        ("{a: b}", "b"),
     ],
 )
 def test_values_are_those_of_the_core_schema(text: str, value: Any) -> None:
     assert read_document(text) == {"a": value}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (r'"\ud83d\ude00"', "\N{GRINNING FACE}"),
+        (r'"a\/b\u0041\n\""', 'a/bA\n"'),
+        ('"\x7f"', "\x7f"),
+        ("[0, -1, 1.5, 2e3, true, false, null, {}, []]", [0, -1, 1.5, 2000.0, True, False, None, {}, []]),
+        ('{"' + "k" * 2_000 + '": 1}', {"k" * 2_000: 1}),
+        ('"yes"', "yes"),
+        ('"12"', "12"),
+    ],
+)
+def test_json_is_read_as_json(text: str, value: Any) -> None:
+    assert read_document(f' \n{{"a":\t{text}}}\n') == {"a": value}
+
+
+def test_what_json_has_is_known_with_its_line() -> None:
+    found = read_document('{"a": 1,\n "b": [\n  {"c": "\\ud83d\\ude00",\n   "d": 1}]}')
+    assert (found.lines, found["b"][0].line, found["b"][0].lines) == ({"a": 1, "b": 2}, 3, {"c": 3, "d": 4})
+
+
+def test_a_document_of_json_is_refused_with_its_lines(run: Run, database: DatabaseState) -> None:
+    text = (
+        '{"format": "trellis/1", "name": "site",\n "forums": [\n  {"externalId": "a", "name": "\\ud83d\\ude00",\n   "colour": 1}]}'
+    )
+    with database.unchanged():
+        assert refuse(run, text) == ["line 4: A forum has no 'colour'."]
 
 
 def test_what_is_written_is_read_as_it_was() -> None:

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from trellis.core.fields import EVERYONE, ExternalId, Invalid, Suggestions, Text, quote
 from trellis.core.kind import NodeKind
-from trellis.core.structure.text import LinedMapping, Unreadable, read_document
+from trellis.core.structure.lined import LinedMapping, Unreadable
+from trellis.core.structure.text import read_document
 from trellis.errors import Fault, Refused, refuse_faults
 
 FORMAT: Final = "trellis/1"

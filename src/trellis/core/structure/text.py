@@ -1,4 +1,4 @@
-"""Reading and writing documents as text: YAML, of which JSON is a part, with the line of everything that was read."""
+"""Reading and writing documents as text, YAML or JSON, with the line of everything that was read."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -6,29 +6,12 @@ from typing import Any, Final
 
 import yaml
 
+from trellis.core.structure.json_text import NotJson, looks_like_json, read_json
+from trellis.core.structure.lined import Builder, LinedMapping, Unreadable, read_fraction, read_integer
+
 LONGEST: Final = 8 * 2**20  # bytes of a document
-_DEEPEST: Final = 250  # levels of mappings and lists: a node takes two
-_MOST_VALUES: Final = 1_000_000
 _SAME: Final = "tag:yaml.org,2002:"
 _TYPES: Final = {_SAME + "null": None, _SAME + "bool": None, _SAME + "int": None, _SAME + "float": None}
-
-
-class LinedMapping(dict[str, Any]):
-    """A mapping that was read from a text, with its line and the lines of its members, counted from 1."""
-
-    def __init__(self, line: int) -> None:
-        super().__init__()
-        self.line = line
-        self.lines: dict[str, int] = {}
-
-
-class Unreadable(Exception):
-    """A text is not a document that can be read: where, and why."""
-
-    def __init__(self, line: int, detail: str) -> None:
-        super().__init__(f"line {line}: {detail}")
-        self.line = line
-        self.detail = detail
 
 
 class _Core(yaml.resolver.BaseResolver):
@@ -52,6 +35,20 @@ def read_document(text: str) -> Any:
     """
     if len(text.encode("utf-8", "surrogatepass")) > LONGEST:
         raise Unreadable(1, f"The document is larger than {LONGEST >> 20} MiB. Split it by sections.")
+    if not looks_like_json(text):
+        return _read_yaml(text)
+    try:
+        return read_json(text)
+    except NotJson as no_json:
+        try:
+            return _read_yaml(text)  # whose mappings and lists may begin like those of JSON
+        except Unreadable as unreadable:
+            if min(unreadable.line, text.count("\n") + 1) > no_json.line:  # it got further
+                raise
+            raise Unreadable(no_json.line, no_json.detail) from None
+
+
+def _read_yaml(text: str) -> Any:
     try:
         return _build(yaml.parse(text, Loader=yaml.CSafeLoader))
     except yaml.MarkedYAMLError as error:
@@ -74,11 +71,10 @@ def _line_of_character(text: str, error: Exception) -> int:
 
 
 def _build(events: Iterator[Any]) -> Any:
-    """Build the value that parser events describe, without recursion: a text may nest as deeply as it likes."""
+    """Build the value that parser events describe."""
     resolver = _Core()
-    root: list[Any] = []
-    stack: list[_Open] = [_Open(root, None)]
-    count = documents = 0
+    builder = Builder()
+    documents = 0
     for event in events:
         line = event.start_mark.line + 1
         if isinstance(event, yaml.DocumentStartEvent):
@@ -86,42 +82,14 @@ def _build(events: Iterator[Any]) -> Any:
             if documents > 1:
                 raise Unreadable(line, "A second document begins here. Put each into a file of its own.")
         elif isinstance(event, yaml.CollectionEndEvent):
-            stack.pop()
+            builder.end()
         elif isinstance(event, yaml.NodeEvent):
-            count += 1
             value = _build_value(event, resolver, line)
-            if count > _MOST_VALUES:
-                raise Unreadable(line, f"The document has more than {_MOST_VALUES:,} values. Split it by sections.")
-            stack[-1].add(value, line, is_text=isinstance(event, yaml.ScalarEvent))
             if isinstance(event, yaml.CollectionStartEvent):
-                if len(stack) > _DEEPEST:
-                    raise Unreadable(line, f"This is nested more than {_DEEPEST} levels deep.")
-                stack.append(_Open(value, line))
-    return root[0] if root else None
-
-
-class _Open:
-    """A mapping or a list that has not ended yet."""
-
-    def __init__(self, value: Any, line: int | None) -> None:
-        self.value = value
-        self.line = line
-        self.name: str | None = None
-
-    def add(self, value: Any, line: int, *, is_text: bool) -> None:
-        if isinstance(self.value, list):
-            self.value.append(value)
-        elif self.name is not None:
-            self.value[self.name] = value
-            self.name = None
-        else:
-            name = value if isinstance(value, str) else None
-            if not is_text or name is None:
-                raise Unreadable(line, "A name must be text. Put it into quotes.")
-            if name in self.value:
-                raise Unreadable(line, f"'{name}' stands here for the second time; it is in line {self.value.lines[name]} already.")
-            self.name = name
-            self.value.lines[name] = line
+                builder.begin(value, line)
+            else:
+                builder.add(value, line)
+    return builder.value
 
 
 def _build_value(event: Any, resolver: _Core, line: int) -> Any:
@@ -144,9 +112,7 @@ def _resolve(text: str, resolver: _Core, line: int) -> Any:
         return None
     if tag.endswith("bool"):
         return text.lower() == "true"
-    if len(text) > 40:
-        raise Unreadable(line, "This number has more than 40 digits.")
-    return int(text) if tag.endswith("int") else float(text)
+    return read_integer(text, line) if tag.endswith("int") else read_fraction(text, line)
 
 
 # --- writing ------------------------------------------------------------------------------------------------------

@@ -1,0 +1,102 @@
+"""What was read from a text, with the line of everything; and what bounds it."""
+
+from typing import Any, Final
+
+DEEPEST: Final = 250  # levels of mappings and lists: a node takes two
+MOST_VALUES: Final = 1_000_000
+_LONGEST_NAME: Final = 100  # characters of a name that a refusal repeats
+
+
+class LinedMapping(dict[str, Any]):
+    """A mapping that was read from a text, with its line and the lines of its members, counted from 1."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__()
+        self.line = line
+        self.lines: dict[str, int] = {}
+
+
+class Unreadable(Exception):
+    """A text is not a document that can be read: where, and why."""
+
+    def __init__(self, line: int, detail: str) -> None:
+        super().__init__(f"line {line}: {detail}")
+        self.line = line
+        self.detail = detail
+
+
+class Builder:
+    """Builds a value from its parts, without recursion: a text may nest as deeply as it likes, and is refused here.
+
+    Each method raises Unreadable for a name that is not text or comes twice, and for what is very deep or very large.
+    """
+
+    def __init__(self) -> None:
+        self._root: list[Any] = []
+        self._open: list[_Open] = [_Open(self._root)]
+        self._count = 0
+
+    @property
+    def value(self) -> Any:
+        """What was built; None if there was nothing."""
+        return self._root[0] if self._root else None
+
+    def add(self, value: Any, line: int, *, is_text: bool = True) -> None:
+        """Add a value, or in a mapping the name of the next one. `is_text` says that it may be a name."""
+        self._count += 1
+        if self._count > MOST_VALUES:
+            raise Unreadable(line, f"The document has more than {MOST_VALUES:,} values. Split it by sections.")
+        self._open[-1].add(value, line, is_text=is_text)
+
+    def begin(self, value: LinedMapping | list[Any], line: int) -> None:
+        """Add a mapping or a list; what is added from now on is in it."""
+        self.add(value, line, is_text=False)
+        if len(self._open) > DEEPEST:
+            raise Unreadable(line, f"This is nested more than {DEEPEST} levels deep.")
+        self._open.append(_Open(value))
+
+    def end(self) -> None:
+        """End the innermost mapping or list."""
+        self._open.pop()
+
+
+class _Open:
+    """A mapping or a list that has not ended yet."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.name: str | None = None
+
+    def add(self, value: Any, line: int, *, is_text: bool) -> None:
+        if isinstance(self.value, list):
+            self.value.append(value)
+        elif self.name is not None:
+            self.value[self.name] = value
+            self.name = None
+        else:
+            name = value if isinstance(value, str) else None
+            if not is_text or name is None:
+                raise Unreadable(line, "A name must be text. Put it into quotes.")
+            if name in self.value:
+                shown = name[:_LONGEST_NAME]
+                raise Unreadable(
+                    line, f"'{shown}' stands here for the second time; it is in line {self.value.lines[name]} already."
+                )
+            self.name = name
+            self.value.lines[name] = line
+
+
+def read_integer(text: str, line: int) -> int:
+    """Return a whole number. Raises Unreadable for one of very many digits."""
+    return int(_check_digits(text, line))
+
+
+def read_fraction(text: str, line: int) -> float:
+    """Return a fraction. Raises Unreadable for one of very many digits."""
+    return float(_check_digits(text, line))
+
+
+def _check_digits(text: str, line: int) -> str:
+    if len(text) > 40:
+        raise Unreadable(line, "This number has more than 40 digits.")
+    return text

@@ -228,8 +228,12 @@ _ROWS: Final = (
                 Member("problem", {"type": "object"}, "its problem document."),
             )),
     Refusal("1T110/2", "BATCH_TOO_LARGE", 409, "The batch does too much at once", Scope.DECLARED,
-            when="The operations of a batch change more records, return more, or set more passwords than a batch may.",
+            when="The operations of a batch change more records, or return more, than a batch may.",
             example="The first 14 operations change more than 10,000 records, or return more than 8 MiB. Nothing was done."),
+    Refusal("1T110/3", "SETS_TOO_MANY_PASSWORDS", 409, "Too many passwords are set at once", Scope.DECLARED,
+            when="The operations of a batch, or the entries of a structure document, set more passwords than one request may. "
+                 "Setting one is slow on purpose.",
+            example="This sets 21 passwords, and one request may set at most 20. Nothing was done. Set fewer of them at once."),
     Refusal("1T111/1", "RESTORE_CONFLICTS", 409, "Some events cannot be undone", Scope.DECLARED,
             when="Some of the events cannot be undone, and nothing was changed. `conflicts` says which, and why; `purgedCount` how "
                  "many are no longer kept.",
@@ -241,7 +245,8 @@ _ROWS: Final = (
     Refusal("1T111/3", "CHANGE_SET_TOO_LARGE", 409, "There are too many events to undo at once", Scope.DECLARED,
             when="There are more events than can be undone in one transaction. `detail` says how to undo them in parts.",
             example="There are 12,000 events to undo, and at most 10,000 can be undone at once. Nothing was changed. "
-                    "Send after=4711 to undo the newest of them, and then the rest."),
+                    "Send after=4711 to undo the newest of them, and then the rest.",
+            members=(Member("after", _COUNT, "the event after which there are few enough.", 4711),)),
     # --- documents ------------------------------------------------------------------------------------------------
     Refusal("1T112/1", "INVALID_DOCUMENT", 400, "The structure document is not valid", Scope.DECLARED,
             when="The document cannot be read, or something in it is not allowed. `errors` lists all of it, each with its place.",

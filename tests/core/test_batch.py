@@ -260,7 +260,7 @@ def test_a_password_cannot_be_a_reference(run: Run, database: DatabaseState) -> 
 def test_a_batch_sets_few_passwords(run: Run, database: DatabaseState) -> None:
     one = run("forums.create", name="Secret")["id"]
     many = [{"operation": "forums.update", "id": one, "body": {"password": f"p{number}"}} for number in range(21)]
-    with database.unchanged(), pytest.raises(Refused, match="BATCH_TOO_LARGE"):
+    with database.unchanged(), pytest.raises(Refused, match="SETS_TOO_MANY_PASSWORDS"):
         run("core.batch", operations=many)
     assert len(run("core.batch", operations=many[:3])["results"]) == 3
 

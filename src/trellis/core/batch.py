@@ -248,6 +248,6 @@ OPERATION: Final = Operation(
     verb=BATCH,
     is_change_set=True,
     path="/core/batch",
-    refusals=with_codes("BATCH_REFUSED", "BATCH_TOO_LARGE", "TOO_MANY_PASSWORDS"),
+    refusals=with_codes("BATCH_REFUSED", "BATCH_TOO_LARGE", "SETS_TOO_MANY_PASSWORDS", "TOO_MANY_PASSWORDS"),
     answers=(Field("results", _RESULTS, "What each operation returned, in their order.", example=_RETURNED),),
 )

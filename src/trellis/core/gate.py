@@ -236,9 +236,9 @@ class Gate:
             return self.store.write(lambda tx: write(call, given, tx))
         if len(inner) > _MOST_PASSWORDS:
             raise Refused(
-                "BATCH_TOO_LARGE",
-                f"{len(inner):,} operations set a password, and at most {_MOST_PASSWORDS} of a batch may. Nothing was done. "
-                "Send fewer operations at once.",
+                "SETS_TOO_MANY_PASSWORDS",
+                f"This sets {len(inner):,} passwords, and one request may set at most {_MOST_PASSWORDS}. Nothing was done. "
+                "Set fewer of them at once.",
             )
         digested = self.lanes.submit(call.lane, lambda: self._digest(operation, call, given, inner))
         return chain(digested, lambda prepared: self.store.write(lambda tx: write(*prepared, tx)))

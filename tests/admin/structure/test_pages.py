@@ -66,6 +66,47 @@ def test_chosen_sections_are_exported_as_json(admin: Visitor) -> None:
     assert [one["name"] for one in document["calendars"]] == ["Meetups", "Holidays"]
 
 
+def test_what_is_below_one_node_is_exported(admin: Visitor, run: Run) -> None:
+    top = run("forums.create", name="Top", externalId="top")["id"]
+    run("forums.create", name="Below", externalId="below", parentId=top)
+    form = find_form(admin.get("/structure"), "/export")
+    assert ("under", "") in form.pairs
+    document = read_document(admin.get("/structure/export", params={"sections": "forums", "under": " top "}).text)
+    assert (document["under"], [one["name"] for one in document["forums"]]) == ("top", ["Below"])
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ({"under": "top"}, "under needs one section"),
+        ({"under": "top", "sections": "calendars"}, "under needs one section"),
+        ({"under": "nowhere", "sections": "forums"}, "there is no forum with the external id 'nowhere'"),
+    ],
+)
+def test_what_cannot_be_exported_stays_chosen(admin: Visitor, query: dict[str, str], told: str) -> None:
+    page = admin.get("/structure/export", params={**query, "format": "json"})
+    form = find_form(page, "/export")
+    assert (page.status_code, told in page_text(page)) == (400, True)
+    assert (form["under"], form["format"]) == (query["under"], "json")
+    if "sections" in query:
+        assert [value for name, value in form.pairs if name == "sections"] == [query["sections"]]
+
+
+@pytest.mark.parametrize("text", [GARDEN, "format: trellis/1\nname: site\nforums: x\n"])
+def test_a_document_is_parsed_once_a_request(admin: Visitor, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    page = plan(admin, GARDEN)
+    parsed: list[str] = []
+
+    def read(sent: str) -> Any:
+        parsed.append(sent)
+        return read_document(sent)
+
+    monkeypatch.setattr("trellis.core.structure.document.read_document", read)
+    form = document_form(page)
+    admin.post("/structure", form.filled(document=text, _action="apply"))
+    assert parsed == [text]
+
+
 def test_an_unknown_section_is_refused_on_the_page(admin: Visitor) -> None:
     response = admin.get("/structure/export?sections=galleries")
     assert response.status_code == 400

@@ -201,6 +201,40 @@ def test_what_does_not_exist_is_not_found(admin: Visitor, path: str) -> None:
     assert admin.post(path, {"_plan": "x"}).status_code == 404
 
 
+def test_only_what_came_after_an_event_is_undone(admin: Visitor, run: Run, work: int, events: Events) -> None:
+    after = next(event["seq"] for event in events() if event["after"] and event["after"].get("name") == "South")
+    assert [("after", "")] in [form.pairs for form in read_forms(admin.get(f"/change-sets/{work}/undo"))]
+    page = admin.get(f"/change-sets/{work}/undo?after={after}")
+    assert "Calendars Delete a calendar 1 Forums Change a forum 1" in page_text(page)
+    assert "been undone already" not in page_text(page)
+    assert _press(admin, page).status_code == 303
+    assert {"North", "South", "Help", "Meetups"} <= set(_names(run))
+    nothing = page_text(admin.get(f"/change-sets/{work}/undo?after={after}"))
+    assert "There is nothing to undo: every event of this change set after that one has been undone already." in nothing
+
+
+def test_a_number_that_is_none_is_said(admin: Visitor, work: int) -> None:
+    page = admin.get(f"/change-sets/{work}/undo?after=soon")
+    assert (page.status_code, "_plan" in page.text) == (400, False)
+    assert "After event" in page_text(page)
+
+
+def test_of_too_many_the_newest_can_be_undone_first(
+    admin: Visitor, run: Run, work: int, events: Events, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trellis.core.undo.many.MOST", 2)
+    page = admin.get(f"/change-sets/{work}/undo")
+    assert page.status_code == 409
+    text = page_text(page)
+    assert "There are 4 events to undo, and at most 2 can be undone at once. Nothing was changed. Undo the newest of them" in text
+    assert "Send after" not in text
+    after = next(event["seq"] for event in events() if event["after"] and event["after"].get("name") == "South")
+    assert f'href="/admin/change-sets/{work}/undo?after={after}"' in page.text
+    assert _press(admin, admin.get(f"/change-sets/{work}/undo?after={after}")).status_code == 303
+    assert _press(admin, admin.get(f"/change-sets/{work}/undo")).status_code == 303
+    assert not {"North", "South", "Aid"} & set(_names(run))
+
+
 # --- what a key did -----------------------------------------------------------------------------------------------
 
 
@@ -247,6 +281,19 @@ def test_one_page_asks_for_the_time_and_says_what_is_wrong_with_it(admin: Visito
     nothing = page_text(admin.get("/keys/1/undo?since=2026-01-31T10:00"))
     assert "There is nothing to undo: this key has changed nothing since then that has not been undone already." in nothing
     assert events() == before
+
+
+def test_what_a_key_did_after_an_event_is_undone(
+    admin: Visitor, run: Run, gate: Gate, key: MakeKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key(["forums.*"])
+    first, _ = (gate.run(Call("forums.create", PLUGIN, {"name": name})).event for name in ("First", "Second"))
+    assert [name for name, _ in find_form(admin.get("/keys/1"), "/keys/1/undo").pairs] == ["since", "after"]
+    monkeypatch.setattr("trellis.core.undo.many.MOST", 1)
+    page = admin.get("/keys/1/undo?since=2026-01-31T00:00")
+    assert f"?since=2026-01-31T00%3A00&amp;after={first}" in page.text
+    assert _press(admin, admin.get(f"/keys/1/undo?since=2026-01-31T00:00&after={first}")).status_code == 303
+    assert _names(run) == ["First"]
 
 
 def test_what_is_no_node_is_a_conflict(admin: Visitor, gate: Gate, key: MakeKey) -> None:

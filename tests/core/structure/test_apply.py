@@ -336,6 +336,16 @@ def test_a_password_that_fits_is_no_change(run: Run) -> None:
     assert change["differences"] == [{"member": "password", "before": None, "after": None}]
 
 
+def test_a_document_sets_few_passwords(run: Run, database: DatabaseState) -> None:
+    many = [node(f"f{number}", password=f"password {number}") for number in range(21)]
+    with database.unchanged():
+        refused = refuse(run, document=document(forums=many))
+    assert (refused.message, refused.detail) == (
+        "SETS_TOO_MANY_PASSWORDS",
+        "This sets 21 passwords, and one request may set at most 20. Nothing was done. Set fewer of them at once.",
+    )
+
+
 def test_keys_are_made_once_and_their_secrets_are_in_no_event(gate: Gate, run: Run, events: Events) -> None:
     wanted = document(keys=[{"name": "Sync", "grants": ["forums.list"], "rateLimit": 60}])
     plan = run("structure.plan", document=wanted)

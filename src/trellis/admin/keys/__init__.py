@@ -5,9 +5,9 @@ from typing import Final
 from trellis.admin.keys import index, key
 from trellis.admin.keys.grants import REFERENCE, Grid
 from trellis.admin.keys.index import fetch_key_names
-from trellis.admin.keys.key import RESTORE_OF_KEY, build_since_form
+from trellis.admin.keys.key import RESTORE_OF_KEY, build_selection_form
 from trellis.admin.page import Page
 
-__all__ = ["PAGES", "REFERENCE", "RESTORE_OF_KEY", "Grid", "build_since_form", "fetch_key_names"]
+__all__ = ["PAGES", "REFERENCE", "RESTORE_OF_KEY", "Grid", "build_selection_form", "fetch_key_names"]
 
 PAGES: Final[tuple[Page, ...]] = (*index.PAGES, *key.PAGES)

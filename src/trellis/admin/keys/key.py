@@ -33,6 +33,15 @@ _MAY: Final = (
 )
 
 
+_SELECTION: Final = {
+    "since": (
+        "Since (UTC)",
+        "What the key did at this time or later is undone, the newest first. You see it all before anything happens.",
+    ),
+    "after": ("After event", "The number of an event: only what came after it is undone. Empty: all of it."),
+}
+
+
 async def _fetch(request: PageRequest) -> dict[str, Any]:
     key: dict[str, Any] = await request.fetch("keys.get", target=request.number("id"))
     return key
@@ -59,15 +68,15 @@ async def show(request: PageRequest) -> Response:
         events=events["results"],
         may=may_form,
         answer=answer,
-        since=build_since_form(request.catalogue),
+        selection=build_selection_form(request.catalogue, RESTORE_OF_KEY),
     )
 
 
-def build_since_form(catalogue: Catalogue, typed: Submitted | None = None) -> Form:
-    """Build the form with the time since which all that a key did is to be undone."""
-    fields = [field for field in catalogue.find(RESTORE_OF_KEY).fields if field.name == "since"]
-    note = "What the key did at this time or later is undone, the newest first. You see it all before anything happens."
-    return Form(fields, typed, labels={"since": "Since (UTC)"}, help={"since": note}, id="since")
+def build_selection_form(catalogue: Catalogue, operation: str, typed: Submitted | None = None) -> Form:
+    """Build the form that says which events an operation is to undo: since a time, after an event."""
+    fields = [field for field in catalogue.find(operation).fields if field.name in _SELECTION]
+    labels = {name: label for name, (label, _) in _SELECTION.items()}
+    return Form(fields, typed, labels=labels, help={name: note for name, (_, note) in _SELECTION.items()}, id="since")
 
 
 async def _ask_may(request: PageRequest, key: Mapping[str, Any], grid: Grid) -> tuple[Form, Mapping[str, Any] | None]:

@@ -50,13 +50,14 @@ async def show(request: PageRequest) -> Response:
 
 
 async def export(request: PageRequest) -> Response:
-    """Send the chosen sections as a file."""
+    """Send the chosen sections, or what is below one node, as a file."""
     known = {kind.name for kind in request.kinds}
     form = request.query.get("format", "yaml")
     name, _, media_type = next((one for one in _FORMATS if one[0] == form), _FORMATS[0])
-    chosen = [value for key, value in request.http.query_params.multi_items() if key == "sections"]
+    chosen = _read_sections(request)
     every = not chosen or known <= set(chosen)
-    raw = {"format": name} | ({} if every else {"sections": chosen})
+    under = request.query.get("under", "").strip()
+    raw = {"format": name} | ({} if every else {"sections": chosen}) | ({"under": under} if under else {})
     try:
         value = await request.fetch(_EXPORT, raw, slow=True)
     except Refused as refused:
@@ -67,6 +68,10 @@ async def export(request: PageRequest) -> Response:
         media_type=media_type,
         headers={"content-disposition": f'attachment; filename="{file}"'},
     )
+
+
+def _read_sections(request: PageRequest) -> list[str]:
+    return [value for name, value in request.http.query_params.multi_items() if name == "sections"]
 
 
 def _encode(value: Any) -> bytes:
@@ -89,7 +94,9 @@ async def submit(request: PageRequest) -> Response:
 
 async def _apply(request: PageRequest, form: Form, raw: Mapping[str, Any], reason: str) -> Response:
     try:
-        if await run_by_size(request.form.size, _has_keys, request, raw):
+        request.require_fresh_form()
+        raw = await run_by_size(request.form.size, _parse_document, request, raw)
+        if raw["document"].keys:
             request.require_recent_password()
         result = await request.perform(_APPLY, raw, reason=reason)
     except Refused as refused:
@@ -105,10 +112,14 @@ async def _apply(request: PageRequest, form: Form, raw: Mapping[str, Any], reaso
     return request.redirect(address, told)
 
 
-def _has_keys(request: PageRequest, raw: Mapping[str, Any]) -> bool:
-    """Return whether a document has keys, for which the password is asked as on their own pages."""
-    document = request.catalogue.find(_APPLY).form.read(raw).get("document")
-    return bool(document is not None and document.keys)
+def _parse_document(request: PageRequest, raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what was typed with the document parsed: for one with keys the password is asked as on their own pages.
+
+    Raises Refused for whatever is wrong with it.
+    """
+    given = request.catalogue.find(_APPLY).form.read(raw)
+    given.raise_faults()
+    return {**raw, "document": given.get("document")}
 
 
 def _parse_reason(typed: str) -> str:
@@ -170,6 +181,9 @@ async def _show(
         events_since=() if outdated is None else outdated.facts.get("changes", ()),
         formats=_FORMATS,
         export_refused=export_refused,
+        chosen=_read_sections(request),
+        under=request.query.get("under", ""),
+        chosen_format=request.query.get("format", _FORMATS[0][0]),
     )
 
 

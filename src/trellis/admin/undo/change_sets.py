@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import urlencode
 
 import orjson
 from starlette.responses import Response
 
 from trellis.admin.forms import Form
-from trellis.admin.keys import RESTORE_OF_KEY, build_since_form
+from trellis.admin.keys import RESTORE_OF_KEY, build_selection_form
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
 from trellis.admin.undo.plan import OUTDATED, drop_advice
@@ -18,6 +19,7 @@ from trellis.errors import Refused
 
 _RESTORE: Final = "changesets.restore"
 _SKIP: Final = "skipConflicts"
+_AFTER: Final = "after"
 _SKIP_LABEL: Final = "Skip what cannot be undone"
 
 
@@ -26,7 +28,7 @@ class Selection:
     """Events to undo together: by which operation, on which record and with what. The paths are without /admin.
 
     `newest` is the newest of the events, and `count` their number, if they are a change set of which any are left. `key` is the
-    key that caused them, and `since` the form with the time.
+    key that caused them. `form` asks for the time or the event after which they came.
     """
 
     operation: str
@@ -36,10 +38,10 @@ class Selection:
     path: str
     back: str
     events: str
+    form: Form
     newest: Mapping[str, Any] | None = None
     count: int = 0
     key: Mapping[str, Any] | None = None
-    since: Form | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,7 @@ class UndoPlan:
 
 async def show_change_set(request: PageRequest) -> Response:
     """Show what undoing a change set would do."""
-    chosen = await _select_change_set(request)
-    return _show(request, chosen, await _plan(request, chosen))
+    return await _show_plan(request, await _select_change_set(request))
 
 
 async def undo_change_set(request: PageRequest) -> Response:
@@ -80,22 +81,12 @@ async def undo_change_set(request: PageRequest) -> Response:
 async def show_of_key(request: PageRequest) -> Response:
     """Show what undoing what a key did since a time would do; without a time, ask for it."""
     chosen = await _select_of_key(request)
-    if not chosen.raw:
-        return _show(request, chosen, None)
-    try:
-        plan = await _plan(request, chosen)
-    except Refused as refused:
-        return _show_refused_time(request, chosen, refused)
-    return _show(request, chosen, plan)
+    return await _show_plan(request, chosen) if chosen.raw else _show(request, chosen, None)
 
 
 async def undo_of_key(request: PageRequest) -> Response:
     """Undo what a key did since a time, if that does what the page showed."""
-    chosen = await _select_of_key(request)
-    try:
-        return await _undo(request, chosen)
-    except Refused as refused:
-        return _show_refused_time(request, chosen, refused)
+    return await _undo(request, await _select_of_key(request))
 
 
 async def _select_change_set(request: PageRequest) -> Selection:
@@ -103,14 +94,16 @@ async def _select_change_set(request: PageRequest) -> Selection:
     events = f"/events?changeSet={number}"
     found = (await request.fetch("events.search", {"changeSet": number, "limit": 1}))["results"]
     newest = await request.fetch("events.get", target=found[0]["seq"]) if found else None
+    typed = _read_query(request, _AFTER)
     return Selection(
         operation=_RESTORE,
         target=number,
-        raw={},
+        raw=dict(typed),
         title=f"Undo change set {number:,}",
         path=f"/change-sets/{number}/undo",
         back=events,
         events=events,
+        form=build_selection_form(request.catalogue, _RESTORE, typed or None),
         newest=newest,
         count=0 if newest is None else newest["changeSetCount"],
     )
@@ -118,7 +111,7 @@ async def _select_change_set(request: PageRequest) -> Selection:
 
 async def _select_of_key(request: PageRequest) -> Selection:
     key = await request.fetch("keys.get", target=request.number("id"))
-    typed = Submitted((name, value.strip()) for name, value in request.query.items() if name == "since" and value.strip())
+    typed = _read_query(request, "since", _AFTER)
     return Selection(
         operation=RESTORE_OF_KEY,
         target=key["id"],
@@ -127,12 +120,26 @@ async def _select_of_key(request: PageRequest) -> Selection:
         path=f"/keys/{key['id']}/undo",
         back=f"/keys/{key['id']}",
         events=f"/events?actor=key:{key['id']}",
+        form=build_selection_form(request.catalogue, RESTORE_OF_KEY, typed or None),
         key=key,
-        since=build_since_form(request.catalogue, typed or None),
     )
 
 
+def _read_query(request: PageRequest, *names: str) -> Submitted:
+    """Return the parameters with these names, but for empty ones."""
+    return Submitted((name, value.strip()) for name, value in request.query.items() if name in names and value.strip())
+
+
 # --- the preview --------------------------------------------------------------------------------------------------
+
+
+async def _show_plan(request: PageRequest, chosen: Selection) -> Response:
+    """Show what would be undone; if it cannot be planned, why."""
+    try:
+        plan = await _plan(request, chosen)
+    except Refused as refused:
+        return _show_refused(request, chosen, refused)
+    return _show(request, chosen, plan)
 
 
 async def _plan(request: PageRequest, chosen: Selection) -> UndoPlan:
@@ -167,8 +174,11 @@ def _describe(request: PageRequest, operation: str) -> str:
 
 
 async def _undo(request: PageRequest, chosen: Selection) -> Response:
-    """Undo the events, if that does what the page showed. Raises Refused if they cannot even be planned."""
-    plan = await _plan(request, chosen)
+    """Undo the events, if that does what the page showed."""
+    try:
+        plan = await _plan(request, chosen)
+    except Refused as refused:
+        return _show_refused(request, chosen, refused)
     try:
         raw = _build_skip_form(request, chosen, request.form).raw()
         if request.form.get("_plan", "") != plan.version:
@@ -205,15 +215,27 @@ def _build_skip_form(request: PageRequest, chosen: Selection, typed: Submitted |
     return Form(fields, typed, labels={_SKIP: _SKIP_LABEL}, help={_SKIP: "The others are undone all the same."})
 
 
-def _show_refused_time(request: PageRequest, chosen: Selection, refused: Refused) -> Response:
-    """Show the form of the time again, if the time was what is wrong. Raises the refusal otherwise."""
-    if chosen.since is None or not any(chosen.since.field_of(fault) for fault in refused.faults):
+def _show_refused(request: PageRequest, chosen: Selection, refused: Refused) -> Response:
+    """Show the form again, if the time or event in it is what is wrong or what would help. Raises the refusal otherwise."""
+    if _AFTER in refused.facts:
+        return _show(request, chosen, None, refused.status, too_many=refused)
+    if not any(chosen.form.field_of(fault) for fault in refused.faults):
         raise refused
-    chosen.since.add_refusal(refused)
+    chosen.form.add_refusal(refused)
     return _show(request, chosen, None, 400)
 
 
-def _show(request: PageRequest, chosen: Selection, plan: UndoPlan | None, status: int = 200, problem: str = "") -> Response:
+def _show(
+    request: PageRequest,
+    chosen: Selection,
+    plan: UndoPlan | None,
+    status: int = 200,
+    problem: str = "",
+    *,
+    too_many: Refused | None = None,
+) -> Response:
+    """Show the page. `too_many` refuses more events than can be undone at once, and tells after which one there are few enough."""
+    after = None if too_many is None else too_many.facts[_AFTER]
     return request.page(
         "events/undo_many.html",
         status=status,
@@ -222,6 +244,8 @@ def _show(request: PageRequest, chosen: Selection, plan: UndoPlan | None, status
         plan=plan,
         form=_build_skip_form(request, chosen),
         problem=problem,
+        too_many=too_many and too_many.detail.partition(" Send after=")[0],
+        fewer="" if after is None else f"{chosen.path}?{urlencode({**chosen.raw, _AFTER: after})}",
     )
 
 

@@ -20,7 +20,8 @@ _DEEPEST: Final = 1_000  # levels
 class Scope:
     """The nodes that a section is about, as they are: all of a kind, or what is below `root`; and which of them the entries are.
 
-    `children` lists the ids of the children of each parent, in order; the run keeps it up to date.
+    `children` lists the ids of the children of each parent, in order; the run keeps it up to date. `doomed` are the ids of those
+    that are to be deleted, parents before their children.
     """
 
     section: Section
@@ -30,6 +31,7 @@ class Scope:
     matched: dict[Entry, Node] = field(default_factory=dict)
     adopted: set[Entry] = field(default_factory=set)
     adoptable: int = 0
+    doomed: list[int] = field(default_factory=list)
 
     @property
     def kind(self) -> NodeKind:

@@ -54,7 +54,8 @@ class Documents:
     widget: str = "textarea"
 
     def parse(self, raw: Any) -> Document:
-        return parse_documents(raw, self.kinds)
+        """Parse documents; one that was parsed before, which only another part of this program can send, stays as it is."""
+        return raw if isinstance(raw, Document) else parse_documents(raw, self.kinds)
 
     def schema(self) -> dict[str, Any]:
         one = [{"type": "string", "maxLength": LONGEST}, {"type": "object"}]
@@ -97,7 +98,13 @@ def operations(kinds: Sequence[NodeKind]) -> tuple[Operation, ...]:
         path=export.PATH,
         fields=(document, *_OPTIONS),
         refusals=with_codes(
-            "INVALID_DOCUMENT", "EMPTY_DOCUMENT", "TOO_MANY_DELETES", "TREE_TOO_LARGE", "MISSING_VALUE", "TOO_MANY_PASSWORDS"
+            "INVALID_DOCUMENT",
+            "EMPTY_DOCUMENT",
+            "TOO_MANY_DELETES",
+            "TREE_TOO_LARGE",
+            "MISSING_VALUE",
+            "SETS_TOO_MANY_PASSWORDS",
+            "TOO_MANY_PASSWORDS",
         ),
         answers=_ANSWERS,
         most_bytes=LONGEST,

@@ -64,15 +64,15 @@ class Run:
         self._check_reading()
         self._check_emptiness()
         self._find_nodes()
-        doomed = [(scope, self._find_doomed(scope)) for scope in self._scopes]
         self._raise_faults()
-        self._check_deletes([(scope, i) for scope, ids in doomed for i in ids])
-        self._progress = Progress(self._context.call, sum(1 for _ in self._document.walk()) + sum(len(ids) for _, ids in doomed))
+        doomed = [(scope, i) for scope in self._scopes for i in scope.doomed]
+        self._check_deletes(doomed)
+        self._progress = Progress(self._context.call, sum(1 for _ in self._document.walk()) + len(doomed))
         for scope in self._scopes:
             self._put_level(scope, scope.section.entries, scope.root)
         self._raise_faults()
-        for scope, ids in reversed(doomed):  # groups go last: what names them has been changed by then
-            self._delete(scope, ids)
+        for scope in reversed(self._scopes):  # groups go last: what names them has been changed by then
+            self._delete(scope)
         for scope, entry, raw in self._deferred:
             self._run(Subject(scope.kind, entry.place, entry, None), UPDATE.name, raw, self._ids[entry])
         for scope in self._scopes:
@@ -109,6 +109,7 @@ class Run:
             match(tx, scope, self._document.name, self._faults, adopt=options.adopt)
             self._ids |= {entry: node.id for entry, node in scope.matched.items()}
             self.adoptable += scope.adoptable
+            scope.doomed = self._find_doomed(scope)
         self._find_groups()
         known = self._groups.keys() | {
             entry.external_id for scope in self._scopes if scope.kind.is_group for entry in scope.section.walk()
@@ -124,7 +125,7 @@ class Run:
         kind = self._context.environment.group_kind
         if kind is None:
             return
-        doomed = {i for scope in self._scopes if scope.kind.is_group for i in self._find_doomed(scope)}
+        doomed = {i for scope in self._scopes if scope.kind.is_group for i in scope.doomed}
         for node in nodes.find_all(self._context.tx, kind.name):
             external_id = node.external_id or kind.built_in.get(node.id)
             if external_id is not None and node.id not in doomed:
@@ -252,12 +253,12 @@ class Run:
 
     # --- deleting -------------------------------------------------------------------------------------------------
 
-    def _delete(self, scope: Scope, doomed: list[int]) -> None:
-        kind, gone = scope.kind, set(doomed)
+    def _delete(self, scope: Scope) -> None:
+        kind, gone = scope.kind, set(scope.doomed)
         if not self._options.prune:
             matched = {node.id for node in scope.matched.values()}
             self.kept += [(kind, n) for n in scope.nodes.values() if n.id not in matched and n.id not in kind.built_in]
-        for top in (i for i in doomed if scope.nodes[i].parent_id not in gone):
+        for top in (i for i in scope.doomed if scope.nodes[i].parent_id not in gone):
             node, below = scope.nodes[top], list(scope.walk_below(top))
             if not self._may_go(scope, node, gone):
                 continue

@@ -135,4 +135,4 @@ class _Undoing:
 
 def _refuse_size(what: str, after: int) -> Refused:
     detail = f"{what} can be undone at once. Nothing was changed. Send after={after} to undo the newest of them, and then the rest."
-    return Refused("CHANGE_SET_TOO_LARGE", detail)
+    return Refused("CHANGE_SET_TOO_LARGE", detail, facts={"after": after})

@@ -33,6 +33,15 @@ def test_a_document_is_exported_as_json_and_as_yaml(api: ApiClient) -> None:
     assert again.status_code == 304
 
 
+def test_a_plan_is_not_applied_with_another_password(api: ApiClient, database: DatabaseState) -> None:
+    text = TEXT + "  password: {}\n"
+    plan = api.post("/core/structure/plan", {"document": text.format("open sesame")}).json()["plan"]
+    with database.unchanged():
+        answer = api.post("/core/structure/apply", {"document": text.format("0pen sesame"), "plan": plan})
+        read_refusal(answer, 409, "PLAN_DIFFERS")
+    assert api.post("/core/structure/apply", {"document": text.format("open sesame"), "plan": plan}).status_code == 200
+
+
 def test_what_one_key_exports_is_not_what_another_gets(api: ApiClient, key: MakeKey) -> None:
     api.post("/calendar/calendar", {"name": "Secret"})
     one, other = key(["structure.export", "groups.list", "calendars.list"]), key(["structure.export", "groups.list"])

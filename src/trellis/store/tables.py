@@ -324,6 +324,14 @@ first_run_links = sa.Table(
     sa.Column("expires_at", PLAIN, nullable=False),
 )
 
+# What the service signs with: 32 random bytes in hex for each purpose.
+signing_keys = sa.Table(
+    "signing_keys",
+    METADATA,
+    sa.Column("purpose", PLAIN, primary_key=True),
+    sa.Column("key", PLAIN, nullable=False),
+)
+
 webhooks = sa.Table(
     "webhooks",
     METADATA,

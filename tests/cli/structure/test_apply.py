@@ -178,6 +178,12 @@ def test_passwords_come_from_the_environment_and_stay_the_same(
     assert trellis("plan", document).exit_code == 0
 
     monkeypatch.setenv("PW", "another one")
+    trellis("plan", document, "--output", "plan.json")
+    monkeypatch.setenv("PW", "one more")
+    outdated = trellis("apply", document, "--plan", "plan.json")
+    assert (outdated.exit_code, "PLAN_DIFFERS" in outdated.stderr) == (1, True)
+    assert "one more" not in outdated.output + str(events())
+    monkeypatch.setenv("PW", "another one")
     assert "    password: changed\n" in trellis("plan", document).stdout
     write(document.read_text().replace("{env: PW}", "null"))
     assert trellis("apply", document, "--yes").exit_code == 0

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from tests.api_fixtures import database
 from tests.database_state import DatabaseState
@@ -12,6 +13,7 @@ from trellis.core.gate import Gate, Result
 from trellis.core.operation import Call
 from trellis.errors import Refused
 from trellis.store.engine.transaction import Statement, Transaction
+from trellis.store.tables import signing_keys
 
 __all__ = ["database"]
 
@@ -334,6 +336,37 @@ def test_a_password_that_fits_is_no_change(run: Run) -> None:
     assert run("structure.plan", document=wanted)["changes"] == []
     (change,) = run("structure.plan", document=document(forums=[node("a", password="another one")]))["changes"]
     assert change["differences"] == [{"member": "password", "before": None, "after": None}]
+
+
+@pytest.mark.parametrize("actor", [TERMINAL, Actor("key", 7, "Plugin", None)], ids=["terminal", "key"])
+def test_a_plan_is_for_the_passwords_that_it_was_made_with(gate: Gate, run: Run, database: DatabaseState, actor: Actor) -> None:
+    run("structure.apply", document=document(forums=[node("b", password="as it was")]))
+
+    def wanted(new: str, changed: Any) -> dict[str, Any]:
+        return document(forums=[node("a", password=new), node("b", password=changed)])
+
+    plan = gate.run(Call("structure.plan", actor, {"document": wanted("open sesame", "another one")})).value["plan"]
+    for new, changed in (
+        ("0pen sesame", "another one"),
+        ("open sesame", "an0ther one"),
+        ("open sesame", None),
+        ("another one",) * 2,
+    ):
+        with database.unchanged(), pytest.raises(Refused) as refused:
+            gate.run(Call("structure.apply", actor, {"document": wanted(new, changed), "plan": plan}))
+        assert refused.value.message == "PLAN_DIFFERS"
+        assert new not in refused.value.detail
+    assert gate.run(Call("structure.apply", actor, {"document": wanted("open sesame", "another one"), "plan": plan})).event
+    assert run("structure.plan", document=wanted("open sesame", "another one"))["changes"] == []
+
+
+def test_the_name_of_a_plan_tells_nothing_of_passwords(gate: Gate, run: Run) -> None:
+    """Whoever sees it and knows the document cannot try passwords on it: it differs with a key that the database keeps."""
+    wanted = document(forums=[node("a", password="open sesame")])
+    plan = run("structure.plan", document=wanted)["plan"]
+    assert run("structure.plan", document=wanted)["plan"] == plan
+    gate.store.write(lambda tx: tx.connection.execute(sa.update(signing_keys).values(key="00" * 32))).result(30)
+    assert run("structure.plan", document=wanted)["plan"] != plan
 
 
 def test_a_document_sets_few_passwords(run: Run, database: DatabaseState) -> None:

@@ -175,7 +175,8 @@ def _run(context: Context, *, planned: bool) -> Outcome:
     digest = hashlib.sha256(encode_json([run.requests, [change.action for change in run.changes]])).hexdigest()[:32]
     if expected and expected.partition("-")[2] != digest:
         raise Refused(
-            "PLAN_DIFFERS", "With this document and these options, something else would be done than was planned. Plan again."
+            "PLAN_DIFFERS",
+            "With this document, these options and the passwords in it, something else would be done than was planned. Plan again.",
         )
     counts = Counter(change.action for change in run.changes)
     result = {

@@ -1,5 +1,7 @@
 """Carrying out a document: the creates, updates, moves and deletes that make the community as it says, by the usual operations."""
 
+import hashlib
+import hmac
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
@@ -16,7 +18,7 @@ from trellis.core.structure.matching import Scope, load_scope, match
 from trellis.core.structure.ordering import find_moves
 from trellis.core.verbs import CREATE, DELETE, LIST, UPDATE
 from trellis.errors import Refused
-from trellis.store import events, nodes
+from trellis.store import events, nodes, signing
 from trellis.store.nodes import Node
 
 _SHOWN: Final = 100  # names that a refusal or a report lists
@@ -36,7 +38,8 @@ class Run:
     """One run of a document, inside its transaction.
 
     `changes` is what has been done, `kept` what the document does not have, `revision` the newest event before the run.
-    `requests` are the operations that have changed something, with what they were given, but for passwords.
+    `requests` are the operations that have changed something, with what they were given, and for passwords a digest that only
+    this service can make: nobody who sees the name of a plan can try passwords on it.
     """
 
     def __init__(self, context: Context, document: Document, options: Options, actor: Actor) -> None:
@@ -58,6 +61,7 @@ class Run:
         self._ids: dict[Entry, int] = {}
         self._deferred: list[tuple[Scope, Entry, dict[str, Any]]] = []
         self._progress = Progress(context.call, 0)
+        self._key = signing.find_key(context.tx, signing.PLANS)
 
     def carry_out(self) -> None:
         """Do all that the document asks for. Raises Refused with everything that is wrong with it; then nothing may be kept."""
@@ -327,8 +331,13 @@ class Run:
     def _note(self, about: Subject, operation: str, target: int | None, raw: Mapping[str, Any], outcome: Outcome) -> None:
         self.last = outcome.event
         secrets = {f.name for f in about.kind.secrets}
-        self.requests.append((operation, target, {n: None if n in secrets else value for n, value in raw.items()}))
+        self.requests.append((operation, target, {n: self._sign(value) if n in secrets else value for n, value in raw.items()}))
         self.changes.append(describe_change(self._context, about, outcome, self._document.name, self.revision))
+
+    def _sign(self, password: Any) -> str | None:
+        if not password:  # it is taken away
+            return None
+        return hmac.digest(self._key, str(password).encode("utf-8", "surrogatepass"), hashlib.sha256).hex()
 
 
 def _insert(scope: Scope, numbers: list[int], parent: int | None, before: int | None) -> None:

@@ -1,0 +1,16 @@
+"""The rows of signing keys, one for each purpose. The migrations make them, so that reading one never needs a write."""
+
+from typing import Final
+
+import sqlalchemy as sa
+
+from trellis.store.engine import Transaction
+from trellis.store.tables import signing_keys
+
+PLANS: Final = "plans"
+
+
+def find_key(tx: Transaction, purpose: str) -> bytes:
+    """Return the key for a purpose."""
+    found = tx.connection.execute(sa.select(signing_keys.c.key).where(signing_keys.c.purpose == purpose)).scalar_one()
+    return bytes.fromhex(found)

@@ -23,7 +23,7 @@ def test_the_nineteen_of_the_contract_can_be_granted() -> None:
 def test_ours_can_be_granted_beside_them() -> None:
     granted = {operation.name for operation in CATALOGUE.grantable}
     undo, webhooks = [f"{kind.name}.restore" for kind in KINDS], ("list", "get", "create", "update", "delete")
-    assert {"events.list", *undo, *(f"webhooks.{verb}" for verb in webhooks)} <= granted - set(CONTRACT)
+    assert {"events.list", "blogs.list", "blogs.get", *undo, *(f"webhooks.{verb}" for verb in webhooks)} <= granted - set(CONTRACT)
 
 
 def test_what_every_key_may_do_is_to_say_hello() -> None:

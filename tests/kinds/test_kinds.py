@@ -19,7 +19,7 @@ def test_there_are_the_five_of_the_contract() -> None:
     assert served == served | {
         "groups": ("/core/groups", (), (LIST, GET, DELETE)),
         "forums": ("/forums/forums", (), None),
-        "blogs": ("/blog/blogs", (), (DELETE,)),
+        "blogs": ("/blog/blogs", (), (LIST, GET, DELETE)),
         "calendars": ("/calendar/calendar", ("/calendar/calendars",), None),
         "categories": ("/downloads/category", ("/downloads/categories",), None),
     }

@@ -78,7 +78,7 @@ def test_head_answers_as_get_does_but_without_a_body(api: ApiClient, community: 
 
 
 def test_head_is_refused_where_get_is(api: ApiClient, community: Community, key: MakeKey) -> None:
-    assert api("HEAD", f"/blog/blogs/{community.notebook}").status_code == 405
+    assert api("HEAD", f"/forums/forums/{community.news}/copy").status_code == 405
     assert api("HEAD", "/forums/forums", key=key("forums.get")).status_code == 403
     assert api("HEAD", "/forums/forums", key=None).status_code == 401
 
@@ -91,7 +91,9 @@ def test_head_is_refused_where_get_is(api: ApiClient, community: Community, key:
         ("/calendar/calendars/1/", RECORD_METHODS),
         ("/core/groups", "GET, HEAD, OPTIONS"),
         ("/core/groups/2", "DELETE, GET, HEAD, OPTIONS"),
-        ("/blog/blogs/1", "DELETE, OPTIONS"),
+        ("/blog/blogs", "GET, HEAD, OPTIONS"),
+        ("/blog/blogs/1", "DELETE, GET, HEAD, OPTIONS"),
+        ("/blog/blogs/external/a", "DELETE, GET, HEAD, OPTIONS"),
         ("/core/hello", "GET, HEAD, OPTIONS"),
     ],
 )
@@ -117,9 +119,11 @@ def test_what_is_not_served_over_rest_is_not_there(api: ApiClient, community: Co
         assert (
             read_refusal(api.post("/core/groups/2", {"name": "Mods"}), 405, "BAD_METHOD")["allow"] == "DELETE, GET, HEAD, OPTIONS"
         )
-        assert read_refusal(api.get(f"/blog/blogs/{community.notebook}"), 405, "BAD_METHOD")["allow"] == "DELETE, OPTIONS"
-        read_refusal(api.get("/blog/blogs"), 404, "NO_ENDPOINT")
-        read_refusal(api.post("/blog/blogs", {"name": "Diary"}), 404, "NO_ENDPOINT")
+        blog = f"/blog/blogs/{community.notebook}"
+        assert read_refusal(api.post(blog, {"name": "Diary"}), 405, "BAD_METHOD")["allow"] == "DELETE, GET, HEAD, OPTIONS"
+        assert read_refusal(api.post("/blog/blogs", {"name": "Diary"}), 405, "BAD_METHOD")["allow"] == "GET, HEAD, OPTIONS"
+        read_refusal(api.post(f"{blog}/copy"), 404, "NO_ENDPOINT")
+        read_refusal(api.get("/blog/blogs/tree"), 404, "INVALID_ID")
 
 
 NOWHERE = [
@@ -129,7 +133,7 @@ NOWHERE = [
     "/forums",
     "/forums/",
     "/core",
-    "/blog/blogs",
+    "/blog/posts",
     "/Forums/forums",
     "/forums/forums/1/2",
     "/forums%2Fforums",
@@ -207,9 +211,9 @@ def test_every_resource_and_operation_has_its_own_code_for_a_missing_record(api:
         read_refusal(api(method, f"{path}/999999"), 404, "INVALID_ID")["errorCode"]
         for path in ("/forums/forums", "/calendar/calendar", "/downloads/category", "/core/groups", "/blog/blogs")
         for method in ("GET", "POST", "DELETE")
-        if not (path == "/core/groups" and method == "POST") and not (path == "/blog/blogs" and method != "DELETE")
+        if method != "POST" or path not in {"/core/groups", "/blog/blogs"}
     ]
-    assert len(codes) == len(set(codes)) == 12
+    assert len(codes) == len(set(codes)) == 13
 
 
 def test_a_wrong_id_is_told_before_a_wrong_body(api: ApiClient) -> None:

@@ -1,10 +1,10 @@
-"""Blogs: created and changed in the panel, deleted over REST."""
+"""Blogs: created and changed in the panel, read and deleted over REST."""
 
 from typing import Final
 
 from trellis.core.fields import Boolean, Field, Groups, Html, Text
 from trellis.core.nodes import NodeKind
-from trellis.core.verbs import DELETE
+from trellis.core.verbs import DELETE, GET, LIST
 
 BLOGS: Final = NodeKind(
     name="blogs",
@@ -15,7 +15,7 @@ BLOGS: Final = NodeKind(
     example="Notes from the greenhouse",
     doc="The blog of a member or a team. Blogs can be created and changed only in the administration panel.",
     code="B366",
-    over_rest=(DELETE,),
+    over_rest=(LIST, GET, DELETE),
     ordered=False,
     fields=(
         Field(

@@ -27,7 +27,7 @@ def test_a_box_stands_only_where_there_is_an_endpoint() -> None:
     there = {row.resource: [box is not None for box in row.boxes] for row in GRID.rows}
     assert there["forums"] == [True] * len(GRID.columns)
     assert there["groups"] == [verb in {"list", "get", "delete"} for verb in GRID.columns]
-    assert there["blogs"] == [verb == "delete" for verb in GRID.columns]
+    assert there["blogs"] == there["groups"]
 
 
 def test_a_box_tells_method_path_and_reference() -> None:
@@ -66,8 +66,9 @@ def test_a_new_kind_and_an_operation_beside_the_nodes_are_in_it() -> None:
         ("all", [], GRANTABLE),
         ("none", ["forums.list", "blogs.delete"], 0),
         ("read", ["blogs.delete"], len(GRID.reading)),
-        ("row:blogs", ["forums.list"], 2),
-        ("row:blogs", ["forums.list", "blogs.delete"], 1),
+        ("row:blogs", ["forums.list"], 4),
+        ("row:blogs", ["forums.list", "blogs.delete"], 4),
+        ("row:blogs", ["forums.list", "blogs.delete", "blogs.get", "blogs.list"], 1),
         ("row:forums", ["forums.list"], len(GRID.columns)),
         ("column:delete", [], len(GRID.ticks["column:delete"])),
         ("column:create", ["forums.create"], len(GRID.ticks["column:create"])),

@@ -24,11 +24,13 @@ class DatabaseState:
         self.environment = gate.environment
 
     def rows(self) -> Rows:
-        """Return all rows of all tables, the request log and the last use of keys left out."""
+        """Return all rows of all tables, left out the request log, the last use of keys, and what processes tell each other."""
         with self._gate.store.reading() as tx:
             bookkeeping = (requests, key_uses, keyless_requests, request_hours, search_names)
             found = {table.name: _rows(tx.connection, table) for table in METADATA.sorted_tables if table not in bookkeeping}
-        found[counters.name] = [row for row in found[counters.name] if row["name"] != "request log bytes"]
+        found[counters.name] = [
+            row for row in found[counters.name] if not str(row["name"]).startswith(("request log", "listener "))
+        ]
         return found
 
     def requests(self) -> list[dict[str, Any]]:

@@ -80,12 +80,16 @@ def test_the_examples_of_the_guide_run_as_printed(demo: tuple[Service, str], tmp
     start = f"API={service.address}/api\nKEY={key}\n"
     ran = _BLOCK.findall("".join(re.findall(r"<!-- run -->\n(```sh\n.*?```)", GUIDE, re.DOTALL)))
     assert len(ran) == GUIDE.count("```sh")
-    json, form, announced, named, below, copied, children, plan, feed, batch, structure, applied, exported, wrong = answers(
-        run(start + "".join(ran), service, key, tmp_path)
-    )
+    found = answers(run(start + "".join(ran), service, key, tmp_path))
+    json, form, announced, named, below, unsaid, inherited, copied, children, plan, feed, *found = found
+    batch, structure, applied, exported, wrong = found
     for answer in (json, form, announced):
         assert (answer["name"], answer["permissions"]["add"]) == ("News", [3, 4])
     assert (named["externalId"], below["parentId"]) == ("section-17", named["id"])
+    assert {fault["field"] for fault in unsaid["errors"]} == {
+        f"permissions.{name}" for name in ("read", "add", "reply", "attachments")
+    }
+    assert (inherited["permissions"]["read"], inherited["permissions"]["view"]) == ([], "*")
     assert [one["result"]["path"] for one in batch["results"]] == ["Club", "Club > Meetings"]
     assert structure["counts"]["create"] == 2
     assert applied["changes"] == structure["changes"]

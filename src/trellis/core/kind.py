@@ -5,11 +5,34 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from trellis.core.fields import ExternalId, Field, Groups, Integer, NodeId, Nullable, ParentId, Permissions, Text, Timestamp, Type
+from trellis.core.fields import (
+    Boolean,
+    ExternalId,
+    Field,
+    Groups,
+    Integer,
+    NodeId,
+    Nullable,
+    ParentId,
+    Permissions,
+    Text,
+    Timestamp,
+    Type,
+)
 from trellis.core.verbs import Verb
 from trellis.errors import Fault
 
 _OWN_CODES: Mapping[str, str] = {"NO_TITLE": "2"}
+
+_INHERIT = Field(
+    "inheritPermissions",
+    Boolean(),
+    "Whether the options that a form leaves out of `permissions` are to have the parent's values. Without it, a form that creates "
+    "something under a parent and sends `permissions` must name every option, since one that is to be nobody may be missing only "
+    "because a form cannot hold an empty list. JSON needs it never, and an update neither.",
+    default=False,
+    write_only=True,
+)
 
 Values = Mapping[str, Any]
 Rule = Callable[[Values], Iterable[Fault]]
@@ -201,7 +224,8 @@ class NodeKind:
                 'Who may do what: for each option "*" (every group) or a list of groups, by id or as `{"externalId": "mods"}`. '
                 "An option left out on create becomes "
                 + ("the parent's value, or [] (nobody) at the top level" if self.tree else "[] (nobody)")
-                + "; on update it keeps its value.",
+                + "; on update it keeps its value."
+                + (" A form cannot hold an empty list: there `permissions[view]=` is nobody." if self.tree else ""),
                 example={next(iter(self.options)): "*"},
             ),
             Field(
@@ -210,6 +234,7 @@ class NodeKind:
                 f"The {self.singular} to copy permissions from. Options in `permissions` take precedence.",
                 write_only=True,
             ),
+            *((_INHERIT,) if self.tree else ()),
         )
 
     @cached_property

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from trellis.core.fields import MAX_NAMES, parse_json, quote
+from trellis.core.fields import MAX_NAMES, FormMapping, parse_json, quote
 from trellis.errors import Refused
 from trellis.http.multipart import parse_multipart
 
@@ -113,4 +113,4 @@ def _to_lists(value: Any) -> Any:
         return value
     if value and all(name.isascii() and name.isdigit() for name in value):
         return [_to_lists(value[name]) for name in sorted(value, key=lambda name: (len(name), name))]
-    return {name: _to_lists(below) for name, below in value.items()}
+    return FormMapping((name, _to_lists(below)) for name, below in value.items())

@@ -4,7 +4,7 @@ from trellis.core.fields.choices import Boolean, Choice, Choices
 from trellis.core.fields.field import Field
 from trellis.core.fields.form import Form, Input, invalid_id, require
 from trellis.core.fields.json_text import MAX_NAMES, parse_json
-from trellis.core.fields.lists import TextList, parse_json_text, split_list
+from trellis.core.fields.lists import FormMapping, TextList, parse_json_text, split_list
 from trellis.core.fields.numbers import MAX_INTEGER, Integer, parse_whole_number
 from trellis.core.fields.references import (
     EVERYONE,
@@ -51,6 +51,7 @@ __all__ = [
     "ExternalIds",
     "Field",
     "Form",
+    "FormMapping",
     "Groups",
     "Html",
     "Ids",

@@ -9,6 +9,13 @@ from trellis.core.fields.text import Text
 from trellis.core.fields.type import Invalid, quote
 
 
+class FormMapping(dict[str, Any]):
+    """An object that was sent in the brackets of a form: `permissions[view]=*`.
+
+    A form cannot hold an empty list, so that what is not in it may have been one. `permissions[view]=` is one.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class TextList:
     """A list of words: a JSON list, or `one,two`. Order is kept, duplicates are not."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from trellis.core.fields.lists import parse_json_text, split_list
+from trellis.core.fields.lists import FormMapping, parse_json_text, split_list
 from trellis.core.fields.numbers import parse_whole_number
 from trellis.core.fields.type import Invalid, quote
 
@@ -195,7 +195,10 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """An object that maps each option to "*" or a list of groups, like `Groups`. Options that are not sent are left out."""
+    """An object that maps each option to "*" or a list of groups, like `Groups`. Options that are not sent are left out.
+
+    One that was sent as a form stays a FormMapping.
+    """
 
     options: Mapping[str, str]
     external: bool = False
@@ -205,7 +208,7 @@ class Permissions:
         raw = parse_json_text(raw)
         if not isinstance(raw, Mapping):
             raise Invalid(f'must be an object such as {{"view": "*", "add": [3]}}, not {quote(raw)}.')
-        value: dict[str, str | tuple[int | ByExternalId, ...]] = {}
+        value: dict[str, str | tuple[int | ByExternalId, ...]] = FormMapping() if isinstance(raw, FormMapping) else {}
         for option, groups in raw.items():
             if option not in self.options:
                 raise Invalid(f"has no option {quote(option)}; the options are {', '.join(self.options)}.", "UNKNOWN_PARAMETER")

@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any
 
-from trellis.core.fields import EVERYONE, Input, require
+from trellis.core.fields import EVERYONE, FormMapping, Input, require
 from trellis.core.kind import NodeKind, Values
 from trellis.core.nodes.placement import Placement, resolve_placement
 from trellis.core.nodes.record import serialize_node
@@ -52,7 +52,8 @@ def _draft(kind: NodeKind, context: Context, given: Input, place: Placement, gro
     fields, faults = merge_fields(kind, given, {f.name: f.default for f in kind.fields})
     base = place.parent.permissions if place.parent is not None else {}
     permissions, wrong_groups = settle_permissions(kind, context, given, base, groups)
-    raise_faults((*given.faults, *place.faults, *faults, *wrong_groups))
+    unsaid = _find_unsaid_options(kind, context.input) if place.parent is not None else ()
+    raise_faults((*given.faults, *place.faults, *faults, *wrong_groups, *unsaid))
     return Node(
         id=0,
         parent_id=place.parent_id,
@@ -65,6 +66,23 @@ def _draft(kind: NodeKind, context: Context, given: Input, place: Placement, gro
         external_id=given.get("externalId"),
         managed_by=context.call.managed_by,
     )
+
+
+def _find_unsaid_options(kind: NodeKind, given: Input) -> Iterator[Fault]:
+    """Yield a fault for each option that a form leaves out under a parent, unless it says that the parent's value is meant.
+
+    A form cannot hold an empty list: a client that sends one for 'nobody' sends nothing, and would open what it meant to close.
+    """
+    sent = given.get("permissions")
+    if not isinstance(sent, FormMapping) or given.get("inheritPermissions") or given.get("copyPermissionsFrom") is not None:
+        return
+    for option in kind.options:
+        if option not in sent:
+            detail = (
+                f"permissions.{option} is left out. In a form send permissions[{option}]= for nobody, or inheritPermissions=1 for "
+                "the parent's value."
+            )
+            yield Fault(f"permissions.{option}", "MISSING_VALUE", detail)
 
 
 # --- what changing a node does too --------------------------------------------------------------------------------

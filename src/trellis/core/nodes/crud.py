@@ -35,7 +35,7 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
         ),
         replace(build_operation(kind, GET, f"Get a {one}", f"Returns the {one} with this id.", _get), snapshot=False),
         replace(
-            build_operation(kind, CREATE, f"Create a {one}", f"Creates a {one}.", create_node, kind.accepted, node_refusals(kind)),
+            build_operation(kind, CREATE, f"Create a {one}", f"Creates a {one}.", create_node, kind.accepted, creation_refusals(kind)),
             run_many=partial(create_siblings, kind),
         ),
         replace(
@@ -89,6 +89,11 @@ def node_refusals(kind: NodeKind) -> tuple[str, ...]:
     groups = ("INVALID_GROUP",) if kind.options or kind.group_fields else ()
     passwords = ("TOO_MANY_PASSWORDS",) if kind.secrets else ()
     return ("NO_TITLE", "EXTERNAL_ID_TAKEN", *kind.refuses, *place, *order, *groups, *passwords)
+
+
+def creation_refusals(kind: NodeKind) -> tuple[str, ...]:
+    """Return the messages of the refusals that creating a node may end in."""
+    return (*node_refusals(kind), "MISSING_VALUE") if kind.tree and kind.options else node_refusals(kind)
 
 
 # --- reading ------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import Any
 
 from trellis.core.fields import Input, invalid_id, require
 from trellis.core.kind import NodeKind
-from trellis.core.nodes.crud import build_operation, granted_with, node_refusals
+from trellis.core.nodes.crud import build_operation, creation_refusals, granted_with
 from trellis.core.nodes.deletion import delete_doc, delete_fields, delete_refusals
 from trellis.core.nodes.record import serialize_node
 from trellis.core.operation import Context, Operation, Outcome
@@ -42,7 +42,7 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
     get = build_operation(
         kind, GET_EXTERNAL, f"Get a {one} by its external id", f"Returns the {one} with this external id.", _get, (key,)
     )
-    put = build_operation(kind, PUT_EXTERNAL, f"Put a {one} by its external id", doc, _put, (key, *also), node_refusals(kind))
+    put = build_operation(kind, PUT_EXTERNAL, f"Put a {one} by its external id", doc, _put, (key, *also), creation_refusals(kind))
     put = replace(put, judge=partial(_find_digests, kind))
     delete = build_operation(
         kind,

@@ -1,0 +1,108 @@
+"""Permissions that a form sends under a parent: it cannot hold an empty list, so that it has to name every option."""
+
+from typing import Any, Final
+
+import pytest
+
+from tests.api_client import ApiClient, read_field_errors
+from tests.community import MEMBERS
+from tests.database_state import DatabaseState
+from trellis.core.kind import NodeKind
+from trellis.kinds import KINDS
+
+NESTED: Final = [kind for kind in KINDS if kind.tree and kind.options]
+each_kind = pytest.mark.parametrize("kind", NESTED, ids=lambda kind: kind.name)
+encodings: Final = {
+    "form": lambda pairs: {"data": pairs},
+    "multipart": lambda pairs: {"files": {name: (None, str(value)) for name, value in pairs.items()}},
+    "query": lambda pairs: {"params": pairs},
+}
+each_encoding = pytest.mark.parametrize("encode", encodings.values(), ids=list(encodings))
+
+
+@pytest.fixture
+def parent(api: ApiClient, kind: NodeKind) -> int:
+    """A node that everybody may do everything in."""
+    return int(
+        api.post(kind.path, {"name": "Open", "externalId": "open", "permissions": dict.fromkeys(kind.options, "*")}).json()["id"]
+    )
+
+
+def name_all(kind: NodeKind, **but: Any) -> dict[str, Any]:
+    return {f"permissions[{option}]": but.get(option, "*") for option in kind.options}
+
+
+@each_kind
+@each_encoding
+@pytest.mark.parametrize("by", ["parentId", "parent", "parentExternalId"])
+def test_options_that_are_left_out_are_refused_by_name(
+    api: ApiClient, database: DatabaseState, kind: NodeKind, parent: int, encode: Any, by: str
+) -> None:
+    form = {"name": "Closed", by: "open" if by == "parentExternalId" else parent, "permissions[view]": "*"}
+    with database.unchanged():
+        answer = api.post(kind.path, **encode(form))
+    left_out = {f"permissions.{option}": "MISSING_VALUE" for option in kind.options if option != "view"}
+    assert (answer.status_code, read_field_errors(answer)) == (400, left_out)
+    assert "send permissions[read]= for nobody, or inheritPermissions=1 for the parent's value" in answer.text
+
+
+@each_kind
+@each_encoding
+def test_an_empty_value_is_nobody(api: ApiClient, kind: NodeKind, parent: int, encode: Any) -> None:
+    made = api.post(kind.path, **encode({"name": "Closed", "parentId": parent, **name_all(kind, read="", add=MEMBERS)}))
+    assert made.status_code == 201
+    assert made.json()["permissions"] == dict.fromkeys(kind.options, "*") | {"read": [], "add": [MEMBERS]}
+
+
+@each_kind
+@each_encoding
+def test_the_parents_values_can_be_asked_for(api: ApiClient, kind: NodeKind, parent: int, encode: Any) -> None:
+    form = {"name": "Open too", "parentId": parent, "permissions[read]": "", "inheritPermissions": "1"}
+    made = api.post(kind.path, **encode(form))
+    assert made.status_code == 201
+    assert made.json()["permissions"] == dict.fromkeys(kind.options, "*") | {"read": []}
+    refused = api.post(kind.path, **encode(form | {"inheritPermissions": "0"}))
+    assert refused.status_code == 400
+
+
+@each_kind
+def test_where_nothing_is_inherited_by_mistake_options_may_be_left_out(api: ApiClient, kind: NodeKind, parent: int) -> None:
+    """A form without permissions, at the top level, or that copies them; JSON, which can say `[]`; and an update."""
+    everybody = dict.fromkeys(kind.options, "*")
+    nobody: dict[str, Any] = {option: [] for option in kind.options}
+    for sent, wanted in (
+        ({"data": {"name": "A", "parentId": parent}}, everybody),
+        ({"data": {"name": "B", "permissions[view]": "*"}}, nobody | {"view": "*"}),
+        ({"data": {"name": "C", "parentId": "", "permissions[view]": "*"}}, nobody | {"view": "*"}),
+        (
+            {"data": {"name": "D", "parentId": parent, "copyPermissionsFrom": parent, "permissions[read]": ""}},
+            everybody | {"read": []},
+        ),
+        ({"data": {"name": "E", "parentId": parent, "permissions": '{"read": []}'}}, everybody | {"read": []}),
+        ({"data": {"json": f'{{"name": "F", "parentId": {parent}, "permissions": {{"read": []}}}}'}}, everybody | {"read": []}),
+        ({"json": {"name": "G", "parentId": parent, "permissions": {"read": []}}}, everybody | {"read": []}),
+    ):
+        made = api("POST", kind.path, **sent)
+        assert (made.status_code, made.json().get("permissions")) == (201, wanted), sent
+    last = api.get(kind.path, params={"name": "G"}).json()["results"][0]["id"]
+    changed = api.post(f"{kind.path}/{last}", data={"permissions[add]": "", "inheritPermissions": "1"})
+    assert changed.json()["permissions"] == everybody | {"read": [], "add": []}
+
+
+@each_kind
+def test_a_put_that_creates_asks_for_every_option_and_one_that_changes_does_not(
+    api: ApiClient, database: DatabaseState, kind: NodeKind, parent: int
+) -> None:
+    form = {"name": "Closed", "parentId": str(parent), "permissions[view]": "*"}
+    path = f"{kind.path}/external/closed"
+    with database.unchanged():
+        assert "permissions.read" in read_field_errors(api("PUT", path, data=form))
+    assert api("PUT", path, data=form | name_all(kind, read="")).status_code == 201
+    changed = api("PUT", path, data={"permissions[add]": ""})
+    assert (changed.status_code, changed.json()["permissions"]["read"], changed.json()["permissions"]["add"]) == (200, [], [])
+
+
+def test_kinds_without_a_parent_or_permissions_do_not_know_it(api: ApiClient) -> None:
+    answer = api.post("/calendar/calendar", data={"name": "Meetups", "permissions[view]": "*", "inheritPermissions": "1"})
+    assert read_field_errors(answer) == {"inheritPermissions": "UNKNOWN_PARAMETER"}
+    assert api.post("/calendar/calendar", data={"name": "Meetups", "permissions[view]": "*"}).status_code == 201

@@ -7,12 +7,13 @@ import httpx
 import pytest
 
 from tests.api_client import ApiClient, read_refusal
-from tests.api_fixtures import api, make_api, serve, service
+from tests.api_fixtures import MakeApiClient, api, make_api, serve, service
 from tests.community import Community
 from tests.service_process import Service
 from trellis import asgi
 from trellis.asgi import Application
 from trellis.core.keys.secret import new_secret
+from trellis.http.policy import POLICY
 from trellis.settings import PREFIX, Settings
 from trellis.store import sqlite
 
@@ -42,7 +43,17 @@ def test_what_stands_beside_the_api(api: ApiClient, path: str, status: int, told
     assert (answer.status_code, told in answer.text) == (status, True)
     assert answer.headers["content-type"].startswith("text/plain")
     assert answer.headers["x-content-type-options"] == "nosniff"
+    policy = answer.headers["content-security-policy"].split("; ")
+    assert policy == ["default-src 'none'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"]
+    assert "strict-transport-security" not in answer.headers
     assert answer.headers.get("location") == ("/api/docs" if status == 307 else None)
+
+
+def test_beside_the_api_too_browsers_insist_on_https_where_callers_use_it(make_api: MakeApiClient) -> None:
+    api = make_api(public_url="https://api.example")
+    for path in ("/healthz", "/", "/nothing", "/api/nothing"):
+        answer = get(api.application, path)
+        assert answer.headers["strict-transport-security"] == "max-age=31536000; includeSubDomains"
 
 
 def test_all_below_api_is_the_apis(api: ApiClient) -> None:
@@ -138,7 +149,7 @@ def test_what_the_api_answers_runs_nothing_in_a_browser(api: ApiClient, communit
         *(api("HEAD", forum), api("OPTIONS", forum), api("PUT", forum), api.get("/openapi.json"), api.delete(forum)),
     ]
     for answer in answers:
-        assert answer.headers.get_list("content-security-policy") == ["default-src 'none'"], answer.request
+        assert answer.headers.get_list("content-security-policy") == [POLICY[1].decode()], answer.request
     (policy,) = api.get("/docs").headers.get_list("content-security-policy")
     assert "script-src 'self'" in policy, "the reference has scripts of its own"
 

@@ -3,9 +3,8 @@
 import asyncio
 import gc
 import logging
-from collections.abc import Awaitable, Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from trellis.admin import PREFIX as PANEL
 from trellis.compose import compose
@@ -13,6 +12,7 @@ from trellis.core.gate import Gate
 from trellis.errors import Refused
 from trellis.housekeeping import Housekeeping
 from trellis.http.addresses import rewrite_address
+from trellis.http.policy import NO_SNIFFING, POLICY
 from trellis.rest.app import PREFIX, Rest
 from trellis.rest.request import Receive, Scope, Send
 from trellis.settings import Settings
@@ -39,6 +39,7 @@ class Application:
         self.outgoing = Background(self.gate) if settings.webhook_delivery else None
         self._health_thread = ThreadPoolExecutor(1, "trellis-health")  # of its own, since reads may take all others
         self._looking: asyncio.Future[None] | None = None
+        self._always = (POLICY, NO_SNIFFING, *settings.transport_headers)
         self._panel: Panel | None = None
         self._panel_loading = asyncio.Lock()
 
@@ -52,7 +53,7 @@ class Application:
             if path.startswith(PREFIX + "/") or path == PREFIX:
                 await self.rest(scope, receive, send, malformed)
             elif malformed:
-                await _plain(send, 400, f"{malformed}\n".encode())
+                await self._plain(send, 400, f"{malformed}\n".encode())
             elif path.startswith(PANEL + "/") or path == PANEL:
                 panel = self._panel or await self._load_panel()
                 await panel(scope, receive, send)
@@ -77,13 +78,20 @@ class Application:
 
     async def _elsewhere(self, path: str, send: Send) -> None:
         if path == "/":
-            await _plain(send, 307, b"", (b"location", f"{PREFIX}/docs".encode()))
+            await self._plain(send, 307, b"", (b"location", f"{PREFIX}/docs".encode()))
         elif path == "/healthz":
             await self._health(send)
         else:
-            await _plain(
+            await self._plain(
                 send, 404, b"There is nothing at this path. The API is at /api, its reference at /api/docs, the panel at /admin.\n"
             )
+
+    async def _plain(self, send: Send, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
+        """Respond with a line of text."""
+        length = (b"content-length", b"%d" % len(body))
+        given = [(b"content-type", b"text/plain; charset=utf-8"), length, (b"cache-control", b"no-store"), *self._always, *headers]
+        await send({"type": "http.response.start", "status": status, "headers": given})
+        await send({"type": "http.response.body", "body": body})
 
     async def _health(self, send: Send) -> None:
         """Respond whether this process can use its database, and why not, for a load balancer or a supervisor: they do not wait."""
@@ -98,9 +106,9 @@ class Application:
             await self._see_whether_fault_is_over()
         except (Refused, TimeoutError):
             reason = self.gate.store.faults.reason or "the database cannot be read"
-            await _plain(send, 503, f"{reason}\n".encode())
+            await self._plain(send, 503, f"{reason}\n".encode())
         else:
-            await _plain(send, 200, b"ok\n")
+            await self._plain(send, 200, b"ok\n")
 
     async def _see_whether_fault_is_over(self) -> None:
         """Write, if that is what failed last. Raises Refused while the fault lasts."""
@@ -138,21 +146,6 @@ def _has_one_host(scope: Scope) -> bool:
     """Return whether a request has one Host header, or none in HTTP/1.0 (RFC 9112, 3.2); the server lets others pass."""
     hosts = sum(name == b"host" for name, _ in scope["headers"])
     return hosts == 1 or (hosts == 0 and scope.get("http_version") != "1.1")
-
-
-async def _plain(
-    send: Callable[[MutableMapping[str, Any]], Awaitable[None]], status: int, body: bytes, *headers: tuple[bytes, bytes]
-) -> None:
-    length = (b"content-length", str(len(body)).encode())
-    kind = (b"content-type", b"text/plain; charset=utf-8")
-    await send(
-        {
-            "type": "http.response.start",
-            "status": status,
-            "headers": [kind, length, (b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"), *headers],
-        }
-    )
-    await send({"type": "http.response.body", "body": body})
 
 
 def create() -> Application:

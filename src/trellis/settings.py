@@ -99,6 +99,12 @@ class Settings:
         _web_address,
         "The address under which callers reach this service, without `/api`; by default what each request says.",
     )
+    hsts_subdomains: bool = _setting(
+        default=True,
+        parse=_flag,
+        description="Whether browsers are to insist on https below its host too, where that address is https; `off` if another "
+        "site below it has no https.",
+    )
     rate_limit: int = _setting(6000, _number(0, 10_000_000), "Requests per minute and key; 0 is off.")
     rate_limit_storage: str = _setting(
         "memory://",
@@ -178,7 +184,8 @@ class Settings:
     @property
     def transport_headers(self) -> tuple[tuple[bytes, bytes], ...]:
         """The header of every answer that has browsers insist on https from then on (RFC 6797), where callers use it."""
-        return ((b"strict-transport-security", b"max-age=31536000"),) if self.is_https else ()
+        value = b"max-age=31536000; includeSubDomains" if self.hsts_subdomains else b"max-age=31536000"
+        return ((b"strict-transport-security", value),) if self.is_https else ()
 
     @classmethod
     def load(cls, environment: Mapping[str, str] | None = None, dotenv: str | None = ".env") -> Self:

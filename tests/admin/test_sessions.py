@@ -62,7 +62,7 @@ def test_the_scheme_of_the_public_address_makes_cookies_secure_however_the_host_
     cookie = next(c for c in response.headers.get_list("set-cookie") if "trellis_visitor=" in c)
     assert cookie.startswith("__Host-trellis_visitor=")
     assert "Secure" in cookie
-    assert response.headers["strict-transport-security"] == "max-age=31536000"
+    assert response.headers["strict-transport-security"] == "max-age=31536000; includeSubDomains"
 
 
 def test_without_https_browsers_are_not_told_to_insist_on_it(visitor: MakeVisitor) -> None:

@@ -17,6 +17,7 @@ from tests.fixture_types import MakeKey, Run
 from tests.service_process import Service
 from tests.wait import wait_until
 from trellis.cli.limits import OncePerMinute
+from trellis.http.policy import NO_SNIFFING, POLICY
 
 __all__ = ["database", "serve", "service"]
 
@@ -138,6 +139,16 @@ def test_a_body_that_does_not_come_is_waited_for_no_longer(
     with connected(service) as connection, database.unchanged():
         connection.sendall(f'{head}Content-Length: 100\r\n\r\n{{"name": "Half'.encode())
         assert status(rest(connection)) == b"408"
+
+
+def test_an_answer_in_the_applications_place_has_its_headers(serve: MakeService) -> None:
+    service = serve(head_timeout=1, public_url="https://forum.example")
+    with connected(service) as connection:
+        connection.sendall(HALF)
+        answer = rest(connection)
+    assert status(answer) == b"408"
+    for header in (b"strict-transport-security: max-age=31536000; includeSubDomains", b"%b: %b" % POLICY, b"%b: %b" % NO_SNIFFING):
+        assert b"\r\n" + header + b"\r\n" in answer
 
 
 def test_a_body_may_take_its_time_as_long_as_it_comes(serve: MakeService, key: MakeKey, run: Run) -> None:

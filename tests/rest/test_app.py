@@ -8,6 +8,7 @@ from tests.community import COMMUNITY_URL, GRANTABLE, Community, grantable
 from tests.database_state import DatabaseState
 from tests.fixture_types import Clock, MakeKey
 from tests.service_process import Service
+from trellis.http.policy import POLICY as NOTHING
 from trellis.rest.docs.reference import POLICY
 
 RECORD_METHODS = "DELETE, GET, HEAD, OPTIONS, POST"
@@ -229,7 +230,7 @@ def test_every_answer_says_that_it_is_private_and_what_it_is(api: ApiClient) -> 
     ):
         assert answer.headers["cache-control"] == "private, no-cache"
         assert answer.headers["x-content-type-options"] == "nosniff"
-        assert answer.headers["content-security-policy"] == "default-src 'none'"
+        assert answer.headers["content-security-policy"] == NOTHING[1].decode()
         assert "strict-transport-security" not in answer.headers
         assert {part.strip() for part in answer.headers["vary"].split(",")} >= {"Authorization", "X-API-Key", "Origin"}
         assert len(answer.headers["x-request-id"]) == 24
@@ -293,7 +294,9 @@ def test_an_unknown_parameter_in_the_query_is_refused_wherever_it_stands(
 def test_where_callers_use_https_browsers_are_told_to_insist_on_it(make_api: MakeApiClient) -> None:
     api = make_api(public_url="https://api.example")
     for answer in (api("GET", "/core/hello"), api("GET", "/core/hello", key=None), api("GET", "/docs", key=None)):
-        assert answer.headers["strict-transport-security"] == "max-age=31536000"
+        assert answer.headers["strict-transport-security"] == "max-age=31536000; includeSubDomains"
+    other = make_api(public_url="https://api.example", hsts_subdomains=False)
+    assert other("GET", "/core/hello").headers["strict-transport-security"] == "max-age=31536000"
 
 
 def test_the_pages_of_the_reference_keep_a_policy_of_their_own(api: ApiClient) -> None:

@@ -24,6 +24,7 @@ from typing import Any, Final
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from trellis.http.policy import NO_SNIFFING, POLICY
 from trellis.settings import Settings
 
 HEAD: Final = 65_536  # bytes of a request's first line and headers
@@ -42,7 +43,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many connections a process holds; and seconds for a head, a body, the next request, and an answer to be read."""
+    """How many connections a process holds; and seconds for a head, a body, the next request, and an answer to be read.
+
+    `headers` are those of answers in the application's place, besides those that say what they are.
+    """
 
     connections: int
     head: float
@@ -50,6 +54,7 @@ class Limits:
     idle: float
     send: float
     proxies: tuple[str, ...] = ()
+    headers: tuple[tuple[bytes, bytes], ...] = ()
 
     def protocol(self) -> Any:
         """Return what makes the protocol of each connection of one server, for uvicorn's `http`."""
@@ -68,7 +73,7 @@ def limits_of(settings: Settings, descriptors: int) -> Limits:
     """Take the limits of the settings; connections stay below the descriptors, of which some are kept for the database."""
     most = min(settings.connections, max(descriptors - _OTHERS - 2 * settings.database_pool, descriptors // 4))
     times = settings.head_timeout, settings.body_timeout, settings.idle_timeout, settings.send_timeout
-    return Limits(most, *times, settings.trusted_proxies)
+    return Limits(most, *times, settings.trusted_proxies, (POLICY, NO_SNIFFING, *settings.transport_headers))
 
 
 class Connections:
@@ -357,9 +362,9 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         body = f"{status.value} {status.phrase}\n".encode()
         head = f"HTTP/1.1 {status.value} {status.phrase}\r\nconnection: close\r\ncontent-type: text/plain; charset=utf-8\r\n"
-        head += "x-content-type-options: nosniff\r\n"
-        retry = "retry-after: 1\r\n" if status is HTTPStatus.SERVICE_UNAVAILABLE else ""
-        self.transport.write(f"{head}{retry}content-length: {len(body)}\r\n\r\n".encode() + body)
+        head += "retry-after: 1\r\n" if status is HTTPStatus.SERVICE_UNAVAILABLE else ""
+        also = b"".join(b"%b: %b\r\n" % header for header in self._limits.headers)
+        self.transport.write(f"{head}content-length: {len(body)}\r\n".encode() + also + b"\r\n" + body)
         if self._connections.may_linger(self):  # to close while bytes come would take the answer away from the caller
             self.transport.write_eof()
             self.loop.call_later(_LINGER, self.transport.close)

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from trellis.core.dialect import TRELLIS
 from trellis.core.keys import Bearer
+from trellis.http.policy import NO_SNIFFING, POLICY
 from trellis.rest.limits import Allowance
 
 Scope = MutableMapping[str, Any]
@@ -18,9 +19,8 @@ _BODILESS: Final = frozenset((204, 304))
 _ALWAYS: Final[Headers] = (
     (b"cache-control", b"private, no-cache"),
     (b"vary", b"Authorization, X-API-Key, Origin"),
-    (b"x-content-type-options", b"nosniff"),
+    NO_SNIFFING,
 )
-_POLICY: Final = (b"content-security-policy", b"default-src 'none'")
 _EXPOSED: Final = (
     b"access-control-expose-headers",
     (
@@ -81,8 +81,8 @@ class ApiRequest:
 def build_headers(request: ApiRequest, response: ApiResponse, origin: bytes | None, also: Headers) -> list[tuple[bytes, bytes]]:
     """Return all headers of a response, `also` among them; `origin` is that whose scripts may read it, for a browser."""
     headers = [*response.headers, *_ALWAYS, *also, (b"x-request-id", request.request_id.encode("latin-1"))]
-    if not any(name == _POLICY[0] for name, _ in response.headers):  # the pages of the reference have one of their own
-        headers.append(_POLICY)
+    if not any(name == POLICY[0] for name, _ in response.headers):  # the pages of the reference have one of their own
+        headers.append(POLICY)
     if response.status not in _BODILESS:
         headers += ((b"content-type", response.type), (b"content-length", b"%d" % len(response.body)))
     if origin is not None:

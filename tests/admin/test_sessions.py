@@ -318,6 +318,26 @@ def test_signing_in_and_out_leave_events(admin: Visitor, visitor: MakeVisitor, m
     assert "Mira Holm signed out" in shown
 
 
+def test_the_password_again_leaves_an_event_right_or_wrong(
+    admin: Visitor, mira: int, gate: Gate, clock: Clock, events: Events
+) -> None:
+    before = len(events())
+    admin.get("/confirm-password")
+    assert admin.post("/confirm-password", {"password": "wrong"}).status_code == 403
+    assert admin.post("/confirm-password", {"password": PASSWORD}).status_code == 303
+    clock.move(minutes=1)
+    for call in find_failed_sign_ins(gate):
+        gate.run(call)
+    right, wrong = events()[before:]
+    assert (right["operation"], right["actor"]["name"], right["resourceId"]) == ("admins.confirm_password", "Mira Holm", mira)
+    assert right["after"]["address"] == "192.0.2.7"
+    assert (wrong["operation"], wrong["resourceId"], wrong["after"]["attempts"]) == ("admins.refuse_sign_in", mira, 1)
+    assert PASSWORD not in str(events())
+    shown = page_text(admin.get("/events"))
+    assert "Mira Holm entered the password again from 192.0.2.7" in shown
+    assert "Sign-in was refused 1 time from 192.0.2.7" in shown
+
+
 def test_wrong_passwords_are_told_in_the_event_log(admin: Visitor, visitor: MakeVisitor, gate: Gate, clock: Clock) -> None:
     for _ in range(3):
         visitor(address="192.0.2.66").sign_in(LOGIN, "wrong password")

@@ -9,7 +9,6 @@ from trellis.core.admins import (
     begin_session,
     check_password,
     clear_attempts,
-    confirm_session,
     count_attempt,
     count_failure,
     create_first_run_token,
@@ -78,18 +77,25 @@ def test_nobody_who_is_disabled_or_not_there_signs_in(gate: Gate, mira: int, run
     assert events() == before
 
 
-def test_a_confirmed_session_has_another_cookie_and_the_old_one_is_worth_nothing(gate: Gate, mira: int, clock: Clock) -> None:
+def test_a_confirmed_session_has_another_cookie_and_the_old_one_is_worth_nothing(
+    gate: Gate, mira: int, clock: Clock, run: Run, events: Events
+) -> None:
     old = _begin(gate, mira)
     clock.move(minutes=16)
     me = find_session(gate, old)
     assert me is not None
-    renewed = confirm_session(gate, me.session).result()
-    assert renewed is not None
+    before = len(events())
+    renewed = run("admins.confirm_password", mira, session=me.session_id, address=HERE, agent="Firefox/1")["token"]
+    (event,) = events()[before:]
+    assert (event["type"], event["resourceId"]) == ("admin.confirmed_password", mira)
+    assert event["after"] == {"address": HERE, "agent": "Firefox/1"}
+    assert renewed not in str(events())
     assert find_session(gate, old) is None
     again = find_session(gate, renewed)
     assert again is not None
     assert again.has_confirmed(gate.now())
-    assert confirm_session(gate, me.session).result() is None  # it has ended
+    with pytest.raises(Refused, match=r"^INVALID_ID"):  # it has ended
+        run("admins.confirm_password", mira, session=me.session_id)
     clock.move(days=7, minutes=-17)
     record_session_use(gate, again.session, HERE).result()
     clock.move(minutes=2)

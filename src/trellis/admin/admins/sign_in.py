@@ -7,8 +7,9 @@ from starlette.responses import Response
 from trellis.admin import PREFIX
 from trellis.admin.page import CONFIRM, SIGN_IN, Page, PageRequest, panel_path
 from trellis.admin.submitted import Submitted
-from trellis.core.admins import SignedIn, confirm_session, has_administrators, remember_browser
+from trellis.core.admins import SignedIn, has_administrators, remember_browser
 from trellis.core.operation import Call
+from trellis.errors import Refused
 
 _WRONG: Final = "That login and password do not belong together. Check both and try again."
 _BROWSER_KNOWN_FOR: Final = 90 * 86_400  # seconds
@@ -90,9 +91,12 @@ async def confirm_password(request: PageRequest) -> Response:
         wait = f"There were too many attempts. Wait {attempt.wait} seconds."
         fault = wait if attempt.wait else "That is not your password."
         return _turn_away(request, "confirm_password.html", attempt.wait, context, fault)
-    if (token := await request.write(confirm_session, me.session)) is None:
+    try:
+        raw = {"session": me.session_id, "address": request.address, "agent": request.agent}
+        confirmed = await request.perform("admins.confirm_password", raw, me.id)
+    except Refused:  # the session has ended meanwhile
         return request.redirect(SIGN_IN)
-    request.take_session(token)
+    request.take_session(confirmed.value["token"])
     return _go_on(request, "Continue", "Thank you. The form that you were about to send is ready.", with_token=True)
 
 

@@ -11,7 +11,6 @@ from trellis.core.admins.passwords import NewPassword, generate_password
 from trellis.core.admins.sessions import (
     SignedIn,
     begin_session,
-    confirm_session,
     find_session,
     record_session_use,
 )
@@ -43,7 +42,6 @@ __all__ = [
     "begin_session",
     "check_password",
     "clear_attempts",
-    "confirm_session",
     "count_attempt",
     "count_failure",
     "create_demo_administrator",

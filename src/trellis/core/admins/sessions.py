@@ -1,4 +1,4 @@
-"""Sessions of administrators. Signing in and out are operations; that a session is used, and goes on, is bookkeeping.
+"""Sessions of administrators. Signing in and out, and the password again, are operations; that a session is used is bookkeeping.
 
 A session's cookie holds 256 random bits. The database keeps only their SHA-256, so that signing out, disabling and a new
 password take effect everywhere with the next request. A session ends after 8 hours without a request, and after 7 days at most.
@@ -90,29 +90,16 @@ def _insert_session(tx: Transaction, admin: int, address: str, agent: str, now: 
     return token
 
 
-def confirm_session(gate: Gate, session: str) -> Future[str | None]:
-    """Record that the password of a session was entered again; the future gives its new cookie, or None if it has ended.
-
-    The old cookie is worth nothing from then on, in case somebody else has it.
-    """
-    token = generate_token()
-    until = format_timestamp(datetime.fromisoformat(gate.now()) + _CONFIRMED)
-
-    def confirm(tx: Transaction) -> str | None:
-        return token if sessions.confirm(tx, session, hash_token(token), until) else None
-
-    return gate.store.write(confirm, quiet=True)
-
-
 # --- the operations -----------------------------------------------------------------------------------------------
 
 _ADDRESS: Final = Field("address", Text(100), "From where.", default="")
 _AGENT: Final = Field("agent", Text(300), "With which browser.", default="")
+_SESSION: Final = Field("session", Text(_ID_LENGTH), "The id of the session.", required=True)
 _SESSIONS: Final = Field("sessions", TextList(), "The ids of the sessions that end.", required=True)
 
 
 def operations() -> tuple[Operation, ...]:
-    """Return the operations on the sessions of an administrator. The panel signs in after it has checked the password."""
+    """Return the operations on the sessions of an administrator. The panel checks the password before."""
     return (
         Operation(
             "admins.sessions",
@@ -127,6 +114,16 @@ def operations() -> tuple[Operation, ...]:
             "Begins a session, and answers the secret of its cookie, once.",
             _sign_in,
             (_ADDRESS, _AGENT),
+            writes=True,
+            has_target=True,
+        ),
+        Operation(
+            "admins.confirm_password",
+            "Confirm an administrator's password",
+            "Notes that the password of a session was entered again, and answers the secret of its new cookie, once. The old one "
+            "is worth nothing from then on, in case somebody else has it.",
+            _confirm_password,
+            (_SESSION, _ADDRESS, _AGENT),
             writes=True,
             has_target=True,
         ),
@@ -170,6 +167,19 @@ def _sign_in(context: Context) -> Outcome:
     after = {"address": context.input.get("address", ""), "agent": context.input.get("agent", "")}
     token = _insert_session(context.tx, admin.id, after["address"], after["agent"], context.now)
     return Outcome({**after, "token": token}, admin.id, after=after, plan=after)
+
+
+def _confirm_password(context: Context) -> Outcome:
+    given = require((_SESSION,), context.input)
+    given.raise_faults()
+    session = next((one for one in _find_live(context) if one.digest[:_ID_LENGTH] == given.get("session")), None)
+    if session is None:
+        raise invalid_id("session", given.get("session"), "1T106/6")
+    token = generate_token()
+    until = format_timestamp(datetime.fromisoformat(context.now) + _CONFIRMED)
+    sessions.confirm(context.tx, session.digest, hash_token(token), until)
+    after = {"address": given.get("address", ""), "agent": given.get("agent", "")}
+    return Outcome({**after, "token": token}, context.call.target, after=after, plan=after)
 
 
 def _sign_out(context: Context) -> Outcome:

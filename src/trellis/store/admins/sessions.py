@@ -77,10 +77,9 @@ def _record_last_seen(tx: Transaction, admin: int, at: str) -> None:
     tx.connection.execute(sa.update(administrators).where(administrators.c.id == admin).values(last_seen_at=at))
 
 
-def confirm(tx: Transaction, digest: str, renewed: str, until: str) -> bool:
-    """Record that the password of a session was entered again, and give it another digest; False if it has ended."""
-    statement = sa.update(sessions).where(_c.digest == digest).values(digest=renewed, confirmed_until=until)
-    return tx.connection.execute(statement).rowcount > 0
+def confirm(tx: Transaction, digest: str, renewed: str, until: str) -> None:
+    """Record that the password of a session was entered again, and give it another digest."""
+    tx.connection.execute(sa.update(sessions).where(_c.digest == digest).values(digest=renewed, confirmed_until=until))
 
 
 def find_live_by_admin(tx: Transaction, admin: int, now: str, idle: str) -> list[Session]:

@@ -2,7 +2,13 @@
 
 import json
 
+import pytest
+
 from tests.cli.conftest import Trellis
+from tests.fixture_types import Run
+from trellis.core.actor import Actor
+from trellis.core.gate import Gate
+from trellis.core.operation import Call
 
 
 def test_creating_shows_a_made_up_password_once(trellis: Trellis) -> None:
@@ -29,6 +35,20 @@ def test_a_password_is_reset_by_login(trellis: Trellis) -> None:
     nobody = trellis("admins", "reset-password", "nobody")
     assert nobody.exit_code == 1
     assert "no administrator with the login 'nobody'" in nobody.stderr
+
+
+@pytest.mark.parametrize("flags", [(), ("--keep-webhooks",)], ids=str)
+def test_the_webhooks_of_a_disabled_administrator_are_switched_off_unless_told_otherwise(
+    trellis: Trellis, gate: Gate, run: Run, flags: tuple[str, ...]
+) -> None:
+    trellis("admins", "create", "mira")
+    trellis("admins", "create", "ada")
+    mira = Actor("admin", 1, "mira")
+    gate.run(Call("webhooks.create", mira, {"url": "https://hooks.example/in", "events": ["*"]}))
+    result = trellis("admins", "disable", "mira", *flags)
+    assert result.exit_code == 0
+    assert ("Switched off as well: webhook 1" in result.stderr) is not bool(flags)
+    assert run("webhooks.get", 1)["enabled"] is bool(flags)
 
 
 def test_the_last_one_cannot_be_disabled(trellis: Trellis) -> None:

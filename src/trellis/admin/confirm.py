@@ -24,8 +24,8 @@ class Confirmation:
 
     The page is `/{section}/{id}/{action}`, and its template `{section}/{action}.html`, which extends `confirm.html`. `fetch`
     reads the record, with a `name`; `respond` returns the response after the operation. `raw` is sent in addition to the form. With
-    `shows_secret` the password must have been entered recently, and sending the same form again has no effect. `find_objection`
-    returns why there is nothing to confirm, or "".
+    `needs_password` the password must have been entered recently; with `shows_secret` too, and sending the same form again has no
+    effect. `find_objection` returns why there is nothing to confirm, or "".
     """
 
     section: str
@@ -38,6 +38,7 @@ class Confirmation:
     tone: str = "primary"
     build_form: Callable[[Submitted | None], Form] = _build_empty_form
     raw: Mapping[str, Any] = field(default_factory=dict)
+    needs_password: bool = False
     shows_secret: bool = False
     find_objection: Callable[[Mapping[str, Any]], str] = lambda _: ""
 
@@ -49,7 +50,7 @@ class Confirmation:
 
     async def show(self, request: PageRequest) -> Response:
         """Ask."""
-        if self.shows_secret:
+        if self.needs_password or self.shows_secret:
             request.require_recent_password()
         record = await self.fetch(request)
         if objection := self.find_objection(record):
@@ -58,7 +59,7 @@ class Confirmation:
 
     async def run(self, request: PageRequest) -> Response:
         """Run the operation."""
-        if self.shows_secret:
+        if self.needs_password or self.shows_secret:
             request.require_recent_password()
         record, form = await self.fetch(request), self.build_form(request.form)
         try:
@@ -82,6 +83,14 @@ class Confirmation:
             tone=self.tone,
             submission=request.submission_token() if self.shows_secret else "",
         )
+
+
+async def fetch_made_webhooks(request: PageRequest, actor_type: str, actor: int) -> list[dict[str, Any]]:
+    """Return the webhooks that are on and that an actor has made, each with a `name`."""
+    webhooks = (await request.fetch("webhooks.list", {"perPage": 1000}))["results"]
+    made = [one for one in webhooks if one["enabled"] and one["maker"]]
+    made = [one for one in made if (one["maker"]["type"], one["maker"]["id"]) == (actor_type, actor)]
+    return [{**one, "name": one["description"] or f"Webhook {one['id']}"} for one in made]
 
 
 class SettingsForm(Protocol):

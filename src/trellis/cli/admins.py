@@ -63,11 +63,20 @@ def reset_password(login: Login, password_stdin: FromStdin = False, json: Json =
 
 
 @app.command()
-def disable(login: Login, json: Json = False) -> None:
-    """Sign an administrator out everywhere, and stop them from signing in."""
+def disable(
+    login: Login,
+    keep_webhooks: Annotated[
+        bool, typer.Option("--keep-webhooks", help="Leave the webhooks on that they have made; they are switched off otherwise.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Sign an administrator out everywhere, stop them from signing in, and switch off the webhooks that they have made."""
     with community(Settings.load()) as gate:
-        changed = act(gate, "admins.disable", target=_id_of(gate, login)).value
-    _print_admin(changed, None, json, f"{changed['name']} cannot sign in any more.")
+        result = act(gate, "admins.disable", {"keepWebhooks": keep_webhooks}, _id_of(gate, login))
+        off = act(gate, "events.get", target=result.event).value["touched"] if result.event else ()
+    _print_admin(result.value, None, json, f"{result.value['name']} cannot sign in any more.")
+    if off:
+        say(f"Switched off as well: {', '.join('webhook ' + str(one['id']) for one in off)}")
 
 
 @app.command()

@@ -60,6 +60,40 @@ def test_they_go_on_if_that_is_said(gate: Gate, run: Run, key: MakeKey, events: 
     assert events()[-1]["touched"] == []
 
 
+@pytest.fixture
+def mira(run: Run) -> int:
+    """Two administrators: Mira Holm, whose id this is, and Ada."""
+    password = "kept in a tin box"  # of nobody
+    mira, _ = (run("admins.create", name=name, login=name[:3], password=password)["id"] for name in ("Mira Holm", "Ada"))
+    return int(mira)
+
+
+def test_disabling_an_administrator_switches_off_what_they_made_and_nothing_else(
+    gate: Gate, run: Run, mira: int, key: MakeKey, events: Events
+) -> None:
+    key(name="Plugin")
+    made = [_create(gate, _MIRA, "one"), _create(gate, _MIRA, "two")]
+    others = [_create(gate, _PLUGIN), _create(gate, Actor("admin", 2, "Ada"), "three")]
+    run("admins.disable", mira, dryRun=True)
+    assert run("webhooks.get", made[0])["enabled"] is True
+    run("admins.disable", mira)
+    for number in made:
+        webhook = run("webhooks.get", number)
+        assert webhook["state"] == "off"
+        assert webhook["disabledBecause"] == "The administrator who made it, Mira Holm, was disabled."
+    assert [run("webhooks.get", number)["state"] for number in others] == ["on", "on"]
+    assert events()[-1]["touched"] == [{"resource": "webhooks", "id": number, "how": "switched off"} for number in made]
+    run("admins.enable", mira)
+    assert run("webhooks.get", made[0])["state"] == "off"
+
+
+def test_those_of_an_administrator_go_on_if_that_is_said(gate: Gate, run: Run, mira: int, events: Events) -> None:
+    webhook = _create(gate, _MIRA)
+    run("admins.disable", mira, keepWebhooks=True)
+    assert run("webhooks.get", webhook)["state"] == "on"
+    assert events()[-1]["touched"] == []
+
+
 @pytest.mark.parametrize("pattern", ["*.create", "*.*ate", "?ebhooks.create", "[vw]ebhooks.create", "*s.create"])
 def test_a_pattern_of_several_resources_does_not_grant_making_webhooks(run: Run, pattern: str) -> None:
     given = run("keys.create", name="Plugin", grants=["forums.list", pattern] if pattern[0] == "*" else ["*.list", "*.create"])

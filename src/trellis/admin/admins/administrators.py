@@ -1,13 +1,17 @@
 """The administrators: the list, adding one, disabling and enabling, a new password for one who has lost theirs."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from starlette.responses import Response
 
+from trellis.admin.confirm import Confirmation, fetch_made_webhooks
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
-from trellis.core.admins import LOGIN, NAME, PASSWORD
+from trellis.admin.submitted import Submitted
+from trellis.core.admins import KEEP_WEBHOOKS, LOGIN, NAME, PASSWORD
 from trellis.core.fields import isolate
+from trellis.core.gate import Result
 from trellis.errors import Refused
 
 _HERE: Final = "/administrators"
@@ -90,15 +94,22 @@ async def set_password(request: PageRequest) -> Response:
     return request.redirect(f"{_HERE}/{request.number('id')}", message)
 
 
-async def disable(request: PageRequest) -> Response:
-    """End the sessions of one, who cannot sign in any more."""
-    if request.me is not None and request.number("id") == request.me.id:
+async def _fetch_other(request: PageRequest) -> dict[str, Any]:
+    """Return one, with the webhooks that are on and that they have made. Raises Refused for oneself."""
+    number = request.number("id")
+    if number == request.signed_in.id:
         raise Refused("CANNOT_DELETE", "You cannot disable yourself. Have another administrator do it.")
-    request.require_recent_password()
-    result = await request.perform("admins.disable", target=request.number("id"))
-    return request.redirect(
-        f"{_HERE}/{request.number('id')}", f"{isolate(result.value['name'])} is signed out and cannot sign in any more."
-    )
+    return {**await request.fetch("admins.get", target=number), "webhooks": await fetch_made_webhooks(request, "admin", number)}
+
+
+def _build_disable_form(typed: Submitted | None) -> Form:
+    name = KEEP_WEBHOOKS.name
+    note = "They go on sending what happens here to where they have been told to."
+    return Form((KEEP_WEBHOOKS,), typed, labels={name: "Keep these webhooks on"}, help={name: note})
+
+
+def _go_on_after_disabling(request: PageRequest, admin: Mapping[str, Any], _result: Result) -> Response:
+    return request.redirect(f"{_HERE}/{admin['id']}", f"{isolate(admin['name'])} is signed out and cannot sign in any more.")
 
 
 async def enable(request: PageRequest) -> Response:
@@ -109,6 +120,19 @@ async def enable(request: PageRequest) -> Response:
 
 
 _SECTION: Final = "administrators"
+_DISABLE: Final = Confirmation(
+    section=_SECTION,
+    action="disable",
+    operation="admins.disable",
+    title="Disable {name}",
+    button="Disable",
+    tone="danger",
+    fetch=_fetch_other,
+    build_form=_build_disable_form,
+    respond=_go_on_after_disabling,
+    needs_password=True,
+    find_objection=lambda admin: "They are disabled already." if admin["disabledAt"] else "",
+)
 PAGES: Final = (
     Page("GET", _HERE, index, _SECTION),
     Page("GET", f"{_HERE}/new", new, _SECTION),
@@ -116,6 +140,6 @@ PAGES: Final = (
     Page("GET", f"{_HERE}/{{id:int}}", show, _SECTION),
     Page("POST", f"{_HERE}/{{id:int}}", update, _SECTION),
     Page("POST", f"{_HERE}/{{id:int}}/password", set_password, _SECTION),
-    Page("POST", f"{_HERE}/{{id:int}}/disable", disable, _SECTION),
+    *_DISABLE.pages,
     Page("POST", f"{_HERE}/{{id:int}}/enable", enable, _SECTION),
 )

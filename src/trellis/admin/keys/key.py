@@ -7,7 +7,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.chart import build_chart
-from trellis.admin.confirm import Confirmation
+from trellis.admin.confirm import Confirmation, fetch_made_webhooks
 from trellis.admin.conflicts import VERSION, compare_settings
 from trellis.admin.forms import Form
 from trellis.admin.keys.form import KeyForm, pressed_button
@@ -200,10 +200,7 @@ def _revoke_form(typed: Submitted | None) -> Form:
 
 async def _fetch_with_webhooks(request: PageRequest) -> dict[str, Any]:
     """Return the key, with the webhooks that are on and that it has made."""
-    key, maker = await _fetch(request), ("key", request.number("id"))
-    webhooks = (await request.fetch("webhooks.list", {"perPage": 1000}))["results"]
-    made = [one for one in webhooks if one["enabled"] and one["maker"] and (one["maker"]["type"], one["maker"]["id"]) == maker]
-    return {**key, "webhooks": [{**one, "name": one["description"] or f"Webhook {one['id']}"} for one in made]}
+    return {**await _fetch(request), "webhooks": await fetch_made_webhooks(request, "key", request.number("id"))}
 
 
 _ROTATE: Final = Confirmation(

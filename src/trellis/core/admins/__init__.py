@@ -1,6 +1,6 @@
 """Administrators: their operations, and what does not pass the gate: passwords, sessions, sign-in attempts, one-time links."""
 
-from trellis.core.admins.crud import LOGIN, NAME, PASSWORD, operations
+from trellis.core.admins.crud import KEEP_WEBHOOKS, LOGIN, NAME, PASSWORD, operations
 from trellis.core.admins.first_run import (
     create_demo_administrator,
     create_first_run_token,
@@ -31,6 +31,7 @@ from trellis.core.admins.visitors import generate_visitor_token, is_visitor_toke
 
 __all__ = [
     "FORGOTTEN_AFTER",
+    "KEEP_WEBHOOKS",
     "LOGIN",
     "NAME",
     "PASSWORD",

@@ -15,6 +15,7 @@ from trellis.core.paging import PAGING, PER_PAGE, serialize_page
 from trellis.errors import Fault, Refused, raise_faults, refuse_faults
 from trellis.store.admins import Administrator, administrators, sessions
 from trellis.store.counters import next_number
+from trellis.store.webhooks import endpoints
 
 NAME: Final = Field(
     "name", Text(100, 1, visible=True), "The name that events and other administrators show.", required=True, example="Mira Holm"
@@ -34,6 +35,13 @@ MUST_CHANGE: Final = Field(
     Boolean(),
     "Whether another password has to be chosen at the first sign-in, since somebody else knows this one.",
     default=True,
+    write_only=True,
+)
+KEEP_WEBHOOKS: Final = Field(
+    "keepWebhooks",
+    Boolean(),
+    "Whether the webhooks that they have made go on; otherwise they are switched off.",
+    default=False,
     write_only=True,
 )
 LINK: Final = Field("link", Text(100), "The secret of a one-time link.", required=True, write_only=True)
@@ -77,7 +85,12 @@ def operations() -> tuple[Operation, ...]:
             judge=_judge_new_password,
         ),
         _updating_operation(
-            "admins.disable", "Disable an administrator", "Ends their sessions; they cannot sign in any more.", _disable
+            "admins.disable",
+            "Disable an administrator",
+            "Ends their sessions; they cannot sign in any more. The webhooks that they have made are switched off unless told "
+            "otherwise, and stay off if they are enabled again.",
+            _disable,
+            KEEP_WEBHOOKS,
         ),
         _updating_operation("admins.enable", "Enable an administrator", "Lets a disabled administrator sign in again.", _enable),
     )
@@ -231,7 +244,12 @@ def _disable(context: Context) -> Outcome:
             f"{isolate(old.name)} is the only administrator who can sign in. Add or enable another one first.",
         )
     sessions.end_all(context.tx, old.id)
-    return _save(context, old, replace(old, disabled_at=old.disabled_at or context.now))
+    outcome = _save(context, old, replace(old, disabled_at=old.disabled_at or context.now))
+    if not outcome.happened or context.input.get(KEEP_WEBHOOKS.name):
+        return outcome
+    because = f"The administrator who made it, {isolate(old.name)}, was disabled."
+    off = endpoints.switch_off_made_by(context.tx, "admin", old.id, context.now, because)
+    return outcome._replace(touched=tuple({"resource": "webhooks", "id": webhook, "how": "switched off"} for webhook in off))
 
 
 def _enable(context: Context) -> Outcome:

@@ -195,11 +195,8 @@ def _revoke(context: Context) -> Outcome:
     if context.input.get(KEEP_WEBHOOKS.name):
         return outcome
     because = f"The key that made it, '{isolate(old.name)}', was revoked."
-    made = [webhook for webhook in endpoints.find_by_maker(context.tx, "key", old.id) if webhook.enabled]
-    for webhook in made:
-        off = replace(webhook, enabled=False, disabled_at=context.now, disabled_because=because, updated_at=context.now)
-        endpoints.update(context.tx, off)
-    return outcome._replace(touched=tuple({"resource": "webhooks", "id": webhook.id, "how": "switched off"} for webhook in made))
+    off = endpoints.switch_off_made_by(context.tx, "key", old.id, context.now, because)
+    return outcome._replace(touched=tuple({"resource": "webhooks", "id": webhook, "how": "switched off"} for webhook in off))
 
 
 def _save(context: Context, old: Key, new: Key, also: tuple[str, ...] = ()) -> Outcome:

@@ -1,7 +1,7 @@
 """The rows of webhooks: their settings, how far their outbox is filled, the state of the endpoint, and the worker that has it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -84,6 +84,14 @@ def find_by_maker(tx: Transaction, actor_type: str, actor_id: int) -> list[Webho
     rows = tx.connection.execute(sa.select(*_COLUMNS).where(_c.maker.is_not(None)).order_by(_c.id))
     made = (_webhook(row, tx) for row in rows)  # there are 100 at most
     return [one for one in made if one.maker and (one.maker["type"], one.maker["id"]) == (actor_type, actor_id)]
+
+
+def switch_off_made_by(tx: Transaction, actor_type: str, actor_id: int, now: str, because: str) -> list[int]:
+    """Switch off the webhooks that an actor made and that are on; return their ids."""
+    made = [webhook for webhook in find_by_maker(tx, actor_type, actor_id) if webhook.enabled]
+    for webhook in made:
+        update(tx, replace(webhook, enabled=False, disabled_at=now, disabled_because=because, updated_at=now))
+    return [webhook.id for webhook in made]
 
 
 def count(tx: Transaction) -> int:

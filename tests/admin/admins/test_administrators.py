@@ -1,0 +1,65 @@
+"""The pages of administrators: disabling one, and what goes off with them."""
+
+import pytest
+
+from tests.admin.conftest import LOGIN, PASSWORD, Visitor, page_text
+from tests.fixture_types import Clock, Events, Run
+from trellis.core.actor import Actor
+from trellis.core.gate import Gate
+from trellis.core.operation import Call
+
+
+@pytest.fixture
+def ada(run: Run) -> int:
+    """Another administrator."""
+    return int(run("admins.create", name="Ada Berg", login="ada", password=PASSWORD)["id"])
+
+
+@pytest.fixture
+def webhook(gate: Gate, ada: int) -> int:
+    """A webhook that she has made."""
+    raw = {"url": "https://hooks.example/in", "events": ["*"], "description": "Search index"}
+    return int(gate.run(Call("webhooks.create", Actor("admin", ada, "Ada Berg"), raw)).value["id"])
+
+
+def test_the_page_that_disables_tells_which_webhooks_go_off(
+    admin: Visitor, ada: int, webhook: int, run: Run, events: Events
+) -> None:
+    assert f'href="/admin/administrators/{ada}/disable"' in admin.get(f"/administrators/{ada}").text
+    page = admin.get(f"/administrators/{ada}/disable")
+    assert "Ada Berg has made 1 webhook, which is switched off as well, and stays off: Search index" in page_text(page)
+    assert f'href="/admin/webhooks/{webhook}"' in page.text
+    response = admin.post(f"/administrators/{ada}/disable")
+    assert response.headers["location"] == f"/admin/administrators/{ada}"
+    assert "Ada Berg is signed out and cannot sign in any more." in page_text(admin.get(f"/administrators/{ada}"))
+    assert events()[-1]["touched"] == [{"resource": "webhooks", "id": webhook, "how": "switched off"}]
+    assert "The administrator who made it, Ada Berg, was disabled." in page_text(admin.get(f"/webhooks/{webhook}"))
+    admin.post(f"/administrators/{ada}/enable")
+    assert run("webhooks.get", webhook)["enabled"] is False
+
+
+def test_they_can_be_kept(admin: Visitor, ada: int, webhook: int, run: Run) -> None:
+    assert 'name="keepWebhooks"' in admin.get(f"/administrators/{ada}/disable").text
+    assert admin.post(f"/administrators/{ada}/disable", {"keepWebhooks": "1"}).status_code == 303
+    assert run("admins.get", ada)["disabledAt"] is not None
+    assert run("webhooks.get", webhook)["enabled"] is True
+
+
+def test_without_webhooks_nothing_is_said_of_them(admin: Visitor, ada: int) -> None:
+    page = admin.get(f"/administrators/{ada}/disable")
+    assert "switched off" not in page_text(page)
+    assert "keepWebhooks" not in page.text
+
+
+def test_who_is_disabled_cannot_be_disabled_again_nor_can_oneself(admin: Visitor, mira: int, ada: int, run: Run) -> None:
+    run("admins.disable", ada)
+    assert admin.get(f"/administrators/{ada}/disable").headers["location"] == f"/admin/administrators/{ada}"
+    for own in (admin.get(f"/administrators/{mira}/disable"), admin.post(f"/administrators/{mira}/disable")):
+        assert (own.status_code, "You cannot disable yourself." in page_text(own)) == (403, True)
+    assert run("admins.get", mira)["login"] == LOGIN
+
+
+def test_the_page_asks_for_the_password_first(admin: Visitor, ada: int, clock: Clock) -> None:
+    clock.move(minutes=16)
+    asked = admin.get(f"/administrators/{ada}/disable")
+    assert asked.headers["location"] == f"/admin/confirm-password?next=/admin/administrators/{ada}/disable"

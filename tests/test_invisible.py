@@ -5,6 +5,7 @@ import pytest
 from tests.fixture_types import Events, Run
 from trellis.core.fields import Invalid, Text, escape_unsafe, isolate
 from trellis.errors import Refused
+from trellis.invisible import remove_invisible
 
 _NAME = Text(255, 1, visible=True)
 
@@ -85,3 +86,10 @@ def test_a_name_is_isolated_where_it_would_turn_what_is_around_it(text: str, sho
 
 def test_a_terminal_is_neither_steered_nor_turned() -> None:
     assert escape_unsafe("a\u202eb\x1b[2Jc\rd\tε\n") == "a\\u202eb\\u001b[2Jc\\u000dd\tε\n"
+
+
+def test_what_cannot_be_seen_is_taken_out_and_what_has_a_use_stays() -> None:
+    assert remove_invisible("\u200bNe\u200bws\ufeff \u2060") == "News"
+    assert remove_invisible("\u200b\u200d") == ""
+    family = "\N{MAN}\u200d\N{WOMAN}\u200d\N{GIRL}"
+    assert remove_invisible(f"{family} \u2764\ufe0f") == f"{family} \u2764\ufe0f"

@@ -23,6 +23,13 @@ def find_invisible(text: str) -> int | None:
     return next((found.start() for found in _ZERO_WIDTH.finditer(text) if not _has_use(text, found.start())), None)
 
 
+def remove_invisible(text: str) -> str:
+    """Return a text without the characters that take no room and have no use there, trimmed."""
+    while (at := find_invisible(text)) is not None:
+        text = text[:at] + text[at + 1 :]
+    return text.strip()
+
+
 def _has_use(text: str, at: int) -> bool:
     before, after = text[at - 1 : at], text[at + 1 : at + 2]
     if not before:

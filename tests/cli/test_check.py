@@ -250,3 +250,48 @@ def test_fields_that_cannot_even_be_read(community: Community, plant: Plant, tre
     assert trellis("check", "--repair").exit_code == 0
     mended = run("calendars.get", community.meetups)
     assert (mended["name"], mended["color"], mended["permissions"]["view"]) == ("Meetups", "#3B82F6", [])
+
+
+def test_names_that_nobody_can_see_whole_are_told_and_mended(
+    community: Community, plant: Plant, trellis: Trellis, run: Run, gate: Gate, events: Events
+) -> None:
+    """They are from before such characters were refused. What would be nothing without them, and a login, is left to a person."""
+    run("keys.create", name="Sync")
+    run("admins.create", name="Mira Holm", login="mira", password="kept in a tin box")
+    gate.run(Call("webhooks.create", TERMINAL, {"url": "https://hooks.example/in", "events": ["*"], "description": "Index"}))
+    plant(
+        "UPDATE nodes SET name = 'Ne\u200bws\ufeff', name_key = 'ne\u200bws\ufeff' WHERE kind = 'forums' AND id = {news}",
+        "UPDATE nodes SET name = '\u200b', name_key = '\u200b' WHERE kind = 'forums' AND id = {help}",
+        'UPDATE nodes SET fields = \'{{"description": "", "owner": "Mira\u2060 Holm", "groups": "*", "pinned": false}}\' '
+        "WHERE kind = 'blogs'",
+        "UPDATE api_keys SET name = 'Sy\u00adnc'",
+        "UPDATE administrators SET name = 'Mira\u200b Holm', login = 'mi\u200bra', login_key = 'mi\u200bra'",
+        "UPDATE webhooks SET description = 'In\u200bdex'",
+        **vars(community),
+    )
+    found = {(p["resource"], p["id"], p["repairable"]): p["detail"] for p in run("check.list")["problems"]}
+    hidden = "must not contain invisible characters; there is U+"
+    assert found == {
+        ("forums", community.news, True): f"its name {hidden}200B at offset 2. Repaired, it is 'News'.",
+        ("forums", community.help, False): f"its name {hidden}200B at offset 0. "
+        f"Change it: trellis run forums.update id={community.help} name=…",
+        ("blogs", community.notebook, True): f"owner {hidden}2060 at offset 4. Repaired, it is 'Mira Holm'.",
+        ("keys", 1, True): f"its name {hidden}00AD at offset 2. Repaired, it is 'Sync'.",
+        ("admins", 1, True): f"its name {hidden}200B at offset 4. Repaired, it is 'Mira Holm'.",
+        ("admins", 1, False): f"its login {hidden}200B at offset 2. Change it: trellis run admins.update id=1 login=…",
+        ("webhooks", 1, True): f"its description {hidden}200B at offset 2. Repaired, it is 'Index'.",
+    }
+
+    assert trellis("check", "--repair").exit_code == 1
+    assert run("forums.get", community.news)["name"] == "News"
+    assert [one["id"] for one in run("forums.list", name="News")["results"]] == [community.news]
+    assert run("blogs.get", community.notebook)["owner"] == "Mira Holm"
+    assert run("keys.get", 1)["name"] == "Sync"
+    assert run("admins.get", 1)["name"] == "Mira Holm"
+    assert run("webhooks.get", 1)["description"] == "Index"
+    touched = {(one["resource"], one["id"]) for one in events()[-1]["touched"]}
+    assert touched == {("forums", community.news), ("blogs", community.notebook), ("keys", 1), ("admins", 1), ("webhooks", 1)}
+
+    for hint in (f"forums.update id={community.help} name=Help", "admins.update id=1 login=mira"):
+        assert trellis("run", *hint.split()).exit_code == 0
+    assert trellis("check").exit_code == 0

@@ -52,7 +52,7 @@ def check(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Look at every row: trees, fields, permissions, counters, keys, log. Exit 1 if something is wrong."""
+    """Look at every row: trees, fields, permissions, counters, keys, names, log. Exit 1 if something is wrong."""
     with community(Settings.load()) as gate:
         repairs: list[dict[str, Any]] = []
         if repair:

@@ -1,11 +1,12 @@
 """The check of the whole community: finds what is inconsistent, and repairs what can be repaired safely."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from trellis.core.check.soundness import Examination, Problem, examine
+from trellis.core.check.names import check_names
+from trellis.core.check.soundness import Examination, Finding, Problem, examine
 from trellis.core.fields import Field, Integer
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Context, Operation, Outcome
@@ -20,14 +21,6 @@ _MAX_TOLD: Final = 10  # the most gaps in the event log, or kinds of damage, tha
 _PAGE: Final = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Problems that belong together, and the function that repairs them; None if nothing can."""
-
-    problems: tuple[Problem, ...]
-    repair: Callable[[], None] | None = None
-
-
 _LIMIT: Final = Field(
     "limit", Integer(1, 1_000_000), "The number of problems to list at most; the counts include all.", default=10_000
 )
@@ -39,7 +32,7 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             name="check.list",
             summary="Check the community",
-            doc="Examines every row: trees, order, fields, permissions, counters, keys and the log.",
+            doc="Examines every row: trees, order, fields, permissions, counters, keys, names and the log.",
             run=_list,
             fields=(_LIMIT,),
         ),
@@ -47,7 +40,7 @@ def operations() -> tuple[Operation, ...]:
             name="check.repair",
             summary="Repair the community",
             doc="Repairs what can be repaired safely. Unreachable nodes move to the end of the top level; invalid fields "
-            "get their defaults. One event records the old values.",
+            "get their defaults, and names lose the characters that nobody can see. One event records the old values.",
             run=_repair,
             writes=True,
         ),
@@ -128,6 +121,7 @@ def _findings(context: Context) -> Iterator[Finding]:
     yield from _check_lists(context)
     yield from _check_log(context)
     yield from _check_grants(context)
+    yield from check_names(context)
 
 
 def _check_file(context: Context) -> Iterator[Finding]:

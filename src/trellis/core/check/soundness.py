@@ -1,12 +1,13 @@
 """Examines a stored node: whether it is valid for its kind today, and what it becomes when repaired."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from trellis.core.fields import Field, Groups, Invalid, Password, Timestamp, quote
+from trellis.core.fields import Field, Groups, Invalid, Password, Timestamp, Type, quote
 from trellis.core.nodes import NodeKind
+from trellis.invisible import find_invisible, remove_invisible
 from trellis.store.check import StoredNode
 from trellis.store.nodes import Node, fold_name
 
@@ -33,6 +34,14 @@ class Problem:
             "detail": self.detail,
             "repairable": self.repairable,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Problems that belong together, and the function that repairs them; None if nothing can."""
+
+    problems: tuple[Problem, ...]
+    repair: Callable[[], None] | None = None
 
 
 @dataclass(slots=True)
@@ -88,9 +97,15 @@ class _Examiner:
         try:
             name = self._kind.name_field.type.parse(stored.name)
         except Invalid as invalid:
-            self._add("name", f"its name {invalid.detail}", repairable=False)
-        if name != stored.name:
-            self._add("name", f"its name is stored as {quote(stored.name)}, with spaces around it")
+            if (mended := mend_text(self._kind.name_field.type, name)) is None:
+                hint = f"Change it: trellis run {self._kind.name}.update id={self._node} name=…"
+                self._add("name", f"its name {invalid.detail} {hint}", repairable=False)
+            else:
+                self._add("name", f"its name {invalid.detail} Repaired, it is {quote(mended)}.")
+                name = mended
+        else:
+            if name != stored.name:
+                self._add("name", f"its name is stored as {quote(stored.name)}, with spaces around it")
         if fold_name(stored.name) != stored.name_key:
             self._add(
                 "name key",
@@ -140,6 +155,9 @@ class _Examiner:
         try:
             parsed = _as_list(f.type.parse(value))
         except Invalid as invalid:
+            if (mended := mend_text(f.type, value)) is not None:
+                self._add("field", f"{f.name} {invalid.detail} Repaired, it is {quote(mended)}.")
+                return mended
             self._add("field", f"{f.name} {invalid.detail}")
             return default
         if not _are_equal(parsed, value):
@@ -173,6 +191,17 @@ class _Examiner:
             return who
         self._add("group", f"{where} names groups that no longer exist: {', '.join(map(str, gone))}")
         return [group for group in who if group in self._groups]
+
+
+def mend_text(text_type: Type, value: Any) -> str | None:
+    """Return a text of this type without the invisible characters that it must not have; None if that is not what is wrong."""
+    if not isinstance(value, str) or find_invisible(value) is None:
+        return None
+    try:
+        mended = text_type.parse(remove_invisible(value))
+    except Invalid:
+        return None
+    return mended if isinstance(mended, str) else None
 
 
 def _as_list(value: Any) -> Any:

@@ -1,0 +1,70 @@
+"""Examines names that no nodes have: those of keys, administrators and webhooks, for characters that nobody can see.
+
+They are refused today; what has them is from before.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from trellis.core.check.soundness import Finding, Problem
+from trellis.core.fields import quote
+from trellis.core.operation import Context
+from trellis.invisible import find_invisible, remove_invisible
+from trellis.store import keys
+from trellis.store.admins import administrators
+from trellis.store.engine import Transaction
+from trellis.store.webhooks import endpoints
+
+_PAGE: Final = 1000
+
+
+class _Names(NamedTuple):
+    """The names of one resource: how to read a page of its records, which of their fields are names, and how to write one.
+
+    What is in `left` is not repaired: a person has to be told of it.
+    """
+
+    resource: str
+    read_page: Callable[[Transaction, int, int], tuple[int, Sequence[Any]]]
+    fields: tuple[str, ...]
+    update: Callable[[Transaction, Any], None]
+    left: str = ""
+
+
+_NAMES: Final = (
+    _Names("keys", keys.read_page, ("name",), keys.update),
+    _Names("admins", administrators.read_page, ("name", "login"), administrators.update, left="login"),  # it is typed to sign in
+    _Names("webhooks", endpoints.list_page, ("description",), endpoints.update),
+)
+
+
+def check_names(context: Context) -> Iterator[Finding]:
+    """Find names with invisible characters, and how they would be without these."""
+    for names in _NAMES:
+        offset, total = 0, 1
+        while offset < total:
+            total, page = names.read_page(context.tx, _PAGE, offset)
+            for record in page:
+                yield from _check(context, names, record)
+            offset += _PAGE
+
+
+def _check(context: Context, names: _Names, record: Any) -> Iterator[Finding]:
+    problems: list[Problem] = []
+    mended: dict[str, str] = {}
+    for field in names.fields:
+        text = getattr(record, field)
+        if (at := find_invisible(text)) is None:
+            continue
+        visible = remove_invisible(text)
+        hint = f"Change it: trellis run {names.resource}.update id={record.id} {field}=…"
+        if repairable := bool(visible) and field != names.left:
+            mended[field] = visible
+            hint = f"Repaired, it is {quote(visible)}."
+        detail = f"its {field} must not contain invisible characters; there is U+{ord(text[at]):04X} at offset {at}. {hint}"
+        problems.append(Problem(names.resource, record.id, "name", detail, repairable))
+    if problems:
+        new = replace(record, **mended, updated_at=context.at)
+        yield Finding(tuple(problems), partial(names.update, context.tx, new) if mended else None)

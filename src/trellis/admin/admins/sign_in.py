@@ -94,8 +94,10 @@ async def confirm_password(request: PageRequest) -> Response:
     try:
         raw = {"session": me.session_id, "address": request.address, "agent": request.agent}
         confirmed = await request.perform("admins.confirm_password", raw, me.id)
-    except Refused:  # the session has ended meanwhile
-        return request.redirect(SIGN_IN)
+    except Refused as refused:
+        if refused.status != 404:
+            raise
+        return request.redirect(SIGN_IN)  # the session has ended meanwhile
     request.take_session(confirmed.value["token"])
     return _go_on(request, "Continue", "Thank you. The form that you were about to send is ready.", with_token=True)
 

@@ -35,7 +35,9 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
         ),
         replace(build_operation(kind, GET, f"Get a {one}", f"Returns the {one} with this id.", _get), snapshot=False),
         replace(
-            build_operation(kind, CREATE, f"Create a {one}", f"Creates a {one}.", create_node, kind.accepted, creation_refusals(kind)),
+            build_operation(
+                kind, CREATE, f"Create a {one}", f"Creates a {one}.", create_node, kind.accepted, creation_refusals(kind)
+            ),
             run_many=partial(create_siblings, kind),
         ),
         replace(

@@ -3,7 +3,6 @@
 import pytest
 
 from trellis.webhooks.retries import STEPS, pause_length, retry_delay
-from trellis.webhooks.sender import parse_retry_after
 
 
 def test_the_steps_are_those_that_standard_webhooks_recommends() -> None:
@@ -30,26 +29,3 @@ def test_jitter_makes_a_wait_longer_by_a_tenth_at_most() -> None:
 def test_an_endpoint_that_seems_to_be_down_is_paused(status: int | None, pauses: list[float]) -> None:
     assert [pause_length(failures, status) for failures in range(1, 7)] == pauses
     assert pause_length(10_000, status) == 60
-
-
-@pytest.mark.parametrize(
-    ("sent", "seconds"),
-    [
-        (None, 0),
-        ("", 0),
-        ("0", 0),
-        ("120", 120),
-        (" 7 ", 7),
-        ("86401", 86_400),
-        ("9" * 400, 86_400),
-        ("-5", 0),
-        ("1.5", 0),
-        ("soon", 0),
-        ("Fri, 01 Jan 2010 00:00:00 GMT", 0),
-        ("Fri, 01 Jan 2100 00:00:00 GMT", 86_400),
-        ("Fri, 99 Jan 2100 00:00:00 GMT", 0),
-        ("²", 0),
-    ],
-)
-def test_retry_after(sent: str | None, seconds: float) -> None:
-    assert parse_retry_after(sent) == seconds

@@ -28,6 +28,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "check": ("database", "check"),
     "purge": ("database", "purge"),
     "backup": ("database", "backup_app"),
+    "import": ("invision", "import_app"),
     "export": ("structure", "export"),
     "plan": ("structure", "plan_app"),
     "apply": ("structure", "apply_app"),

@@ -5,13 +5,12 @@ import socket
 import ssl
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Final
 
 import httpx
 
 from trellis import __version__
+from trellis.core.retry_after import parse_retry_after
 from trellis.core.webhooks import NotAllowed, redact_secrets
 from trellis.webhooks.guard import Guard, Transport
 from trellis.webhooks.retries import Result
@@ -19,7 +18,6 @@ from trellis.webhooks.retries import Result
 TIMEOUT: Final = 15.0  # seconds for everything: DNS lookup, connection, request and response
 _MOST_READ: Final = 64 * 1024  # bytes of a response
 _MOST_KEPT: Final = 4 * 1024  # characters of it that are logged
-_LONGEST_RETRY_AFTER: Final = 24 * 3600  # seconds
 _USER_AGENT: Final = f"Trellis/{__version__}"
 
 
@@ -92,16 +90,3 @@ class _Received:
             return None
         text = self.body[: 4 * _MOST_KEPT].decode("utf-8", "replace")[:_MOST_KEPT]
         return redact_secrets("".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text))
-
-
-def parse_retry_after(retry_after: str | None) -> float:
-    """Return the seconds of a Retry-After header, which contains seconds or a date: 0 if neither, and at most a day."""
-    text = (retry_after or "").strip()
-    if text.isascii() and text.isdigit():
-        return float(min(int(text[:9]), _LONGEST_RETRY_AFTER))
-    try:
-        date = parsedate_to_datetime(text)
-    except ValueError:
-        return 0.0
-    ahead = (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
-    return min(max(0.0, ahead), _LONGEST_RETRY_AFTER)

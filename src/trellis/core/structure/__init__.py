@@ -1,8 +1,20 @@
 """The structure as a document: written, planned and applied as a whole."""
 
+from trellis.core.structure.document import DEEPEST, FORMAT, MOST_ENTRIES
 from trellis.core.structure.lined import LinedMapping, Unreadable
 from trellis.core.structure.operations import operations
 from trellis.core.structure.schema import build_schema
-from trellis.core.structure.text import read_document, write_yaml
+from trellis.core.structure.text import LONGEST, read_document, write_yaml
 
-__all__ = ["LinedMapping", "Unreadable", "build_schema", "operations", "read_document", "write_yaml"]
+__all__ = [
+    "DEEPEST",
+    "FORMAT",
+    "LONGEST",
+    "MOST_ENTRIES",
+    "LinedMapping",
+    "Unreadable",
+    "build_schema",
+    "operations",
+    "read_document",
+    "write_yaml",
+]

@@ -13,7 +13,7 @@ from trellis.errors import Fault, Refused, refuse_faults
 FORMAT: Final = "trellis/1"
 KEYS: Final = "keys"
 MOST_ENTRIES: Final = 10_000
-_DEEPEST: Final = 100  # levels of nodes
+DEEPEST: Final = 100  # levels of nodes
 _LONGEST_NAME: Final = 100  # characters of a member's name that a refusal repeats
 _NAME: Final = Text(100, 1, visible=True)
 _HEAD: Final = frozenset(("format", "name", "under"))
@@ -222,8 +222,8 @@ class _Parser:
     # --- nodes ----------------------------------------------------------------------------------------------------
 
     def _parse_entries(self, kind: NodeKind, raw: Sequence[Any], place: Place, level: int) -> list[Entry]:
-        if level > _DEEPEST:
-            self.faults.append((place, f"This is more than {_DEEPEST} levels deep."))
+        if level > DEEPEST:
+            self.faults.append((place, f"This is more than {DEEPEST} levels deep."))
             return []
         entries: list[Entry] = []
         for index, one in enumerate(raw):

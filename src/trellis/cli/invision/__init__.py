@@ -1,0 +1,5 @@
+"""The commands about Invision Community: bring such a community over, or write ours as its API would answer it."""
+
+from trellis.cli.invision.commands import import_app
+
+__all__ = ["import_app"]

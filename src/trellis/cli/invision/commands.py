@@ -1,0 +1,212 @@
+"""The command `trellis import invision`."""
+
+import re
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import closing, nullcontext
+from pathlib import Path
+from typing import Annotated, Final, NamedTuple
+
+import typer
+
+from trellis.cli.community import act, community
+from trellis.cli.invision.key import read_key
+from trellis.cli.terminal import Failure, progress_of, say, show
+from trellis.cli.writing import write_whole
+from trellis.core.kind import NodeKind
+from trellis.invision import (
+    Answers,
+    Options,
+    ReadingFailed,
+    Report,
+    check_folder,
+    find_paths,
+    name_answers,
+    read_present,
+    read_saved,
+    translate,
+    write_html,
+    write_saved,
+    write_text,
+)
+from trellis.kinds import KINDS
+from trellis.settings import Settings
+
+_GROUP: Final = re.compile(r"([0-9]{1,18})=(\S+)", re.ASCII)
+_SHOWN: Final = 20
+
+import_app: Final = typer.Typer(
+    help="Bring a community over from another product, as a structure document to plan and apply.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+)
+
+
+@import_app.callback()
+def _import() -> None:
+    """Bring a community over from another product, as a structure document to plan and apply."""
+
+
+@import_app.command("invision")
+def import_invision(  # noqa: PLR0917  # one option a parameter, as Typer has it
+    url: Annotated[
+        str | None, typer.Argument(metavar="[URL]", help="The address of the old community's front page.", show_default=False)
+    ] = None,
+    key_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The file with an API key of the old community.", show_default=False)
+    ] = None,
+    from_: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="SAVED", help="Read answers that were saved, a folder or a file.", show_default=False),
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Save the answers in this new folder, for --from.", show_default=False)
+    ] = None,
+    output: Annotated[Path, typer.Option(metavar="FILE", help="Write the document to this file.")] = Path("invision.yaml"),
+    report: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE", help="Write what is lost, by node: as HTML if the name ends so, or else as text. Repeat as needed."
+        ),
+    ] = None,
+    section: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A section to write, such as forums. Repeat as needed. By default all.")
+    ] = None,
+    clubs: Annotated[bool, typer.Option("--clubs", help="Take over what belongs to clubs, which is left out by default.")] = False,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="OLD=OURS", help="Take the group with this id for the one with this external id here. Repeat as needed."
+        ),
+    ] = None,
+    rate: Annotated[float, typer.Option(metavar="N", min=0.01, max=1000, help="How many requests a second are sent at most.")] = 2,
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0.1, max=600, help="How long the old community may say nothing.")
+    ] = 30,
+    per_page: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many records are asked for at once.")] = 200,
+    plain_http: Annotated[
+        bool, typer.Option("--plain-http", help="Allow an address with http://, which sends the key openly.")
+    ] = False,
+) -> None:
+    """Read a community of Invision Community 4 and write it as a structure document, for `trellis plan` and `trellis apply`.
+
+    It can be repeated until the day of the move: each node keeps its external id, such as `invision:forum:12`.
+    """
+    chosen, groups = _choose_sections(section or []), _parse_groups(group or [])
+    needed = {kind.name: find_paths(kind) for kind in KINDS if kind.is_group or kind in chosen}
+    try:
+        with community(Settings.load()) as gate:
+            if save is not None:
+                check_folder(save)
+            if from_ is not None:
+                _refuse_both(url, key_file)
+                answers, source = read_saved(from_, [path for paths in needed.values() for path in paths]), str(from_)
+            else:
+                answers, source = _read_live(url, key_file, needed, _Pace(rate, timeout, per_page), plain=plain_http)
+            if save is not None:
+                _write_saved(save, answers)
+            present = read_present(lambda name, raw: act(gate, name, raw).value, KINDS)
+        translation = translate(answers, source, present, KINDS, Options(chosen, clubs, groups))
+        text = translation.write()
+    except ReadingFailed as failed:
+        raise Failure(str(failed)) from None
+    write_whole(output, text)
+    for file in report or []:
+        write_whole(file, (write_html if file.suffix.lower() in {".html", ".htm"} else write_text)(translation.report))
+    _show(translation.report, output, report or [])
+
+
+# --- what is asked for --------------------------------------------------------------------------------------------
+
+
+def _choose_sections(names: Sequence[str]) -> list[NodeKind]:
+    known = {kind.name: kind for kind in KINDS}
+    if unknown := [name for name in names if name not in known]:
+        raise Failure(f"There is no section {unknown[0]!r}; there are {', '.join(known)}.")
+    return [kind for kind in KINDS if not names or kind.name in names]
+
+
+def _parse_groups(given: Sequence[str]) -> dict[int, str]:
+    groups: dict[int, str] = {}
+    for one in given:
+        match = _GROUP.fullmatch(one)
+        if match is None:
+            raise Failure(
+                f"--group {one}: give the id of a group in the old community and an external id here, such as 8=moderators."
+            )
+        groups[int(match[1])] = match[2]
+    return groups
+
+
+def _refuse_both(url: str | None, key_file: Path | None) -> None:
+    if url is not None or key_file is not None:
+        raise Failure("Give either an address with --key-file, or --from: what was saved needs neither.")
+
+
+# --- reading ------------------------------------------------------------------------------------------------------
+
+
+def _read_live(
+    url: str | None, key_file: Path | None, lists: Mapping[str, Sequence[str]], pace: "_Pace", *, plain: bool
+) -> tuple[Answers, str]:
+    if url is None or key_file is None:
+        raise Failure("Give the address of the old community and a file with its key (--key-file), or saved answers with --from.")
+    from trellis.invision.live import (  # noqa: PLC0415  # start-up time: httpx is slow to load
+        Client,
+        Reader,
+        check_url,
+        find_private_address,
+    )
+
+    address = check_url(url, plain=plain)
+    key = read_key(key_file)
+    if (private := find_private_address(address)) is not None:
+        say(f"{address} is {private}, an address of this machine or of a private network.")
+    with (
+        progress_of(f"Reading {address}") if sys.stderr.isatty() else nullcontext(lambda _done, _all: None) as progress,
+        closing(Client(address, key, rate=pace.rate, timeout=pace.timeout, tell=say)) as client,
+    ):
+        return Reader(client, pace.per_page, progress).read(lists), address
+
+
+class _Pace(NamedTuple):
+    """How politely a community is read."""
+
+    rate: float
+    timeout: float
+    per_page: int
+
+
+# --- writing ------------------------------------------------------------------------------------------------------
+
+
+def _write_saved(folder: Path, answers: Answers) -> None:
+    try:
+        write_saved(folder, name_answers(answers))
+    except OSError as error:
+        raise Failure(f"{folder} could not be written: {error.strerror or error}.") from None
+    say(f"Saved the answers in {folder}.")
+
+
+def _show(report: Report, output: Path, files: Sequence[Path]) -> None:
+    """Say what was written, and what needs a look if no report was asked for."""
+    for caution in report.cautions:
+        say(caution, style="yellow")
+    counts = ", ".join(f"{section.written:,} {section.name}" for section in report.sections)
+    left_out = sum(section.left_out for section in report.sections)
+    show(f"Wrote {output}: {counts}{f'; {left_out:,} left out' if left_out else ''}.")
+    if files:
+        show(f"{report.count_looks():,} nodes need a look: see {' and '.join(map(str, files))}.")
+    else:
+        _show_looks(report)
+    show(f"Next: trellis plan {shlex.quote(str(output))}", style="bold")
+
+
+def _show_looks(report: Report) -> None:
+    looks = [(section, row) for section in report.sections for row in section.rows if row.looks]
+    for section, row in looks[:_SHOWN]:
+        show(f"{section.name} {row.id} {row.label}: {' '.join(row.looks)}")
+    more = f"{len(looks) - _SHOWN:,} more need a look. " if len(looks) > _SHOWN else ""
+    show(f"{more}--report FILE writes what is lost, node by node.")

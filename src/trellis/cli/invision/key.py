@@ -1,0 +1,33 @@
+"""The key of the old community, as the command takes it: from a file, and never from an argument."""
+
+import re
+import stat
+import sys
+from pathlib import Path
+from typing import Final
+
+from trellis.cli.terminal import Failure, say
+
+_STDIN: Final = "-"
+_KEY: Final = re.compile(r"[!-9;-~]{8,200}", re.ASCII)  # no colon: Basic ends the key with one
+_LONGEST: Final = 10_000
+
+
+def read_key(file: Path) -> str:
+    """Return the key, the first line of a file, or of standard input if that is `-`. Raises Failure, which does not repeat it."""
+    try:
+        if str(file) == _STDIN:
+            line = sys.stdin.readline(_LONGEST)
+        else:
+            with file.open(encoding="utf-8") as opened:
+                if stat.S_IMODE(file.stat().st_mode) & 0o077:
+                    say(f"Others on this machine can read {file}: chmod 600 {file}", style="yellow")
+                line = opened.readline(_LONGEST)
+    except OSError as error:
+        raise Failure(f"{file} could not be read: {error.strerror or error}.") from None
+    except UnicodeDecodeError:
+        line = ""
+    key = line.strip().removeprefix("\ufeff")
+    if not _KEY.fullmatch(key):
+        raise Failure(f"The first line of {file} is not a key: 8 to 200 letters, digits and signs, without spaces and colons.")
+    return key

@@ -1,0 +1,64 @@
+"""The answers of a community's REST API, as they came: over the network, or from files."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from trellis.core.fields import MAX_ID, parse_whole_number, quote
+
+HELLO = "core/hello"
+
+
+class ReadingFailed(Exception):
+    """A community, or what was saved of one, cannot be read. The text says what was wrong and what to do."""
+
+
+@dataclass(slots=True)
+class Answers:
+    """What a community has answered: its greeting, and by path the pages of each list. `cautions` are doubts about them."""
+
+    hello: Mapping[str, Any] | None = None
+    pages: dict[str, list[Any]] = field(default_factory=dict)
+    cautions: list[str] = field(default_factory=list)
+
+    def find_records(self, paths: Sequence[str]) -> list[Mapping[str, Any]] | None:
+        """Return the records of a list, each once and by id; None if none of its paths was answered. Raises ReadingFailed."""
+        path = next((one for one in paths if one in self.pages), None)
+        if path is None:
+            return None
+        found: dict[int, Mapping[str, Any]] = {}
+        for number, answer in enumerate(self.pages[path], 1):
+            found |= parse_page(answer, f"{path}, page {number}").records
+        return [found[number] for number in sorted(found)]
+
+
+class Page(NamedTuple):
+    """A page of a list: its records by id, and how many records and pages there are, if it says so."""
+
+    records: dict[int, Mapping[str, Any]]
+    total: int | None
+    pages: int | None
+
+
+def parse_page(answer: Any, where: str) -> Page:
+    """Parse an answer to a list; a bare list of records passes too. Raises ReadingFailed, which names `where` it was."""
+    results = answer.get("results") if isinstance(answer, Mapping) else answer
+    if isinstance(results, Mapping):  # PHP writes a list with gaps as an object
+        results = list(results.values())
+    if not isinstance(results, list):
+        raise ReadingFailed(f"{where}: this is not a list of records, which would have 'results'. Read the community again.")
+    told = answer if isinstance(answer, Mapping) else {}
+    counts = [parse_whole_number(told.get(name)) for name in ("totalResults", "totalPages")]
+    return Page(dict(_list_records(results, where)), *counts)
+
+
+def _list_records(results: Sequence[Any], where: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    for position, record in enumerate(results, 1):
+        number = parse_whole_number(record.get("id")) if isinstance(record, Mapping) else None
+        if number is None or not 1 <= number <= MAX_ID:
+            shown = quote(record.get("id") if isinstance(record, Mapping) else record)
+            raise ReadingFailed(
+                f"{where}: record {position} has no usable id, but {shown}. Read the community again; if that does not help, "
+                "leave this section out with --section."
+            )
+        yield number, record

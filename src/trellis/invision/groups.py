@@ -1,0 +1,103 @@
+"""Which of our groups each group of the old community is: chosen, built in, of the same name, or a new one."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from trellis.core.fields import parse_whole_number, quote
+from trellis.core.kind import NodeKind
+from trellis.invision.answers import ReadingFailed
+from trellis.invision.present import Present
+from trellis.invision.suite import PREFIX, ROLES, name_external
+
+
+@dataclass(slots=True)
+class Match:
+    """A group of the old community: what documents call it here, which record it is here, and how it was found."""
+
+    external_id: str
+    here: Mapping[str, Any] | None = None
+    notes: list[str] = field(default_factory=list)
+    is_chosen: bool = False
+
+    @property
+    def is_managed_elsewhere(self) -> bool:
+        """Whether another document says how the group is."""
+        return self.here is not None and self.here["managedBy"] not in {None, PREFIX}
+
+
+class GroupMatcher:
+    """Finds our group for each old one."""
+
+    def __init__(self, kind: NodeKind, records: Sequence[Mapping[str, Any]], present: Present) -> None:
+        self._kind = kind
+        self._present = present
+        self._old = {int(record["id"]): fold(record.get("name")) for record in records}
+        self._found: dict[int, Match] = {}
+
+    def match(self, chosen: Mapping[int, str]) -> dict[int, Match]:
+        """Return what each old group is here. `chosen` are those that the operator has named. Raises ReadingFailed."""
+        here = {self._name(record): record for record in self._present.groups}
+        for number, external_id in chosen.items():
+            if number not in self._old or external_id not in here:
+                known = ", ".join(sorted(name for name in here if name)) or "none"
+                missing = (
+                    f"the old community has no group {number}"
+                    if number not in self._old
+                    else f"there is no {quote(external_id)} here"
+                )
+                raise ReadingFailed(f"--group {number}={external_id}: {missing}. External ids of groups here: {known}.")
+            self._found[number] = Match(
+                external_id, here[external_id], [f"It is '{external_id}' here, as --group says."], is_chosen=True
+            )
+        for record in self._present.groups:
+            if record["id"] in self._kind.built_in:
+                self._match_built_in(record)
+        names = Counter(self._old.values())
+        for number, name in self._old.items():
+            if number not in self._found:
+                self._found[number] = self._match_name(number, name, unique=names[name] == 1)
+        return self._found
+
+    def _name(self, record: Mapping[str, Any]) -> str | None:
+        """Return what documents call one of our groups."""
+        external_id: str | None = record["externalId"] or self._kind.built_in.get(record["id"])
+        return external_id
+
+    def _match_built_in(self, record: Mapping[str, Any]) -> None:
+        """Find the group with the same role: the one that is called so, or that has the id which the suite gives it."""
+        number, external_id = int(record["id"]), self._name(record) or ""
+        if any(match.external_id == external_id for match in self._found.values()):
+            return
+        names = ROLES.get(self._kind.built_in[number], frozenset())
+        free = [old for old in self._old if old not in self._found]
+        named = [old for old in free if self._old[old] in names]
+        if len(named) == 1:
+            self._found[named[0]] = Match(external_id, record)
+        elif number in free and not any(self._old[number] in others for others in ROLES.values()):
+            told = f"It is taken for '{external_id}' by its id, not by its name. If that is wrong: --group OLD={external_id}"
+            self._found[number] = Match(external_id, record, [told])
+
+    def _match_name(self, number: int, name: str, *, unique: bool) -> Match:
+        own = name_external(self._kind, number)
+        if (record := self._present.find(self._kind, own)) is not None:
+            return Match(own, record)
+        taken = {match.external_id for match in self._found.values()}
+        same = [one for one in self._present.groups if fold(one["name"]) == name and self._name(one) not in taken]
+        external_id = self._name(same[0]) if unique and len(same) == 1 else None
+        if external_id is not None:
+            return Match(external_id, same[0], [f"It is '{external_id}' here, by its name."])
+        note = "A group of this name is here. --adopt takes it over; without that there will be two."
+        return Match(own, None, [note] if same else [])
+
+
+def fold(name: Any) -> str:
+    """Return a name as it is compared."""
+    return " ".join(str(name).split()).casefold()
+
+
+def list_groups(raw: Any) -> Iterator[int | None]:
+    """Yield the ids of groups in a list of ids or of group objects; None for what is neither."""
+    for one in raw if isinstance(raw, list) else ():
+        yield parse_whole_number(one.get("id") if isinstance(one, Mapping) else one)

@@ -1,0 +1,53 @@
+"""The address of a community: what may be given, and where it leads."""
+
+import socket
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from trellis.core.fields import quote
+from trellis.invision.answers import HELLO, ReadingFailed
+
+
+def check_url(url: str, *, plain: bool = False) -> str:
+    """Return the address of the community without the path of its API. `plain` allows http. Raises ReadingFailed."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        host, parts = "", urlsplit("")
+    if parts.scheme not in {"http", "https"} or not host:
+        raise ReadingFailed(
+            f"{quote(url)} is not an address. Give that of the community's front page, such as https://example.com/."
+        )
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        raise ReadingFailed("The address must have no user, password, query or fragment: give that of the community's front page.")
+    if parts.scheme == "http" and not plain and not _is_loopback(host):
+        raise ReadingFailed(
+            f"The key would go to {host} in the clear, for everybody on the way to read. Give the address with https://; "
+            "--plain-http does without, for a network that is yours."
+        )
+    path = parts.path.rstrip("/").removesuffix("/index.php").removesuffix("/" + HELLO).removesuffix("/api").rstrip("/")
+    return f"{parts.scheme}://{parts.netloc}{path}"
+
+
+def find_private_address(url: str) -> str | None:
+    """Return an address that the host of a URL has within this machine or network; None if it has none, or is not known."""
+    try:
+        found = socket.getaddrinfo(urlsplit(url).hostname, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return None
+    addresses = [str(one[4][0]).partition("%")[0] for one in found]
+    return next((one for one in addresses if not ip_address(one).is_global), None)
+
+
+def find_origin(url: str) -> str:
+    """Return the scheme and host of a URL."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

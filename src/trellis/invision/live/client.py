@@ -1,0 +1,177 @@
+"""The client: asks a live community over its REST API, politely, and gives up with a sentence that says what to do."""
+
+import time
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote as quote_url
+from urllib.parse import urljoin
+
+import httpx
+import orjson
+
+from trellis import __version__
+from trellis.core.fields import quote
+from trellis.core.retry_after import parse_retry_after
+from trellis.invision.answers import ReadingFailed
+from trellis.invision.live.address import find_origin
+
+MOST_BYTES: Final = 32 * 2**20  # of one answer: releases that send all at once need about 5 MiB for 10,000 forums
+_WHOLE_ANSWER: Final = 120.0  # seconds, however slowly it trickles in
+_CONNECT: Final = 10.0
+_LONGEST_PAUSE: Final = 15 * 60.0
+_PAUSES: Final = (30.0, 60.0, 120.0, 240.0)  # after 429 that does not say how long
+_RETRIES: Final = (2.0, 5.0, 15.0)  # after a failure of the server or of the network
+_MOST_REDIRECTS: Final = 5
+_REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
+_PATH_FORMS: Final = ("/api/{}?", "/api/index.php?/{}&")  # the second one where the web server rewrites nothing
+_NOT_GRANTED: Final = "NO_PERMISSION"
+_REFUSALS: Final[Mapping[str, str]] = {
+    "INVALID_API_KEY": "The community does not know the key. See that the file has the whole key, and one of this community.",
+    "NO_API_KEY": "The key did not arrive: the web server takes the header Authorization away. Have it pass that on; Apache and "
+    "CGI do so with `CGIPassAuth On`.",
+    "IP_ADDRESS_NOT_ALLOWED": "The key may not be used from this machine's address. Allow the address where the key was made.",
+    _NOT_GRANTED: "The key may not read this. Tick it where the key was made, or leave this section out with --section.",
+    "TOO_MANY_REQUESTS_WITH_BAD_KEY": "This machine's address is locked after wrong keys. Wait some minutes and begin again.",
+}
+_sleep: Callable[[float], None] = time.sleep
+
+
+class _Answer(NamedTuple):
+    status: int
+    headers: httpx.Headers
+    body: bytes
+
+
+class Client:
+    """Asks one community. `rate` is in requests per second, `timeout` in seconds without a byte; `tell` is told of long waits."""
+
+    def __init__(
+        self, url: str, key: str, *, rate: float = 2.0, timeout: float = 30.0, tell: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self._url = url
+        self._key = key.encode()
+        self._pause = 1 / rate
+        self._timeout = timeout
+        self._tell = tell
+        self._due = 0.0
+        self._form: str | None = None
+        token = b64encode(self._key + b":").decode()
+        headers = {"authorization": f"Basic {token}", "user-agent": f"Trellis/{__version__}", "accept": "application/json"}
+        limits = httpx.Timeout(timeout, connect=min(_CONNECT, timeout))
+        self._client = httpx.Client(headers=headers, timeout=limits, follow_redirects=False)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def get(self, path: str, *, needed: bool = True, **query: object) -> Any:
+        """Return the answer, read; None if there is no such path, or no permission for what is not needed. Raises ReadingFailed."""
+        for form in _PATH_FORMS if self._form is None else (self._form,):
+            answer = self._ask(self._url + form.format(path) + "&".join(f"{n}={quote_url(str(v))}" for n, v in query.items()))
+            read = _read_json(answer.body)
+            is_the_api = isinstance(read, dict | list)
+            if answer.status == 404 and not is_the_api and self._form is None:
+                continue  # the web server's own page: the other form of the path may lead to the API
+            self._form = form if is_the_api else self._form
+            return self._judge(answer, read, path, needed=needed)
+        raise ReadingFailed(
+            f"There is no REST API at {self._url}/api: all is 404. Give the address of the front page, and turn the REST API on."
+        )
+
+    def _judge(self, answer: _Answer, read: Any, path: str, *, needed: bool) -> Any:
+        if answer.status == 200 and isinstance(read, dict | list):
+            return read
+        told = read if isinstance(read, dict) else {}
+        message = told.get("errorMessage")
+        if answer.status == 404 or (message == _NOT_GRANTED and not needed):
+            return None
+        pair = f" ({quote(message)}, {quote(told.get('errorCode'))})" if message else ""
+        if answer.status in {401, 403}:
+            known = _REFUSALS.get(str(message), "Look at the key where it was made.")
+            raise ReadingFailed(f"{path} was refused with {answer.status}{pair}. {known} Nothing more was asked.")
+        if answer.status == 200:
+            kind = quote(answer.headers.get("content-type", "nothing"))
+            raise ReadingFailed(
+                f"{path} was answered with {kind} that is not JSON. See that {self._url} is the community itself, not a page of "
+                "maintenance or a check for browsers in front of it."
+            )
+        raise ReadingFailed(f"{path} was answered with the status {answer.status}{pair}. Look into the community's error log.")
+
+    # --- patience -------------------------------------------------------------------------------------------------
+
+    def _ask(self, url: str) -> _Answer:
+        """Ask until there is an answer that is not about waiting. Raises ReadingFailed."""
+        pauses, retries = iter(_PAUSES), iter(_RETRIES)
+        while True:
+            try:
+                answer = self._follow(url)
+            except (httpx.RequestError, httpx.InvalidURL, OSError) as error:
+                sentence = f"{_shorten(self._url)} could not be asked: {_explain(error, self._timeout)}"
+                wait = next(retries, None)
+            else:
+                if answer.status == 429:
+                    wait = parse_retry_after(answer.headers.get("retry-after")) or next(pauses, None)
+                    sentence = "The community asks for patience (429). It may have locked this machine's address after wrong keys."
+                elif answer.status >= 500:
+                    wait = next(retries, None)
+                    wait = wait and max(wait, parse_retry_after(answer.headers.get("retry-after")))
+                    sentence = f"The community has failed (status {answer.status})."
+                else:
+                    return answer
+            if wait is None or wait > _LONGEST_PAUSE:
+                asked = f" It asks to be left alone for {wait / 60:,.0f} minutes." if wait else ""
+                raise ReadingFailed(f"{sentence}{asked} Nothing was written; begin again later.")
+            if wait >= _PAUSES[0]:
+                self._tell(f"{sentence} Waiting for {wait:,.0f} seconds.")
+            _sleep(wait)
+
+    def _follow(self, url: str) -> _Answer:
+        """Ask, and follow redirects within the community."""
+        for _ in range(_MOST_REDIRECTS):
+            answer = self._send(url)
+            location = answer.headers.get("location")
+            if answer.status not in _REDIRECTS or location is None:
+                return answer
+            target = urljoin(url, location)
+            if find_origin(target) != find_origin(self._url):
+                raise ReadingFailed(
+                    f"The community redirects to {quote(find_origin(target))}, and the key is not sent there. If that is the "
+                    "community, give its address."
+                )
+            url = target
+        raise ReadingFailed(f"{_shorten(self._url)} redirects again and again. Give the address that a browser ends at.")
+
+    def _send(self, url: str) -> _Answer:
+        now = time.monotonic()
+        if self._due > now:
+            _sleep(self._due - now)
+        self._due = max(now, self._due) + self._pause
+        until = time.monotonic() + _WHOLE_ANSWER
+        body = bytearray()
+        with self._client.stream("GET", url) as response:
+            for part in response.iter_bytes():
+                body += part
+                if len(body) > MOST_BYTES:
+                    raise ReadingFailed(f"An answer is larger than {MOST_BYTES >> 20} MiB. Ask for less at once with --per-page.")
+                if time.monotonic() > until:
+                    raise TimeoutError(f"an answer was not complete within {_WHOLE_ANSWER:g} seconds")
+            # No answer has a reason to repeat the key. One that does is not kept with it.
+            return _Answer(response.status_code, response.headers, bytes(body).replace(self._key, b"(key)"))
+
+
+def _read_json(body: bytes) -> Any:
+    try:
+        return orjson.loads(body.removeprefix(b"\xef\xbb\xbf"))
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _explain(error: Exception, timeout: float) -> str:
+    if isinstance(error, httpx.TimeoutException):
+        return f"it has said nothing for {timeout:g} seconds."
+    return f"{str(error) or type(error).__name__}."
+
+
+def _shorten(url: str) -> str:
+    return url if len(url) <= 100 else url[:99] + "…"

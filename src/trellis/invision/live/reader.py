@@ -1,0 +1,74 @@
+"""The reader: all lists of a community, page by page, of which some come from caches and may overlap."""
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from trellis.invision.answers import HELLO, Answers, ReadingFailed, parse_page
+from trellis.invision.live.client import Client
+
+_MOST_PAGES: Final = 10_000
+
+
+class Reader:
+    """Reads lists. `progress` is called with how many records there are by now, and how many there will be."""
+
+    def __init__(self, client: Client, per_page: int, progress: Callable[[int, int], None]) -> None:
+        self._client = client
+        self._per_page = per_page
+        self._progress = progress
+        self._done = 0
+        self._total = 0
+
+    def read(self, lists: Mapping[str, Sequence[str]]) -> Answers:
+        """Read the greeting and the lists, each of which may be at one of several paths. Raises ReadingFailed."""
+        hello = self._client.get(HELLO, needed=False, _=secrets.token_hex(4))
+        answers = Answers(hello if isinstance(hello, Mapping) else None)
+        for paths in lists.values():
+            for path in paths:
+                if (pages := self._read_list(path, answers.cautions)) is not None:
+                    answers.pages[path] = pages
+                    break
+        return answers
+
+    def _read_list(self, path: str, cautions: list[str]) -> list[Any] | None:
+        """Return the pages of a list. One whose records move to other pages meanwhile is read twice."""
+        done = self._done
+        pages, missing = self._read_pages(path)
+        if pages is not None and missing:
+            self._done = done
+            pages, missing = self._read_pages(path)
+        if pages is not None and missing:
+            cautions.append(
+                f"{path}: the community tells of {missing:,} more than it sent, though asked twice. Is somebody at work there?"
+            )
+        return pages
+
+    def _read_pages(self, path: str) -> tuple[list[Any] | None, int]:
+        """Read a list to its end: an empty page, the last one, or one with nothing new. Return also how many are missing."""
+        seen: set[int] = set()
+        pages: list[Any] = []
+        fresh = secrets.token_hex(4)  # an answer may come from a cache, but not from that of another run
+        total = 0
+        while len(pages) < _MOST_PAGES:
+            number = len(pages) + 1
+            answer = self._client.get(path, page=number, perPage=self._per_page, _=fresh)
+            if answer is None:
+                return None, 0
+            page = parse_page(answer, f"{path}, page {number}")
+            if pages and page.records.keys() <= seen:
+                break  # empty, or a release that knows no pages and sends all each time
+            pages.append(answer)
+            seen |= page.records.keys()
+            total = page.total or 0
+            self._tell(len(seen), total)
+            if not page.records or (page.pages is not None and number >= page.pages) or (total and len(page.records) >= total):
+                break
+        else:
+            raise ReadingFailed(f"{path} has no end: {_MOST_PAGES:,} pages were read. Ask for more at once with --per-page.")
+        self._done += len(seen)
+        return pages, max(0, total - len(seen))
+
+    def _tell(self, seen: int, total: int) -> None:
+        self._total = max(self._total, self._done + max(seen, total))
+        self._progress(self._done + seen, self._total)

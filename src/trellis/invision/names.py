@@ -1,0 +1,36 @@
+"""Names as our rules allow them."""
+
+import re
+import unicodedata
+from typing import Any, Final
+
+from trellis.core.fields import Invalid, quote
+from trellis.core.kind import NodeKind
+from trellis.invisible import find_invisible
+
+_LONGEST: Final = 255
+_READ: Final = 4 * _LONGEST  # characters that are looked at
+_HTML: Final = re.compile(r"</?[a-zA-Z][^<>]*>|&(?:[a-zA-Z]+|#[0-9]+|#x[0-9a-fA-F]+);")
+_BREAKS: Final = frozenset(("Cc", "Cs", "Zl", "Zp"))
+
+
+def read_name(kind: NodeKind, number: int, told: Any, notes: list[str]) -> str:
+    """Return a name that is allowed, the same if that is possible; note what was changed, or will look odd."""
+    text = told if isinstance(told, str) else ""
+    try:
+        name: str = kind.name_field.type.parse(text)
+    except Invalid:
+        name = _repair(text) or f"{kind.singular.capitalize()} {number}"
+        notes.append(f"Its name was {quote(told)}, which is not allowed here: see that it is right now.")
+    if _HTML.search(name):
+        notes.append(
+            "Its name has HTML, which is shown here as it is written. Rename it in the old community if that is not meant."
+        )
+    return name
+
+
+def _repair(text: str) -> str:
+    text = "".join(" " if unicodedata.category(one) in _BREAKS else one for one in text[:_READ]).strip()
+    while (at := find_invisible(text)) is not None:
+        text = text[:at] + text[at + 1 :]
+    return text[:_LONGEST].strip()

@@ -1,0 +1,46 @@
+"""Permissions in the suite's form: one member for each option, by position, with `*` or ids joined by commas."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from trellis.core.fields import EVERYONE, parse_whole_number, quote
+from trellis.core.kind import NodeKind
+
+MEMBERS: Final = ("perm_view", *(f"perm_{number}" for number in range(2, 8)))
+
+
+def read_permissions(kind: NodeKind, told: Any, groups: Mapping[int, str], notes: list[str]) -> dict[str, Any] | None:
+    """Return who may do what, by external ids; None if nothing is told of it. What is not understood allows nobody."""
+    if not isinstance(told, Mapping):
+        return None
+    found: dict[str, Any] = {}
+    for option, member in zip(kind.option_names, MEMBERS, strict=False):
+        unknown: list[str] = []
+        found[option] = _read_option(told.get(member), groups, unknown)
+        if unknown:
+            named = ", ".join(unknown[:5]) + (", …" if len(unknown) > 5 else "")
+            notes.append(f"{member} ({option}) names {named}, which is none of the groups that were sent: not taken over.")
+    return found
+
+
+def _read_option(told: Any, groups: Mapping[int, str], unknown: list[str]) -> Any:
+    parts = [*_split(told)]
+    if EVERYONE in parts:
+        return EVERYONE
+    found: dict[str, None] = {}
+    for part in parts:
+        number = parse_whole_number(part)
+        if number is not None and number in groups:
+            found[groups[number]] = None
+        else:
+            unknown.append(quote(part))
+    return sorted(found)
+
+
+def _split(told: Any) -> Iterator[Any]:
+    if isinstance(told, str):
+        yield from (part.strip() for part in told.split(",") if part.strip())
+    elif isinstance(told, list):
+        yield from told
+    elif told is not None:
+        yield told

@@ -1,0 +1,45 @@
+"""What is here already: the nodes of our community by their external ids, and its groups."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from trellis.core.kind import NodeKind
+from trellis.core.paging import MOST_PER_PAGE
+from trellis.core.verbs import LIST
+
+Ask = Callable[[str, Mapping[str, Any]], Any]
+
+
+@dataclass(slots=True)
+class Present:
+    """Our community: the records that have external ids, by kind and external id; and all of its groups."""
+
+    nodes: dict[str, dict[str, Mapping[str, Any]]] = field(default_factory=dict)
+    groups: list[Mapping[str, Any]] = field(default_factory=list)
+
+    def find(self, kind: NodeKind, external_id: str) -> Mapping[str, Any] | None:
+        """Return the record with an external id; None if there is none."""
+        return self.nodes.get(kind.name, {}).get(external_id)
+
+
+def read_present(ask: Ask, kinds: Iterable[NodeKind]) -> Present:
+    """Read our community. `ask` runs an operation and returns its value."""
+    present = Present()
+    for kind in kinds:
+        records = _list_all(ask, kind)
+        present.nodes[kind.name] = {record["externalId"]: record for record in records if record["externalId"] is not None}
+        if kind.is_group:
+            present.groups = records
+    return present
+
+
+def _list_all(ask: Ask, kind: NodeKind) -> list[Mapping[str, Any]]:
+    records: list[Mapping[str, Any]] = []
+    number = pages = 1
+    while number <= pages:
+        page = ask(kind.operation(LIST.name), {"page": number, "perPage": MOST_PER_PAGE})
+        records += page["results"]
+        pages = page["totalPages"]
+        number += 1
+    return records

@@ -1,0 +1,107 @@
+"""The report of an import: what was read, what is written, and node by node what is lost or needs a look; as text and HTML."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from trellis.core.fields import escape_unsafe, isolate
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A node: its id and address in the old community, its names from the top, its external id here, and what there is to say."""
+
+    id: int
+    path: tuple[str, ...]
+    url: str
+    external_id: str
+    notes: tuple[str, ...] = ()
+    left_out: str = ""
+
+    @property
+    def looks(self) -> tuple[str, ...]:
+        """What somebody should look at."""
+        return (f"Left out: {self.left_out}", *self.notes) if self.left_out else self.notes
+
+    @property
+    def label(self) -> str:
+        """Its names from the top, joined."""
+        return isolate(" > ".join(self.path))
+
+
+@dataclass(slots=True)
+class Section:
+    """What is said of one kind. `lost` are our members that the old community does not tell."""
+
+    name: str
+    title: str
+    lost: Sequence[str] = ()
+    notes: list[str] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+
+    @property
+    def written(self) -> int:
+        """How many nodes are in the document."""
+        return sum(not row.left_out for row in self.rows)
+
+    @property
+    def left_out(self) -> int:
+        """How many nodes were read and are not in the document."""
+        return len(self.rows) - self.written
+
+
+@dataclass(slots=True)
+class Report:
+    """The whole report. `source` says where the answers are from."""
+
+    source: str
+    name: str = ""
+    release: str = ""
+    cautions: list[str] = field(default_factory=list)
+    sections: list[Section] = field(default_factory=list)
+
+    @property
+    def community(self) -> str:
+        """The old community, named."""
+        release = f", release {self.release}" if self.release else ""
+        return f"{isolate(self.name)} ({self.source}{release})" if self.name else f"{self.source}{release}"
+
+    def count_looks(self) -> int:
+        """Count the nodes that need a look."""
+        return sum(bool(row.looks) for section in self.sections for row in section.rows)
+
+
+def write_text(report: Report) -> str:
+    """Write the report as text."""
+    return escape_unsafe("\n".join(_list_lines(report))) + "\n"
+
+
+def _list_lines(report: Report) -> Iterator[str]:
+    yield f"Moving in from {report.community}"
+    yield f"{report.count_looks():,} nodes need a look."
+    yield from (f"! {caution}" for caution in report.cautions)
+    for section in report.sections:
+        yield ""
+        left_out = f", {section.left_out:,} left out" if section.left_out else ""
+        yield f"{section.title}: {section.written:,} written{left_out}."
+        if section.lost:
+            yield f"  Not told for any of them: {', '.join(section.lost)}. They get the defaults, or stay as they are here."
+        yield from (f"  ! {note}" for note in section.notes)
+        for row in section.rows:
+            yield f"  {row.id:>6}  {row.label}"
+            yield from (f"          - {look}" for look in row.looks)
+
+
+def write_html(report: Report) -> str:
+    """Write the report as a page of HTML that needs nothing else."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  # start-up time: text needs no template
+
+    environment = Environment(
+        loader=PackageLoader("trellis.invision"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["count"] = _count
+    return environment.get_template("report.html").render(report=report)
+
+
+def _count(number: Any) -> str:
+    return f"{number:,}"

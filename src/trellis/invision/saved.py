@@ -1,0 +1,120 @@
+"""Saved answers: a folder with a file for each answer, named like the path that was asked, or one file with all of them.
+
+    core/hello.json
+    forums/forums/page-1.json  page-2.json …
+    forums/forums/12.json
+
+A single file is an object: path → the answer, or a list of the pages.
+"""
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from trellis.invision.answers import HELLO, Answers, ReadingFailed
+
+MOST_BYTES: Final = 64 * 2**20  # of one file
+_PAGE: Final = re.compile(r"page-([0-9]{1,6})\.json", re.ASCII)
+_NOTHING: Final = "There are no answers of a community in it: it would have folders such as forums/forums with page-1.json."
+
+
+def read_saved(source: Path, paths: Iterable[str]) -> Answers:
+    """Read what was saved of these lists, from a folder or a file. Raises ReadingFailed."""
+    answers = _read_folder(source, paths) if source.is_dir() else _read_file(source, paths)
+    if not answers.pages:
+        raise ReadingFailed(f"{source}: {_NOTHING}")
+    return answers
+
+
+def _read_folder(folder: Path, paths: Iterable[str]) -> Answers:
+    answers = Answers()
+    hello = folder / f"{HELLO}.json"
+    if hello.exists():
+        answers.hello = _as_hello(_read_json(hello))
+    for path in paths:
+        found = (folder / path).iterdir() if (folder / path).is_dir() else ()
+        pages = sorted((int(match[1]), file) for file in found if (match := _PAGE.fullmatch(file.name)))
+        if not pages:
+            continue
+        numbers = [number for number, _ in pages]
+        if numbers != [*range(1, len(numbers) + 1)]:
+            gap = next(number for number, there in enumerate(numbers, 1) if number != there)
+            raise ReadingFailed(f"{folder / path}: page-{gap}.json is missing. Save the community again.")
+        answers.pages[path] = [_read_json(file) for _, file in pages]
+    return answers
+
+
+def _read_file(file: Path, paths: Iterable[str]) -> Answers:
+    read = _read_json(file)
+    if not isinstance(read, Mapping):
+        raise ReadingFailed(f"{file}: This must be an object with the answers by their paths, such as 'forums/forums'.")
+    answers = Answers(_as_hello(read.get(HELLO)))
+    for path in paths:
+        if path in read:
+            answers.pages[path] = _list_pages(read[path])
+    return answers
+
+
+def _list_pages(answer: Any) -> list[Any]:
+    """Return the pages of a list: several answers, or one, which may be a bare list of records."""
+    several = isinstance(answer, list) and all(isinstance(one, Mapping) and "results" in one for one in answer)
+    return answer if several else [answer]
+
+
+def _as_hello(read: Any) -> Mapping[str, Any] | None:
+    return read if isinstance(read, Mapping) else None
+
+
+def _read_json(file: Path) -> Any:
+    try:
+        with file.open("rb") as opened:
+            raw = opened.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise ReadingFailed(f"{file} could not be read: {error.strerror or error}.") from None
+    if len(raw) > MOST_BYTES:
+        raise ReadingFailed(f"{file} is larger than {MOST_BYTES >> 20} MiB. Save the community again, in smaller pages.")
+    try:
+        return orjson.loads(raw.removeprefix(b"\xef\xbb\xbf"))
+    except orjson.JSONDecodeError as error:
+        line = raw.count(b"\n", 0, error.pos) + 1
+        raise ReadingFailed(f"{file}, line {line}: This is not JSON ({error.msg}). Save the community again.") from None
+
+
+def write_saved(folder: Path, files: Mapping[str, Any]) -> None:
+    """Write answers, by their names without `.json`, into a new folder: all or none. Raises ReadingFailed, OSError."""
+    folder = Path(os.path.abspath(folder))  # noqa: PTH100  # resolve() would follow a link in place of the folder
+    check_folder(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        for name, answer in files.items():
+            file = work / f"{name}.json"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(orjson.dumps(answer, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        work.chmod(0o755)
+        work.replace(folder)  # which works over an empty folder too
+    except BaseException:
+        shutil.rmtree(work, ignore_errors=True)
+        raise
+
+
+def check_folder(folder: Path) -> None:
+    """See that a folder is new or empty. Raises ReadingFailed."""
+    if folder.is_dir() and not any(folder.iterdir()):
+        return
+    if folder.exists() or folder.is_symlink():
+        raise ReadingFailed(f"{folder} is there already. Name a new folder; nothing was written.")
+
+
+def name_answers(answers: Answers) -> dict[str, Any]:
+    """Return answers by the names that they have in a folder."""
+    named: dict[str, Any] = {} if answers.hello is None else {HELLO: answers.hello}
+    for path, pages in answers.pages.items():
+        named |= {f"{path}/page-{number}": page for number, page in enumerate(pages, 1)}
+    return named

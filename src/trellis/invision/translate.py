@@ -1,0 +1,264 @@
+"""Translating an old community into a structure document of ours, with a report of what cannot be told or taken over."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from trellis.core.fields import EVERYONE, Invalid, Url, quote
+from trellis.core.kind import NodeKind
+from trellis.core.structure import FORMAT, LONGEST, MOST_ENTRIES, write_yaml
+from trellis.core.verbs import CREATE
+from trellis.invision.answers import Answers, ReadingFailed
+from trellis.invision.groups import GroupMatcher, Match, list_groups
+from trellis.invision.names import read_name
+from trellis.invision.permissions import read_permissions
+from trellis.invision.present import Present
+from trellis.invision.report import Report, Row, Section
+from trellis.invision.suite import PREFIX, TOLD, find_paths, list_lost, name_external
+from trellis.invision.tree import OldNode, arrange, walk
+
+_CLUB: Final = "It belongs to a club. --clubs takes it over as one of the community's own."
+_UNDER_CLUB: Final = "It is below a node that is left out."
+_SPLIT: Final = "Write several: --section groups first, then one for each other section, each with an --output of its own."
+_LEAF: Final = "category"  # the type of a forum that is no redirect and has no topics of its own
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to translate. `sections` are the kinds to write, `groups` the old ids of groups with our external ids for them."""
+
+    sections: Sequence[NodeKind]
+    clubs: bool = False
+    groups: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Translation:
+    """The document, and the report about it."""
+
+    document: dict[str, Any]
+    report: Report
+
+    def write(self) -> str:
+        """Write the document as YAML. Raises ReadingFailed if it is larger than a document may be."""
+        text = write_yaml(self.document, [f"Moved in from {self.report.source}"])
+        if (size := len(text.encode())) > LONGEST:
+            raise ReadingFailed(f"The document would have {size / 2**20:,.1f} MiB, and may have {LONGEST >> 20}. {_SPLIT}")
+        return text
+
+
+def translate(answers: Answers, source: str, present: Present, kinds: Sequence[NodeKind], options: Options) -> Translation:
+    """Translate what a community has answered. Raises ReadingFailed."""
+    hello = answers.hello or {}
+    name, release = (str(hello.get(member) or "")[:100] for member in ("communityName", "ipsVersion"))
+    report = Report(source, name, release, list(answers.cautions))
+    groups = _match_groups(answers, present, kinds, options)
+    translator = _Translator(present, groups, clubs=options.clubs)
+    document: dict[str, Any] = {"format": FORMAT, "name": PREFIX}
+    for kind in options.sections:
+        section = Section(kind.name, kind.title, list_lost(kind), [*TOLD[kind.name].cautions])
+        report.sections.append(section)
+        records = answers.find_records(find_paths(kind))
+        if records is None:
+            section.notes.append("The old community does not serve them: the application is not installed, or was not saved.")
+        elif entries := translator.translate_section(kind, records, section):
+            document[kind.name] = entries
+        else:
+            section.notes.append("There are none, so that the document has no such section and leaves those that are here alone.")
+        if not kind.serves(CREATE):
+            section.notes.append(f"No API key can apply {kind.title.lower()}: use `trellis apply` at the terminal, or the panel.")
+    _check_size(report)
+    return Translation(document, report)
+
+
+def _match_groups(answers: Answers, present: Present, kinds: Sequence[NodeKind], options: Options) -> dict[int, Match]:
+    kind = next(kind for kind in kinds if kind.is_group)
+    records = answers.find_records(find_paths(kind))
+    if records is None:
+        raise ReadingFailed(
+            f"The groups were not answered ({find_paths(kind)[0]}), and permissions mean nothing without them. See that the "
+            "address is that of the front page, and that the key may list groups."
+        )
+    return GroupMatcher(kind, records, present).match(options.groups)
+
+
+def _check_size(report: Report) -> None:
+    count = sum(section.written for section in report.sections)
+    if count > MOST_ENTRIES:
+        shares = ", ".join(f"{section.name} {section.written:,}" for section in report.sections)
+        raise ReadingFailed(f"There are {count:,} nodes ({shares}), and a document has at most {MOST_ENTRIES:,}. {_SPLIT}")
+
+
+class _Translator:
+    """Translates sections; knows which groups are meant."""
+
+    def __init__(self, present: Present, groups: Mapping[int, Match], *, clubs: bool) -> None:
+        self._present = present
+        self._matches = groups
+        self._groups = {number: match.external_id for number, match in groups.items()}
+        self._clubs = clubs
+
+    def translate_section(self, kind: NodeKind, records: Sequence[Mapping[str, Any]], section: Section) -> list[dict[str, Any]]:
+        """Translate the nodes of a kind; return the entries at the top. Fills the section of the report."""
+        nodes = [self._read_node(kind, record) for record in records]
+        top = arrange(nodes)
+        for node in walk(top):
+            self._leave_out(node)
+        entries = self._write_level(kind, top)
+        section.rows += [self._describe(node) for node in sorted(walk(top), key=lambda node: node.id)]
+        return entries
+
+    def _read_node(self, kind: NodeKind, record: Mapping[str, Any]) -> OldNode:
+        notes: list[str] = []
+        number = int(record["id"])
+        node = OldNode(kind, number, read_name(kind, number, record.get("name", record.get("title")), notes), record, notes)
+        if kind.is_group:
+            node.notes += self._matches[number].notes
+        return node
+
+    def _leave_out(self, node: OldNode) -> None:
+        """Say of a node whether it is left out. Its parent was asked before."""
+        if node.kind.is_group:
+            match = self._matches[node.id]
+            first = next(number for number, other in self._matches.items() if other.external_id == match.external_id)
+            if match.is_managed_elsewhere and match.here is not None:
+                node.left_out = f"Another document, '{match.here['managedBy']}', says how this group is."
+            elif first != node.id:
+                node.left_out = f"It becomes one with the group {first}."
+        elif node.parent is not None and node.parent.left_out:
+            node.left_out = _UNDER_CLUB
+        elif node.is_club and not self._clubs:
+            node.left_out = _CLUB
+
+    def _describe(self, node: OldNode) -> Row:
+        url = node.record.get("url")
+        shown = url if isinstance(url, str) and _find_scheme(url) in {"http", "https"} else ""
+        return Row(node.id, node.path, shown, self._name(node), tuple(node.notes), node.left_out)
+
+    def _name(self, node: OldNode) -> str:
+        return self._groups[node.id] if node.kind.is_group else name_external(node.kind, node.id)
+
+    # --- entries --------------------------------------------------------------------------------------------------
+
+    def _write_level(self, kind: NodeKind, nodes: Sequence[OldNode]) -> list[dict[str, Any]]:
+        """Write siblings: those that are here in their order here, then the others by their ids."""
+        written = [node for node in nodes if not node.left_out]
+        if kind.ordered:
+            written.sort(key=self._order)
+        entries: list[dict[str, Any]] = []
+        for node in written:
+            entry = self._write_entry(node)
+            children = self._write_level(kind, node.children)
+            entries += [entry | ({"children": children} if children else {})] if not node.left_out else []
+        return entries
+
+    def _order(self, node: OldNode) -> tuple[float, int]:
+        here = self._present.find(node.kind, self._name(node))
+        return (float("inf") if here is None else here["position"], node.id)
+
+    def _write_entry(self, node: OldNode) -> dict[str, Any]:
+        kind = node.kind
+        here = self._present.find(kind, self._name(node))
+        if kind.is_group and (match := self._matches[node.id]).is_chosen and match.here is not None:
+            return {"externalId": match.external_id, "name": match.here["name"]}
+        entry: dict[str, Any] = {"externalId": self._name(node), "name": node.name}
+        own = {f.name for f in kind.group_fields}
+        for f in kind.fields:
+            if f.name in TOLD[kind.name].members and f.name not in own and f.name in node.record:
+                try:
+                    entry[f.name] = f.type.parse(_simplify(node.record[f.name]))
+                except Invalid:
+                    entry[f.name] = f.default
+                    node.notes.append(
+                        f"Its {f.name} {quote(node.record[f.name])} is not allowed here: {quote(f.default)} is taken."
+                    )
+        entry |= {name: who for name in own if (who := self._read_group_field(node, name, here)) is not None}
+        if kind.options:
+            entry |= self._write_permissions(node, here)
+        finish = _FINISH.get(kind.name)
+        if finish is not None:
+            finish(node, entry, here)
+        return entry
+
+    def _write_permissions(self, node: OldNode, here: Mapping[str, Any] | None) -> dict[str, Any]:
+        told = read_permissions(node.kind, node.record.get("permissions"), self._groups, node.notes)
+        closed: dict[str, Any] = {option: [] for option in node.kind.option_names}
+        if node.closed:
+            return {"permissions": closed}
+        if told is None:
+            node.notes.append("Its permissions are not told: nobody may do anything, until you say so here.")
+            return {"permissions": closed} if here is None else {}
+        return {"permissions": told}
+
+    def _read_group_field(self, node: OldNode, name: str, here: Mapping[str, Any] | None) -> Any:
+        told = node.record.get(name)
+        numbers = [*list_groups(told)]
+        if not numbers:
+            node.notes.append(f"Its {name} are not told: it has none here, until you say so.")
+            return [] if here is None else None
+        if self._groups.keys() <= set(numbers):
+            return EVERYONE
+        if unknown := [number for number in numbers if number not in self._groups]:
+            node.notes.append(f"Its {name} name {len(unknown):,} that are none of the groups that were sent: not taken over.")
+        return sorted({self._groups[number] for number in numbers if number in self._groups})
+
+
+def _simplify(told: Any) -> Any:
+    """Return the name of what is told as an object, such as a member; a text for null."""
+    if isinstance(told, Mapping):
+        return str(told.get("name") or "")
+    return "" if told is None else told
+
+
+def _find_scheme(url: str) -> str:
+    """Return the scheme of an address, "" if it is none."""
+    try:
+        return urlsplit(url).scheme
+    except ValueError:
+        return ""
+
+
+# --- what single kinds need ---------------------------------------------------------------------------------------
+
+
+def _finish_forum(node: OldNode, entry: dict[str, Any], here: Mapping[str, Any] | None) -> None:
+    """Give a redirect an address, since it must have one here: the one it has here, or its own page in the old community."""
+    if not node.kind.leaf_only(entry | {"type": entry.get("type")}):
+        return
+    if any(not child.left_out for child in node.children):
+        entry["type"] = _LEAF
+        node.notes.append("It is a redirect with forums below it, which cannot be here: it becomes a category.")
+        return
+    old = node.record.get("url")
+    known = here.get("redirectUrl") if here is not None else None
+    try:
+        entry["redirectUrl"] = known or Url().parse(old)
+    except Invalid:
+        entry["redirectUrl"] = None
+    if entry["redirectUrl"] is None:
+        node.left_out = "It is a redirect whose address is not told. Make it here by hand."
+    elif entry["redirectUrl"] == old:
+        node.notes.append(
+            "It is a redirect whose address is not told. It leads to its old page: set redirectUrl here before that is gone."
+        )
+
+
+def _finish_group(node: OldNode, entry: dict[str, Any], _: Mapping[str, Any] | None) -> None:
+    """Take the formatted name apart, into what stands before the name and behind it."""
+    formatted = node.record.get("formattedName")
+    for name in (escape(node.name), escape(node.name, quote=False), node.name):
+        if isinstance(formatted, str) and formatted.count(name) == 1:
+            prefix, _name, suffix = formatted.partition(name)
+            entry |= node.kind.prepare({"prefix": prefix, "suffix": suffix})
+            if (entry["prefix"], entry["suffix"]) != (prefix.strip(), suffix.strip()):
+                node.notes.append(f"The formatting of its name was simplified; it was {quote(formatted)}.")
+            return
+    node.notes.append(f"The formatting of its name, {quote(formatted)}, could not be taken apart: set prefix and suffix here.")
+
+
+_FINISH: Final[Mapping[str, Callable[[OldNode, dict[str, Any], Mapping[str, Any] | None], None]]] = {
+    "forums": _finish_forum,
+    "groups": _finish_group,
+}

@@ -1,0 +1,342 @@
+"""`trellis import invision`: from a live community to a plan that has nothing left to do."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Trellis
+from tests.cli.invision.conftest import Document, Import
+from tests.cli.structure.conftest import Screen
+from tests.fixture_types import Run
+from tests.old_community import KEY, OldCommunity, calendar, category, forum, group, permissions
+
+Read = Callable[..., Document]
+
+
+def names(entries: list[dict[str, Any]], above: str = "") -> list[str]:
+    """List the names of entries with those above them."""
+    found: list[str] = []
+    for entry in entries:
+        path = f"{above}/{entry['name']}"
+        found += [path, *names(entry.get("children", []), path)]
+    return found
+
+
+def settle(trellis: Trellis, *options: str) -> None:
+    """Apply the document, and see that nothing is left to do."""
+    applied = trellis("apply", "invision.yaml", "--yes", *options)
+    assert applied.exit_code == 0, applied.output
+    planned = trellis("plan", "invision.yaml", *options)
+    assert (planned.exit_code, planned.stdout) == (0, "Nothing to do: the community is as the document says.\n")
+
+
+def test_it_is_planned_applied_and_repeated_without_doubling(bring: Import, trellis: Trellis, run: Run) -> None:
+    brought = bring()
+    assert brought.exit_code == 0, brought.output
+    assert "Wrote invision.yaml: 5 groups, 7 forums, 2 blogs, 2 calendars, 2 categories; 2 left out.\n" in brought.stdout
+    assert brought.stdout.endswith("Next: trellis plan invision.yaml\n")
+    assert trellis("plan", "invision.yaml").exit_code == 2
+    settle(trellis)
+    first = Path("invision.yaml").read_bytes()
+
+    assert bring().exit_code == 0
+    assert Path("invision.yaml").read_bytes() == first
+    settle(trellis, "--prune")
+    forums = run("forums.list", sortBy="position")["results"]
+    assert sorted(one["path"] for one in forums) == [
+        *("Projects", "Projects > Betas", "Projects > News", "Projects > News"),
+        *("Shop", "Staff", "Staff > Salt > Pepper"),
+    ]
+
+
+def test_what_changes_in_the_old_community_follows(bring: Import, trellis: Trellis, run: Run, old: OldCommunity) -> None:
+    bring()
+    settle(trellis)
+    forums = old.lists["forums/forums"]
+    forums[1] |= {"name": "Previews", "parentId": 1}
+    forums.append(forum(21, "Recipes", 20, who=("*", "*", "4")))
+    del forums[3]
+
+    bring()
+    planned = trellis("plan", "invision.yaml", "--prune")
+    assert "1 to create, 1 to update, 0 to move, 1 to delete." in planned.stdout
+    settle(trellis, "--prune")
+    assert run("forums.list", externalIds="invision:forum:2")["results"][0]["path"] == "Staff > Previews"
+
+
+def test_what_the_old_community_does_not_tell_stays_as_it_is_here(bring: Import, trellis: Trellis, run: Run) -> None:
+    bring()
+    settle(trellis)
+    shop, staff, projects = (
+        run("forums.list", externalIds=f"invision:forum:{number}")["results"][0]["id"] for number in (7, 1, 20)
+    )
+    run("forums.update", staff, description="<p>For the team.</p>", password="secret")
+    run("forums.update", shop, redirectUrl="https://shop.example/")
+    run("forums.update", projects, position=0)
+
+    bring()
+    planned = trellis("plan", "invision.yaml")
+    assert planned.stdout == "Nothing to do: the community is as the document says.\n"
+    assert "redirect" not in Path("invision.yaml").read_text(encoding="utf-8").split("Shop")[0]
+
+
+def test_permissions_are_translated_by_position(bring: Import, read: Read, old: OldCommunity) -> None:
+    old.lists["forums/forums"] = [forum(1, "News", who=("*", "2,3", "3, 6", "", None))]
+    old.lists["calendar/calendars"] = [calendar(1, "Meetings", who=("*", "3", "4", "6", "9", "2", "3"))]
+    old.lists["downloads/categories"] = [category(1, "Plans", who=("*", "3", "4", "6", "9", "2"))]
+    bring()
+    document = read()
+    mods, patrons = "invision:group:6", "invision:group:4"
+    assert document["forums"][0]["permissions"] == {
+        "view": "*",
+        "read": ["guests", "members"],
+        "add": [mods, "members"],
+        "reply": [],
+        "attachments": [],
+    }
+    assert document["calendars"][0]["permissions"] == {
+        "view": "*",
+        "read": ["members"],
+        "add": [patrons],
+        "reply": [mods],
+        "review": ["administrators"],
+        "askrsvp": ["guests"],
+        "rsvp": ["members"],
+    }
+    assert document["categories"][0]["permissions"] == {
+        "view": "*",
+        "read": ["members"],
+        "add": [patrons],
+        "download": [mods],
+        "reply": ["administrators"],
+        "review": ["guests"],
+    }
+
+
+def test_clubs_are_left_out_unless_they_are_asked_for(bring: Import, read: Read) -> None:
+    brought = bring("--report", "report.txt")
+    assert "/Walkers" not in names(read()["forums"])
+    told = Path("report.txt").read_text(encoding="utf-8")
+    assert "Walkers\n          - Left out: It belongs to a club. --clubs" in told
+    assert "Walkers > Walks\n          - Left out: It is below a node that is left out." in told
+    assert "need a look: see report.txt" in brought.stdout
+    assert bring("--clubs").exit_code == 0
+    assert {"/Walkers", "/Walkers/Walks"} <= set(names(read()["forums"]))
+
+
+def test_groups_of_the_same_name_are_the_same(bring: Import, trellis: Trellis, run: Run, read: Read) -> None:
+    run("groups.create", name="Moderators", externalId="mods")
+    run("groups.create", name="Patrons")
+    bring("--report", "report.txt")
+    told = Path("report.txt").read_text(encoding="utf-8")
+    assert "It is 'mods' here, by its name." in told
+    assert "A group of this name is here. --adopt takes it over" in told
+    assert [one["externalId"] for one in read()["groups"]] == [*("guests", "members", "invision:group:4", "mods", "administrators")]
+    assert read()["forums"][0]["permissions"]["view"] == ["administrators", "mods"]
+    settle(trellis, "--adopt")
+    assert run("groups.list")["totalResults"] == 5
+
+
+def test_a_group_of_another_document_is_named_and_left_to_it(bring: Import, trellis: Trellis, read: Read) -> None:
+    Path("own.yaml").write_text("format: trellis/1\nname: own\ngroups: [{externalId: mods, name: Moderators}]\n", encoding="utf-8")
+    assert trellis("apply", "own.yaml", "--yes").exit_code == 0
+    bring()
+    assert "mods" not in [one["externalId"] for one in read()["groups"]]
+    assert "mods" in read()["forums"][0]["permissions"]["view"]
+    settle(trellis, "--prune")
+
+
+def test_groups_are_chosen_by_the_operator(bring: Import, trellis: Trellis, run: Run, read: Read) -> None:
+    assert bring("--group", "4=members", "--group", "3=members").exit_code == 0
+    assert [one["externalId"] for one in read()["groups"]] == ["guests", "members", "invision:group:6", "administrators"]
+    assert read()["calendars"][0]["permissions"]["add"] == ["members"]
+    settle(trellis)
+    assert run("groups.get", 3)["name"] == "Members"
+
+    refused = bring("--group", "77=members")
+    assert (refused.exit_code, "the old community has no group 77" in refused.stderr) == (1, True)
+    refused = bring("--group", "4=nobodies")
+    assert (refused.exit_code, "there is no 'nobodies' here" in refused.stderr) == (1, True)
+    assert bring("--group", "members").exit_code == 1
+
+
+def test_sections_are_chosen(bring: Import, old: OldCommunity, read: Read) -> None:
+    assert bring("--section", "calendars").exit_code == 0
+    assert [*read()] == ["format", "name", "calendars"]
+    assert not any("forums" in asked for asked in old.requests)
+    assert bring("--section", "topics").exit_code == 1
+
+
+def test_the_report_tells_node_by_node_what_is_lost(bring: Import, old: OldCommunity) -> None:
+    old.lists["forums/forums"].append(forum(30, "<b>Bold</b> &amp; <script>alert(1)</script>", url="javascript:alert(1)"))
+    old.lists["forums/forums"].append(forum(31, "Articles", kind="articles", who=("*", "3,77")))
+    assert bring("--report", "report.txt", "--report", "report.html").exit_code == 0
+    text, page = (Path(f"report.{kind}").read_text(encoding="utf-8") for kind in ("txt", "html"))
+    assert text.startswith("Moving in from Green Fingers (http://127.0.0.1")
+    assert (
+        "Not told for any of them: order, description, password, theme, sitemapPriority, minContent, canSeeOthers, redirectUrl"
+        in text
+    )
+    for told in (
+        "       7  Shop\n          - It is a redirect whose address is not told.",
+        "      30  <b>Bold</b> &amp; <script>alert(1)</script>\n          - Its name has HTML",
+        "          - perm_2 (read) names '77', which is none of the groups that were sent",
+        "      31  Articles\n          - Its type 'articles' is not allowed here: 'discussions' is taken.",
+        "No API key can apply blogs",
+        "The formatting of its name was simplified",
+    ):
+        assert told in text
+    for told in ("Its type &#39;articles&#39;", "&lt;script&gt;alert(1)&lt;/script&gt;", 'href="https://old.example/forum/7-x/"'):
+        assert told in page
+    assert "<script" not in page
+    assert "javascript:" not in page
+
+
+def test_without_a_report_the_terminal_tells_what_needs_a_look(bring: Import, old: OldCommunity) -> None:
+    old.lists["forums/forums"] += [forum(number, "Shop", kind="redirect") for number in range(100, 130)]
+    told = bring().stdout
+    assert "forums 11 Walkers: Left out: It belongs to a club." in told
+    assert "more need a look. --report FILE writes what is lost, node by node.\n" in told
+
+
+@pytest.mark.parametrize(
+    ("broken", "told"),
+    [
+        ([forum(1, "A", 2), forum(2, "B", 3), forum(3, "C", 1), forum(4, "D", 3)], "Its parents lead back to itself."),
+        ([forum(1, "A", 1), forum(4, "D", 1)], "Its parents lead back to itself."),
+        ([forum(1, "A", 99), forum(4, "D", 1)], "Its parent 99 is not among the forums that were sent."),
+        ([forum(1, "A") | {"parentId": {"id": 5}}, forum(4, "D", 1)], "is not among the forums that were sent."),
+    ],
+)
+def test_nodes_without_a_place_come_to_the_top_and_are_closed(
+    bring: Import, trellis: Trellis, read: Read, old: OldCommunity, broken: list[dict[str, Any]], told: str
+) -> None:
+    old.lists["forums/forums"] = broken
+    brought = bring()
+    assert brought.exit_code == 0
+    assert told in brought.stdout
+    document = read()
+    assert [one["name"] for one in document["forums"]] == ["A"]
+    assert set(map(str, document["forums"][0]["permissions"].values())) == {"[]"}
+    assert "/D" in "".join(names(document["forums"]))
+    settle(trellis)
+
+
+def test_what_is_deeper_than_a_document_can_be_is_brought_up(bring: Import, trellis: Trellis, old: OldCommunity) -> None:
+    old.lists["forums/forums"] = [forum(number, f"Level {number}", number - 1 or -1) for number in range(1, 104)]
+    assert "It is more than 100 levels deep" in bring().stdout
+    settle(trellis)
+
+
+def test_a_redirect_with_forums_below_it_becomes_a_category(bring: Import, trellis: Trellis, read: Read, old: OldCommunity) -> None:
+    old.lists["forums/forums"] = [
+        forum(1, "Shop", kind="redirect"),
+        forum(2, "Offers", 1),
+        forum(3, "Elsewhere", kind="redirect", url="/x"),
+    ]
+    brought = bring()
+    assert "it becomes a category" in brought.stdout
+    assert "Left out: It is a redirect whose address is not told. Make it here by hand." in brought.stdout
+    assert [(one["name"], one["type"]) for one in read()["forums"]] == [("Shop", "category")]
+    settle(trellis)
+
+
+@pytest.mark.parametrize(
+    ("told", "name"), [("", "Forum 1"), (None, "Forum 1"), ("a\nb\u200b", "a b"), ("x" * 300, "x" * 255), ({}, "Forum 1")]
+)
+def test_names_that_are_not_allowed_here_are_mended(
+    bring: Import, trellis: Trellis, read: Read, old: OldCommunity, told: Any, name: str
+) -> None:
+    old.lists["forums/forums"] = [forum(1, told)]
+    assert "which is not allowed here: see that it is right now." in bring().stdout
+    assert [one["name"] for one in read()["forums"]] == [name]
+    settle(trellis)
+
+
+@pytest.mark.parametrize("sent", [None, [], "none", {}, {"perm_view": [3, "x"], "perm_2": {"a": 1}, "perm_3": 3.5}])
+def test_permissions_that_are_not_understood_allow_nobody(
+    bring: Import, trellis: Trellis, read: Read, old: OldCommunity, sent: Any
+) -> None:
+    old.lists["forums/forums"] = [forum(1, "News") | {"permissions": sent}]
+    bring()
+    who = read()["forums"][0]["permissions"]
+    assert who.pop("view") in ([], ["members"])
+    assert set(map(str, who.values())) == {"[]"}
+    settle(trellis)
+
+
+def test_permissions_that_are_not_told_stay_as_they_are_here(bring: Import, trellis: Trellis, run: Run, old: OldCommunity) -> None:
+    del old.lists["downloads/categories"][1]["permissions"]
+    bring()
+    settle(trellis)
+    garden = run("categories.list", externalIds="invision:category:4")["results"][0]
+    assert garden["permissions"]["view"] == []
+    run("categories.update", garden["id"], permissions={"view": [3]})
+    bring()
+    assert trellis("plan", "invision.yaml").exit_code == 0
+
+
+def test_groups_whose_names_are_not_those_of_the_roles_are_known_by_their_ids(bring: Import, read: Read, old: OldCommunity) -> None:
+    old.lists["core/groups"] = [
+        group(2, "Visitors"),
+        group(3, "Gardeners"),
+        group(4, "VIP"),
+        group(5, "Admins"),
+        group(6, "Members"),
+    ]
+    brought = bring("--section", "groups")
+    assert "groups 2 Visitors: It is taken for 'guests' by its id, not by its name." in brought.stdout
+    assert {one["name"]: one["externalId"] for one in read()["groups"]} == {
+        "Visitors": "guests",
+        "Gardeners": "invision:group:3",
+        "VIP": "invision:group:4",
+        "Admins": "administrators",
+        "Members": "members",
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_ten_thousand_nodes(bring: Import, trellis: Trellis, run: Run, old: OldCommunity) -> None:
+    count = 10_000 - sum(len(records) for path, records in old.lists.items() if path != "forums/forums")
+    tops = 400  # with the highest ids, so that all parents are late
+    old.lists["forums/forums"] = [
+        forum(number, f"Forum {number % 700}", count - number % tops if number <= count - tops else -1)
+        for number in range(1, count + 1)
+    ]
+    brought = bring("--per-page", "1000")
+    assert f"{count:,} forums" in brought.stdout
+    document = Path("invision.yaml").read_text(encoding="utf-8")
+    run("structure.apply", document=document)
+    assert run("forums.list", perPage=1)["totalResults"] == count
+
+    assert bring("--per-page", "1000").exit_code == 0
+    assert trellis("plan", "invision.yaml").exit_code == 0
+    old.lists["forums/forums"].append(forum(count + 1, "One more"))
+    refused = bring("--per-page", "1000")
+    assert (refused.exit_code, "10,001 nodes" in refused.stderr, "--section groups first" in refused.stderr) == (1, True, True)
+
+
+def test_the_key_lands_nowhere(bring: Import, old: OldCommunity) -> None:
+    old.lists["forums/forums"][0]["name"] = f"Staff {KEY}"
+    brought = bring("--save", "saved", "--report", "report.txt", "--report", "report.html")
+    assert brought.exit_code == 0
+    assert KEY not in brought.output
+    assert not any(KEY in file.read_text(encoding="utf-8") for file in Path().rglob("*") if file.is_file())
+    assert not any(KEY in asked for asked in old.requests)
+    assert set(old.keys) == {old.keys[0]}
+
+
+def test_progress_is_shown_at_a_terminal(bring: Import, monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Screen()
+    monkeypatch.setattr("sys.stderr", screen)
+    assert bring().exit_code == 0
+
+
+def test_nothing_is_written_where_the_database_is_not_there(cli: Trellis, key_file: Path, old: OldCommunity) -> None:
+    refused = cli("import", "invision", old.url, "--key-file", key_file)
+    assert (refused.exit_code, "trellis migrate" in refused.output) == (1, True)
+    assert old.requests == []
+    assert permissions(1)["perm_view"] == ""

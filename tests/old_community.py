@@ -1,0 +1,228 @@
+"""A community of the other product, on this machine: it answers over its REST API as recorded answers of a live one do."""
+
+import base64
+import json
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Final, Self
+from urllib.parse import parse_qsl
+
+KEY: Final = "1f0c2a55e3d94b7f86a1c9e02b7d4411"
+SINGULAR: Final = {"calendar/calendars": "calendar/calendar", "downloads/categories": "downloads/category"}
+HELLO: Final = "core/hello"
+_NUMBERS: Final = ("perm_view", *(f"perm_{number}" for number in range(2, 8)))
+
+Record = dict[str, Any]
+
+
+def group(number: int, name: str, formatted: str | None = None) -> Record:
+    return {"id": number, "name": name, "formattedName": formatted or name}
+
+
+def permissions(number: int, *who: str | None) -> Record:
+    """Give permissions by position: `*`, ids joined by commas, or nobody."""
+    told: Record = {"perm_id": number} | dict.fromkeys(_NUMBERS)
+    return told | {"perm_view": ""} | dict(zip(_NUMBERS, who, strict=False))
+
+
+def forum(
+    number: int, name: str, parent: int = -1, *, kind: str = "discussions", who: Iterable[str | None] = ("*", "*"), **more: Any
+) -> Record:
+    return {
+        "id": number,
+        "name": name,
+        "path": name,
+        "type": kind,
+        "topics": 3,
+        "url": f"https://old.example/forum/{number}-x/",
+        "parentId": parent,
+        "permissions": permissions(number, *who),
+        "club": 0,
+    } | more
+
+
+def calendar(number: int, name: str, *, who: Iterable[str | None] = ("*", "*", "3,4"), **more: Any) -> Record:
+    return {
+        "id": number,
+        "name": name,
+        "url": f"https://old.example/calendar/{number}-x/",
+        "class": "IPS\\calendar\\Calendar",
+        "parentId": None,
+        "permissions": permissions(1000 + number, *who),
+        "club": 0,
+    } | more
+
+
+def category(number: int, name: str, parent: int | None = None, *, who: Iterable[str | None] = ("*", "*"), **more: Any) -> Record:
+    return calendar(number, name, who=who) | {"class": "IPS\\downloads\\Category", "parentId": parent} | more
+
+
+def blog(number: int, name: str, owner: str, groups: list[Record], **more: Any) -> Record:
+    return {
+        "id": number,
+        "name": name,
+        "description": "<p>Notes.</p>",
+        "owner": {"id": 1, "name": owner, "title": None, "timeZone": "UTC", "formattedName": owner, "primaryGroup": None},
+        "groups": groups,
+        "pinned": False,
+        "entries": 4,
+        "comments": 9,
+        "url": f"https://old.example/blog/{number}-x/",
+        "category": None,
+    } | more
+
+
+def make_lists() -> dict[str, list[Record]]:
+    """Make a community with all that is awkward: late parents, clubs, names that repeat, a group whose id differs."""
+    groups = [
+        group(2, "Guests"),
+        group(3, "Members"),
+        group(4, "Patrons", "<b>Patrons</b>"),
+        group(6, "Moderators", "<span style='color:#c00'>Moderators</span>"),
+        group(9, "Administrators"),
+    ]
+    return {
+        "core/groups": groups,
+        "forums/forums": [
+            forum(1, "Staff", kind="category", who=("6,9", "6,9", "9", "6,9", "*")),
+            forum(2, "Betas", 20, who=("*", "3,4,6", "3")),
+            forum(3, "News", 20, kind="questions"),
+            forum(5, "News", 20),
+            forum(7, "Shop", kind="redirect"),
+            forum(8, "Salt > Pepper", 1),
+            forum(11, "Walkers", club=4),
+            forum(12, "Walks", 11, club=0),
+            forum(20, "Projects", kind="category"),
+        ],
+        "calendar/calendars": [calendar(1, "Meetings"), calendar(2, "Meetings", who=("", None))],
+        "downloads/categories": [category(1, "Plans", 4), category(4, "Garden", who=("*", "*", "6", "3", None, "4"))],
+        "blog/blogs": [blog(1, "Greenhouse", "Mira Holm", groups), blog(2, "Workshop", "Jon", [groups[3]])],
+    }
+
+
+@dataclass(frozen=True)
+class Interruption:
+    """What comes in place of an answer, once."""
+
+    status: int
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: "_Server"
+
+    def do_GET(self) -> None:
+        community = self.server.community
+        community.requests.append(self.path)
+        community.keys.append(self.headers.get("authorization", ""))
+        stop = community.interruptions.pop(0) if community.interruptions else None
+        if callable(stop):
+            stop(self)
+        elif stop is not None:
+            self._send(stop.status, stop.body, stop.headers)
+        else:
+            status, answer = community.answer(self.path, self.headers.get("authorization"))
+            is_page = isinstance(answer, str)
+            body = answer.encode() if is_page else json.dumps(answer).encode()
+            self._send(status, body, {"content-type": "text/html" if is_page else "application/json;charset=UTF-8"})
+
+    def _send(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the standard library's name
+        del format, args
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    community: "OldCommunity"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print nothing: clients may give up in the middle."""
+
+
+@dataclass
+class OldCommunity:
+    """A live community; as a context it listens. What it is like may be changed at any time.
+
+    `caches`: an answer is repeated for as long as the address that asked for it is the same. `rewrites`: paths work without
+    index.php. `granted` are the paths that the key may read, by default all. `interruptions` are answered first, one each.
+    """
+
+    lists: dict[str, list[Record]] = field(default_factory=make_lists)
+    release: str | None = "4.7.20"
+    singular: bool = False
+    all_at_once: bool = False
+    caches: bool = False
+    rewrites: bool = True
+    most_per_page: int = 1000
+    granted: set[str] | None = None
+    interruptions: list[Interruption | Callable[[BaseHTTPRequestHandler], None]] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    _cached: dict[str, Any] = field(default_factory=dict)
+
+    def __enter__(self) -> Self:
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.community = self
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}/"
+
+    def answer(self, address: str, authorization: str | None) -> tuple[int, Any]:
+        """Answer as the suite does; a text is a page of HTML."""
+        path, _, query = address.partition("?")
+        if path == "/api/index.php":
+            path, _, query = f"/api{query}".partition("&")
+        elif not self.rewrites or not path.startswith("/api/"):
+            return 404, "<!doctype html><title>Not found</title>"
+        if authorization != f"Basic {base64.b64encode(f'{KEY}:'.encode()).decode()}":
+            return 401, {"errorCode": "3S290/7", "errorMessage": "INVALID_API_KEY"}
+        return self._answer_path(path.removeprefix("/api/"), query)
+
+    def _answer_path(self, path: str, query: str) -> tuple[int, Any]:
+        known = {SINGULAR.get(one, one) if self.singular else one: one for one in self.lists}
+        if self.release is not None:
+            known[HELLO] = HELLO
+        if path not in known:
+            return 404, {"errorCode": "2S291/1", "errorMessage": "NO_ENDPOINT"}
+        if self.granted is not None and path not in self.granted:
+            return 403, {"errorCode": "2S291/3", "errorMessage": "NO_PERMISSION"}
+        if path == HELLO:
+            return 200, {"communityName": "Green Fingers", "communityUrl": "https://old.example/", "ipsVersion": self.release}
+        asked = f"{path}?{query}"
+        if not self.caches or asked not in self._cached:
+            self._cached[asked] = self._page(known[path], dict(parse_qsl(query)))
+        return 200, self._cached[asked]
+
+    def _page(self, path: str, query: dict[str, str]) -> Record:
+        records = sorted(self.lists[path], key=lambda record: int(record["id"]))
+        page, per_page = int(query.get("page", "1")), min(int(query.get("perPage", "25")), self.most_per_page)
+        results = records if self.all_at_once else records[(page - 1) * per_page : page * per_page]
+        return {
+            "page": page,
+            "perPage": per_page,
+            "totalResults": len(records),
+            "totalPages": max(1, -(-len(records) // per_page)),
+            "results": results,
+        }

@@ -120,7 +120,10 @@ class _Handler(BaseHTTPRequestHandler):
         community = self.server.community
         community.requests.append(self.path)
         community.keys.append(self.headers.get("authorization", ""))
-        stop = community.interruptions.pop(0) if community.interruptions else None
+        for beginning, act in community.before.items():
+            if self.path.startswith(beginning):
+                act()
+        stop = community.interruptions.pop(0) if community.interruptions else community.find_instead(self.path)
         if callable(stop):
             stop(self)
         elif stop is not None:
@@ -156,7 +159,9 @@ class OldCommunity:
     """A live community; as a context it listens. What it is like may be changed at any time.
 
     `caches`: an answer is repeated for as long as the address that asked for it is the same. `rewrites`: paths work without
-    index.php. `granted` are the paths that the key may read, by default all. `interruptions` are answered first, one each.
+    index.php. `granted` are the paths that the key may read, by default all. `interruptions` are answered first, one each;
+    `instead` always, where a path begins so; `before` is what happens before such a path is answered. `told` are the numbers of
+    pages and results that lists tell, in place of the true ones.
     """
 
     lists: dict[str, list[Record]] = field(default_factory=make_lists)
@@ -167,7 +172,10 @@ class OldCommunity:
     rewrites: bool = True
     most_per_page: int = 1000
     granted: set[str] | None = None
-    interruptions: list[Interruption | Callable[[BaseHTTPRequestHandler], None]] = field(default_factory=list)
+    interruptions: list[Interruption | Callable[[BaseHTTPRequestHandler], object]] = field(default_factory=list)
+    instead: dict[str, Interruption] = field(default_factory=dict)
+    before: dict[str, Callable[[], None]] = field(default_factory=dict)
+    told: Record | None = None
     requests: list[str] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     _cached: dict[str, Any] = field(default_factory=dict)
@@ -188,6 +196,10 @@ class OldCommunity:
     def url(self) -> str:
         """Its address."""
         return f"http://127.0.0.1:{self._server.server_address[1]}/"
+
+    def find_instead(self, path: str) -> Interruption | None:
+        """Return what is always answered at a path in place of the truth."""
+        return next((answer for beginning, answer in self.instead.items() if path.startswith(beginning)), None)
 
     def answer(self, address: str, authorization: str | None) -> tuple[int, Any]:
         """Answer as the suite does; a text is a page of HTML."""
@@ -219,10 +231,5 @@ class OldCommunity:
         records = sorted(self.lists[path], key=lambda record: int(record["id"]))
         page, per_page = int(query.get("page", "1")), min(int(query.get("perPage", "25")), self.most_per_page)
         results = records if self.all_at_once else records[(page - 1) * per_page : page * per_page]
-        return {
-            "page": page,
-            "perPage": per_page,
-            "totalResults": len(records),
-            "totalPages": max(1, -(-len(records) // per_page)),
-            "results": results,
-        }
+        counts = {"totalResults": len(records), "totalPages": max(1, -(-len(records) // per_page))}
+        return {"page": page, "perPage": per_page} | (counts if self.told is None else self.told) | {"results": results}

@@ -29,7 +29,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "purge": ("database", "purge"),
     "backup": ("database", "backup_app"),
     "import": ("invision", "import_app"),
-    "export": ("structure", "export"),
+    "export": ("invision", "export_app"),
     "plan": ("structure", "plan_app"),
     "apply": ("structure", "apply_app"),
     "schema": ("structure", "schema"),

@@ -1,10 +1,11 @@
-"""Moving in from Invision Community: its answers are read, or taken from files, and translated into a structure document."""
+"""Moving in from Invision Community, whose answers are translated into a structure document; and out, as such answers."""
 
 from trellis.invision.answers import Answers, ReadingFailed
+from trellis.invision.export import export_answers
 from trellis.invision.present import read_present
 from trellis.invision.report import Report, write_html, write_text
 from trellis.invision.saved import check_folder, name_answers, read_saved, write_saved
-from trellis.invision.suite import find_paths
+from trellis.invision.suite import choose_known, find_paths
 from trellis.invision.translate import Options, Translation, translate
 
 __all__ = [
@@ -14,6 +15,8 @@ __all__ = [
     "Report",
     "Translation",
     "check_folder",
+    "choose_known",
+    "export_answers",
     "find_paths",
     "name_answers",
     "read_present",

@@ -1,12 +1,11 @@
 """Permissions in the suite's form: one member for each option, by position, with `*` or ids joined by commas."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from trellis.core.fields import EVERYONE, parse_whole_number, quote
 from trellis.core.kind import NodeKind
-
-MEMBERS: Final = ("perm_view", *(f"perm_{number}" for number in range(2, 8)))
+from trellis.invision.suite import find_shape
 
 
 def read_permissions(kind: NodeKind, told: Any, groups: Mapping[int, str], notes: list[str]) -> dict[str, Any] | None:
@@ -14,7 +13,9 @@ def read_permissions(kind: NodeKind, told: Any, groups: Mapping[int, str], notes
     if not isinstance(told, Mapping):
         return None
     found: dict[str, Any] = {}
-    for option, member in zip(kind.option_names, MEMBERS, strict=False):
+    for member, option in find_shape(kind).options.items():
+        if member == option:
+            continue  # as it is called in requests
         unknown: list[str] = []
         found[option] = _read_option(told.get(member), groups, unknown)
         if unknown:

@@ -27,14 +27,15 @@ def read_present(ask: Ask, kinds: Iterable[NodeKind]) -> Present:
     """Read our community. `ask` runs an operation and returns its value."""
     present = Present()
     for kind in kinds:
-        records = _list_all(ask, kind)
+        records = list_all(ask, kind)
         present.nodes[kind.name] = {record["externalId"]: record for record in records if record["externalId"] is not None}
         if kind.is_group:
             present.groups = records
     return present
 
 
-def _list_all(ask: Ask, kind: NodeKind) -> list[Mapping[str, Any]]:
+def list_all(ask: Ask, kind: NodeKind) -> list[Mapping[str, Any]]:
+    """Return all records of a kind, by their ids."""
     records: list[Mapping[str, Any]] = []
     number = pages = 1
     while number <= pages:

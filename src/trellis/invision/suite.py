@@ -1,42 +1,36 @@
-"""What the suite calls our kinds, where it serves them, and what its answers tell of them."""
+"""What the suite calls our kinds, where it serves them, and what its answers tell of them: by the declarations of its dialect."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from trellis.core.dialect import Shape
 from trellis.core.kind import NodeKind
+from trellis.kinds.invision import INVISION
 
-PREFIX: Final = "invision"  # of external ids; also the name of the document
+PREFIX: Final = INVISION.name  # of external ids; also the name of the document
 ROLES: Final[Mapping[str, frozenset[str]]] = {  # what the built-in groups are called in the suite, by what documents call them
     "guests": frozenset(("guests", "guest")),
     "members": frozenset(("members", "member")),
     "administrators": frozenset(("administrators", "administrator", "admins")),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What the suite tells of a kind. `word` is what external ids call a node; `members` are ours that its answers tell.
-
-    `cautions` are what everybody should know of it who moves in.
-    """
-
-    word: str
-    members: tuple[str, ...] = ()
-    cautions: tuple[str, ...] = ()
-
-
-TOLD: Final[Mapping[str, Told]] = {
-    "groups": Told("group", ("prefix", "suffix")),
-    "forums": Told(
-        "forum",
-        ("type",),
-        ("Forums that were closed by a password, a minimum of posts or for others' topics are open here to all whom they allow.",),
-    ),
-    "blogs": Told("blog", ("description", "owner", "groups", "pinned")),
-    "calendars": Told("calendar"),
-    "categories": Told("category"),
+# Members of ours that are told in another form.
+_ALSO_TOLD: Final[Mapping[str, tuple[str, ...]]] = {"groups": ("prefix", "suffix")}
+# What everybody should know who moves in.
+CAUTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "forums": (
+        "Forums that were closed by a password, a minimum of posts or for others' topics are open here to all whom they allow.",
+    )
 }
+
+
+def choose_known(kinds: Sequence[NodeKind]) -> list[NodeKind]:
+    """Return the kinds that the suite knows."""
+    return [kind for kind in kinds if kind.name in INVISION.kinds]
+
+
+def find_shape(kind: NodeKind) -> Shape:
+    """Return what the suite makes of a kind."""
+    return INVISION.kinds[kind.name]
 
 
 def find_paths(kind: NodeKind) -> tuple[str, ...]:
@@ -46,11 +40,16 @@ def find_paths(kind: NodeKind) -> tuple[str, ...]:
 
 def name_external(kind: NodeKind, number: int) -> str:
     """Return the external id of a node, such as `invision:forum:12`."""
-    return f"{PREFIX}:{TOLD[kind.name].word}:{number}"
+    return f"{PREFIX}:{kind.singular.rpartition(' ')[2]}:{number}"
+
+
+def list_told(kind: NodeKind) -> frozenset[str]:
+    """Return the fields of a kind that the suite's answers tell under the same name."""
+    return frozenset(member.name for member in find_shape(kind).members).intersection(f.name for f in kind.fields)
 
 
 def list_lost(kind: NodeKind) -> tuple[str, ...]:
     """Return the members of a kind that the suite's answers do not tell."""
-    told = TOLD[kind.name].members
+    told = list_told(kind).union(_ALSO_TOLD.get(kind.name, ()))
     order = ("order",) if kind.ordered else ()
     return (*order, *(f.name for f in kind.fields if not f.read_only and f.name not in told))

@@ -1,6 +1,6 @@
 """Translating an old community into a structure document of ours, with a report of what cannot be told or taken over."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Final
@@ -16,7 +16,7 @@ from trellis.invision.names import read_name
 from trellis.invision.permissions import read_permissions
 from trellis.invision.present import Present
 from trellis.invision.report import Report, Row, Section
-from trellis.invision.suite import PREFIX, TOLD, find_paths, list_lost, name_external
+from trellis.invision.suite import CAUTIONS, PREFIX, find_paths, list_lost, list_told, name_external
 from trellis.invision.tree import OldNode, arrange, walk
 
 _CLUB: Final = "It belongs to a club. --clubs takes it over as one of the community's own."
@@ -58,7 +58,7 @@ def translate(answers: Answers, source: str, present: Present, kinds: Sequence[N
     translator = _Translator(present, groups, clubs=options.clubs)
     document: dict[str, Any] = {"format": FORMAT, "name": PREFIX}
     for kind in options.sections:
-        section = Section(kind.name, kind.title, list_lost(kind), [*TOLD[kind.name].cautions])
+        section = Section(kind.name, kind.title, list_lost(kind), [*CAUTIONS.get(kind.name, ())])
         report.sections.append(section)
         records = answers.find_records(find_paths(kind))
         if records is None:
@@ -165,8 +165,9 @@ class _Translator:
             return {"externalId": match.external_id, "name": match.here["name"]}
         entry: dict[str, Any] = {"externalId": self._name(node), "name": node.name}
         own = {f.name for f in kind.group_fields}
+        told = list_told(kind)
         for f in kind.fields:
-            if f.name in TOLD[kind.name].members and f.name not in own and f.name in node.record:
+            if f.name in told and f.name not in own and f.name in node.record:
                 try:
                     entry[f.name] = f.type.parse(_simplify(node.record[f.name]))
                 except Invalid:
@@ -249,13 +250,24 @@ def _finish_group(node: OldNode, entry: dict[str, Any], _: Mapping[str, Any] | N
     """Take the formatted name apart, into what stands before the name and behind it."""
     formatted = node.record.get("formattedName")
     for name in (escape(node.name), escape(node.name, quote=False), node.name):
-        if isinstance(formatted, str) and formatted.count(name) == 1:
-            prefix, _name, suffix = formatted.partition(name)
+        found = [*_split_text(formatted, name)] if isinstance(formatted, str) else []
+        if len(found) == 1:
+            prefix, suffix = found[0]
             entry |= node.kind.prepare({"prefix": prefix, "suffix": suffix})
             if (entry["prefix"], entry["suffix"]) != (prefix.strip(), suffix.strip()):
                 node.notes.append(f"The formatting of its name was simplified; it was {quote(formatted)}.")
             return
     node.notes.append(f"The formatting of its name, {quote(formatted)}, could not be taken apart: set prefix and suffix here.")
+
+
+def _split_text(html: str, name: str) -> Iterator[tuple[str, str]]:
+    """Yield what is before and behind a name, wherever it stands in the text of HTML and not within a tag."""
+    at = html.find(name)
+    while at >= 0:
+        before = html[:at]
+        if before.rfind("<") <= before.rfind(">"):
+            yield before, html[at + len(name) :]
+        at = html.find(name, at + 1)
 
 
 _FINISH: Final[Mapping[str, Callable[[OldNode, dict[str, Any], Mapping[str, Any] | None], None]]] = {

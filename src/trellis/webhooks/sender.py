@@ -10,8 +10,8 @@ from typing import Final
 import httpx
 
 from trellis import __version__
-from trellis.core.retry_after import parse_retry_after
 from trellis.core.webhooks import NotAllowed, redact_secrets
+from trellis.retry_after import parse_retry_after
 from trellis.webhooks.guard import Guard, Transport
 from trellis.webhooks.retries import Result
 

@@ -1,19 +1,19 @@
-"""The command `trellis import invision`."""
+"""The commands `trellis import invision` and `trellis export invision`."""
 
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
 from trellis.cli.community import act, community
 from trellis.cli.invision.key import read_key
+from trellis.cli.structure import export, write_whole
 from trellis.cli.terminal import Failure, progress_of, say, show
-from trellis.cli.writing import write_whole
 from trellis.core.kind import NodeKind
 from trellis.invision import (
     Answers,
@@ -21,6 +21,8 @@ from trellis.invision import (
     ReadingFailed,
     Report,
     check_folder,
+    choose_known,
+    export_answers,
     find_paths,
     name_answers,
     read_present,
@@ -34,6 +36,7 @@ from trellis.kinds import KINDS
 from trellis.settings import Settings
 
 _GROUP: Final = re.compile(r"([0-9]{1,18})=(\S+)", re.ASCII)
+_KNOWN: Final = choose_known(KINDS)
 _SHOWN: Final = 20
 
 import_app: Final = typer.Typer(
@@ -42,6 +45,9 @@ import_app: Final = typer.Typer(
     add_completion=False,
     rich_markup_mode="markdown",
 )
+
+export_app: Final = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
+export_app.callback(invoke_without_command=True)(export)
 
 
 @import_app.callback()
@@ -95,7 +101,7 @@ def import_invision(  # noqa: PLR0917  # one option a parameter, as Typer has it
     It can be repeated until the day of the move: each node keeps its external id, such as `invision:forum:12`.
     """
     chosen, groups = _choose_sections(section or []), _parse_groups(group or [])
-    needed = {kind.name: find_paths(kind) for kind in KINDS if kind.is_group or kind in chosen}
+    needed = {kind.name: find_paths(kind) for kind in _KNOWN if kind.is_group or kind in chosen}
     try:
         with community(Settings.load()) as gate:
             if save is not None:
@@ -106,9 +112,10 @@ def import_invision(  # noqa: PLR0917  # one option a parameter, as Typer has it
             else:
                 answers, source = _read_live(url, key_file, needed, _Pace(rate, timeout, per_page), plain=plain_http)
             if save is not None:
-                _write_saved(save, answers)
-            present = read_present(lambda name, raw: act(gate, name, raw).value, KINDS)
-        translation = translate(answers, source, present, KINDS, Options(chosen, clubs, groups))
+                _write_folder(save, name_answers(answers))
+                say(f"Saved the answers in {save}.")
+            present = read_present(lambda name, raw: act(gate, name, raw).value, _KNOWN)
+        translation = translate(answers, source, present, _KNOWN, Options(chosen, clubs, groups))
         text = translation.write()
     except ReadingFailed as failed:
         raise Failure(str(failed)) from None
@@ -118,14 +125,33 @@ def import_invision(  # noqa: PLR0917  # one option a parameter, as Typer has it
     _show(translation.report, output, report or [])
 
 
+@export_app.command("invision")
+def export_invision(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder for the answers.", show_default=False)],
+    per_page: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many records a page has.")] = 25,
+) -> None:
+    """Write the community as the answers that Invision Community 4 would give: each list page by page, and each record.
+
+    `trellis import invision --from FOLDER` reads them.
+    """
+    try:
+        check_folder(folder)
+        with community(Settings.load()) as gate, _progress_of("Exporting") as progress:
+            answers = export_answers(lambda name, raw: act(gate, name, raw).value, KINDS, per_page, progress)
+        _write_folder(folder, answers)
+    except ReadingFailed as failed:
+        raise Failure(str(failed)) from None
+    show(f"Wrote {len(answers):,} answers to {folder}.")
+
+
 # --- what is asked for --------------------------------------------------------------------------------------------
 
 
 def _choose_sections(names: Sequence[str]) -> list[NodeKind]:
-    known = {kind.name: kind for kind in KINDS}
+    known = {kind.name: kind for kind in _KNOWN}
     if unknown := [name for name in names if name not in known]:
         raise Failure(f"There is no section {unknown[0]!r}; there are {', '.join(known)}.")
-    return [kind for kind in KINDS if not names or kind.name in names]
+    return [kind for kind in _KNOWN if not names or kind.name in names]
 
 
 def _parse_groups(given: Sequence[str]) -> dict[int, str]:
@@ -165,7 +191,7 @@ def _read_live(
     if (private := find_private_address(address)) is not None:
         say(f"{address} is {private}, an address of this machine or of a private network.")
     with (
-        progress_of(f"Reading {address}") if sys.stderr.isatty() else nullcontext(lambda _done, _all: None) as progress,
+        _progress_of(f"Reading {address}") as progress,
         closing(Client(address, key, rate=pace.rate, timeout=pace.timeout, tell=say)) as client,
     ):
         return Reader(client, pace.per_page, progress).read(lists), address
@@ -182,12 +208,16 @@ class _Pace(NamedTuple):
 # --- writing ------------------------------------------------------------------------------------------------------
 
 
-def _write_saved(folder: Path, answers: Answers) -> None:
+def _progress_of(what: str) -> AbstractContextManager[Callable[[int, int], None]]:
+    """Show progress at a terminal only."""
+    return progress_of(what) if sys.stderr.isatty() else nullcontext(lambda _done, _all: None)
+
+
+def _write_folder(folder: Path, answers: Mapping[str, Any]) -> None:
     try:
-        write_saved(folder, name_answers(answers))
+        write_saved(folder, answers)
     except OSError as error:
         raise Failure(f"{folder} could not be written: {error.strerror or error}.") from None
-    say(f"Saved the answers in {folder}.")
 
 
 def _show(report: Report, output: Path, files: Sequence[Path]) -> None:

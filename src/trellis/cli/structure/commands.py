@@ -14,11 +14,11 @@ from orjson import OPT_APPEND_NEWLINE, OPT_INDENT_2, JSONDecodeError, dumps, loa
 from typer.core import TyperCommand
 
 from trellis.cli.community import act, community
-from trellis.cli.structure.files import Documents, read_files
+from trellis.cli.structure.files import Documents, read_files, write_whole
 from trellis.cli.structure.keys_file import KeysFile, open_keys_file
 from trellis.cli.structure.labels import Labels
 from trellis.cli.structure.report import show_changes, show_hints, show_summary
-from trellis.cli.terminal import FAILED, Failure, Json, progress_of, say, show, show_json
+from trellis.cli.terminal import FAILED, MISUSED, Failure, Json, progress_of, say, show, show_json
 from trellis.core.gate import Gate, Result
 from trellis.core.structure import build_schema
 from trellis.errors import Refused
@@ -72,6 +72,7 @@ Adopt = Annotated[
 
 
 def export(
+    context: typer.Context,
     section: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="A section to write, such as forums. Repeat as needed. By default all.")
     ] = None,
@@ -87,6 +88,10 @@ def export(
     output: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to this file.", show_default=False)] = None,
 ) -> None:
     """Write the groups, nodes and their order as a document that `plan` and `apply` take. Passwords are left out."""
+    if context.invoked_subcommand is not None:
+        if section or under is not None or json or output is not None or external_ids is not ExternalIds.PATH:
+            raise Failure(f"The options before {context.invoked_subcommand} are about documents: leave them out.", MISUSED)
+        return
     raw: dict[str, Any] = {"externalIds": external_ids.value, "format": "json" if json else "yaml"}
     raw |= {"sections": section} if section else {}
     raw |= {"under": under} if under is not None else {}
@@ -94,7 +99,7 @@ def export(
         value = act(gate, "structure.export", raw).value
     text = dumps(value, option=OPT_INDENT_2 | OPT_APPEND_NEWLINE).decode() if json else value.text
     if output is not None:
-        _write(output, text)
+        write_whole(output, text)
         say(f"Wrote {output}.")
     elif sys.stdout.isatty():
         show(text.removesuffix("\n"))
@@ -126,7 +131,7 @@ def plan(
     with community(settings) as gate:
         found = _plan(gate, documents, options)
         if output is not None:
-            _write(output, dumps(found, option=OPT_INDENT_2 | OPT_APPEND_NEWLINE).decode())
+            write_whole(output, dumps(found, option=OPT_INDENT_2 | OPT_APPEND_NEWLINE).decode())
         if json:
             show_json(found, plain=True)
         else:
@@ -273,10 +278,3 @@ def _command(files: Sequence[str], options: Mapping[str, Any], output: Path | No
     flags = [flag for flag, name in (("--prune", "prune"), ("--allow-empty", "allowEmpty"), ("--adopt", "adopt")) if options[name]]
     flags += ["--max-deletes", str(options["maxDeletes"])] if options["maxDeletes"] != 10 else []
     return shlex.join(["trellis", "apply", *files, *flags, "--plan", str(output) if output is not None else token])
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise Failure(f"{path} could not be written: {error.strerror}.") from None

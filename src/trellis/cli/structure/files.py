@@ -1,6 +1,7 @@
-"""The files of structure documents: what is in them, with passwords from the environment."""
+"""The files of structure documents: what is in them, with passwords from the environment; and how they are written."""
 
 import os
+import secrets
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +35,7 @@ def read_files(names: Sequence[str], kinds: Iterable[NodeKind]) -> Documents:
     if names.count(_STDIN) > 1:
         raise Failure("Standard input (-) can be read once only.")
     documents = Documents()
-    secrets = {kind.name: [f.name for f in kind.secrets] for kind in kinds if kind.secrets}
+    hidden = {kind.name: [f.name for f in kind.secrets] for kind in kinds if kind.secrets}
     for name in names:
         file, content = name[:_LONGEST] if name != _STDIN else "standard input", _read(name)
         try:
@@ -42,7 +43,7 @@ def read_files(names: Sequence[str], kinds: Iterable[NodeKind]) -> Documents:
         except Unreadable:  # the operation refuses the text, together with all that is wrong in other files
             pass
         else:
-            documents.faults += [f"{file}, line {line}: {detail}" for line, detail in _fill_in_passwords(content, secrets)]
+            documents.faults += [f"{file}, line {line}: {detail}" for line, detail in _fill_in_passwords(content, hidden)]
         documents.sent.append({"file": file, "content": content})
     return documents
 
@@ -58,12 +59,30 @@ def _read(name: str) -> Any:
         raise Failure(f"{name}, line {line}: This is not UTF-8.") from None
 
 
-def _fill_in_passwords(content: Any, secrets: Mapping[str, Sequence[str]]) -> Iterator[tuple[int, str]]:
+def write_whole(path: Path, text: str) -> None:
+    """Write a file, in place of one that may be there: whoever reads it finds the old or the new one. Raises Failure."""
+    target = Path(os.path.realpath(path))  # what a link leads to, not the link
+    try:
+        if target.exists() and not target.is_file():
+            target.write_text(text, encoding="utf-8")  # a device or a pipe
+            return
+        work = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}")
+        try:
+            with work.open("x", encoding="utf-8") as file:
+                file.write(text)
+            work.replace(target)
+        finally:
+            work.unlink(missing_ok=True)
+    except OSError as error:
+        raise Failure(f"{path} could not be written: {error.strerror or error}.") from None
+
+
+def _fill_in_passwords(content: Any, hidden: Mapping[str, Sequence[str]]) -> Iterator[tuple[int, str]]:
     """Put passwords from the environment in place of `{env: NAME}`; yield the line and the fault of those that cannot be.
 
     A password at fault is taken out, so that it goes nowhere.
     """
-    for section, names in secrets.items():
+    for section, names in hidden.items():
         waiting = [content.get(section)] if isinstance(content, Mapping) else []
         while waiting:
             entries = waiting.pop()

@@ -12,9 +12,9 @@ import orjson
 
 from trellis import __version__
 from trellis.core.fields import quote
-from trellis.core.retry_after import parse_retry_after
 from trellis.invision.answers import ReadingFailed
 from trellis.invision.live.address import find_origin
+from trellis.retry_after import parse_retry_after
 
 MOST_BYTES: Final = 32 * 2**20  # of one answer: releases that send all at once need about 5 MiB for 10,000 forums
 _WHOLE_ANSWER: Final = 120.0  # seconds, however slowly it trickles in
@@ -35,6 +35,7 @@ _REFUSALS: Final[Mapping[str, str]] = {
     "TOO_MANY_REQUESTS_WITH_BAD_KEY": "This machine's address is locked after wrong keys. Wait some minutes and begin again.",
 }
 _sleep: Callable[[float], None] = time.sleep
+_clock: Callable[[], float] = time.monotonic
 
 
 class _Answer(NamedTuple):
@@ -133,7 +134,10 @@ class Client:
             location = answer.headers.get("location")
             if answer.status not in _REDIRECTS or location is None:
                 return answer
-            target = urljoin(url, location)
+            try:
+                target = urljoin(url, location)
+            except ValueError:
+                raise ReadingFailed("The community redirects to an address that is none. Look into its settings.") from None
             if find_origin(target) != find_origin(self._url):
                 raise ReadingFailed(
                     f"The community redirects to {quote(find_origin(target))}, and the key is not sent there. If that is the "
@@ -143,18 +147,18 @@ class Client:
         raise ReadingFailed(f"{_shorten(self._url)} redirects again and again. Give the address that a browser ends at.")
 
     def _send(self, url: str) -> _Answer:
-        now = time.monotonic()
+        now = _clock()
         if self._due > now:
             _sleep(self._due - now)
         self._due = max(now, self._due) + self._pause
-        until = time.monotonic() + _WHOLE_ANSWER
+        until = _clock() + _WHOLE_ANSWER
         body = bytearray()
         with self._client.stream("GET", url) as response:
             for part in response.iter_bytes():
                 body += part
                 if len(body) > MOST_BYTES:
                     raise ReadingFailed(f"An answer is larger than {MOST_BYTES >> 20} MiB. Ask for less at once with --per-page.")
-                if time.monotonic() > until:
+                if _clock() > until:
                     raise TimeoutError(f"an answer was not complete within {_WHOLE_ANSWER:g} seconds")
             # No answer has a reason to repeat the key. One that does is not kept with it.
             return _Answer(response.status_code, response.headers, bytes(body).replace(self._key, b"(key)"))

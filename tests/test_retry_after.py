@@ -2,7 +2,7 @@
 
 import pytest
 
-from trellis.core.retry_after import parse_retry_after
+from trellis.retry_after import parse_retry_after
 
 
 @pytest.mark.parametrize(

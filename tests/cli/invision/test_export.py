@@ -1,0 +1,138 @@
+"""`trellis export invision`: the answers that the suite would give, which `trellis import invision --from` reads."""
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tests.api_fixtures import MakeApiClient, make_api
+from tests.cli.conftest import Environment, Trellis
+from tests.community import Community
+from tests.fixture_types import MakeKey, Run
+from trellis.settings import Settings
+
+__all__ = ["make_api"]  # a fixture
+ARGUMENTS = ("export", "invision", "out")
+PERMISSIONS = ("perm_view", *(f"perm_{number}" for number in range(2, 8)))
+
+
+def answers(folder: str = "out") -> dict[str, Any]:
+    """Read what was exported, by names."""
+    root = Path(folder)
+    return {file.relative_to(root).with_suffix("").as_posix(): orjson.loads(file.read_bytes()) for file in root.rglob("*.json")}
+
+
+def test_it_writes_lists_page_by_page_and_single_records(trellis: Trellis, community: Community, run: Run) -> None:
+    exported = trellis(*ARGUMENTS, "--per-page", "4")
+    assert exported.exit_code == 0, exported.output
+    found = answers()
+    assert exported.stdout == f"Wrote {len(found)} answers to out.\n"
+    assert found["core/hello"] == {
+        "communityName": "Our community",
+        "communityUrl": "https://community.example",
+        "ipsVersion": "4.2.0",
+    }
+    pages = [found[f"forums/forums/page-{number}"] for number in (1, 2)]
+    assert [(page["page"], page["perPage"], page["totalResults"], page["totalPages"]) for page in pages] == [
+        (1, 4, 7, 2),
+        (2, 4, 7, 2),
+    ]
+    assert [record["id"] for page in pages for record in page["results"]] == list(range(1, 8))
+    assert found["blog/blogs/page-1"]["totalPages"] == 1
+    for page in pages:
+        for record in page["results"]:
+            assert found[f"forums/forums/{record['id']}"] == record
+    betas = found[f"forums/forums/{community.betas}"]
+    assert [*betas] == ["id", "name", "path", "type", "topics", "url", "parentId", "permissions", "club"]
+    assert (betas["parentId"], betas["permissions"]["perm_2"]) == (community.releases, str(community.patrons))
+    assert found[f"forums/forums/{community.news}"]["parentId"] == -1
+    assert found[f"calendar/calendars/{community.meetups}"]["class"] == "IPS\\calendar\\Calendar"
+    assert [one["name"] for one in found[f"blog/blogs/{community.notebook}"]["groups"]] == ["Members", "Patrons"]
+
+
+def test_an_empty_community_has_a_page_of_each_list(trellis: Trellis) -> None:
+    assert trellis(*ARGUMENTS).exit_code == 0
+    empty = {"page": 1, "perPage": 25, "totalResults": 0, "totalPages": 1, "results": []}
+    found = answers()
+    assert sum(answer == empty for answer in found.values()) == 4  # groups are built in
+
+
+def test_it_is_what_a_key_with_the_dialect_is_answered(
+    trellis: Trellis, community: Community, make_api: MakeApiClient, key: MakeKey, nowhere: Environment
+) -> None:
+    nowhere(community_name="The Lantern")  # as the API in this process has it
+    assert trellis(*ARGUMENTS).exit_code == 0
+    client = make_api(key("*", name="Client", dialect="invision"))
+    for name, answer in answers().items():
+        if name.startswith("blog/"):
+            continue
+        path, _, number = name.partition("/page-")
+        told = client.get(f"/{path}", params={"page": number} if number else {}).json()
+        assert {member: told[member] for member in answer} == answer, name
+        assert name == "core/hello" or [*told] == [*answer], name
+
+
+def test_a_folder_that_is_there_is_left_alone(trellis: Trellis) -> None:
+    assert trellis(*ARGUMENTS).exit_code == 0
+    before = answers()
+    refused = trellis(*ARGUMENTS)
+    assert (refused.exit_code, "is there already. Name a new folder; nothing was written." in refused.stderr) == (1, True)
+    assert answers() == before
+    assert [*Path().iterdir()] == [Path("out")]
+
+
+def test_options_of_documents_are_not_passed_over(trellis: Trellis) -> None:
+    refused = trellis("export", "--section", "forums", "invision", "out")
+    assert (refused.exit_code, "leave them out" in refused.stderr) == (2, True)
+    assert not Path("out").exists()
+
+
+def simplify(found: dict[str, Any]) -> dict[str, list[Any]]:
+    """Return what was exported without ids and addresses: nodes by their paths, permissions by the names of groups."""
+    groups = {record["id"]: record["name"] for record in found["core/groups/page-1"]["results"]}
+    simple: dict[str, list[Any]] = {}
+    for name, answer in found.items():
+        folder, _, last = name.rpartition("/")
+        if not last.isdigit():
+            continue
+        record = dict(answer)
+        parent = record.pop("parentId", None)
+        record["above"] = found[f"{folder}/{parent}"]["name"] if parent not in {None, -1} else None
+        if "permissions" in record:
+            record["permissions"] = [name_groups(record["permissions"][member], groups) for member in PERMISSIONS]
+        if folder == "blog/blogs":
+            record["groups"] = sorted(group["name"] for group in record["groups"])
+        del record["id"]
+        record.pop("url", None)
+        simple.setdefault(folder, []).append(record)
+    return {folder: sorted(records, key=orjson.dumps) for folder, records in simple.items()}
+
+
+def name_groups(who: str | None, groups: dict[int, str]) -> Any:
+    return who if who in {None, "", "*"} else sorted(groups[int(one)] for one in str(who).split(","))
+
+
+def test_what_was_exported_comes_back(
+    trellis: Trellis, community: Community, run: Run, empty_database: Settings, nowhere: Environment
+) -> None:
+    run("groups.update", community.moderators, prefix='<span title="Moderators">', suffix="</span> & friends")
+    run("groups.update", 2, name="Visitors")
+    run("groups.create", name="Tom & <Jerry>", prefix="<b>", suffix="</b>")
+    last = run("forums.create", name="A > B <i>&amp;</i>", parentId=community.help, permissions={"view": [2, community.patrons]})
+    run("forums.create", name="News")
+    run("forums.create", name="News", type="category")
+    run("forums.update", community.staff, parentId=last["id"])
+    run("blogs.create", name="Closed", owner="Jon", groups=[], pinned=True, description="<p>a &lt; b</p>")
+    run("blogs.create", name="Open", owner="", groups="*")
+    assert trellis(*ARGUMENTS).exit_code == 0
+
+    nowhere(database_url=empty_database.database_url)
+    assert trellis("migrate").exit_code == 0
+    brought = trellis("import", "invision", "--from", "out", "--report", "report.txt")
+    assert brought.exit_code == 0, brought.output
+    assert trellis("plan", "invision.yaml").exit_code == 2
+    applied = trellis("apply", "invision.yaml", "--yes")
+    assert applied.exit_code == 0, applied.output
+    assert trellis("plan", "invision.yaml").exit_code == 0
+    assert trellis("export", "invision", "back").exit_code == 0
+    assert simplify(answers("back")) == simplify(answers())

@@ -1,0 +1,122 @@
+"""Saved answers: written by --save, read by --from, and refused with a sentence where they cannot be used."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Trellis
+from tests.cli.invision.conftest import Document, Import
+from tests.old_community import OldCommunity, forum, group, make_lists
+from trellis.invision import saved
+
+Read = Callable[..., Document]
+pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # none of this is about the database
+
+
+def page(records: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"page": 1, "perPage": 25, "totalResults": len(records), "totalPages": 1, "results": records}
+
+
+def save_lists(folder: Path, **texts: str) -> Path:
+    """Save a community of a few groups and forums in a folder, and texts in place of its files."""
+    for path, records in {"core/groups": [group(2, "Guests")], "forums/forums": [forum(1, "News")]}.items():
+        (folder / path).mkdir(parents=True)
+        (folder / path / "page-1.json").write_text(json.dumps(page(records)), encoding="utf-8")
+    for name, text in texts.items():
+        (folder / "forums/forums" / f"{name.replace('_', '-')}.json").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_what_was_saved_gives_the_same_document(bring: Import, trellis: Trellis, old: OldCommunity) -> None:
+    brought = bring("--save", "saved", "--per-page", "4")
+    assert brought.exit_code == 0
+    assert "Saved the answers in saved." in brought.stderr
+    assert sorted(file.name for file in Path("saved/forums/forums").iterdir()) == ["page-1.json", "page-2.json", "page-3.json"]
+    first = Path("invision.yaml").read_text(encoding="utf-8").partition("\n")[2]
+    old.requests.clear()
+    again = trellis("import", "invision", "--from", "saved", "--output", "again.yaml", "--report", "report.txt")
+    assert again.exit_code == 0, again.output
+    assert Path("again.yaml").read_text(encoding="utf-8") == f"# Moved in from saved\n{first}"
+    assert Path("report.txt").read_text(encoding="utf-8").startswith("Moving in from Green Fingers (saved, release 4.7.20)\n")
+    assert old.requests == []
+
+
+def test_a_single_file_has_answers_by_their_paths(trellis: Trellis, read: Read) -> None:
+    lists: dict[str, Any] = {path: page(records) for path, records in make_lists().items()}
+    lists["forums/forums"] = [page(lists["forums/forums"]["results"][:4]), page(lists["forums/forums"]["results"][4:])]
+    lists["core/groups"] = lists["core/groups"]["results"]
+    Path("saved.json").write_text(json.dumps(lists), encoding="utf-8")
+    brought = trellis("import", "invision", "--from", "saved.json")
+    assert brought.exit_code == 0, brought.output
+    assert "5 groups, 7 forums, 2 blogs, 2 calendars, 2 categories; 2 left out." in brought.stdout
+
+
+def test_it_does_not_overwrite_what_was_saved(bring: Import, old: OldCommunity) -> None:
+    Path("saved").mkdir()
+    assert bring("--save", "saved").exit_code == 0
+    old.requests.clear()
+    refused = bring("--save", "saved")
+    assert (refused.exit_code, "saved is there already" in refused.stderr.replace("\n", "")) == (1, True)
+    assert old.requests == []
+
+
+@pytest.mark.parametrize(
+    ("texts", "told"),
+    [
+        ({"page_1": '{"results": [\n{"id": 1,\n'}, "page-1.json, line 3: This is not JSON"),
+        ({"page_1": ""}, "page-1.json, line 1: This is not JSON"),
+        ({"page_1": "[" * 5000}, "This is not JSON"),
+        ({"page_1": "7"}, "forums/forums, page 1: this is not a list of records"),
+        ({"page_1": '{"results": [{"id": "12a"}]}'}, "record 1 has no usable id, but '12a'"),
+        ({"page_1": '{"errorCode": "2S291/3", "errorMessage": "NO_PERMISSION"}'}, "this is not a list of records"),
+        ({"page_3": '{"results": []}'}, "page-2.json is missing"),
+    ],
+)
+def test_answers_that_cannot_be_used(trellis: Trellis, tmp_path: Path, texts: dict[str, str], told: str) -> None:
+    refused = trellis("import", "invision", "--from", save_lists(tmp_path / "saved", **texts))
+    assert (refused.exit_code, told in " ".join(refused.stderr.split())) == (1, True), refused.stderr
+    assert [*Path().iterdir()] == []
+
+
+def test_a_file_that_is_too_large(trellis: Trellis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(saved, "MOST_BYTES", 100)
+    refused = trellis("import", "invision", "--from", save_lists(tmp_path / "saved"))
+    assert (refused.exit_code, "in smaller pages" in refused.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [(None, "could not be read"), ("[]", "must be an object with the answers by their paths"), ("{}", "There are no answers")],
+)
+def test_a_file_without_answers(trellis: Trellis, text: str | None, told: str) -> None:
+    if text is not None:
+        Path("saved.json").write_text(text, encoding="utf-8")
+    refused = trellis("import", "invision", "--from", "saved.json")
+    assert (refused.exit_code, told in refused.stderr) == (1, True), refused.stderr
+
+
+def test_a_folder_without_answers_or_without_groups(trellis: Trellis, tmp_path: Path) -> None:
+    refused = trellis("import", "invision", "--from", tmp_path)
+    assert (refused.exit_code, "There are no answers of a community in it" in refused.stderr) == (1, True)
+    folder = save_lists(tmp_path / "saved")
+    (folder / "core/groups/page-1.json").unlink()
+    refused = trellis("import", "invision", "--from", folder)
+    assert (refused.exit_code, "permissions mean nothing without them" in refused.stderr) == (1, True)
+
+
+def test_it_takes_either_an_address_or_what_was_saved(bring: Import) -> None:
+    refused = bring("--from", "saved")
+    assert (refused.exit_code, "Give either an address with --key-file, or --from" in refused.stderr) == (1, True)
+
+
+def test_a_document_that_cannot_be_written_leaves_nothing(trellis: Trellis, tmp_path: Path) -> None:
+    folder = save_lists(tmp_path / "saved")
+    Path("taken").mkdir()
+    refused = trellis("import", "invision", "--from", folder, "--output", "taken")
+    assert (refused.exit_code, "taken could not be written" in refused.stderr) == (1, True)
+    refused = trellis("import", "invision", "--from", folder, "--output", "gone/invision.yaml")
+    assert (refused.exit_code, "could not be written: No such file or directory" in refused.stderr) == (1, True)
+    assert [*Path().iterdir()] == [Path("taken")]

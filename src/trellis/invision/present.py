@@ -1,6 +1,6 @@
 """What is here already: the nodes of our community by their external ids, and its groups."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,11 +36,14 @@ def read_present(ask: Ask, kinds: Iterable[NodeKind]) -> Present:
 
 def list_all(ask: Ask, kind: NodeKind) -> list[Mapping[str, Any]]:
     """Return all records of a kind, by their ids."""
-    records: list[Mapping[str, Any]] = []
+    return [record for page in list_pages(ask, kind, MOST_PER_PAGE) for record in page["results"]]
+
+
+def list_pages(ask: Ask, kind: NodeKind, per_page: int) -> Iterator[Mapping[str, Any]]:
+    """Yield the pages of a list, by the ids of the records."""
     number = pages = 1
     while number <= pages:
-        page = ask(kind.operation(LIST.name), {"page": number, "perPage": MOST_PER_PAGE})
-        records += page["results"]
+        page = ask(kind.operation(LIST.name), {"page": number, "perPage": per_page})
+        yield page
         pages = page["totalPages"]
         number += 1
-    return records

@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -86,19 +86,21 @@ def _read_json(file: Path) -> Any:
         raise ReadingFailed(f"{file}, line {line}: This is not JSON ({error.msg}). Save the community again.") from None
 
 
-def write_saved(folder: Path, files: Mapping[str, Any]) -> None:
-    """Write answers, by their names without `.json`, into a new folder: all or none. Raises ReadingFailed, OSError."""
+def write_saved(folder: Path, answers: Iterable[tuple[str, Any]]) -> int:
+    """Write answers, with their names without `.json`, into a new folder, all or none; return how many. Raises ReadingFailed, OSError."""
     folder = Path(os.path.abspath(folder))  # noqa: PTH100  # resolve() would follow a link in place of the folder
     check_folder(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
-        for name, answer in files.items():
+        count = 0
+        for count, (name, answer) in enumerate(answers, 1):  # noqa: B007  # how many there are is known at the end
             file = work / f"{name}.json"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(orjson.dumps(answer, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
         work.chmod(0o755)
         work.replace(folder)  # which works over an empty folder too
+        return count
     except BaseException:
         shutil.rmtree(work, ignore_errors=True)
         raise
@@ -112,9 +114,9 @@ def check_folder(folder: Path) -> None:
         raise ReadingFailed(f"{folder} is there already. Name a new folder; nothing was written.")
 
 
-def name_answers(answers: Answers) -> dict[str, Any]:
-    """Return answers by the names that they have in a folder."""
-    named: dict[str, Any] = {} if answers.hello is None else {HELLO: answers.hello}
+def name_answers(answers: Answers) -> Iterator[tuple[str, Any]]:
+    """Yield answers with the names that they have in a folder."""
+    if answers.hello is not None:
+        yield HELLO, answers.hello
     for path, pages in answers.pages.items():
-        named |= {f"{path}/page-{number}": page for number, page in enumerate(pages, 1)}
-    return named
+        yield from ((f"{path}/page-{number}", page) for number, page in enumerate(pages, 1))

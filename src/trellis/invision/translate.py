@@ -43,7 +43,7 @@ class Translation:
 
     def write(self) -> str:
         """Write the document as YAML. Raises ReadingFailed if it is larger than a document may be."""
-        text = write_yaml(self.document, [f"Moved in from {self.report.source}"])
+        text = write_yaml(self.document, [f"Moved in from {' '.join(self.report.source.split())}"])
         if (size := len(text.encode())) > LONGEST:
             raise ReadingFailed(f"The document would have {size / 2**20:,.1f} MiB, and may have {LONGEST >> 20}. {_SPLIT}")
         return text
@@ -129,7 +129,9 @@ class _Translator:
                 node.left_out = f"It becomes one with the group {first}."
         elif node.parent is not None and node.parent.left_out:
             node.left_out = _UNDER_CLUB
-        elif node.is_club and not self._clubs:
+        elif node.is_club and self._clubs:
+            node.notes.append("It belonged to a club. Who was in that is not told: see that its permissions are right here.")
+        elif node.is_club:
             node.left_out = _CLUB
 
     def _describe(self, node: OldNode) -> Row:

@@ -85,15 +85,15 @@ def _list_circular(nodes: Iterable[OldNode]) -> list[OldNode]:
     found: list[OldNode] = []
     known: set[OldNode] = set()
     for start in nodes:
-        way: dict[OldNode, None] = {}
+        passed: dict[OldNode, None] = {}
         node: OldNode | None = start
-        while node is not None and node not in known and node not in way:
-            way[node] = None
+        while node is not None and node not in known and node not in passed:
+            passed[node] = None
             node = node.parent
-        if node is not None and node in way:
-            circle = [*way][[*way].index(node) :]
+        if node is not None and node in passed:
+            circle = [*passed][[*passed].index(node) :]
             found.append(min(circle, key=lambda one: one.id))
-        known |= way.keys()
+        known |= passed.keys()
     return found
 
 

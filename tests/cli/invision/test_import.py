@@ -8,9 +8,8 @@ import pytest
 
 from tests.cli.conftest import Trellis
 from tests.cli.invision.conftest import Document, Import
-from tests.cli.structure.conftest import Screen
 from tests.fixture_types import Run
-from tests.old_community import KEY, OldCommunity, calendar, category, forum, group, permissions
+from tests.old_community import KEY, OldCommunity, calendar, category, forum, group
 
 Read = Callable[..., Document]
 
@@ -329,14 +328,7 @@ def test_the_key_lands_nowhere(bring: Import, old: OldCommunity) -> None:
     assert set(old.keys) == {old.keys[0]}
 
 
-def test_progress_is_shown_at_a_terminal(bring: Import, monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = Screen()
-    monkeypatch.setattr("sys.stderr", screen)
-    assert bring().exit_code == 0
-
-
 def test_nothing_is_written_where_the_database_is_not_there(cli: Trellis, key_file: Path, old: OldCommunity) -> None:
     refused = cli("import", "invision", old.url, "--key-file", key_file)
     assert (refused.exit_code, "trellis migrate" in refused.output) == (1, True)
     assert old.requests == []
-    assert permissions(1)["perm_view"] == ""

@@ -136,7 +136,7 @@ def test_it_waits_as_long_as_it_is_asked_to(bring: Import, old: OldCommunity, wa
     brought = bring()
     complete(brought)
     assert waits == [7, 40]
-    assert "Waiting for 40 seconds." in brought.stderr
+    assert "Trying again in 40 seconds." in brought.stderr
 
 
 def test_it_waits_ever_longer_where_it_is_not_told_how_long(bring: Import, old: OldCommunity, waits: list[float]) -> None:
@@ -180,7 +180,7 @@ def test_it_stops_at_the_first_wrong_key(bring: Import, old: OldCommunity, key_f
     ("message", "told"),
     [
         ("NO_API_KEY", "takes the header Authorization away"),
-        ("IP_ADDRESS_NOT_ALLOWED", "Allow the address"),
+        ("IP_ADDRESS_NOT_ALLOWED", "Allow that where the key was made"),
         ("SOMETHING", "Look at the key where it was made."),
         (f"Key {KEY}", "Look at the key where it was made."),
     ],

@@ -1,9 +1,10 @@
 """The commands `trellis import invision` and `trellis export invision`."""
 
+import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
@@ -108,7 +109,10 @@ def import_invision(  # noqa: PLR0917  # one option a parameter, as Typer has it
                 check_folder(save)
             if from_ is not None:
                 _refuse_both(url, key_file)
-                answers, source = read_saved(from_, [path for paths in needed.values() for path in paths]), str(from_)
+                answers, source = (
+                    read_saved(from_, [path for paths in needed.values() for path in paths]),
+                    os.fsencode(from_).decode("utf-8", "replace"),
+                )
             else:
                 answers, source = _read_live(url, key_file, needed, _Pace(rate, timeout, per_page), plain=plain_http)
             if save is not None:
@@ -137,11 +141,10 @@ def export_invision(
     try:
         check_folder(folder)
         with community(Settings.load()) as gate, _progress_of("Exporting") as progress:
-            answers = export_answers(lambda name, raw: act(gate, name, raw).value, KINDS, per_page, progress)
-        _write_folder(folder, answers)
+            count = _write_folder(folder, export_answers(lambda name, raw: act(gate, name, raw).value, KINDS, per_page, progress))
     except ReadingFailed as failed:
         raise Failure(str(failed)) from None
-    show(f"Wrote {len(answers):,} answers to {folder}.")
+    show(f"Wrote {count:,} answers to {folder}.")
 
 
 # --- what is asked for --------------------------------------------------------------------------------------------
@@ -213,9 +216,9 @@ def _progress_of(what: str) -> AbstractContextManager[Callable[[int, int], None]
     return progress_of(what) if sys.stderr.isatty() else nullcontext(lambda _done, _all: None)
 
 
-def _write_folder(folder: Path, answers: Mapping[str, Any]) -> None:
+def _write_folder(folder: Path, answers: Iterable[tuple[str, Any]]) -> int:
     try:
-        write_saved(folder, answers)
+        return write_saved(folder, answers)
     except OSError as error:
         raise Failure(f"{folder} could not be written: {error.strerror or error}.") from None
 

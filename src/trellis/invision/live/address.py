@@ -1,11 +1,15 @@
 """The address of a community: what may be given, and where it leads."""
 
 import socket
+from collections.abc import Mapping
 from ipaddress import ip_address
+from typing import Final
 from urllib.parse import urlsplit
 
 from trellis.core.fields import quote
 from trellis.invision.answers import HELLO, ReadingFailed
+
+_PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}
 
 
 def check_url(url: str, *, plain: bool = False) -> str:
@@ -41,9 +45,11 @@ def find_private_address(url: str) -> str | None:
 
 
 def find_origin(url: str) -> str:
-    """Return the scheme and host of a URL."""
+    """Return the scheme, host and port of a URL; the port only if it is not the usual one. Raises ValueError."""
     parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"
+    port = "" if parts.port in {None, _PORTS.get(parts.scheme)} else f":{parts.port}"
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    return f"{parts.scheme}://{host}{port}"
 
 
 def _is_loopback(host: str) -> bool:

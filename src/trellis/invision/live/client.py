@@ -25,17 +25,34 @@ _RETRIES: Final = (2.0, 5.0, 15.0)  # after a failure of the server or of the ne
 _MOST_REDIRECTS: Final = 5
 _REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
 _PATH_FORMS: Final = ("/api/{}?", "/api/index.php?/{}&")  # the second one where the web server rewrites nothing
-_NOT_GRANTED: Final = "NO_PERMISSION"
-_REFUSALS: Final[Mapping[str, str]] = {
-    "INVALID_API_KEY": "The community does not know the key. See that the file has the whole key, and one of this community.",
-    "NO_API_KEY": "The key did not arrive: the web server takes the header Authorization away. Have it pass that on; Apache and "
-    "CGI do so with `CGIPassAuth On`.",
-    "IP_ADDRESS_NOT_ALLOWED": "The key may not be used from this machine's address. Allow the address where the key was made.",
-    _NOT_GRANTED: "The key may not read this. Tick it where the key was made, or leave this section out with --section.",
-    "TOO_MANY_REQUESTS_WITH_BAD_KEY": "This machine's address is locked after wrong keys. Wait some minutes and begin again.",
-}
 _sleep: Callable[[float], None] = time.sleep
 _clock: Callable[[], float] = time.monotonic
+
+
+class _Refusal(NamedTuple):
+    """What to do about a refusal. `is_about_path`: the same key may read other paths."""
+
+    advice: str
+    is_about_path: bool = False
+
+
+_REFUSALS: Final[Mapping[str, _Refusal]] = {
+    "INVALID_API_KEY": _Refusal(
+        "The community does not know the key. See that the file has the whole key, and one of this community."
+    ),
+    "NO_API_KEY": _Refusal(
+        "The key did not arrive: the web server takes the header Authorization away. Have it pass that on; Apache and CGI do so "
+        "with `CGIPassAuth On`."
+    ),
+    "IP_ADDRESS_NOT_ALLOWED": _Refusal("The key may not be used from this machine's address. Allow that where the key was made."),
+    "NO_PERMISSION": _Refusal(
+        "The key may not read this. Tick it where the key was made, or leave this section out with --section.", is_about_path=True
+    ),
+    "TOO_MANY_REQUESTS_WITH_BAD_KEY": _Refusal(
+        "This machine's address is locked after wrong keys. Wait some minutes, then try again."
+    ),
+}
+_UNKNOWN: Final = _Refusal("Look at the key where it was made.")
 
 
 class _Answer(NamedTuple):
@@ -45,7 +62,7 @@ class _Answer(NamedTuple):
 
 
 class Client:
-    """Asks one community. `rate` is in requests per second, `timeout` in seconds without a byte; `tell` is told of long waits."""
+    """Asks one community. `rate` is in requests per second, `timeout` in seconds without a byte; `tell` is told of pauses."""
 
     def __init__(
         self, url: str, key: str, *, rate: float = 2.0, timeout: float = 30.0, tell: Callable[[str], None] = lambda _: None
@@ -85,12 +102,12 @@ class Client:
             return read
         told = read if isinstance(read, dict) else {}
         message = told.get("errorMessage")
-        if answer.status == 404 or (message == _NOT_GRANTED and not needed):
+        refusal = _REFUSALS.get(str(message), _UNKNOWN)
+        if answer.status == 404 or (refusal.is_about_path and not needed):
             return None
         pair = f" ({quote(message)}, {quote(told.get('errorCode'))})" if message else ""
         if answer.status in {401, 403}:
-            known = _REFUSALS.get(str(message), "Look at the key where it was made.")
-            raise ReadingFailed(f"{path} was refused with {answer.status}{pair}. {known} Nothing more was asked.")
+            raise ReadingFailed(f"{path} was refused with {answer.status}{pair}. {refusal.advice} Nothing more was asked.")
         if answer.status == 200:
             kind = quote(answer.headers.get("content-type", "nothing"))
             raise ReadingFailed(
@@ -123,8 +140,7 @@ class Client:
             if wait is None or wait > _LONGEST_PAUSE:
                 asked = f" It asks to be left alone for {wait / 60:,.0f} minutes." if wait else ""
                 raise ReadingFailed(f"{sentence}{asked} Nothing was written; begin again later.")
-            if wait >= _PAUSES[0]:
-                self._tell(f"{sentence} Waiting for {wait:,.0f} seconds.")
+            self._tell(f"{sentence} Trying again in {wait:,.0f} seconds.")
             _sleep(wait)
 
     def _follow(self, url: str) -> _Answer:
@@ -136,11 +152,12 @@ class Client:
                 return answer
             try:
                 target = urljoin(url, location)
+                origin = find_origin(target)
             except ValueError:
                 raise ReadingFailed("The community redirects to an address that is none. Look into its settings.") from None
-            if find_origin(target) != find_origin(self._url):
+            if origin != find_origin(self._url):
                 raise ReadingFailed(
-                    f"The community redirects to {quote(find_origin(target))}, and the key is not sent there. If that is the "
+                    f"The community redirects to {quote(origin)}, and the key is not sent there. If that is the "
                     "community, give its address."
                 )
             url = target

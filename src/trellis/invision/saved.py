@@ -87,7 +87,7 @@ def _read_json(file: Path) -> Any:
 
 
 def write_saved(folder: Path, answers: Iterable[tuple[str, Any]]) -> int:
-    """Write answers, with their names without `.json`, into a new folder, all or none; return how many. Raises ReadingFailed, OSError."""
+    """Write named answers into a new folder, all or none; return how many there are. Raises ReadingFailed, OSError."""
     folder = Path(os.path.abspath(folder))  # noqa: PTH100  # resolve() would follow a link in place of the folder
     check_folder(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)

@@ -35,6 +35,7 @@ class Section:
 
     name: str
     title: str
+    singular: str
     lost: Sequence[str] = ()
     notes: list[str] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
@@ -66,9 +67,20 @@ class Report:
         release = f", release {self.release}" if self.release else ""
         return f"{isolate(self.name)} ({self.source}{release})" if self.name else f"{self.source}{release}"
 
-    def count_looks(self) -> int:
-        """Count the nodes that need a look."""
-        return sum(bool(row.looks) for section in self.sections for row in section.rows)
+    def describe_looks(self) -> str:
+        """Say how many nodes need a look."""
+        count = sum(bool(row.looks) for section in self.sections for row in section.rows)
+        return "1 node needs a look" if count == 1 else f"{count:,} nodes need a look"
+
+    def describe_counts(self) -> str:
+        """Say how many nodes of each kind are in the document, and how many are not."""
+        parts = [
+            f"1 {section.singular}" if section.written == 1 else f"{section.written:,} {section.title.lower()}"
+            for section in self.sections
+            if section.written
+        ]
+        left_out = sum(section.left_out for section in self.sections)
+        return (", ".join(parts) or "nothing") + (f"; {left_out:,} left out" if left_out else "")
 
 
 def write_text(report: Report) -> str:
@@ -78,7 +90,7 @@ def write_text(report: Report) -> str:
 
 def _list_lines(report: Report) -> Iterator[str]:
     yield f"Moving in from {report.community}"
-    yield f"{report.count_looks():,} nodes need a look."
+    yield f"{report.describe_looks()}."
     yield from (f"! {caution}" for caution in report.cautions)
     for section in report.sections:
         yield ""

@@ -58,7 +58,7 @@ def translate(answers: Answers, source: str, present: Present, kinds: Sequence[N
     translator = _Translator(present, groups, clubs=options.clubs)
     document: dict[str, Any] = {"format": FORMAT, "name": PREFIX}
     for kind in options.sections:
-        section = Section(kind.name, kind.title, list_lost(kind), [*CAUTIONS.get(kind.name, ())])
+        section = Section(kind.name, kind.title, kind.singular, list_lost(kind), [*CAUTIONS.get(kind.name, ())])
         report.sections.append(section)
         records = answers.find_records(find_paths(kind))
         if records is None:

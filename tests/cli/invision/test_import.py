@@ -34,7 +34,7 @@ def settle(trellis: Trellis, *options: str) -> None:
 def test_it_is_planned_applied_and_repeated_without_doubling(bring: Import, trellis: Trellis, run: Run) -> None:
     brought = bring()
     assert brought.exit_code == 0, brought.output
-    assert "Wrote invision.yaml: 5 groups, 7 forums, 2 blogs, 2 calendars, 2 categories; 2 left out.\n" in brought.stdout
+    assert "Wrote invision.yaml: 5 groups, 7 forums, 2 blogs, 2 calendars, 2 download categories; 2 left out.\n" in brought.stdout
     assert brought.stdout.endswith("Next: trellis plan invision.yaml\n")
     assert trellis("plan", "invision.yaml").exit_code == 2
     settle(trellis)

@@ -28,7 +28,7 @@ def nothing_written(bring: Import) -> Iterator[None]:
 
 def complete(result: testing.Result) -> None:
     assert result.exit_code == 0, result.output
-    assert "5 groups, 7 forums, 2 blogs, 2 calendars, 2 categories; 2 left out." in result.stdout
+    assert "5 groups, 7 forums, 2 blogs, 2 calendars, 2 download categories; 2 left out." in result.stdout
 
 
 def refused(result: testing.Result) -> str:

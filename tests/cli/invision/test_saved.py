@@ -51,7 +51,7 @@ def test_a_single_file_has_answers_by_their_paths(trellis: Trellis, read: Read) 
     Path("saved.json").write_text(json.dumps(lists), encoding="utf-8")
     brought = trellis("import", "invision", "--from", "saved.json")
     assert brought.exit_code == 0, brought.output
-    assert "5 groups, 7 forums, 2 blogs, 2 calendars, 2 categories; 2 left out." in brought.stdout
+    assert "5 groups, 7 forums, 2 blogs, 2 calendars, 2 download categories; 2 left out." in brought.stdout
 
 
 def test_it_does_not_overwrite_what_was_saved(bring: Import, old: OldCommunity) -> None:

@@ -227,11 +227,9 @@ def _show(report: Report, output: Path, files: Sequence[Path]) -> None:
     """Say what was written, and what needs a look if no report was asked for."""
     for caution in report.cautions:
         say(caution, style="yellow")
-    counts = ", ".join(f"{section.written:,} {section.name}" for section in report.sections)
-    left_out = sum(section.left_out for section in report.sections)
-    show(f"Wrote {output}: {counts}{f'; {left_out:,} left out' if left_out else ''}.")
+    show(f"Wrote {output}: {report.describe_counts()}.")
     if files:
-        show(f"{report.count_looks():,} nodes need a look: see {' and '.join(map(str, files))}.")
+        show(f"{report.describe_looks()}: see {' and '.join(map(str, files))}.")
     else:
         _show_looks(report)
     show(f"Next: trellis plan {shlex.quote(str(output))}", style="bold")

@@ -2,13 +2,13 @@
 
 import base64
 import json
-import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Final, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any, ClassVar, Final
 from urllib.parse import parse_qsl
+
+from tests.local_server import LocalServer, QuietHandler
 
 KEY: Final = "1f0c2a55e3d94b7f86a1c9e02b7d4411"
 SINGULAR: Final = {"calendar/calendars": "calendar/calendar", "downloads/categories": "downloads/category"}
@@ -112,12 +112,9 @@ class Interruption:
     body: bytes = b""
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: "_Server"
-
-    def do_GET(self) -> None:
-        community = self.server.community
+class _Handler(QuietHandler):
+    def do_GET(self) -> None:  # noqa: N802  # the standard library's name
+        community: OldCommunity = self.server.owner
         community.requests.append(self.path)
         community.keys.append(self.headers.get("authorization", ""))
         for beginning, act in community.before.items():
@@ -142,20 +139,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the standard library's name
-        del format, args
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    community: "OldCommunity"
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print nothing: clients may give up in the middle."""
-
 
 @dataclass
-class OldCommunity:
+class OldCommunity(LocalServer):
     """A live community; as a context it listens. What it is like may be changed at any time.
 
     `caches`: an answer is repeated for as long as the address that asked for it is the same. `rewrites`: paths work without
@@ -164,6 +150,7 @@ class OldCommunity:
     pages and results that lists tell, in place of the true ones.
     """
 
+    handler: ClassVar[type[QuietHandler]] = _Handler
     lists: dict[str, list[Record]] = field(default_factory=make_lists)
     release: str | None = "4.7.20"
     singular: bool = False
@@ -180,22 +167,10 @@ class OldCommunity:
     keys: list[str] = field(default_factory=list)
     _cached: dict[str, Any] = field(default_factory=dict)
 
-    def __enter__(self) -> Self:
-        self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.community = self
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
     @property
     def url(self) -> str:
         """Its address."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/"
+        return f"http://127.0.0.1:{self.port}/"
 
     def find_instead(self, path: str) -> Interruption | None:
         """Return what is always answered at a path in place of the truth."""

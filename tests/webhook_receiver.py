@@ -7,11 +7,13 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import standardwebhooks
+
+from tests.local_server import LocalServer, QuietHandler
 
 
 @dataclass(frozen=True)
@@ -38,18 +40,15 @@ class Received:
         return standardwebhooks.Webhook(secret).verify(self.body, self.headers)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: "_Server"
-
-    def do_POST(self) -> None:
+class _Handler(QuietHandler):
+    def do_POST(self) -> None:  # noqa: N802  # the standard library's name
         length = int(self.headers["content-length"])
         body = self.rfile.read(length)
         if len(body) < length:  # its sender was killed in the middle: half a message is none
             self.close_connection = True
             return
         received = Received(self.path, {name.lower(): value for name, value in self.headers.items()}, body)
-        receiver = self.server.receiver
+        receiver: Receiver = self.server.owner
         with receiver.lock:
             receiver.received.append(received)
             receiver.under_way += 1
@@ -59,17 +58,6 @@ class _Handler(BaseHTTPRequestHandler):
         finally:
             with receiver.lock:
                 receiver.under_way -= 1
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the standard library's name
-        del format, args
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    receiver: "Receiver"
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print nothing: some tests have the sender close connections."""
 
 
 Answer = Callable[[BaseHTTPRequestHandler, Received], None]
@@ -90,34 +78,16 @@ def respond_with(status: int, body: bytes = b"", **headers: str) -> Answer:
 
 
 @dataclass
-class Receiver:
+class Receiver(LocalServer):
     """A receiver; as a context it listens. `answer` may be changed at any time. `most_at_once` counts requests under way."""
 
+    handler: ClassVar[type[QuietHandler]] = _Handler
     answer: Answer = field(default_factory=lambda: respond_with(200))
     tls: ssl.SSLContext | None = None
     received: list[Received] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
     under_way: int = 0
     most_at_once: int = 0
-
-    def __enter__(self) -> Self:
-        self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.receiver = self
-        if self.tls is not None:
-            self._server.socket = self.tls.wrap_socket(self._server.socket, server_side=True)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-    @property
-    def port(self) -> int:
-        """The port it listens on."""
-        return int(self._server.server_address[1])
 
     @property
     def url(self) -> str:

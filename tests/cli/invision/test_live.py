@@ -13,6 +13,7 @@ from typer import testing
 from tests.cli.conftest import Trellis
 from tests.cli.invision.conftest import Document, Import
 from tests.old_community import KEY, Interruption, OldCommunity, forum
+from trellis.cli.app import app
 from trellis.invision.live import client
 
 Read = Callable[..., Document]
@@ -192,6 +193,11 @@ def test_it_says_why_the_key_was_refused(bring: Import, old: OldCommunity, messa
     assert KEY not in sentence
 
 
+def test_it_tells_a_refusal_of_something_else_from_one_of_the_api(bring: Import, old: OldCommunity) -> None:
+    old.interruptions = [Interruption(401, {"www-authenticate": 'Basic realm="staging"'}, b"<h1>Unauthorized</h1>")]
+    assert "Something in front of it, such as a firewall or a password for the whole site" in refused(bring())
+
+
 def test_it_names_what_the_key_may_not_read(bring: Import, old: OldCommunity, read: Read, nothing_written: None) -> None:
     old.granted = {"core/groups", "forums/forums", "calendar/calendars"}
     told = refused(bring())
@@ -325,6 +331,11 @@ def test_a_file_that_is_no_text_or_not_there(bring: Import, key_file: Path) -> N
     assert "is not a key" in refused(bring())
     key_file.unlink()
     assert "could not be read: No such file" in refused(bring())
+
+
+def test_the_key_can_come_from_standard_input(bring: Import, old: OldCommunity) -> None:
+    words = ["import", "invision", old.url, "--key-file", "-", "--rate", "1000"]
+    complete(testing.CliRunner().invoke(app, words, input=f"{KEY}\n", catch_exceptions=False))
 
 
 def test_a_key_that_others_can_read_is_told(bring: Import, key_file: Path) -> None:

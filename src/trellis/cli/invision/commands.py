@@ -62,7 +62,10 @@ def import_invision(  # noqa: PLR0917  # one option a parameter, as Typer has it
         str | None, typer.Argument(metavar="[URL]", help="The address of the old community's front page.", show_default=False)
     ] = None,
     key_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The file with an API key of the old community.", show_default=False)
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The file with an API key of the old community; `-` is standard input.", show_default=False
+        ),
     ] = None,
     from_: Annotated[
         Path | None,

@@ -53,6 +53,10 @@ _REFUSALS: Final[Mapping[str, _Refusal]] = {
     ),
 }
 _UNKNOWN: Final = _Refusal("Look at the key where it was made.")
+_FOREIGN: Final = _Refusal(
+    "The API itself does not answer so. Something in front of it, such as a firewall or a password for the whole site, stops this "
+    "machine: let it pass."
+)
 
 
 class _Answer(NamedTuple):
@@ -102,7 +106,7 @@ class Client:
             return read
         told = read if isinstance(read, dict) else {}
         message = told.get("errorMessage")
-        refusal = _REFUSALS.get(str(message), _UNKNOWN)
+        refusal = _REFUSALS.get(str(message), _UNKNOWN) if told else _FOREIGN
         if answer.status == 404 or (refusal.is_about_path and not needed):
             return None
         pair = f" ({quote(message)}, {quote(told.get('errorCode'))})" if message else ""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from itertools import islice
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -22,6 +23,9 @@ from trellis.invision.tree import OldNode, arrange, walk
 _CLUB: Final = "It belongs to a club. --clubs takes it over as one of the community's own."
 _UNDER_CLUB: Final = "It is below a node that is left out."
 _SPLIT: Final = "Write several: --section groups first, then one for each other section, each with an --output of its own."
+_AFFIXES: Final = ("prefix", "suffix")
+_LONGEST_AFFIX: Final = 1000  # characters
+_LONGEST_FORMATTED: Final = 10_000
 _LEAF: Final = "category"  # the type of a forum that is no redirect and has no topics of its own
 
 
@@ -251,12 +255,15 @@ def _finish_forum(node: OldNode, entry: dict[str, Any], here: Mapping[str, Any] 
 def _finish_group(node: OldNode, entry: dict[str, Any], _: Mapping[str, Any] | None) -> None:
     """Take the formatted name apart, into what stands before the name and behind it."""
     formatted = node.record.get("formattedName")
+    html = formatted if isinstance(formatted, str) and len(formatted) <= _LONGEST_FORMATTED else ""
     for name in (escape(node.name), escape(node.name, quote=False), node.name):
-        found = [*_split_text(formatted, name)] if isinstance(formatted, str) else []
+        found = [*islice(_split_text(html, name), 2)]
         if len(found) == 1:
-            prefix, suffix = found[0]
-            entry |= node.kind.prepare({"prefix": prefix, "suffix": suffix})
-            if (entry["prefix"], entry["suffix"]) != (prefix.strip(), suffix.strip()):
+            affixes = node.kind.prepare(dict(zip(_AFFIXES, found[0], strict=True)))
+            if any(len(affix) > _LONGEST_AFFIX for affix in affixes.values()):
+                break
+            entry |= affixes
+            if affixes != {name: affix.strip() for name, affix in zip(_AFFIXES, found[0], strict=True)}:
                 node.notes.append(f"The formatting of its name was simplified; it was {quote(formatted)}.")
             return
     node.notes.append(f"The formatting of its name, {quote(formatted)}, could not be taken apart: set prefix and suffix here.")

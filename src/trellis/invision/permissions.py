@@ -10,12 +10,11 @@ from trellis.invision.suite import find_shape
 
 def read_permissions(kind: NodeKind, told: Any, groups: Mapping[int, str], notes: list[str]) -> dict[str, Any] | None:
     """Return who may do what, by external ids; None if nothing is told of it. What is not understood allows nobody."""
-    if not isinstance(told, Mapping):
+    members = {member: option for member, option in find_shape(kind).options.items() if member != option}  # but those of requests
+    if not isinstance(told, Mapping) or not told.keys() & members.keys():
         return None
     found: dict[str, Any] = {}
-    for member, option in find_shape(kind).options.items():
-        if member == option:
-            continue  # as it is called in requests
+    for member, option in members.items():
         unknown: list[str] = []
         found[option] = _read_option(told.get(member), groups, unknown)
         if unknown:

@@ -70,7 +70,9 @@ def translate(answers: Answers, source: str, present: Present, kinds: Sequence[N
         elif entries := translator.translate_section(kind, records, section):
             document[kind.name] = entries
         else:
-            section.notes.append("There are none, so that the document has no such section and leaves those that are here alone.")
+            section.notes.append(
+                "There is none to write, so that the document has no such section and leaves those that are here alone."
+            )
         if not kind.serves(CREATE):
             section.notes.append(f"No API key can apply {kind.title.lower()}: use `trellis apply` at the terminal, or the panel.")
     _check_size(report)

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import Trellis
 from tests.cli.invision.conftest import Document, Import
 from tests.fixture_types import Run
-from tests.old_community import KEY, OldCommunity, calendar, category, forum, group
+from tests.old_community import KEY, Interruption, OldCommunity, calendar, category, forum, group
 
 Read = Callable[..., Document]
 
@@ -31,7 +31,20 @@ def settle(trellis: Trellis, *options: str) -> None:
     assert (planned.exit_code, planned.stdout) == (0, "Nothing to do: the community is as the document says.\n")
 
 
-def test_it_is_planned_applied_and_repeated_without_doubling(bring: Import, trellis: Trellis, run: Run) -> None:
+@pytest.mark.parametrize(
+    "quirks",
+    [
+        {},
+        {"singular": True, "all_at_once": True, "rewrites": False, "release": None},
+        {"caches": True, "most_per_page": 2, "interruptions": [Interruption(429, {"retry-after": "3"}), Interruption(429)]},
+    ],
+    ids=["today's", "an older release", "a busy one"],
+)
+def test_it_is_planned_applied_and_repeated_without_doubling(
+    bring: Import, trellis: Trellis, run: Run, old: OldCommunity, quirks: dict[str, Any]
+) -> None:
+    for name, value in quirks.items():
+        setattr(old, name, value)
     brought = bring()
     assert brought.exit_code == 0, brought.output
     assert "Wrote invision.yaml: 5 groups, 7 forums, 2 blogs, 2 calendars, 2 download categories; 2 left out.\n" in brought.stdout
@@ -266,8 +279,11 @@ def test_permissions_that_are_not_understood_allow_nobody(
     settle(trellis)
 
 
-def test_permissions_that_are_not_told_stay_as_they_are_here(bring: Import, trellis: Trellis, run: Run, old: OldCommunity) -> None:
-    del old.lists["downloads/categories"][1]["permissions"]
+@pytest.mark.parametrize("sent", [None, [], {"perm_id": 7}])
+def test_permissions_that_are_not_told_stay_as_they_are_here(
+    bring: Import, trellis: Trellis, run: Run, old: OldCommunity, sent: Any
+) -> None:
+    old.lists["downloads/categories"][1]["permissions"] = sent
     bring()
     settle(trellis)
     garden = run("categories.list", externalIds="invision:category:4")["results"][0]

@@ -101,6 +101,12 @@ def test_a_record_that_comes_to_another_page_meanwhile_is_not_lost(bring: Import
     assert "Staff" in [one["name"] for one in read()["forums"]]
 
 
+def test_a_release_that_has_no_page_behind_the_last_is_read(bring: Import, old: OldCommunity) -> None:
+    old.told = {}
+    old.instead = {"/api/forums/forums?page=4": Interruption(404, {}, b'{"errorCode": "1F294/1", "errorMessage": "NO_PAGE"}')}
+    complete(bring("--per-page", "3"))
+
+
 def test_a_list_that_stays_incomplete_is_told(bring: Import, old: OldCommunity) -> None:
     old.told = {"totalResults": 12, "totalPages": 1}
     brought = bring("--report", "report.txt")
@@ -117,7 +123,7 @@ def test_an_application_that_is_not_there_is_told(bring: Import, old: OldCommuni
     assert [*read()] == ["format", "name", "groups", "forums"]
     told = Path("report.txt").read_text(encoding="utf-8")
     assert told.count("The old community does not serve them") == 2
-    assert told.count("There are none, so that the document has no such section") == 1
+    assert told.count("There is none to write, so that the document has no such section") == 1
 
 
 # --- politely -----------------------------------------------------------------------------------------------------

@@ -53,8 +53,10 @@ class Reader:
         while len(pages) < _MOST_PAGES:
             number = len(pages) + 1
             answer = self._client.get(path, page=number, perPage=self._per_page, _=fresh)
-            if answer is None:
+            if answer is None and not pages:
                 return None, 0
+            if answer is None:
+                break
             page = parse_page(answer, f"{path}, page {number}")
             if pages and page.records.keys() <= seen:
                 break  # empty, or a release that knows no pages and sends all each time

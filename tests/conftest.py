@@ -126,7 +126,7 @@ def _no_network() -> None:
 @pytest.fixture(scope="session", autouse=True)
 def _no_settings_of_the_developer() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith(PREFIX)]:
+        for name in [name for name in os.environ if name.startswith(PREFIX) or name.lower().endswith("_proxy")]:
             patch.delenv(name)
         yield
 

@@ -41,11 +41,8 @@ def key_file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def bring(trellis: Trellis, old: OldCommunity, key_file: Path, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> Import:
+def bring(trellis: Trellis, old: OldCommunity, key_file: Path, waits: list[float]) -> Import:
     """Run `trellis import invision` over the old community."""
-    for name in ("http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
     return lambda *options: trellis("import", "invision", old.url, "--key-file", key_file, "--rate", "1000", *options)
 
 

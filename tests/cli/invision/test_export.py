@@ -5,16 +5,16 @@ from typing import Any
 
 import orjson
 
-from tests.api_fixtures import MakeApiClient, make_api
+from tests.api_fixtures import MakeApiClient, MakeService, make_api, serve
 from tests.cli.conftest import Environment, Trellis
 from tests.community import Community
 from tests.fixture_types import MakeKey, Run
-from trellis.core.verbs import GET
+from trellis.core.verbs import GET, LIST
 from trellis.invision import find_paths
 from trellis.kinds import KINDS
 from trellis.settings import Settings
 
-__all__ = ["make_api"]  # a fixture
+__all__ = ["make_api", "serve"]  # fixtures
 ARGUMENTS = ("export", "invision", "out")
 PERMISSIONS = ("perm_view", *(f"perm_{number}" for number in range(2, 8)))
 
@@ -140,3 +140,21 @@ def test_what_was_exported_comes_back(
     assert trellis("plan", "invision.yaml").exit_code == 0
     assert trellis("export", "invision", "back").exit_code == 0
     assert simplify(answers("back")) == simplify(answers())
+
+
+def test_a_service_of_ours_is_read_like_any_other(
+    trellis: Trellis, community: Community, serve: MakeService, key: MakeKey, empty_database: Settings, nowhere: Environment
+) -> None:
+    assert trellis(*ARGUMENTS).exit_code == 0
+    file = Path("old.key")
+    file.write_text(key("*", name="Moving", dialect="invision"), encoding="utf-8")
+    service = serve()
+    nowhere(database_url=empty_database.database_url)
+    assert trellis("migrate").exit_code == 0
+    sections = [word for kind in KINDS if kind.serves(LIST) for word in ("--section", kind.name)]
+    live = trellis("import", "invision", service.address, "--key-file", file, "--rate", "1000", *sections)
+    assert live.exit_code == 0, live.output
+    saved = trellis("import", "invision", "--from", "out", "--output", "saved.yaml", *sections)
+    assert saved.exit_code == 0, saved.output
+    live_text, saved_text = (Path(name).read_text(encoding="utf-8").partition("\n")[2] for name in ("invision.yaml", "saved.yaml"))
+    assert live_text == saved_text

@@ -26,7 +26,10 @@ _NOTHING: Final = "There are no answers of a community in it: it would have fold
 
 def read_saved(source: Path, paths: Iterable[str]) -> Answers:
     """Read what was saved of these lists, from a folder or a file. Raises ReadingFailed."""
-    answers = _read_folder(source, paths) if source.is_dir() else _read_file(source, paths)
+    try:
+        answers = _read_folder(source, paths) if source.is_dir() else _read_file(source, paths)
+    except OSError as error:
+        raise ReadingFailed(f"{error.filename or source} could not be read: {error.strerror or error}.") from None
     if not answers.pages:
         raise ReadingFailed(f"{source}: {_NOTHING}")
     return answers
@@ -72,11 +75,8 @@ def _as_hello(read: Any) -> Mapping[str, Any] | None:
 
 
 def _read_json(file: Path) -> Any:
-    try:
-        with file.open("rb") as opened:
-            raw = opened.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise ReadingFailed(f"{file} could not be read: {error.strerror or error}.") from None
+    with file.open("rb") as opened:
+        raw = opened.read(MOST_BYTES + 1)
     if len(raw) > MOST_BYTES:
         raise ReadingFailed(f"{file} is larger than {MOST_BYTES >> 20} MiB. Save the community again, in smaller pages.")
     try:
@@ -108,9 +108,11 @@ def write_saved(folder: Path, answers: Iterable[tuple[str, Any]]) -> int:
 
 def check_folder(folder: Path) -> None:
     """See that a folder is new or empty. Raises ReadingFailed."""
-    if folder.is_dir() and not any(folder.iterdir()):
-        return
-    if folder.exists() or folder.is_symlink():
+    try:
+        is_free = not any(folder.iterdir()) if folder.is_dir() else not (folder.exists() or folder.is_symlink())
+    except OSError as error:
+        raise ReadingFailed(f"{folder} could not be read: {error.strerror or error}. Name a new folder.") from None
+    if not is_free:
         raise ReadingFailed(f"{folder} is there already. Name a new folder; nothing was written.")
 
 

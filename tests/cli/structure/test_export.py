@@ -75,3 +75,16 @@ def test_a_file_that_cannot_be_written_is_a_sentence(trellis: Trellis) -> None:
 def test_the_schema_is_that_of_the_documents(trellis: Trellis) -> None:
     schema = orjson.loads(trellis("schema").stdout)
     assert {"format", "name", "under", "forums", "groups", "keys"} <= schema["properties"].keys()
+
+
+def test_a_file_is_replaced_as_a_whole_and_stays_as_private_as_it_was(community: Community, trellis: Trellis) -> None:
+    site, link, pipe = Path("site.yaml"), Path("link.yaml"), Path("/dev/null")
+    site.write_text("old\n" * 10_000, encoding="utf-8")
+    site.chmod(0o600)
+    link.symlink_to(site)
+    assert trellis("export", "--output", link).exit_code == 0
+    assert read_document(site.read_text(encoding="utf-8"))["format"] == "trellis/1"
+    assert (site.stat().st_mode & 0o777, link.is_symlink()) == (0o600, True)
+    assert trellis("export", "--output", pipe).exit_code == 0
+    assert pipe.is_char_device()
+    assert sorted(Path().iterdir()) == [link, site]

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -69,6 +70,8 @@ def write_whole(path: Path, text: str) -> None:
         work = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}")
         try:
             with work.open("x", encoding="utf-8") as file:
+                if target.exists():
+                    work.chmod(stat.S_IMODE(target.stat().st_mode))  # who may read it stays as it was
                 file.write(text)
             work.replace(target)
         finally:

@@ -40,6 +40,40 @@ _GROUP: Final = re.compile(r"([0-9]{1,18})=(\S+)", re.ASCII)
 _KNOWN: Final = choose_known(KINDS)
 _SHOWN: Final = 20
 
+Url = Annotated[
+    str | None, typer.Argument(metavar="[URL]", help="The address of the old community's front page.", show_default=False)
+]
+KeyFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="The file with an API key of the old community; `-` is standard input.", show_default=False),
+]
+From = Annotated[
+    Path | None,
+    typer.Option("--from", metavar="SAVED", help="Read answers that were saved, a folder or a file.", show_default=False),
+]
+Save = Annotated[
+    Path | None, typer.Option(metavar="FOLDER", help="Save the answers in this new folder, for --from.", show_default=False)
+]
+Output = Annotated[Path, typer.Option(metavar="FILE", help="Write the document to this file.")]
+Reports = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="FILE", help="Write what is lost, by node: as HTML if the name ends so, or else as text. Repeat as needed."
+    ),
+]
+Sections = Annotated[
+    list[str] | None, typer.Option(metavar="NAME", help="A section to write, such as forums. Repeat as needed. By default all.")
+]
+Clubs = Annotated[bool, typer.Option("--clubs", help="Take over what belongs to clubs, which is left out by default.")]
+Groups = Annotated[
+    list[str] | None,
+    typer.Option(metavar="OLD=OURS", help="Take the group with this id for the one with this external id here. Repeat as needed."),
+]
+Rate = Annotated[float, typer.Option(metavar="N", min=0.01, max=1000, help="How many requests a second are sent at most.")]
+Timeout = Annotated[float, typer.Option(metavar="SECONDS", min=0.1, max=600, help="How long the old community may say nothing.")]
+PerPage = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many records a page has.")]
+PlainHttp = Annotated[bool, typer.Option("--plain-http", help="Allow an address with http://, which sends the key openly.")]
+
 import_app: Final = typer.Typer(
     help="Bring a community over from another product, as a structure document to plan and apply.",
     no_args_is_help=True,
@@ -58,71 +92,39 @@ def _import() -> None:
 
 @import_app.command("invision")
 def import_invision(  # noqa: PLR0917  # one option a parameter, as Typer has it
-    url: Annotated[
-        str | None, typer.Argument(metavar="[URL]", help="The address of the old community's front page.", show_default=False)
-    ] = None,
-    key_file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="The file with an API key of the old community; `-` is standard input.", show_default=False
-        ),
-    ] = None,
-    from_: Annotated[
-        Path | None,
-        typer.Option("--from", metavar="SAVED", help="Read answers that were saved, a folder or a file.", show_default=False),
-    ] = None,
-    save: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Save the answers in this new folder, for --from.", show_default=False)
-    ] = None,
-    output: Annotated[Path, typer.Option(metavar="FILE", help="Write the document to this file.")] = Path("invision.yaml"),
-    report: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE", help="Write what is lost, by node: as HTML if the name ends so, or else as text. Repeat as needed."
-        ),
-    ] = None,
-    section: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A section to write, such as forums. Repeat as needed. By default all.")
-    ] = None,
-    clubs: Annotated[bool, typer.Option("--clubs", help="Take over what belongs to clubs, which is left out by default.")] = False,
-    group: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="OLD=OURS", help="Take the group with this id for the one with this external id here. Repeat as needed."
-        ),
-    ] = None,
-    rate: Annotated[float, typer.Option(metavar="N", min=0.01, max=1000, help="How many requests a second are sent at most.")] = 2,
-    timeout: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0.1, max=600, help="How long the old community may say nothing.")
-    ] = 30,
-    per_page: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many records are asked for at once.")] = 200,
-    plain_http: Annotated[
-        bool, typer.Option("--plain-http", help="Allow an address with http://, which sends the key openly.")
-    ] = False,
+    url: Url = None,
+    key_file: KeyFile = None,
+    from_: From = None,
+    save: Save = None,
+    output: Output = Path("invision.yaml"),
+    report: Reports = None,
+    section: Sections = None,
+    clubs: Clubs = False,
+    group: Groups = None,
+    rate: Rate = 2,
+    timeout: Timeout = 30,
+    per_page: PerPage = 200,
+    plain_http: PlainHttp = False,
 ) -> None:
     """Read a community of Invision Community 4 and write it as a structure document, for `trellis plan` and `trellis apply`.
 
     It can be repeated until the day of the move: each node keeps its external id, such as `invision:forum:12`.
     """
-    chosen, groups = _choose_sections(section or []), _parse_groups(group or [])
-    needed = {kind.name: find_paths(kind) for kind in _KNOWN if kind.is_group or kind in chosen}
+    options = Options(_choose_sections(section or []), clubs, _parse_groups(group or []))
+    needed = {kind.name: find_paths(kind) for kind in _KNOWN if kind.is_group or kind in options.sections}
     try:
         with community(Settings.load()) as gate:
             if save is not None:
                 check_folder(save)
-            if from_ is not None:
-                _refuse_both(url, key_file)
-                answers, source = (
-                    read_saved(from_, [path for paths in needed.values() for path in paths]),
-                    os.fsencode(from_).decode("utf-8", "replace"),
-                )
-            else:
+            if from_ is None:
                 answers, source = _read_live(url, key_file, needed, _Pace(rate, timeout, per_page), plain=plain_http)
+            else:
+                answers, source = _read_saved(from_, needed, url, key_file)
             if save is not None:
                 _write_folder(save, name_answers(answers))
                 say(f"Saved the answers in {save}.")
             present = read_present(lambda name, raw: act(gate, name, raw).value, _KNOWN)
-        translation = translate(answers, source, present, _KNOWN, Options(chosen, clubs, groups))
+        translation = translate(answers, source, present, _KNOWN, options)
         text = translation.write()
     except ReadingFailed as failed:
         raise Failure(str(failed)) from None
@@ -135,7 +137,7 @@ def import_invision(  # noqa: PLR0917  # one option a parameter, as Typer has it
 @export_app.command("invision")
 def export_invision(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder for the answers.", show_default=False)],
-    per_page: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many records a page has.")] = 25,
+    per_page: PerPage = 25,
 ) -> None:
     """Write the community as the answers that Invision Community 4 would give: each list page by page, and each record.
 
@@ -172,12 +174,13 @@ def _parse_groups(given: Sequence[str]) -> dict[int, str]:
     return groups
 
 
-def _refuse_both(url: str | None, key_file: Path | None) -> None:
+# --- reading ------------------------------------------------------------------------------------------------------
+
+
+def _read_saved(saved: Path, lists: Mapping[str, Sequence[str]], url: str | None, key_file: Path | None) -> tuple[Answers, str]:
     if url is not None or key_file is not None:
         raise Failure("Give either an address with --key-file, or --from: what was saved needs neither.")
-
-
-# --- reading ------------------------------------------------------------------------------------------------------
+    return read_saved(saved, [path for paths in lists.values() for path in paths]), os.fsencode(saved).decode("utf-8", "replace")
 
 
 def _read_live(

@@ -8,7 +8,7 @@ from trellis.core.events import changed_members
 from trellis.core.fields import Field
 from trellis.core.kind import NodeKind, Values
 from trellis.core.nodes.creation import create_node, create_siblings, find_named_groups, merge_fields, settle_permissions
-from trellis.core.nodes.deletion import delete_doc, delete_fields, delete_node, delete_refusals
+from trellis.core.nodes.deletion import delete_doc, delete_fields, delete_leaves, delete_node, delete_refusals
 from trellis.core.nodes.listing import INCLUDE, build_query, list_fields
 from trellis.core.nodes.placement import apply_placement, resolve_placement
 from trellis.core.nodes.record import get_with_path, serialize_node, serialize_nodes
@@ -44,7 +44,12 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
             build_operation(kind, UPDATE, f"Change a {one}", changes, _update, kind.accepted, node_refusals(kind)),
             judge=partial(_find_digests, kind),
         ),
-        build_operation(kind, DELETE, f"Delete a {one}", delete_doc(kind), delete_node, delete_fields(kind), delete_refusals(kind)),
+        replace(
+            build_operation(
+                kind, DELETE, f"Delete a {one}", delete_doc(kind), delete_node, delete_fields(kind), delete_refusals(kind)
+            ),
+            run_many=None if kind.is_group else partial(delete_leaves, kind),
+        ),
     )
 
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from trellis.core.fields import ChildrenFate, Field, isolate
+from trellis.core.fields import ChildrenFate, Field, invalid_id, isolate
 from trellis.core.kind import NodeKind
-from trellis.core.nodes.record import get_with_path, serialize_node
+from trellis.core.nodes.record import get_with_path, serialize_node, serialize_nodes
 from trellis.core.operation import Context, Outcome, Progress
 from trellis.core.verbs import DELETE
 from trellis.core.version import check_precondition
@@ -75,13 +75,48 @@ def delete_node(kind: NodeKind, context: Context) -> Outcome:
         resource_id=node.id,
         before=before,
         touched=(*touched, *({"resource": name, "id": i, "how": "changed"} for name, i in scrubbed)),
-        plan={
-            "dryRun": True,
-            "deleted": {"count": 1 + len(gone), "ids": [node.id, *gone][:_SHOWN]},
-            "moved": {"count": len(moved), "ids": moved[:_SHOWN], "to": target.id if target is not None else None},
-            "changed": {"count": len(scrubbed), "nodes": [{"resource": name, "id": i} for name, i in scrubbed[:_SHOWN]]},
-        },
+        plan=_describe_plan([node.id, *gone], moved, target, scrubbed),
     )
+
+
+def delete_leaves(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome]:
+    """Delete nodes that have nothing below them, in this order. Raises Refused; then nothing has been written.
+
+    Not for groups, which permissions may name, nor for built-in nodes.
+    """
+    context = contexts[0]
+    ids = [one.call.target or 0 for one in contexts]
+    found: dict[int, Node] = {}
+    for batch in nodes.split_into_batches(ids):
+        found |= nodes.find_by_ids(context.tx, kind.name, batch)
+        for parent, count in siblings.count_children_by_parent(context.tx, kind.name, batch).items():
+            raise _has_children(kind, found[parent], count, count)
+    for one in contexts:
+        one.input.raise_faults()
+        if one.call.target not in found:
+            raise invalid_id(kind.singular, one.call.target, kind.missing_code(DELETE))
+    records = serialize_nodes(context.tx, kind, [found[i] for i in ids], context.environment.community_url)
+    gone = snapshots.delete_leaves(context.tx, kind.name, [found[i] for i in ids])
+    return [
+        Outcome(
+            None,
+            resource_id=node.id,
+            before=record | ({"position": node.position} if kind.ordered else {}),
+            plan=_describe_plan([node.id], [], None, []),
+        )
+        for node, record in zip(gone, records, strict=True)
+    ]
+
+
+def _describe_plan(
+    gone: Sequence[int], moved: Sequence[int], target: Node | None, scrubbed: Sequence[tuple[str, int]]
+) -> dict[str, Any]:
+    return {
+        "dryRun": True,
+        "deleted": {"count": len(gone), "ids": list(gone[:_SHOWN])},
+        "moved": {"count": len(moved), "ids": list(moved[:_SHOWN]), "to": target.id if target is not None else None},
+        "changed": {"count": len(scrubbed), "nodes": [{"resource": name, "id": i} for name, i in scrubbed[:_SHOWN]]},
+    }
 
 
 def delete_rows(kind: NodeKind, context: Context, node: Node, below: Sequence[int]) -> None:

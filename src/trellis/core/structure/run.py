@@ -2,7 +2,7 @@
 
 import hashlib
 import hmac
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
@@ -208,19 +208,11 @@ class Run:
         self, scope: Scope, entries: list[Entry], parent: int | None, before: int | None
     ) -> list[int | None] | None:
         """Create siblings with few statements; return their ids, or None if one was refused, in which case there are none."""
-        operation = scope.kind.operation(CREATE.name)
         raws = [self._describe_new(scope, entry, parent) for entry in entries]
         raws[0] |= _place_behind(scope, parent, before)
-        try:
-            outcomes = self._context.run_many([self._call.build_inner(operation, raw) for raw in raws])
-        except Refused as refused:
-            if refused.status == 403:
-                raise
-            return None
-        self.needed.add(operation)
-        for entry, raw, outcome in zip(entries, raws, outcomes, strict=True):
-            self._note(Subject(scope.kind, entry.place, entry, None), operation, None, raw, outcome)
-        return self._keep_created(scope, entries, outcomes, parent, before)
+        about = [Subject(scope.kind, entry.place, entry, None) for entry in entries]
+        outcomes = self._run_together(about, CREATE.name, raws, [None] * len(raws))
+        return None if outcomes is None else self._keep_created(scope, entries, outcomes, parent, before)
 
     def _describe_new(self, scope: Scope, entry: Entry, parent: int | None) -> dict[str, Any]:
         return self._find_differences(scope, entry, None) | ({"parentId": parent} if scope.kind.tree else {})
@@ -262,7 +254,9 @@ class Run:
         if not self._options.prune:
             matched = {node.id for node in scope.matched.values()}
             self.kept += [(kind, n) for n in scope.nodes.values() if n.id not in matched and n.id not in kind.built_in]
-        for top in (i for i in scope.doomed if scope.nodes[i].parent_id not in gone):
+        tops = [i for i in scope.doomed if scope.nodes[i].parent_id not in gone]
+        together = self._delete_leaves(scope, [top for top in tops if not scope.children.get(top)])
+        for top in (top for top in tops if top not in together):
             node, below = scope.nodes[top], list(scope.walk_below(top))
             if not self._may_go(scope, node, gone):
                 continue
@@ -270,6 +264,20 @@ class Run:
             if self._run(Subject(kind, scope.section.place, None, node), DELETE.name, raw, top) is not None:
                 scope.children[node.parent_id].remove(top)
             self._progress.done(1 + len(below))
+
+    def _delete_leaves(self, scope: Scope, leaves: list[int]) -> frozenset[int]:
+        """Delete nodes that have nothing below them with few statements; return which. If one was refused, there are none."""
+        kind = scope.kind
+        if kind.is_group or len(leaves) < 2:
+            return frozenset()
+        about = [Subject(kind, scope.section.place, None, scope.nodes[leaf]) for leaf in leaves]
+        if self._run_together(about, DELETE.name, [{}] * len(leaves), leaves) is None:
+            return frozenset()
+        gone = frozenset(leaves)
+        for parent in {scope.nodes[leaf].parent_id for leaf in leaves}:
+            scope.children[parent] = [node for node in scope.children[parent] if node not in gone]
+        self._progress.done(len(leaves))
+        return gone
 
     def _may_go(self, scope: Scope, node: Node, gone: set[int]) -> bool:
         """Return whether all below a node goes with it; what another document manages must not."""
@@ -327,6 +335,25 @@ class Run:
         if outcome.event is not None:
             self._note(about, operation, target, raw, outcome)
         return outcome
+
+    def _run_together(
+        self, about: list[Subject], verb: str, raws: Sequence[Mapping[str, Any]], targets: Sequence[int | None]
+    ) -> list[Outcome] | None:
+        """Run an operation for several nodes and note what has changed; None if one was refused, in which case nothing was done."""
+        operation = about[0].kind.operation(verb)
+        call = self._call if about[0].entry is not None else self._call._replace(managed_by=None)
+        try:
+            outcomes = self._context.run_many(
+                [call.build_inner(operation, raw, target) for raw, target in zip(raws, targets, strict=True)]
+            )
+        except Refused as refused:
+            if refused.status == 403:
+                raise
+            return None
+        self.needed.add(operation)
+        for one, target, raw, outcome in zip(about, targets, raws, outcomes, strict=True):
+            self._note(one, operation, target, raw, outcome)
+        return outcomes
 
     def _note(self, about: Subject, operation: str, target: int | None, raw: Mapping[str, Any], outcome: Outcome) -> None:
         self.last = outcome.event

@@ -144,6 +144,20 @@ def test_work_on_the_tree_does_not_grow_with_the_number_of_new_nodes(run: Run, m
     assert len(statements) - few < few + 60  # of 100 more nodes
 
 
+def test_what_is_deleted_together_comes_back_where_it_was(gate: Gate, run: Run, events: Events) -> None:
+    entries = [node(f"n-{n}", *([node(f"below-{n}")] if n % 7 == 0 else [])) for n in range(40)]
+    run("structure.apply", document=document(forums=entries))
+    before = timeless(run("forums.tree"))
+    done = gate.run(Call("structure.apply", TERMINAL, {"document": document(forums=entries[20:22]), "prune": True, "maxDeletes": 50}))
+    assert tree(run) == ["N-20", ("N-21", ["Below-21"])]
+    assert done.value["counts"]["delete"] == 38
+    assert [event["operation"] for event in events()][-38:] == ["forums.delete"] * 38
+    assert {len(event["touched"]) for event in events()[-38:]} == {0, 1}
+    gate.run(Call("changesets.restore", TERMINAL, {}, done.change_set))
+    assert timeless(run("forums.tree")) == before
+    assert run("check.list")["problems"] == []
+
+
 def test_each_of_many_new_ones_that_is_refused_is_told_with_its_place(run: Run, database: DatabaseState) -> None:
     entries = [node(f"new-{n}") for n in range(9)]
     entries[3]["type"] = entries[6]["type"] = "redirect"  # which needs an address

@@ -20,7 +20,7 @@ _RECORD: Final = """
 new MutationObserver(() => {
   const shown = document.querySelector(".working");
   const buttons = document.querySelectorAll("form.card button:enabled").length;
-  if (shown) localStorage.said = `${shown.textContent} Buttons: ${buttons}.`;
+  if (shown?.textContent) localStorage.said = `${shown.textContent} Buttons: ${buttons}.`;
 }).observe(document.body, { childList: true, subtree: true });
 """
 

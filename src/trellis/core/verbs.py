@@ -44,7 +44,8 @@ class Verb:
     `destructive`: it changes or deletes existing data. `idempotent`: running it twice has the same effect as running it once.
     `code` is the end of a kind's error code for 'no such record'. `column` is its heading in the grid of grants; a
     verb without one is listed below the grid. `button` is the label of its button on a node's page and row in the panel, which
-    leads to a form with the operation's fields; verbs without one have pages of their own, or none.
+    leads to a form with the operation's fields; verbs without one have pages of their own, or none. `in_dialects`: the dialects
+    that keys may have cover it.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Verb:
     idempotent: bool = True
     code: str = ""
     column: str = ""
+    in_dialects: bool = False
     button: str = ""
 
     @property
@@ -109,6 +111,7 @@ LIST: Final = Verb(
     answer="One page.",
     code="7",
     column="List",
+    in_dialects=True,
 )
 GET: Final = Verb(
     name="get",
@@ -117,6 +120,7 @@ GET: Final = Verb(
     answer="The record.",
     code="1",
     column="Get",
+    in_dialects=True,
 )
 CREATE: Final = Verb(
     name="create",
@@ -130,6 +134,7 @@ CREATE: Final = Verb(
     idempotent=False,
     code="8",
     column="Create",
+    in_dialects=True,
 )
 UPDATE: Final = Verb(
     name="update",
@@ -144,6 +149,7 @@ UPDATE: Final = Verb(
     destructive=True,
     code="5",
     column="Update",
+    in_dialects=True,
 )
 DELETE: Final = Verb(
     name="delete",
@@ -158,6 +164,7 @@ DELETE: Final = Verb(
     destructive=True,
     code="6",
     column="Delete",
+    in_dialects=True,
 )
 RESTORE: Final = Verb(
     name="restore",

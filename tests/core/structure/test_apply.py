@@ -148,7 +148,9 @@ def test_what_is_deleted_together_comes_back_where_it_was(gate: Gate, run: Run, 
     entries = [node(f"n-{n}", *([node(f"below-{n}")] if n % 7 == 0 else [])) for n in range(40)]
     run("structure.apply", document=document(forums=entries))
     before = timeless(run("forums.tree"))
-    done = gate.run(Call("structure.apply", TERMINAL, {"document": document(forums=entries[20:22]), "prune": True, "maxDeletes": 50}))
+    done = gate.run(
+        Call("structure.apply", TERMINAL, {"document": document(forums=entries[20:22]), "prune": True, "maxDeletes": 50})
+    )
     assert tree(run) == ["N-20", ("N-21", ["Below-21"])]
     assert done.value["counts"]["delete"] == 38
     assert [event["operation"] for event in events()][-38:] == ["forums.delete"] * 38

@@ -38,7 +38,13 @@ def openapi() -> Json:
 
 
 def test_every_answer_is_as_the_openapi_document_describes_it(openapi: Json, invision: ApiClient, community: Community) -> None:
-    first = {"groups": 3, "forums": community.news, "calendars": community.meetups, "categories": community.skins}
+    first = {
+        "groups": 3,
+        "forums": community.news,
+        "calendars": community.meetups,
+        "categories": community.skins,
+        "blogs": community.notebook,
+    }
     seen = set()
     for promise in documented_operations(openapi):
         if (described := promise.told.get("x-dialects", {}).get("invision")) is None:

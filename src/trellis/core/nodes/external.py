@@ -15,7 +15,7 @@ from trellis.errors import Refused
 from trellis.store import nodes
 
 _TAIL = "/external/{externalId}"
-GET_EXTERNAL = replace(GET, name="get_external", tail=_TAIL, code="", column="")
+GET_EXTERNAL = replace(GET, name="get_external", tail=_TAIL, code="", column="", in_dialects=False)
 PUT_EXTERNAL = Verb(
     name="put_external",
     method="PUT",
@@ -27,7 +27,7 @@ PUT_EXTERNAL = Verb(
     if_match=True,
     destructive=True,
 )
-DELETE_EXTERNAL = replace(DELETE, name="delete_external", tail=_TAIL, code="", column="")
+DELETE_EXTERNAL = replace(DELETE, name="delete_external", tail=_TAIL, code="", column="", in_dialects=False)
 
 
 def operations(kind: NodeKind) -> tuple[Operation, ...]:

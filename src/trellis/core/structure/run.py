@@ -75,6 +75,8 @@ class Run:
         for scope in self._scopes:
             self._put_level(scope, scope.section.entries, scope.root)
         self._raise_faults()
+        places = {entry.place: number for number, entry in enumerate(e for scope in self._scopes for e in scope.section.walk())}
+        self.changes.sort(key=lambda change: places[change.place] if change.place is not None else -1)  # as the document has them
         for scope in reversed(self._scopes):  # groups go last: what names them has been changed by then
             self._delete(scope)
         for scope, entry, raw in self._deferred:
@@ -255,6 +257,7 @@ class Run:
             matched = {node.id for node in scope.matched.values()}
             self.kept += [(kind, n) for n in scope.nodes.values() if n.id not in matched and n.id not in kind.built_in]
         tops = [i for i in scope.doomed if scope.nodes[i].parent_id not in gone]
+        before = len(self.changes)
         together = self._delete_leaves(scope, [top for top in tops if not scope.children.get(top)])
         for top in (top for top in tops if top not in together):
             node, below = scope.nodes[top], list(scope.walk_below(top))
@@ -264,6 +267,8 @@ class Run:
             if self._run(Subject(kind, scope.section.place, None, node), DELETE.name, raw, top) is not None:
                 scope.children[node.parent_id].remove(top)
             self._progress.done(1 + len(below))
+        places = {top: number for number, top in enumerate(tops)}
+        self.changes[before:] = sorted(self.changes[before:], key=lambda change: places[change.id or 0])
 
     def _delete_leaves(self, scope: Scope, leaves: list[int]) -> frozenset[int]:
         """Delete nodes that have nothing below them with few statements; return which. If one was refused, there are none."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 from trellis.core.dialect import Dialect, FindGroups, Member, Record, Shape
 from trellis.core.gate import Gate
 from trellis.core.operation import Operation
-from trellis.core.verbs import STANDARD, Response
+from trellis.core.verbs import Response
 from trellis.core.version import compute_version, encode_json
 from trellis.errors import Refused
 from trellis.kinds.invision import INVISION
@@ -26,7 +26,7 @@ class Translator:
 
     def find_shape(self, operation: Operation) -> Shape | None:
         """Return what the dialect makes of the records of an operation; None if it does not know the operation as one on a kind."""
-        if operation.kind is None or operation.verb not in STANDARD:
+        if operation.kind is None or operation.verb is None or not operation.verb.in_dialects:
             return None
         return self.dialect.kinds.get(operation.kind.name)
 

@@ -9,7 +9,7 @@ from trellis.core.catalogue import Catalogue
 from trellis.core.dialect import Dialect, Shape, Who
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Operation
-from trellis.core.verbs import STANDARD, Response
+from trellis.core.verbs import Response
 from trellis.http.routes import build_routes
 from trellis.rest.dialect import TRANSLATORS
 from trellis.rest.docs.examples import answer_of
@@ -58,7 +58,7 @@ def show_dialects(catalogue: Catalogue) -> tuple[ShownDialect, ...]:
 def _show(dialect: Dialect, catalogue: Catalogue) -> ShownDialect:
     answered: dict[str, Operation] = {}
     for route in build_routes(catalogue):
-        if route.operation.kind is not None and route.verb in STANDARD and route.verb.response is Response.RECORD:
+        if route.operation.kind is not None and route.verb.in_dialects and route.verb.response is Response.RECORD:
             answered.setdefault(route.operation.kind.name, route.operation)
     kinds = tuple(
         _show_kind(operation.kind, dialect.kinds[name], operation)

@@ -28,6 +28,9 @@ TRIES: Final = 5  # starts that fail in a row, with no worker serving, after whi
 LONGEST: Final = 30.0  # seconds between two starts, at most; the pause doubles from one second
 
 MakeConfig = Callable[[], uvicorn.Config]
+# Seconds for which a thread may hold the interpreter while another waits: with the usual 5 ms, an answer that is read on the loop
+# beside a large write waits for the writer's thread several times.
+_TURN: Final = 0.0005
 
 
 class GaveUp(Exception):
@@ -243,6 +246,7 @@ def _end_with_parent() -> None:
 def run_server(config: uvicorn.Config, listener: socket) -> None:
     """Serve in this process until SIGTERM or SIGINT; leave with status 1 where that did not even begin."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # an end that was asked for is no failure
+    sys.setswitchinterval(_TURN)
     server = uvicorn.Server(config)
     with suppress(KeyboardInterrupt):
         server.run(sockets=[listener])

@@ -20,6 +20,7 @@ MOST_BYTES: Final = 32 * 2**20  # of one answer: releases that send all at once 
 _WHOLE_ANSWER: Final = 120.0  # seconds, however slowly it trickles in
 _CONNECT: Final = 10.0
 _LONGEST_PAUSE: Final = 15 * 60.0
+_MOST_PAUSES: Final = 10  # before one answer, also where the community says each time how long
 _PAUSES: Final = (30.0, 60.0, 120.0, 240.0)  # after 429 that does not say how long
 _RETRIES: Final = (2.0, 5.0, 15.0)  # after a failure of the server or of the network
 _MOST_REDIRECTS: Final = 5
@@ -124,7 +125,7 @@ class Client:
 
     def _ask(self, url: str) -> _Answer:
         """Ask until there is an answer that is not about waiting. Raises ReadingFailed."""
-        pauses, retries = iter(_PAUSES), iter(_RETRIES)
+        pauses, retries, patience = iter(_PAUSES), iter(_RETRIES), iter(range(_MOST_PAUSES))
         while True:
             try:
                 answer = self._follow(url)
@@ -141,8 +142,8 @@ class Client:
                     sentence = f"The community has failed (status {answer.status})."
                 else:
                     return answer
-            if wait is None or wait > _LONGEST_PAUSE:
-                asked = f" It asks to be left alone for {wait / 60:,.0f} minutes." if wait else ""
+            if wait is None or wait > _LONGEST_PAUSE or next(patience, None) is None:
+                asked = f" It asks to be left alone for {wait / 60:,.0f} minutes." if wait and wait > _LONGEST_PAUSE else ""
                 raise ReadingFailed(f"{sentence}{asked} Nothing was written; begin again later.")
             self._tell(f"{sentence} Trying again in {wait:,.0f} seconds.")
             _sleep(wait)

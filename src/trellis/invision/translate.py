@@ -104,6 +104,9 @@ class _Translator:
         self._present = present
         self._matches = groups
         self._groups = {number: match.external_id for number, match in groups.items()}
+        found = {match.here["id"] for match in groups.values() if match.here is not None}
+        # Whether all of these are everybody. Without guests, members or administrators among them a part was sent, or nothing.
+        self._is_everybody = found.issuperset(record["id"] for record in present.groups if record["builtIn"])
         self._clubs = clubs
 
     def translate_section(self, kind: NodeKind, records: Sequence[Mapping[str, Any]], section: Section) -> list[dict[str, Any]]:
@@ -207,7 +210,7 @@ class _Translator:
         if not numbers:
             node.notes.append(f"Its {name} are not told: it has none here, until you say so.")
             return [] if here is None else None
-        if self._groups.keys() <= set(numbers):
+        if self._is_everybody and self._groups.keys() == set(numbers):
             return EVERYONE
         if unknown := [number for number in numbers if number not in self._groups]:
             node.notes.append(f"Its {name} name {len(unknown):,} that are none of the groups that were sent: not taken over.")

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import Trellis
 from tests.cli.invision.conftest import Document, Import
 from tests.fixture_types import Run
-from tests.old_community import KEY, Interruption, OldCommunity, calendar, category, forum, group
+from tests.old_community import KEY, Interruption, OldCommunity, blog, calendar, category, forum, group
 
 Read = Callable[..., Document]
 
@@ -348,3 +348,11 @@ def test_nothing_is_written_where_the_database_is_not_there(cli: Trellis, key_fi
     refused = cli("import", "invision", old.url, "--key-file", key_file)
     assert (refused.exit_code, "trellis migrate" in refused.output) == (1, True)
     assert old.requests == []
+
+
+@pytest.mark.parametrize("sent", [[], [group(2, "Guests")], [group(4, "Administrators")]])
+def test_all_groups_of_a_part_are_not_everybody(bring: Import, read: Read, old: OldCommunity, sent: list[dict[str, Any]]) -> None:
+    old.lists["core/groups"] = sent
+    old.lists["blog/blogs"] = [blog(1, "Greenhouse", "Mira Holm", [*sent, group(70, "Staff")]), blog(2, "Workshop", "Jon", sent)]
+    assert bring("--section", "blogs").exit_code == 0
+    assert not any(one.get("groups") == "*" for one in read()["blogs"])

@@ -97,13 +97,20 @@ def write_saved(folder: Path, answers: Iterable[tuple[str, Any]]) -> int:
         for count, (name, answer) in enumerate(answers, 1):  # noqa: B007  # how many there are is known at the end
             file = work / f"{name}.json"
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(orjson.dumps(answer, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+            file.write_bytes(_write_json(name, answer))
         work.chmod(0o755)
         work.replace(folder)  # which works over an empty folder too
         return count
     except BaseException:
         shutil.rmtree(work, ignore_errors=True)
         raise
+
+
+def _write_json(name: str, answer: Any) -> bytes:
+    try:
+        return orjson.dumps(answer, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    except orjson.JSONEncodeError:
+        raise ReadingFailed(f"{name}: This is nested too deeply to be saved. Leave out --save; nothing was written.") from None
 
 
 def check_folder(folder: Path) -> None:

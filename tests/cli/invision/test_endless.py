@@ -1,13 +1,17 @@
 """What `trellis import invision` does about a community that would keep it busy for ever, or fill this machine."""
 
+import gzip
+import json
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from itertools import count
+from pathlib import Path
 
 import pytest
 from typer import testing
 
 from tests.cli.invision.conftest import Import
-from tests.old_community import Interruption, OldCommunity
+from tests.old_community import Interruption, OldCommunity, forum
 from trellis.invision.live import client
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # none of this is about the database
@@ -22,3 +26,64 @@ def test_it_gives_up_where_it_is_put_off_again_and_again(bring: Import, old: Old
     old.interruptions = [Interruption(429, {"retry-after": "1"})] * 50
     assert "Nothing was written; begin again later." in refused(bring())
     assert (len(old.requests), waits) == (11, [1] * 10)
+
+
+def test_a_compressed_answer_is_read(bring: Import, old: OldCommunity) -> None:
+    answer = gzip.compress(json.dumps({"results": [forum(1, "News")]}).encode())
+    old.instead = {"/api/forums/forums": Interruption(200, {"content-encoding": "gzip"}, answer)}
+    assert "1 forum," in bring().stdout
+
+
+def test_an_answer_whose_compression_is_broken_is_asked_for_again(bring: Import, old: OldCommunity, waits: list[float]) -> None:
+    old.interruptions = [Interruption(200, {"content-encoding": "gzip"}, b"{}")]
+    assert bring().exit_code == 0
+    assert waits == [2]
+
+
+@pytest.mark.parametrize("beginning", [b"\x1f\x8b\x08\x08\0\0\0\0\0\x03", gzip.compress(b"{}")], ids=["name", "end"])
+def test_a_compressed_answer_that_holds_nothing_and_has_no_end_is_not_read_on(
+    bring: Import, old: OldCommunity, beginning: bytes
+) -> None:
+    def send_without_end(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("content-encoding", "gzip")
+        handler.end_headers()
+        handler.wfile.write(beginning)
+        with suppress(OSError):
+            while True:
+                handler.wfile.write(b"a" * 2**20)
+
+    old.interruptions = [send_without_end]
+    assert "An answer is larger than 32 MiB." in refused(bring())
+
+
+def test_a_small_answer_that_is_large_without_its_compression_is_not_kept(bring: Import, old: OldCommunity) -> None:
+    old.interruptions = [Interruption(200, {"content-encoding": "gzip"}, gzip.compress(b" " * 2**26))]
+    assert "An answer is larger than 32 MiB." in refused(bring())
+
+
+def test_a_list_whose_pages_never_end_is_not_kept(bring: Import, old: OldCommunity, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "MOST_IN_ALL", 2**20)
+    ids = count(1)
+
+    def answer_one_more(handler: BaseHTTPRequestHandler) -> None:
+        old.interruptions.append(answer_one_more)
+        body = json.dumps({"results": [{"id": next(ids), "name": "x" * 2**17}]}).encode()
+        handler.send_response(200)
+        handler.send_header("content-length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    old.interruptions = [answer_one_more]
+    assert "The answers have more than 1 MiB in all." in refused(bring())
+    assert len(old.requests) == 8
+
+
+def test_an_answer_that_cannot_be_saved_is_told(bring: Import, old: OldCommunity) -> None:
+    name: object = "News"
+    for _ in range(300):
+        name = [name]
+    old.lists["forums/forums"] = [forum(1, "News") | {"name": name}]
+    assert "forums/forums/page-1: This is nested too deeply to be saved." in refused(bring("--save", "saved"))
+    assert not Path("saved").exists()
+    assert bring().exit_code == 0

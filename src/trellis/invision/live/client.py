@@ -14,9 +14,11 @@ from trellis import __version__
 from trellis.core.fields import quote
 from trellis.invision.answers import ReadingFailed
 from trellis.invision.live.address import find_origin
+from trellis.invision.live.decompress import Decompressor
 from trellis.retry_after import parse_retry_after
 
 MOST_BYTES: Final = 32 * 2**20  # of one answer: releases that send all at once need about 5 MiB for 10,000 forums
+MOST_IN_ALL: Final = 256 * 2**20  # of all answers, which are kept until they are written
 _WHOLE_ANSWER: Final = 120.0  # seconds, however slowly it trickles in
 _CONNECT: Final = 10.0
 _LONGEST_PAUSE: Final = 15 * 60.0
@@ -73,14 +75,20 @@ class Client:
         self, url: str, key: str, *, rate: float = 2.0, timeout: float = 30.0, tell: Callable[[str], None] = lambda _: None
     ) -> None:
         self._url = url
-        self._key = key.encode()
         self._pause = 1 / rate
         self._timeout = timeout
         self._tell = tell
         self._due = 0.0
+        self._read = 0
         self._form: str | None = None
-        token = b64encode(self._key + b":").decode()
-        headers = {"authorization": f"Basic {token}", "user-agent": f"Trellis/{__version__}", "accept": "application/json"}
+        token = b64encode(f"{key}:".encode()).decode()
+        self._secrets = (token.rstrip("=").encode(), key.encode())
+        headers = {
+            "authorization": f"Basic {token}",
+            "user-agent": f"Trellis/{__version__}",
+            "accept": "application/json",
+            "accept-encoding": "gzip",
+        }
         limits = httpx.Timeout(timeout, connect=min(_CONNECT, timeout))
         self._client = httpx.Client(headers=headers, timeout=limits, follow_redirects=False)
 
@@ -174,16 +182,28 @@ class Client:
             _sleep(self._due - now)
         self._due = max(now, self._due) + self._pause
         until = _clock() + _WHOLE_ANSWER
-        body = bytearray()
+        body, sent = bytearray(), 0
         with self._client.stream("GET", url) as response:
-            for part in response.iter_bytes():
-                body += part
-                if len(body) > MOST_BYTES:
+            decompressor = Decompressor(response.headers.get("content-encoding", ""), MOST_BYTES + 1)
+            for part in response.iter_raw():
+                sent += len(part)
+                body += decompressor.read(part)
+                if max(sent, len(body)) > MOST_BYTES:
                     raise ReadingFailed(f"An answer is larger than {MOST_BYTES >> 20} MiB. Ask for less at once with --per-page.")
                 if _clock() > until:
                     raise TimeoutError(f"an answer was not complete within {_WHOLE_ANSWER:g} seconds")
-            # No answer has a reason to repeat the key. One that does is not kept with it.
-            return _Answer(response.status_code, response.headers, bytes(body).replace(self._key, b"(key)"))
+        self._read += len(body)
+        if self._read > MOST_IN_ALL:
+            raise ReadingFailed(
+                f"The answers have more than {MOST_IN_ALL >> 20} MiB in all. Read one section after the other, with --section."
+            )
+        return _Answer(response.status_code, response.headers, self._hide_key(bytes(body)))
+
+    def _hide_key(self, body: bytes) -> bytes:
+        """Take the key out of an answer, which has no reason to repeat it, so that it is not kept with that."""
+        for secret in self._secrets:
+            body = body.replace(secret, b"(key)")
+        return body
 
 
 def _read_json(body: bytes) -> Any:

@@ -21,6 +21,7 @@ from trellis.retry_after import parse_retry_after
         ("Fri, 01 Jan 2010 00:00:00 GMT", 0),
         ("Fri, 01 Jan 2100 00:00:00 GMT", 86_400),
         ("Fri, 99 Jan 2100 00:00:00 GMT", 0),
+        ("Fri, 99999999999999999999 Jan 2100 00:00:00 GMT", 0),
         ("²", 0),
     ],
 )

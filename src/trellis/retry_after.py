@@ -14,7 +14,7 @@ def parse_retry_after(retry_after: str | None) -> float:
         return float(min(int(text[:9]), _LONGEST))
     try:
         date = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):  # the latter for a number that no date can have
         return 0.0
     ahead = (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
     return min(max(0.0, ahead), _LONGEST)

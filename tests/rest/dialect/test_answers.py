@@ -193,7 +193,10 @@ def test_a_record_can_be_changed_on_condition_that_it_is_the_one_that_was_read(i
     assert read(changed)["name"] == "Newer"
     assert changed.headers["etag"] == invision.get(path).headers["etag"] != read_first.headers["etag"]
     assert invision.post(path, data={"title": "Newest"}, headers=condition).status_code == 412
+    for tag in ('"*.x"', '"*."', '".x"', '"."'):
+        assert invision.post(path, data={"title": "Newest"}, headers={"If-Match": tag}).status_code == 412
     assert read(invision.post(path, data={"title": "Newest"}, headers={"If-Match": changed.headers["etag"]}))["name"] == "Newest"
+    assert read(invision.post(path, data={"title": "Newer"}, headers={"If-Match": "*"}))["name"] == "Newer"
 
 
 def test_what_the_dialect_does_not_have_is_answered_as_ours(invision: ApiClient, api: ApiClient, community: Community) -> None:

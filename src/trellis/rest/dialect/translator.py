@@ -8,7 +8,7 @@ from trellis.core.dialect import Dialect, FindGroups, Member, Record, Shape
 from trellis.core.gate import Gate
 from trellis.core.operation import Operation
 from trellis.core.verbs import Response
-from trellis.core.version import compute_version, encode_json
+from trellis.core.version import ANY_VERSION, compute_version, encode_json
 from trellis.errors import Refused
 from trellis.kinds.invision import INVISION
 from trellis.rest.dialect.groups import AllGroups
@@ -76,8 +76,16 @@ def encode_answer(value: Any, shown: Any, response: Response) -> tuple[bytes, st
 
 
 def find_versions(expected: Sequence[str]) -> tuple[str, ...]:
-    """Return the versions of our own records that versions of answers in a dialect begin with."""
-    return tuple(version.partition(_MARK)[0] for version in expected)
+    """Return the versions of our own records that versions of answers in a dialect begin with.
+
+    None of them becomes any version: only If-Match as a whole can be that.
+    """
+    return tuple(version if version == ANY_VERSION else _find_own(version) for version in expected)
+
+
+def _find_own(version: str) -> str:
+    own = version.partition(_MARK)[0]
+    return "" if own == ANY_VERSION else own
 
 
 def _show_record(record: Record, members: tuple[Member, ...], find_groups: FindGroups) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class Translation:
 def translate(answers: Answers, source: str, present: Present, kinds: Sequence[NodeKind], options: Options) -> Translation:
     """Translate what a community has answered. Raises ReadingFailed."""
     hello = answers.hello or {}
-    name, release = (str(hello.get(member) or "")[:100] for member in ("communityName", "ipsVersion"))
+    name, release = (" ".join(str(hello.get(member) or "")[:100].split()) for member in ("communityName", "ipsVersion"))
     report = Report(source, name, release, list(answers.cautions))
     groups = _match_groups(answers, present, kinds, options)
     translator = _Translator(present, groups, clubs=options.clubs)

@@ -1,6 +1,7 @@
 """`trellis import invision`: from a live community to a plan that has nothing left to do."""
 
 import base64
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -205,6 +206,14 @@ def test_the_report_tells_node_by_node_what_is_lost(bring: Import, old: OldCommu
         assert told in page
     assert "<script" not in page
     assert "javascript:" not in page
+
+
+def test_the_name_of_the_community_adds_no_lines_to_the_report(bring: Import, old: OldCommunity) -> None:
+    hello = {"communityName": "Green\n! Fingers\u2028", "communityUrl": "", "ipsVersion": "4.7\n20"}
+    old.instead = {"/api/core/hello": Interruption(200, {}, json.dumps(hello).encode())}
+    assert bring("--report", "report.txt").exit_code == 0
+    first = Path("report.txt").read_text(encoding="utf-8").partition("\n")[0]
+    assert (first.startswith("Moving in from Green ! Fingers ("), first.endswith(", release 4.7 20)")) == (True, True)
 
 
 def test_without_a_report_the_terminal_tells_what_needs_a_look(bring: Import, old: OldCommunity) -> None:

@@ -66,22 +66,29 @@ class GroupMatcher:
         return external_id
 
     def _match_built_in(self, record: Mapping[str, Any]) -> None:
-        """Find the group with the same role: the one that is called so, or that has the id which the suite gives it."""
+        """Find the group with the same role: the one that is called so, or if none is, that with the id which the suite gives it.
+
+        A group that is here by its old id has been taken for another one before, and remains that.
+        """
         number, external_id = int(record["id"]), self._name(record) or ""
         if any(match.external_id == external_id for match in self._found.values()):
             return
         names = ROLES.get(self._kind.built_in[number], frozenset())
-        free = [old for old in self._old if old not in self._found]
+        free = [old for old in self._old if old not in self._found and self._find_own(old) is None]
         named = [old for old in free if self._old[old] in names]
-        if len(named) == 1:
-            self._found[named[0]] = Match(external_id, record)
-        elif number in free and not any(self._old[number] in others for others in ROLES.values()):
+        if len(named) == 1 or number in named:
+            self._found[number if number in named else named[0]] = Match(external_id, record)
+        elif not named and number in free and not any(self._old[number] in others for others in ROLES.values()):
             told = f"It is taken for '{external_id}' by its id, not by its name. If that is wrong: --group OLD={external_id}"
             self._found[number] = Match(external_id, record, [told])
 
+    def _find_own(self, number: int) -> Mapping[str, Any] | None:
+        """Return the group that is here by its old id."""
+        return self._present.find(self._kind, name_external(self._kind, number))
+
     def _match_name(self, number: int, name: str, *, unique: bool) -> Match:
         own = name_external(self._kind, number)
-        if (record := self._present.find(self._kind, own)) is not None:
+        if (record := self._find_own(number)) is not None:
             return Match(own, record)
         taken = {match.external_id for match in self._found.values()}
         same = [one for one in self._present.groups if fold(one["name"]) == name and self._name(one) not in taken]

@@ -322,6 +322,31 @@ def test_groups_whose_names_are_not_those_of_the_roles_are_known_by_their_ids(br
     }
 
 
+@pytest.mark.parametrize(("number", "name", "expected"), [(5, "Admins", "Administrators"), (4, "Admins", "Admins")])
+def test_no_third_group_gets_the_role_that_two_are_called_like(
+    bring: Import, read: Read, old: OldCommunity, number: int, name: str, expected: str
+) -> None:
+    old.lists["core/groups"] = [group(4, "Patrons"), group(9, "Administrators"), group(number, name)]
+    if number == 4:
+        del old.lists["core/groups"][0]
+    assert bring("--section", "groups").exit_code == 0
+    assert [one["name"] for one in read()["groups"] if one["externalId"] == "administrators"] == [expected]
+
+
+@pytest.mark.parametrize("renamed", [{9: "Crew"}, {9: "Crew", 6: "Admins"}, {6: "Admins"}, {4: "Admins"}])
+def test_a_group_that_is_here_is_never_taken_for_another_one(
+    bring: Import, trellis: Trellis, read: Read, old: OldCommunity, renamed: dict[int, str]
+) -> None:
+    assert bring("--section", "groups").exit_code == 0
+    settle(trellis)
+    for one in old.lists["core/groups"]:
+        one["name"] = renamed.get(one["id"], one["name"])
+    assert bring("--section", "groups").exit_code == 0
+    found = {one["name"]: one["externalId"] for one in read()["groups"]}
+    assert found[renamed.get(4, "Patrons")] == "invision:group:4"
+    assert found[renamed.get(6, "Moderators")] == "invision:group:6"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_ten_thousand_nodes(bring: Import, trellis: Trellis, run: Run, old: OldCommunity) -> None:

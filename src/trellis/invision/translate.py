@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from trellis.core.fields import EVERYONE, Invalid, Url, quote
+from trellis.core.fields import EVERYONE, Invalid, Url, isolate, quote
 from trellis.core.kind import NodeKind
 from trellis.core.structure import FORMAT, LONGEST, MOST_ENTRIES, write_yaml
 from trellis.core.verbs import CREATE
@@ -59,6 +59,7 @@ def translate(answers: Answers, source: str, present: Present, kinds: Sequence[N
     name, release = (" ".join(str(hello.get(member) or "")[:100].split()) for member in ("communityName", "ipsVersion"))
     report = Report(source, name, release, list(answers.cautions))
     groups = _match_groups(answers, present, kinds, options)
+    report.cautions += _describe_missing_roles(groups, present)
     translator = _Translator(present, groups, clubs=options.clubs)
     document: dict[str, Any] = {"format": FORMAT, "name": PREFIX}
     for kind in options.sections:
@@ -88,6 +89,15 @@ def _match_groups(answers: Answers, present: Present, kinds: Sequence[NodeKind],
             "address is that of the front page, and that the key may list groups."
         )
     return GroupMatcher(kind, records, present).match(options.groups)
+
+
+def _describe_missing_roles(groups: Mapping[int, Match], present: Present) -> Iterator[str]:
+    """Say which of our built-in groups none of the old ones is."""
+    found = {match.here["id"] for match in groups.values() if match.here is not None}
+    for record in present.groups:
+        if record["builtIn"] and record["id"] not in found:
+            name = isolate(record["name"])
+            yield f"None of the old groups is '{name}' here, which gets none of their permissions. If one should be: --group OLD=OURS"
 
 
 def _check_size(report: Report) -> None:

@@ -341,7 +341,9 @@ def test_a_group_that_is_here_is_never_taken_for_another_one(
     settle(trellis)
     for one in old.lists["core/groups"]:
         one["name"] = renamed.get(one["id"], one["name"])
-    assert bring("--section", "groups").exit_code == 0
+    brought = bring("--section", "groups")
+    assert brought.exit_code == 0
+    assert ("None of the old groups is 'Administrators' here, which gets none" in brought.stderr) == (9 in renamed)
     found = {one["name"]: one["externalId"] for one in read()["groups"]}
     assert found[renamed.get(4, "Patrons")] == "invision:group:4"
     assert found[renamed.get(6, "Moderators")] == "invision:group:6"

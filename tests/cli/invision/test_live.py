@@ -318,6 +318,16 @@ def test_addresses_that_are_not_asked(trellis: Trellis, key_file: Path, url: str
     assert "secret" not in sentence.replace("'https://old.example/?key=secret'", "")
 
 
+def test_no_proxy_is_told_the_key_for_this_machine(bring: Import, monkeypatch: pytest.MonkeyPatch) -> None:
+    with OldCommunity() as proxy:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, proxy.url)
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        complete(bring())
+        assert proxy.keys == []
+
+
 def test_an_address_of_a_private_network_is_told(bring: Import) -> None:
     assert "is 127.0.0.1, an address of this machine or of a private network." in bring().stderr
 

@@ -44,6 +44,11 @@ def find_private_address(url: str) -> str | None:
     return next((one for one in addresses if not ip_address(one).is_global), None)
 
 
+def is_on_this_machine(url: str) -> bool:
+    """Return whether a URL names this machine, to which no proxy leads."""
+    return _is_loopback(urlsplit(url).hostname or "")
+
+
 def find_origin(url: str) -> str:
     """Return the scheme, host and port of a URL; the port only if it is not the usual one. Raises ValueError."""
     parts = urlsplit(url)

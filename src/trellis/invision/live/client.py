@@ -13,7 +13,7 @@ import orjson
 from trellis import __version__
 from trellis.core.fields import quote
 from trellis.invision.answers import ReadingFailed
-from trellis.invision.live.address import find_origin
+from trellis.invision.live.address import find_origin, is_on_this_machine
 from trellis.invision.live.decompress import Decompressor
 from trellis.retry_after import parse_retry_after
 
@@ -90,7 +90,9 @@ class Client:
             "accept-encoding": "gzip",
         }
         limits = httpx.Timeout(timeout, connect=min(_CONNECT, timeout))
-        self._client = httpx.Client(headers=headers, timeout=limits, follow_redirects=False)
+        # The environment may name a proxy, which would read what is sent to this machine with http.
+        by_environment = not is_on_this_machine(url)
+        self._client = httpx.Client(headers=headers, timeout=limits, follow_redirects=False, trust_env=by_environment)
 
     def close(self) -> None:
         """Close the connections."""

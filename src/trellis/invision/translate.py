@@ -97,7 +97,7 @@ def _describe_missing_roles(groups: Mapping[int, Match], present: Present) -> It
     for record in present.groups:
         if record["builtIn"] and record["id"] not in found:
             name = isolate(record["name"])
-            yield f"None of the old groups is '{name}' here, which gets none of their permissions. If one should be: --group OLD=OURS"
+            yield f"None of the old groups is '{name}' here, which gets none of their permissions. --group names one."
 
 
 def _check_size(report: Report) -> None:

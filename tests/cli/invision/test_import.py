@@ -350,7 +350,6 @@ def test_a_group_that_is_here_is_never_taken_for_another_one(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_ten_thousand_nodes(bring: Import, trellis: Trellis, run: Run, old: OldCommunity) -> None:
     count = 10_000 - sum(len(records) for path, records in old.lists.items() if path != "forums/forums")
     tops = 400  # with the highest ids, so that all parents are late

@@ -49,6 +49,7 @@ class Transaction:
     cache: QueryCache = field(default_factory=lambda: QueryCache(capacity=0))
     # Set by a write that changes a key: it is acknowledged when no process remembers the key as it was.
     changes_keys: bool = False
+    inserted: int = 0  # nodes since the connection was opened; see store.nodes
     newest_event_at: str | None = None  # None where it has not been read since the transaction began; see events.log
     file: OpenFile | None = None  # on SQLite, once it was checked
     block_changes: Counter[Any] = field(

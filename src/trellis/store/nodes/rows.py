@@ -276,6 +276,7 @@ def delete_rows(tx: Transaction, kind: str, ids: Sequence[int]) -> None:
 
 # --- writing one node ---------------------------------------------------------------------------------------------
 
+_FEW: Final = 64  # nodes, of which any plan is quick
 _INSERT = Statement(sa.insert(nodes).values({column.name: bindparam(column.name) for column in nodes.columns}))
 
 
@@ -286,7 +287,19 @@ def insert(tx: Transaction, kind: str, node: Node, position: int | None = None) 
     """
     slot, new = siblings.attach(tx, kind, node.parent_id, position)
     tx.execute(_INSERT, **_values(kind, node, slot))
+    _count_inserted(tx, 1)
     return replace(node, position=new)
+
+
+def _count_inserted(tx: Transaction, more: int) -> None:
+    """Let PostgreSQL look at the table anew each time that four times as many nodes have been inserted as before.
+
+    It plans a statement by the size that a table has then, and keeps the plan: made while there were a few nodes, one reads all of
+    a kind to find one. Autovacuum would see to it too, a minute later, and not within a transaction.
+    """
+    before, tx.inserted = tx.inserted, tx.inserted + more
+    if not tx.sqlite and before.bit_length() // 2 < tx.inserted.bit_length() // 2 and tx.inserted >= _FEW:
+        tx.raw.execute("ANALYZE nodes")
 
 
 def insert_siblings(tx: Transaction, kind: str, new: Sequence[Node], position: int | None = None) -> list[Node]:
@@ -296,6 +309,7 @@ def insert_siblings(tx: Transaction, kind: str, new: Sequence[Node], position: i
         return [insert(tx, kind, node, None if position is None else position + n) for n, node in enumerate(new)]
     slots, first = room
     tx.execute_many(_INSERT, [_values(kind, node, slot) for node, slot in zip(new, slots, strict=True)])
+    _count_inserted(tx, len(new))
     return [replace(node, position=first + n) for n, node in enumerate(new)]
 
 
@@ -326,6 +340,7 @@ def insert_descendants(tx: Transaction, kind: str, batches: Iterable[Sequence[No
     for batch in batches:
         parents.update(node.parent_id for node in batch)
         tx.execute_many(_INSERT, [_values(kind, node, Slot(0, node.position)) for node in batch])
+        _count_inserted(tx, len(batch))
     siblings.build_blocks(tx, kind, parents)
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, Final
+from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from trellis.core.actor import Actor
@@ -153,15 +153,10 @@ class Rest:
         future = await run_by_size(size, self._submit, request, operation, _require_bearer(request).actor, target, body)
         waiting = self._completions.wait_for(future)
         result = await wait_for_write(future, waiting, request.receive, self.settings.busy_timeout)
-        shown = await self._show_in_dialect(request, operation, result.value)
+        translator = TRANSLATORS.get(request.dialect)
+        # Nothing is read for it: a read that fails would have the client repeat what is done. Keys write no kind that shows groups.
+        shown = result.value if translator is None else translator.serialize(operation, result.value, self.gate)
         return respond_to_write(result.verb or route.verb, result, shown, f"{request.base}{PREFIX}{route.operation.path}")
-
-    async def _show_in_dialect(self, request: ApiRequest, operation: Operation, value: Any) -> Any:
-        """Return an answer to a write as its key reads it."""
-        if (translator := TRANSLATORS.get(request.dialect)) is None:
-            return value
-        show = partial(translator.serialize, operation, value, self.gate)
-        return show() if self.gate.store.reads_inline else await read_in_thread(self._read_seconds, show)
 
     def _submit(self, request: ApiRequest, operation: Operation, actor: Actor, target: int | None, body: bytes) -> Future[Result]:
         """Read a request whose body has come, and hand it to the writer."""

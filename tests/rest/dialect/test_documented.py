@@ -16,6 +16,7 @@ from trellis.core.verbs import DELETE, GET, LIST, STANDARD, Response
 from trellis.http.routes import build_routes
 from trellis.kinds import KINDS
 from trellis.kinds.invision import INVISION
+from trellis.rest.dialect.groups import AllGroups
 from trellis.rest.docs import document
 from trellis.rest.docs.dialects import show_dialects
 
@@ -35,6 +36,21 @@ def squeeze(text: str) -> str:
 @pytest.fixture(scope="module")
 def openapi() -> Json:
     return document(CATALOGUE)
+
+
+def test_the_answer_to_a_write_needs_no_read(invision: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: AllGroups) -> dict[int, dict[str, Any]]:
+        raise OSError("the database has just gone")  # a client that is told so repeats what is done
+
+    monkeypatch.setattr(AllGroups, "_read", fail)
+    creating = [
+        route for route in build_routes(CATALOGUE) if route.verb.in_dialects and route.verb.creates and route.operation.kind
+    ]
+    assert creating
+    for route in creating:
+        made = invision.post(route.path, data={"title": "New", "redirect_url": "https://example.org"})
+        assert made.status_code == 201, (route.path, made.text)
+        assert invision.post(f"{route.path}/{made.json()['id']}", data={"title": "Changed"}).json()["name"] == "Changed"
 
 
 def test_every_answer_is_as_the_openapi_document_describes_it(openapi: Json, invision: ApiClient, community: Community) -> None:

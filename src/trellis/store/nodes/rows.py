@@ -277,6 +277,7 @@ def delete_rows(tx: Transaction, kind: str, ids: Sequence[int]) -> None:
 # --- writing one node ---------------------------------------------------------------------------------------------
 
 _FEW: Final = 64  # nodes, of which any plan is quick
+_KNOWN = Statement(sa.text("SELECT reltuples FROM pg_class WHERE oid = 'nodes'::regclass"))  # -1 if it has never looked
 _INSERT = Statement(sa.insert(nodes).values({column.name: bindparam(column.name) for column in nodes.columns}))
 
 
@@ -292,14 +293,16 @@ def insert(tx: Transaction, kind: str, node: Node, position: int | None = None) 
 
 
 def _count_inserted(tx: Transaction, more: int) -> None:
-    """Let PostgreSQL look at the table anew each time that four times as many nodes have been inserted as before.
+    """Let PostgreSQL look at the table anew where it knows of fewer nodes than were inserted, asked at each fourfold number.
 
     It plans a statement by the size that a table has then, and keeps the plan: made while there were a few nodes, one reads all of
     a kind to find one. Autovacuum would see to it too, a minute later, and not within a transaction.
     """
     before, tx.inserted = tx.inserted, tx.inserted + more
-    if not tx.sqlite and before.bit_length() // 2 < tx.inserted.bit_length() // 2 and tx.inserted >= _FEW:
-        tx.raw.execute("ANALYZE nodes")
+    if tx.sqlite or tx.inserted < _FEW or before.bit_length() // 2 == tx.inserted.bit_length() // 2:
+        return
+    if tx.fetch(_KNOWN)[0][0] < tx.inserted:
+        tx.raw.execute("ANALYZE (SKIP_LOCKED) nodes")  # a vacuum that is under way does the same
 
 
 def insert_siblings(tx: Transaction, kind: str, new: Sequence[Node], position: int | None = None) -> list[Node]:

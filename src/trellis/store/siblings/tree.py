@@ -162,8 +162,10 @@ class SiblingTree:
 
     def _is_worn(self) -> bool:
         """Count a change of these siblings; return whether the transaction has changed them so often that they need blocks."""
+        if self._tx.sqlite:
+            return False
         self._tx.block_changes[self._kind, self._parent] += 1
-        return not self._tx.sqlite and self._tx.block_changes[self._kind, self._parent] > _WORN
+        return self._tx.block_changes[self._kind, self._parent] > _WORN
 
     def _renew(self, path: list[Block]) -> list[Block]:
         """Count a change of the blocks on a path, and give those another id that have been changed often; return the path."""

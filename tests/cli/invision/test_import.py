@@ -349,6 +349,21 @@ def test_a_group_that_is_here_is_never_taken_for_another_one(
     assert found[renamed.get(6, "Moderators")] == "invision:group:6"
 
 
+@pytest.mark.parametrize(
+    "options",
+    [("--rate", "nan"), ("--timeout", "nan"), ("--report", "./invision.yaml"), ("--report", "a.txt", "--report", "a.txt")],
+)
+def test_options_that_cannot_be_meant_are_refused_before_anything_is_asked(
+    bring: Import, old: OldCommunity, options: tuple[str, ...]
+) -> None:
+    refused = bring(*options)
+    assert refused.exit_code != 0
+    assert "Traceback" not in refused.output
+    assert "give a number" in refused.stderr or "file of their own" in refused.stderr
+    assert old.requests == []
+    assert not Path("invision.yaml").exists()
+
+
 @pytest.mark.slow
 def test_ten_thousand_nodes(bring: Import, trellis: Trellis, run: Run, old: OldCommunity) -> None:
     count = 10_000 - sum(len(records) for path, records in old.lists.items() if path != "forums/forums")

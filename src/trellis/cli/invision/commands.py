@@ -1,5 +1,6 @@
 """The commands `trellis import invision` and `trellis export invision`."""
 
+import math
 import os
 import re
 import shlex
@@ -40,6 +41,14 @@ _GROUP: Final = re.compile(r"([0-9]{1,18})=(\S+)", re.ASCII)
 _KNOWN: Final = choose_known(KINDS)
 _SHOWN: Final = 20
 
+
+def _refuse_nan(value: float) -> float:
+    """Refuse what is no number, and so neither too small nor too large."""
+    if math.isnan(value):
+        raise typer.BadParameter("give a number.")
+    return value
+
+
 Url = Annotated[
     str | None, typer.Argument(metavar="[URL]", help="The address of the old community's front page.", show_default=False)
 ]
@@ -69,8 +78,14 @@ Groups = Annotated[
     list[str] | None,
     typer.Option(metavar="OLD=OURS", help="Take the group with this id for the one with this external id here. Repeat as needed."),
 ]
-Rate = Annotated[float, typer.Option(metavar="N", min=0.01, max=1000, help="How many requests a second are sent at most.")]
-Timeout = Annotated[float, typer.Option(metavar="SECONDS", min=0.1, max=600, help="How long the old community may say nothing.")]
+Rate = Annotated[
+    float,
+    typer.Option(metavar="N", min=0.01, max=1000, callback=_refuse_nan, help="How many requests a second are sent at most."),
+]
+Timeout = Annotated[
+    float,
+    typer.Option(metavar="SECONDS", min=0.1, max=600, callback=_refuse_nan, help="How long the old community may say nothing."),
+]
 PerPage = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many records a page has.")]
 PlainHttp = Annotated[bool, typer.Option("--plain-http", help="Allow an address with http://, which sends the key openly.")]
 
@@ -111,6 +126,7 @@ def import_invision(  # noqa: PLR0917  # one option a parameter, as Typer has it
     It can be repeated until the day of the move: each node keeps its external id, such as `invision:forum:12`.
     """
     options = Options(_choose_sections(section or []), clubs, _parse_groups(group or []))
+    _check_files([output, *(report or [])])
     needed = {kind.name: find_paths(kind) for kind in _KNOWN if kind.is_group or kind in options.sections}
     try:
         with community(Settings.load()) as gate:
@@ -160,6 +176,11 @@ def _choose_sections(names: Sequence[str]) -> list[NodeKind]:
     if unknown := [name for name in names if name not in known]:
         raise Failure(f"There is no section {unknown[0]!r}; there are {', '.join(known)}.")
     return [kind for kind in _KNOWN if not names or kind.name in names]
+
+
+def _check_files(files: Sequence[Path]) -> None:
+    if len({os.path.realpath(file) for file in files}) < len(files):
+        raise Failure("The document and each report need a file of their own: one would take the other's place.")
 
 
 def _parse_groups(given: Sequence[str]) -> dict[int, str]:

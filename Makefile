@@ -22,8 +22,9 @@ setup-dev: $(VENV)/.dev ## the same, with the tools for working on it
 
 serve: setup ## serve a demonstration community on http://127.0.0.1:$(PORT), database var/trellis.db
 	@mkdir -p var
-	@TRELLIS_DATABASE_URL="$${TRELLIS_DATABASE_URL:-sqlite:///var/trellis.db}"; export TRELLIS_DATABASE_URL; \
-	exec $(BIN)/trellis serve --demo --port $(PORT)
+	@[ -n "$$TRELLIS_DATABASE_URL" ] || grep -Eqs '^ *(export +)?TRELLIS_DATABASE_URL *=' .env || \
+	printf '\n%s\n' 'TRELLIS_DATABASE_URL=sqlite:///var/trellis.db' >> .env
+	@exec $(BIN)/trellis serve --demo --port $(PORT)
 
 test: setup-dev browser $(NODE)/.installed lint types layers ## every check: lint, types, layers, tests
 	@echo "Running the tests …"

@@ -17,7 +17,7 @@ class Case:
 
     name: str
     title: str
-    mode: Literal["fixed", "random", "create", "update", "mixed"]
+    mode: Literal["fixed", "traced", "random", "create", "update", "mixed"]
     limit: Limit | None
     cached: bool = True
     path: str = _PATH
@@ -25,6 +25,8 @@ class Case:
     status: int = 200
     key: Literal["good", "bad"] = "good"
     clients: int = 32
+    writes: int = 0  # of a hundred requests of a mixed load
+    bad_key: bool = False  # whether somebody has sent a bad key before
 
     @property
     def probe(self) -> str:
@@ -40,7 +42,11 @@ CASES: Final = (
     Case("list-25-off", "list 25, cache off", "fixed", "hello, as many bytes", cached=False, path=_PATH),
     Case("list-1000", "list 1000, hot", "fixed", "hello, as many bytes", path=f"{_PATH}?perPage=1000", clients=4),
     Case("not-modified", "304 Not Modified", "fixed", "hello", path=_HOT, status=304),
-    Case("mixed", "mixed: 95 reads, 5 writes", "mixed", None, ids=(1, 1000)),
+    Case("traced", "read one, hot, headers that change", "traced", "hello", path=_HOT),
+    Case("after-bad-key", "read one, hot, after a bad key", "fixed", "hello", path=_HOT, bad_key=True),
+    Case("mixed-1", "mixed: 99 reads, 1 write", "mixed", "hello", ids=(1, 1000), writes=1),
+    Case("mixed", "mixed: 95 reads, 5 writes", "mixed", "hello", ids=(1, 1000), writes=5),
+    Case("mixed-20", "mixed: 80 reads, 20 writes", "mixed", "hello", ids=(1, 1000), writes=20),
     Case("create", "create", "create", "durable commits", ids=(1, 5000), status=201),
     Case("update", "update", "update", "durable commits", ids=(1, 1000)),
     Case("refused", "refused key", "fixed", "hello", path=_HOT, status=401, key="bad"),
@@ -62,6 +68,11 @@ TARGETS: Final = (
     Target("list-25", "hello, as many bytes", 0.70),
     Target("list-25-off", "hello, as many bytes", 0.15),
     Target("not-modified", "hello", 0.80),
+    Target("traced", "hello", 0.70),
+    Target("after-bad-key", "hello", 0.70),
+    Target("mixed-1", "hello", 0.50),
+    Target("mixed", "hello", 0.35),
+    Target("mixed-20", "hello", 0.15),
     Target("create", "durable commits", 0.80),
     Target("read-hot", PEER, 6.0),
     Target("list-25", PEER, 6.0),
@@ -91,7 +102,7 @@ MEMORY: Final = 200 * 2**20  # bytes that a worker may have
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two ways to do the same: the first is to take at most `bound` times as long as the other."""
+    """Two ways to do the same, or one work in two situations: the first is to take at most `bound` times as long as the other."""
 
     name: str
     title: str
@@ -100,12 +111,17 @@ class Pair:
 
 
 TREE: Final = 10_000  # forums
+LARGE_TREE: Final = 100_000  # forums of which a key sees a part
 AT_ONCE: Final = 1000  # records of a page, creates of a batch
 PAIRS: Final = (
     Pair("external-id", "read one by external id", "read one by id", 1.25),
     Pair("tree", f"tree of {TREE:,}", f"{TREE // AT_ONCE} list pages of {AT_ONCE:,}", 3.0),
+    Pair("tail", f"p99 of reads during an apply of {TREE:,} new nodes", "p99 of reads with nothing beside", 3.0),
     Pair("apply", f"apply of {AT_ONCE:,} new nodes", f"{AT_ONCE:,} single creates by one client", 0.2),
     Pair("plan", f"plan over {TREE:,} nodes without a change", "export of them", 3.0),
     Pair("dialect", "read one in the dialect of Invision, hot", "read one in ours, hot", 1.1),
+    Pair("bound-read", "read one by a key with bounds, hot", "read one, hot", 1.25),
+    Pair("mcp", "read one over MCP, hot, by one client", "the same over REST", 2.0),
     Pair("batch", f"batch of {AT_ONCE:,} creates", f"{AT_ONCE:,} single creates by one client", 1.0),
+    Pair("bound-list", f"list of 25 within a part of {LARGE_TREE:,} nodes", "list of 25 of them all", 2.0),
 )

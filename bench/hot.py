@@ -2,36 +2,40 @@
 
 import asyncio
 import time
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any, Final
 
 from bench.growth import Work
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
+from trellis.http.api import Service
 from trellis.rest.app import Rest
 from trellis.settings import Settings
 
 _READS: Final = 10_000
 _PATIENCE: Final = 10.0  # seconds
-_PATH: Final = "/api/forums/forums/4711"
+HOT: Final = 4711
+_PATH: Final = f"/api/forums/forums/{HOT}"
 
 
-def read_in_dialects(gate: Gate, *dialects: str) -> tuple[Work, ...]:
-    """Return for each dialect what reads one forum many times with a key that has it."""
+def read_with_keys(gate: Gate, *settings: Mapping[str, Any]) -> tuple[Work, ...]:
+    """Return for each settings of a key what reads one forum many times with such a key."""
     gate.store.listen()
     end = time.monotonic() + _PATIENCE
     while gate.store.data_version() is None:
         if time.monotonic() > end:
             raise TimeoutError("the database is not followed, so nothing would be answered from memory")
         time.sleep(0.01)
-    rest = Rest(gate, Settings.load({"TRELLIS_RATE_LIMIT": "0", "TRELLIS_PUBLIC_URL": "http://bench.example"}, None))
+    service = Service(gate, Settings.load({"TRELLIS_RATE_LIMIT": "0", "TRELLIS_PUBLIC_URL": "http://bench.example"}, None))
+    rest = Rest(service)
     runner = asyncio.Runner()
-    return tuple(_read(rest, runner, _make_key(gate, dialect)) for dialect in dialects)
+    return tuple(_read(rest, runner, make_key(gate, one)) for one in settings)
 
 
-def _make_key(gate: Gate, dialect: str) -> str:
-    return str(gate.run(Call("keys.create", TERMINAL, {"name": "Bench", "grants": ["*"], "dialect": dialect})).value["key"])
+def make_key(gate: Gate, settings: Mapping[str, Any]) -> str:
+    """Make a key with all grants and these settings."""
+    return str(gate.run(Call("keys.create", TERMINAL, {"name": "Bench", "grants": ["*"], **settings})).value["key"])
 
 
 def _read(rest: Rest, runner: asyncio.Runner, key: str) -> Work:

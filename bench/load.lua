@@ -1,6 +1,6 @@
 -- What wrk sends. Arguments: the mode, the key, a seed, and what the mode needs. `done` prints one line of JSON.
 
-local mode, auth, host, first, last, path
+local mode, auth, host, first, last, path, writes
 local json = "application/json"
 local sent = 0
 
@@ -34,21 +34,29 @@ local function update()
   return message("POST", path .. "/" .. math.random(first, last), body)
 end
 
+-- Three of five writes are updates; a fifth of the reads are lists.
 local function mixed()
-  local dice = math.random(1, 100)
-  if dice <= 3 then return update() end
-  if dice <= 5 then return create() end
-  if dice <= 24 then return list_page() end
+  local dice = math.random(1, 1000)
+  if dice <= writes * 6 then return update() end
+  if dice <= writes * 10 then return create() end
+  if math.random(1, 5) == 1 then return list_page() end
   return read_one()
 end
 
-local modes = { random = read_one, pages = list_page, create = create, update = update, mixed = mixed }
+-- The headers of a program that is traced: no two requests have the same.
+local function traced()
+  sent = sent + 1
+  return string.format("GET %s HTTP/1.1\r\nHost: %s\r\nAuthorization: %s\r\ntraceparent: 00-%032x-%016x-01\r\nX-Request-Id: bench-%d\r\n\r\n",
+    path, host, auth, sent, sent, sent)
+end
+
+local modes = { traced = traced, random = read_one, pages = list_page, create = create, update = update, mixed = mixed }
 
 function init(args)
   mode, auth = args[1], "Bearer " .. args[2]
   math.randomseed(tonumber(args[3]))
   host = wrk.headers["Host"]
-  path, first, last = args[4], tonumber(args[5] or 0), tonumber(args[6] or 0)
+  path, first, last, writes = args[4], tonumber(args[5] or 0), tonumber(args[6] or 0), tonumber(args[7] or 0)
   if mode == "fixed" then
     wrk.path = path
     wrk.headers["Authorization"] = auth

@@ -161,6 +161,8 @@ class Run:
         self._bare = bare
         self._good = key
         self._key = str(new_secret()) if case.key == "bad" else key
+        if case.bad_key and not bare:
+            asked(server.address, case.probe, str(new_secret()), {})
         self._seed = 0
         self._headers: dict[str, str] = {}
         if case.status == 304 and not bare:
@@ -172,7 +174,7 @@ class Run:
         return asked(self._server.address, self._case.probe, self._key, self._headers)
 
     def _judge(self, answer: Answer) -> None:
-        reading = self._case.mode in {"fixed", "random"}
+        reading = self._case.mode in {"fixed", "traced", "random"}
         wanted = self._case.status if reading and not self._bare else 200
         if answer.status != wanted:
             raise Unusable(f"{self._case.title}: the answer was {answer.status} instead of {wanted}.")
@@ -187,13 +189,13 @@ class Run:
         arguments = [self._key or "none", str(self._seed), case.path]
         if mode == "fixed":
             arguments += self._headers.values()
-        else:
-            arguments += map(str, case.ids)
+        elif mode != "traced":
+            arguments += map(str, (*case.ids, case.writes))
         before = self._total() if mode == "create" else 0
         cpu = server.cpu()
         load = wrk(server.address, mode, arguments, seconds, cores()[1], case.clients)
         cpu = server.cpu() - cpu
-        size = self.answer.size if mode in {"fixed", "random"} else None
+        size = self.answer.size if mode in {"fixed", "traced", "random"} else None
         judged(load, refusals=case.status >= 400 and not self._bare, size=size)
         self._judge(self._ask())
         if mode == "create" and self._total() - before < load.requests:

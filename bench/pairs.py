@@ -2,8 +2,9 @@
 
 import random
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from email.message import Message
 from http.client import HTTPConnection
 from itertools import count
 from pathlib import Path
@@ -12,18 +13,23 @@ from typing import Any, Final
 import orjson
 import sqlalchemy as sa
 
-from bench.cases import AT_ONCE, PAIRS, TREE
+from bench.cases import AT_ONCE, LARGE_TREE, PAIRS, TREE
 from bench.growth import Engine, Site, Work, on_postgresql, on_sqlite, postgresql, seeded
-from bench.hot import read_in_dialects
+from bench.hot import HOT, make_key, read_with_keys
 from bench.process import Server, cores
+from bench.tail import Reader, measure_quiet
 from bench.terminal import Steps
-from trellis.core.actor import TERMINAL
+from trellis.core.actor import TERMINAL, Actor
 from trellis.core.dialect import INVISION, TRELLIS
 from trellis.core.gate import Gate
+from trellis.core.keys import authenticate
 from trellis.core.operation import Call
 
 ENGINES: Final[tuple[Engine, ...]] = ("sqlite", "postgresql")
 _READS: Final = 500
+_VERSION: Final = "2026-07-28"
+_ENVELOPE: Final = {"io.modelcontextprotocol/protocolVersion": _VERSION, "io.modelcontextprotocol/clientCapabilities": {}}
+_Way = Callable[[], float]  # does it, and returns the seconds that are compared
 
 
 def compared(folder: Path, repetitions: int, line: Steps) -> list[dict[str, Any]]:
@@ -37,7 +43,11 @@ def compared(folder: Path, repetitions: int, line: Steps) -> list[dict[str, Any]
                 site = Site(engine, "realistic", TREE, url)
                 seeding = seeded(site, lambda done, engine=engine: line.say(f"{engine}: seeded {done:,}"))  # type: ignore[misc]
                 with seeding as (gate, _), served(gate, url, folder) as client:
-                    rows += _rows(gate, client, engine, repetitions, line)
+                    rows += _rows(_ways(gate, client), engine, repetitions, line)
+            with on_sqlite(folder) if engine == "sqlite" else on_postgresql(server) as url:
+                large = Site(engine, "realistic", LARGE_TREE, url)
+                with seeded(large, lambda done, engine=engine: line.say(f"{engine}: seeded {done:,}")) as (gate, _):  # type: ignore[misc]
+                    rows += _rows({"bound-list": _bounded_lists(gate)}, engine, repetitions, line)
             line.done(f"Compared on {engine}.")
     return rows
 
@@ -46,16 +56,34 @@ class Client:
     """A client of a running service, with one connection that stays open."""
 
     def __init__(self, address: str, key: str) -> None:
+        self.address = address
+        self.key = key
         self._connection = HTTPConnection(address.removeprefix("http://"))
         self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
 
-    def post(self, path: str, body: Any) -> None:
-        """Send a POST. Raises RuntimeError if it is refused."""
-        self._connection.request("POST", path, orjson.dumps(body), self._headers)
+    def post(self, path: str, body: Any) -> str | None:
+        """Send a POST and return the id of the change set, if it is one. Raises RuntimeError if it is refused."""
+        return self._send("POST", path, orjson.dumps(body), self._headers)[1]["Change-Set-Id"]
+
+    def get(self, path: str) -> None:
+        """Send a GET. Raises RuntimeError if it is refused."""
+        self._send("GET", path, None, self._headers)
+
+    def call(self, tool: str, arguments: Mapping[str, Any]) -> None:
+        """Call a tool over MCP. Raises RuntimeError if it is refused."""
+        params = {"name": tool, "arguments": arguments, "_meta": _ENVELOPE}
+        body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+        told = {"MCP-Protocol-Version": _VERSION, "Mcp-Method": "tools/call", "Mcp-Name": tool}
+        if b'"isError":true' in self._send("POST", "/mcp", body, self._headers | told)[0]:
+            raise RuntimeError(f"{tool} was refused")
+
+    def _send(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> tuple[bytes, Message]:
+        self._connection.request(method, path, body, headers)
         with self._connection.getresponse() as response:
             answer = response.read()
             if response.status >= 300:
-                raise RuntimeError(f"POST {path}: {response.status} {answer[:500].decode()}")
+                raise RuntimeError(f"{method} {path}: {response.status} {answer[:500].decode()}")
+            return answer, response.headers
 
 
 @contextmanager
@@ -67,31 +95,92 @@ def served(gate: Gate, url: str, folder: Path) -> Iterator[Client]:
         yield Client(server.address, key)
 
 
-def _rows(gate: Gate, client: Client, engine: Engine, repetitions: int, line: Steps) -> Iterator[dict[str, Any]]:
-    name = sa.text("UPDATE nodes SET external_id = 'bench-' || id")
-    gate.store.write(lambda tx: tx.connection.execute(name).rowcount).result()
-    ways = _ways(gate, client)
-    for pair in PAIRS:
+def _rows(ways: Mapping[str, tuple[_Way, _Way]], engine: Engine, repetitions: int, line: Steps) -> Iterator[dict[str, Any]]:
+    for pair in (pair for pair in PAIRS if pair.name in ways):
         reps: list[dict[str, float]] = []
         for number in range(repetitions + 1):
             line.say(f"{engine}: {pair.title}, {number} of {repetitions}")
-            reps.append({which: _time(work) for which, work in zip(("one", "other"), ways[pair.name], strict=True)})
+            reps.append({which: way() for which, way in zip(("one", "other"), ways[pair.name], strict=True)})
         yield {"engine": engine, "pair": pair.name, "reps": reps[1:]}  # the first is for warming up
 
 
-def _time(work: Work) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
+def _timed(work: Work) -> _Way:
+    def way() -> float:
+        started = time.perf_counter()
+        work()
+        return time.perf_counter() - started
+
+    return way
 
 
 def _hot_reads(gate: Gate) -> tuple[Work, Work]:
-    theirs, ours = read_in_dialects(gate, INVISION, TRELLIS)
+    theirs, ours = read_with_keys(gate, {"dialect": INVISION}, {"dialect": TRELLIS})
     return theirs, ours
 
 
-def _ways(gate: Gate, client: Client) -> Mapping[str, tuple[Work, Work]]:
+def _bounded_reads(gate: Gate) -> tuple[Work, Work]:
+    above = gate.run(Call("forums.get", TERMINAL, {}, HOT)).value["parentId"] or HOT
+    bounded, plain = read_with_keys(gate, {"bounds": {"forums.*": {"under": [above], "until": "90d"}}}, {})
+    return bounded, plain
+
+
+def _bounded_lists(gate: Gate) -> tuple[_Way, _Way]:
+    """Return both ways to read pages of a list, at random: those of a part, and those of all."""
+    top = gate.run(Call("forums.list", TERMINAL, {"parentId": "root", "perPage": 1})).value["results"][0]["id"]
+    text = make_key(gate, {"bounds": {"forums.*": {"under": [top]}}})
+    actor = gate.store.read_single(lambda tx: authenticate(tx, text, gate.now())).actor
+    most = gate.run(Call("forums.list", actor)).value["totalPages"]
+    dice = random.Random(LARGE_TREE)
+    pages = [dice.randint(1, most) for _ in range(_READS)]
+
+    def read(caller: Actor) -> None:
+        for page in pages:
+            gate.run(Call("forums.list", caller, {"page": page}))
+
+    return _timed(lambda: read(actor)), _timed(lambda: read(TERMINAL))
+
+
+def _ways(gate: Gate, client: Client) -> Mapping[str, tuple[_Way, _Way]]:
     """Return both ways of each pair."""
+    timed = {name: (_timed(one), _timed(other)) for name, (one, other) in _works(gate, client).items()}
+    paths = [f"/api/forums/forums/{1 + number * 7919 % TREE}" for number in range(TREE)]
+
+    def read() -> Reader:
+        return Reader(client.address, client.key, paths)
+
+    def measure_beside_apply() -> float:
+        with read() as beside:
+            change_set = _apply(client, "tail", TREE)
+        client.post(f"/api/core/changesets/{change_set}/restore", {})
+        return beside.p99()
+
+    return timed | {"tail": (measure_beside_apply, lambda: measure_quiet(read))}
+
+
+def _apply(client: Client, batch: str, most: int) -> str | None:
+    """Apply a document of so many new calendars, and return the id of the change set."""
+    entries = [{"externalId": f"{batch}-{number}", "name": "Made by the bench"} for number in range(most)]
+    return client.post("/api/core/structure/apply", {"document": {"format": "trellis/1", "name": "bench", "calendars": entries}})
+
+
+def _reads_of_one(client: Client, forum: int) -> tuple[Work, Work]:
+    """Return what reads a forum many times over MCP, and what does so over REST."""
+
+    def call() -> None:
+        for _ in range(_READS):
+            client.call("forums.get", {"id": forum})
+
+    def read() -> None:
+        for _ in range(_READS):
+            client.get(f"/api/forums/forums/{forum}")
+
+    return call, read
+
+
+def _works(gate: Gate, client: Client) -> Mapping[str, tuple[Work, Work]]:
+    """Return both works of each pair whose times are compared."""
+    name = sa.text("UPDATE nodes SET external_id = 'bench-' || id")
+    gate.store.write(lambda tx: tx.connection.execute(name).rowcount).result()
     dice = random.Random(TREE)
     ids = [dice.randint(1, TREE) for _ in range(_READS)]
 
@@ -105,9 +194,7 @@ def _ways(gate: Gate, client: Client) -> Mapping[str, tuple[Work, Work]]:
     numbers = count()
 
     def apply_new() -> None:
-        batch = next(numbers)
-        entries = [{"externalId": f"new-{batch}-{number}", "name": "Made by the bench"} for number in range(AT_ONCE)]
-        client.post("/api/core/structure/apply", {"document": {"format": "trellis/1", "name": "bench", "calendars": entries}})
+        _apply(client, f"new-{next(numbers)}", AT_ONCE)
 
     def create_singly() -> None:
         for _ in range(AT_ONCE):
@@ -131,5 +218,7 @@ def _ways(gate: Gate, client: Client) -> Mapping[str, tuple[Work, Work]]:
         "apply": (apply_new, create_singly),
         "plan": (lambda: run("structure.plan", document=exported), export),
         "dialect": _hot_reads(gate),
+        "bound-read": _bounded_reads(gate),
+        "mcp": _reads_of_one(client, ids[0]),
         "batch": (lambda: client.post("/api/core/batch", {"operations": steps}), create_singly),
     }

@@ -148,7 +148,7 @@ def _pairs(figures: Figures) -> Iterator[tuple[str, ...]]:
     titles = {pair.name: pair for pair in PAIRS}
     for row in figures.get("pairs", ()):
         pair, value = titles[row["pair"]], ratio(row["reps"], row["reps"], "one", "other")
-        what = f"{pair.title}, time to {pair.other}; {_ENGINES[row['engine']]}"
+        what = f"{pair.title}, to {pair.other}; {_ENGINES[row['engine']]}"
         yield what, f"≤ {pair.bound:g} ×", f"{value:.2f} ×", verdict(value, pair.bound, at_most=True)
 
 
@@ -160,9 +160,9 @@ def _pair_rows(figures: Figures) -> tuple[tuple[str, ...], ...]:
     return tuple(
         (
             f"{titles[row['pair']].title}; {_ENGINES[row['engine']]}",
-            f"{middle(row['reps'], 'one') * 1000:,.0f}",
+            f"{middle(row['reps'], 'one') * 1000:,.4g}",
             titles[row["pair"]].other,
-            f"{middle(row['reps'], 'other') * 1000:,.0f}",
+            f"{middle(row['reps'], 'other') * 1000:,.4g}",
             f"{ratio(row['reps'], row['reps'], 'one', 'other'):.2f} ×",
         )
         for row in figures.get("pairs", ())

@@ -40,6 +40,7 @@ class ApiClient:
         key: str | None = OWN,
         headers: Mapping[str, str] | Iterable[tuple[str, str]] = (),
         address: str = CLIENT_ADDRESS,
+        prefix: str = "/api",
         **body: Any,
     ) -> httpx.Response:
         """Send one request, headers in UTF-8; `body` is httpx's json, data, files, content or params."""
@@ -50,7 +51,7 @@ class ApiClient:
             transport = httpx.ASGITransport(self.application, raise_app_exceptions=True, client=(address, 50_000))
             client = self._clients[address] = httpx.AsyncClient(transport=transport, base_url=BASE_URL)
         return await client.request(
-            method, f"/api/{path.removeprefix('/')}", headers=[(name.encode(), text.encode()) for name, text in sent], **body
+            method, f"{prefix}/{path.removeprefix('/')}", headers=[(name.encode(), text.encode()) for name, text in sent], **body
         )
 
     def __call__(self, method: str, path: str, **more: Any) -> httpx.Response:
@@ -80,7 +81,7 @@ class ApiClient:
     def close(self) -> None:
         """End the service in this process."""
         self._runner.run(self.application.housekeeping.stop())
-        self._runner.run(self.application.rest.throttle.close())
+        self._runner.run(self.application.service.throttle.close())
         self._runner.close()
 
 

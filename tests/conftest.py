@@ -39,7 +39,7 @@ NewSettings = Callable[[], Settings]
 # A slow machine is not a failing test; what Hypothesis finds is printed so that anybody can try it again.
 _PATIENT: Final = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], print_blob=True)
 hypothesis.settings.register_profile("quick", _PATIENT, max_examples=25)
-hypothesis.settings.register_profile("thorough", _PATIENT, max_examples=100)
+hypothesis.settings.register_profile("thorough", _PATIENT, max_examples=40)
 _THOROUGH: Final = "--thorough"
 
 # --- the test run -------------------------------------------------------------------------------------------------

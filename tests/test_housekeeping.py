@@ -15,6 +15,7 @@ from tests.fixture_types import Clock, Run
 from tests.wait import wait_in_loop_until
 from trellis import housekeeping
 from trellis.core.gate import Gate
+from trellis.core.proposals import find_overdue
 from trellis.housekeeping import Purges
 from trellis.store import lists
 from trellis.store.admins import Attempts, Session, attempts, sessions
@@ -26,8 +27,28 @@ __all__ = ["api", "database", "make_api"]
 
 
 def flushed(api: ApiClient, database: DatabaseState) -> list[dict[str, Any]]:
-    api.do(api.application.rest.log.flush())
+    api.do(api.application.service.log.flush())
     return database.requests()
+
+
+# --- what the service does by itself ---------------------------------------------------------------------------------
+
+
+def test_proposals_that_have_expired_are_closed(api: ApiClient, run: Run, clock: Clock, database: DatabaseState) -> None:
+    keeping = api.application.housekeeping
+    for number in range(50):
+        run("proposals.create", operation="forums.create", input={"name": f"Forum {number}"})
+    clock.move(days=7)
+    with database.new_events() as events:
+        api.do(keeping.run_calls("Proposals could not be closed.", find_overdue))
+        api.do(keeping.run_calls("Proposals could not be closed.", find_overdue))
+    assert [event["type"] for event in events()] == ["proposal.expired"] * 50
+    clock.move(days=89)
+    api.do(keeping.purge(trusting=True))
+    assert len(database.rows()["proposals"]) == 50
+    clock.move(days=2)
+    api.do(keeping.purge(trusting=True))
+    assert database.rows()["proposals"] == []
 
 
 # --- how long -----------------------------------------------------------------------------------------------------
@@ -42,7 +63,7 @@ def test_rows_stay_for_as_many_days_as_the_settings_say(
     make_api: MakeApiClient, gate: Gate, database: DatabaseState, successes: int, failures: int, clock: Clock
 ) -> None:
     api = make_api(keep_successes=successes, keep_failures=failures)
-    log = api.application.rest.log
+    log = api.application.service.log
     for status, days in ((200, successes), (304, successes), (400, failures), (500, failures)):
         log.record(made(gate, status, days=days, seconds=1))
         log.record(made(gate, status, days=days, seconds=-1))
@@ -54,7 +75,7 @@ def test_rows_stay_for_as_many_days_as_the_settings_say(
 
 
 def test_many_old_rows_are_deleted_in_portions(api: ApiClient, gate: Gate, database: DatabaseState) -> None:
-    log = api.application.rest.log
+    log = api.application.service.log
     for _ in range(5_100):
         log.record(made(gate, 200, days=8))
     log.record(made(gate, 200, days=1))

@@ -48,6 +48,6 @@ def test_an_interrupted_run_leaves_nothing(tmp_path: Path, signals: list[signal.
         assert len(list(processes_marked(mark))) > 4, "the service, its workers, and PostgreSQL's processes"
         for each in signals:
             run.send_signal(each)
-        run.wait(120)
+        run.wait(300)
     wait_until(lambda: not list(processes_marked(mark)))
     wait_until(lambda: not folder.exists())

@@ -101,7 +101,7 @@ def test_an_operation_declares_refusals_with_their_codes() -> None:
 def named() -> Iterator[tuple[str, Path, ast.expr, ast.AST]]:
     """Return each place outside the table where a message stands, with what it stands in."""
     for path in sorted(PACKAGE.rglob("*.py")):
-        if path == PACKAGE / "refusals.py":
+        if path == PACKAGE / "refusals" / "rows.py":
             continue
         for outer in ast.walk(ast.parse(path.read_text())):
             for node in ast.iter_child_nodes(outer):

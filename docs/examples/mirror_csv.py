@@ -3,7 +3,7 @@
 Usage: python3 mirror_csv.py sections.csv [--delete N]
 Columns: id, parent, name, description; a parent comes before its children. The id of a row becomes the external id of its forum,
 by which the next run finds it again. Forums whose rows are gone are deleted only with --delete, and only if they are at most N.
-The environment: TRELLIS_URL, such as https://community.example/api, and TRELLIS_KEY, with the grants forums.list, forums.create,
+The environment: API_URL, such as https://community.example/api, and API_KEY, with the grants forums.list, forums.create,
 forums.update and forums.delete.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
-URL, KEY, PREFIX = os.environ["TRELLIS_URL"], os.environ["TRELLIS_KEY"], "csv-"
+URL, KEY, PREFIX = os.environ["API_URL"], os.environ["API_KEY"], "csv-"
 
 
 def call(method: str, path: str, body: object = None) -> Any:

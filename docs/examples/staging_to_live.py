@@ -6,7 +6,7 @@ Usage: python3 staging_to_live.py export structure.yaml             from staging
 plan ends with 0 if there is nothing to do, 2 if there are changes, 1 if it was refused. Nodes that the document does not have are
 deleted, at most TRELLIS_MAX_DELETES of them (10 by default).
 Groups are made and changed in the panel and at the terminal only: give them the same external ids in both communities.
-The environment: TRELLIS_URL, such as https://community.example/api, and TRELLIS_KEY. The key needs *.list, and structure.export,
+The environment: API_URL, such as https://community.example/api, and API_KEY. The key needs *.list, and structure.export,
 structure.plan or structure.apply; to apply, also the grants for what is to change, such as forums.create.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-URL, KEY = os.environ["TRELLIS_URL"], os.environ["TRELLIS_KEY"]
+URL, KEY = os.environ["API_URL"], os.environ["API_KEY"]
 SECTIONS = "forums,calendars,categories"
 SIGNS = {"create": "+", "update": "!", "move": "!", "delete": "-"}
 

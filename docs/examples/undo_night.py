@@ -2,7 +2,7 @@
 
 Usage: python3 undo_night.py KEY_ID SINCE [--skip-conflicts] [--yes]
 SINCE is a timestamp such as 2026-01-31T22:00:00Z. Without --yes it only tells what would be undone, and what cannot be.
-The environment: TRELLIS_URL, such as https://community.example/api, and TRELLIS_KEY, with the grants events.list and the restore
+The environment: API_URL, such as https://community.example/api, and API_KEY, with the grants events.list and the restore
 grants of what was changed, such as forums.restore. At the terminal the same is: trellis restore --key 3 --since 12h
 """
 
@@ -14,7 +14,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
-URL, KEY = os.environ["TRELLIS_URL"], os.environ["TRELLIS_KEY"]
+URL, KEY = os.environ["API_URL"], os.environ["API_KEY"]
 
 
 def call(method: str, path: str, body: object = None) -> Any:

@@ -1,9 +1,10 @@
-"""The ASGI application: the API, the panel, and the tasks that start and stop with the process."""
+"""The ASGI application: the API, the endpoint for agents, the panel, and the tasks that start and stop with the process."""
 
 import asyncio
 import gc
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from trellis.admin import PREFIX as PANEL
@@ -12,9 +13,14 @@ from trellis.core.gate import Gate
 from trellis.errors import Refused
 from trellis.housekeeping import Housekeeping
 from trellis.http.addresses import rewrite_address
+from trellis.http.api import Receive, Scope, Send, Service
 from trellis.http.policy import NO_SNIFFING, POLICY
+from trellis.mcp.app import PREFIX as AGENTS
+from trellis.mcp.app import Mcp
+from trellis.metrics import PATH as METRICS
+from trellis.metrics import Metrics
 from trellis.rest.app import PREFIX, Rest
-from trellis.rest.request import Receive, Scope, Send
+from trellis.rest.dialect import allows_key_in_url
 from trellis.settings import Settings
 from trellis.store.condition import Condition, explain_condition, find_condition
 from trellis.webhooks import Background
@@ -31,11 +37,14 @@ _LONGEST_ADDRESS: Final = 64  # characters that are kept of what a trusted proxy
 class Application:
     """The whole service as one ASGI application."""
 
-    def __init__(self, settings: Settings, gate: Gate | None = None) -> None:
+    def __init__(self, settings: Settings, gate: Gate | None = None, shared: Path | None = None) -> None:
         self.gate = gate or compose(settings)
-        self.rest = Rest(self.gate, settings)
+        self.service = Service(self.gate, settings, allows_key_in_url)
+        self.rest = Rest(self.service)
+        self.mcp = Mcp(self.service)
         self.settings = settings
-        self.housekeeping = Housekeeping(self.gate, settings, self.rest.log)
+        self.metrics = Metrics(self.service, shared)
+        self.housekeeping = Housekeeping(self.gate, settings, self.service.log)
         self.outgoing = Background(self.gate) if settings.webhook_delivery else None
         self._health_thread = ThreadPoolExecutor(1, "trellis-health")  # of its own, since reads may take all others
         self._looking: asyncio.Future[None] | None = None
@@ -52,13 +61,15 @@ class Application:
                 scope["client"] = (client[0][:_LONGEST_ADDRESS], client[1])
             if path.startswith(PREFIX + "/") or path == PREFIX:
                 await self.rest(scope, receive, send, malformed)
+            elif path.rstrip("/") == AGENTS:
+                await self.mcp(scope, receive, send, malformed)
             elif malformed:
                 await self._plain(send, 400, f"{malformed}\n".encode())
             elif path.startswith(PANEL + "/") or path == PANEL:
                 panel = self._panel or await self._load_panel()
                 await panel(scope, receive, send)
             else:
-                await self._elsewhere(path, send)
+                await self._elsewhere(path, scope, send)
         elif scope["type"] == "lifespan":
             await self._live(receive, send)
         else:
@@ -76,20 +87,28 @@ class Application:
 
         return Panel(self.gate, self.settings)
 
-    async def _elsewhere(self, path: str, send: Send) -> None:
+    async def _elsewhere(self, path: str, scope: Scope, send: Send) -> None:
         if path == "/":
             await self._plain(send, 307, b"", (b"location", f"{PREFIX}/docs".encode()))
         elif path == "/healthz":
             await self._health(send)
+        elif path == METRICS:
+            status, body, kind = await self.metrics.respond(scope)
+            await self._plain(send, status, body, kind=kind)
         else:
             await self._plain(
-                send, 404, b"There is nothing at this path. The API is at /api, its reference at /api/docs, the panel at /admin.\n"
+                send,
+                404,
+                b"There is nothing at this path. The API is at /api, its reference at /api/docs, the tools for agents at /mcp, "
+                b"the panel at /admin.\n",
             )
 
-    async def _plain(self, send: Send, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
-        """Respond with a line of text."""
+    async def _plain(
+        self, send: Send, status: int, body: bytes, *headers: tuple[bytes, bytes], kind: str = "text/plain; charset=utf-8"
+    ) -> None:
+        """Respond with text."""
         length = (b"content-length", b"%d" % len(body))
-        given = [(b"content-type", b"text/plain; charset=utf-8"), length, (b"cache-control", b"no-store"), *self._always, *headers]
+        given = [(b"content-type", kind.encode()), length, (b"cache-control", b"no-store"), *self._always, *headers]
         await send({"type": "http.response.start", "status": status, "headers": given})
         await send({"type": "http.response.body", "body": body})
 
@@ -128,6 +147,7 @@ class Application:
             if message["type"] == "lifespan.startup":
                 self.gate.store.listen()
                 self.housekeeping.start()
+                self.metrics.start()
                 if self.outgoing is not None:
                     self.outgoing.start()
                 await send({"type": "lifespan.startup.complete"})
@@ -135,7 +155,8 @@ class Application:
                 if self.outgoing is not None:
                     await asyncio.to_thread(self.outgoing.stop)
                 await self.housekeeping.stop()
-                await self.rest.throttle.close()
+                await self.metrics.stop()
+                await self.service.throttle.close()
                 self.gate.store.close()
                 self._health_thread.shutdown(wait=False)
                 await send({"type": "lifespan.shutdown.complete"})
@@ -148,13 +169,16 @@ def _has_one_host(scope: Scope) -> bool:
     return hosts == 1 or (hosts == 0 and scope.get("http_version") != "1.1")
 
 
-def create() -> Application:
-    """Create the application from the environment, for a server such as uvicorn: `uvicorn --factory trellis.asgi:create`."""
+def create(shared: Path | None = None) -> Application:
+    """Create the application from the environment, for a server such as uvicorn: `uvicorn --factory trellis.asgi:create`.
+
+    `shared` is a folder by which the processes of one service tell each other their metrics.
+    """
     settings = Settings.load()
     if (condition := find_condition(settings)) is not Condition.READY:
         raise RuntimeError(explain_condition(settings, condition))
-    application = Application(settings)
+    application = Application(settings, shared=shared)
     # Everything loaded so far stays for good, so a full collection need not scan it each time. That paused the process for 220 to
-    # 360 ms on two busy cores, and now for 1 to 20. Higher thresholds made no measurable difference.
+    # 360 ms on two busy cores, and now for 1 to 20.
     gc.freeze()
     return application

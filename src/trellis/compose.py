@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # The other sections of the catalogue: packages and modules of the core with a function `operations`.
 _BEFORE_UNDO: Final = ("keys", "admins", "events", "requests")
-_AFTER_UNDO: Final = ("webhooks", "check", "overview")
+_AFTER_UNDO: Final = ("access", "webhooks", "proposals", "check", "overview")
 
 Kinds = Callable[[], "Sequence[NodeKind]"]
 
@@ -98,5 +98,7 @@ def compose(settings: Settings, kinds: "Sequence[NodeKind] | None" = None, clock
         keep_snapshots=settings.keep_snapshots,
         job_timeout=settings.job_timeout,
         outgoing=WebhookPolicy(tuple(ip_network(text, strict=False) for text in settings.webhook_allow), settings.webhook_key),
+        most_proposals=settings.proposals_per_key,
+        proposal_days=settings.proposal_days,
     )
     return Gate(Store(settings), catalogue, environment, clock)

@@ -14,9 +14,11 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 from trellis.core.admins import FORGOTTEN_AFTER, REMEMBERED_FOR, find_failed_sign_ins
 from trellis.core.fields import format_timestamp
 from trellis.core.gate import Gate
+from trellis.core.operation import Call
+from trellis.core.proposals import find_overdue
 from trellis.errors import Refused
 from trellis.settings import Settings
-from trellis.store import events, idempotency, lists, purges, requests, snapshots
+from trellis.store import events, idempotency, keys, lists, proposals, purges, requests, snapshots
 from trellis.store.admins import attempts, sessions
 from trellis.store.engine import Transaction
 from trellis.store.webhooks import log as deliveries
@@ -32,6 +34,7 @@ _DOUBT: Final = 3600.0  # seconds for which nothing is purged then
 _PAUSE: Final = 0.05  # seconds between two batches, in which other writes come
 _USES_KEPT: Final = 400  # days for which it is known what a key has used
 _MOST_DELIVERIES: Final = 100_000  # of one webhook
+_MOST_PROPOSALS: Final = 1_000  # closed ones of one key
 
 
 class Log(Protocol):
@@ -87,7 +90,8 @@ class Housekeeping:
                 self._log.urgent.clear()
             await self._log.flush()
             await self.index_names()
-            await self.tell_failed_sign_ins()
+            await self.run_calls("The failed sign-ins could not be told.", find_failed_sign_ins)
+            await self.run_calls("Proposals that have expired could not be closed.", find_overdue)
             if loop.time() >= next_purge:
                 next_purge = loop.time() + _PURGE_INTERVAL
                 await self.purge()
@@ -112,16 +116,15 @@ class Housekeeping:
 
         return look() if self._gate.store.reads_inline else await asyncio.to_thread(look)
 
-    async def tell_failed_sign_ins(self) -> None:
-        """Write the events of the sign-ins that failed in minutes that are over."""
+    async def run_calls(self, otherwise: str, find: Callable[[Gate], list[Call]]) -> None:
+        """Run what the service does by itself: the events of sign-ins that failed, the end of proposals. `otherwise` is logged."""
         try:
-            inline = self._gate.store.reads_inline
-            for call in find_failed_sign_ins(self._gate) if inline else await asyncio.to_thread(find_failed_sign_ins, self._gate):
+            for call in find(self._gate) if self._gate.store.reads_inline else await asyncio.to_thread(find, self._gate):
                 await asyncio.wrap_future(self._gate.submit(call))
         except Refused:  # the store has logged why
             return
         except Exception:
-            log.exception("The failed sign-ins could not be told.")
+            log.exception("%s", otherwise)
 
     async def purge(self, *, trusting: bool = False) -> None:
         """Delete what is older than it is kept; `trusting` the clock, however far it has jumped."""
@@ -215,12 +218,14 @@ class Purges:
                 lambda tx: requests.purge(tx, successes_before=successes, failures_before=failures, uses_before=uses),
             ),
             Purge("counts of requests without a key", lambda tx: requests.purge_keyless(tx, failures)),
+            Purge("counts of grants' uses", lambda tx: keys.uses.purge(tx, a_day[:10])),
             Purge("idempotent responses", lambda tx: idempotency.purge(tx, a_day)),
             Purge("snapshots", lambda tx: snapshots.purge(tx, kept_snapshots)),
             Purge("change sets", lambda tx: events.purge_change_sets(tx, kept_events)),
             Purge("events", lambda tx: events.purge(tx, kept_events), quiet=False),  # the feed says how far back it reaches
             Purge("changes", lists.trim_journal),
             Purge("webhook deliveries", lambda tx: deliveries.purge(tx, kept_deliveries, _MOST_DELIVERIES)),
+            Purge("proposals", lambda tx: proposals.purge(tx, kept_events, _MOST_PROPOSALS)),
             Purge("sessions", lambda tx: sessions.purge(tx, now)),
             Purge("sign-in attempts", lambda tx: attempts.purge_attempts(tx, forgotten, remembered)),
         )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 PREFIX = "TRELLIS_"
-_MAY_HOLD_A_PASSWORD = {"database_url", "rate_limit_storage", "webhook_key"}
+_MAY_HOLD_A_PASSWORD = {"database_url", "rate_limit_storage", "webhook_key", "metrics_token"}
 _FLAGS: Final = dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True) | dict.fromkeys(
     ("0", "false", "f", "no", "n", "off"), False
 )
@@ -145,6 +145,9 @@ class Settings:
     cors_origins: tuple[str, ...] = _setting(
         (), _list, "Origins, separated by commas, whose pages may call the API from a browser; `*` is all of them."
     )
+    proposals_per_key: int = _setting(50, _number(1, 10_000), "How many proposals of one key may be open at once.")
+    # Not for longer than events are kept for certain: they say what has changed since.
+    proposal_days: int = _setting(7, _number(1, 14), "Days for which a proposal can be approved; then it expires.")
     webhook_delivery: bool = _setting(
         default=True,
         parse=_flag,
@@ -175,6 +178,20 @@ class Settings:
     write_queue: int = _setting(
         500, _number(1, 100_000), "Writes that may wait for their turn in a process; further ones are answered 503 at once."
     )
+
+    metrics_token: str | None = _setting(
+        None, _secret, "A long random text that a monitoring system sends as a bearer token to read `/metrics`."
+    )
+    metrics_allow: tuple[str, ...] = _setting(
+        (),
+        _networks,
+        "Addresses or CIDRs, separated by commas, that may read `/metrics`, with the token if there is one; without both, nobody.",
+    )
+
+    @property
+    def has_metrics(self) -> bool:
+        """Whether a monitoring system may read how this service does."""
+        return bool(self.metrics_token or self.metrics_allow)
 
     @property
     def is_https(self) -> bool:

@@ -58,7 +58,7 @@ def test_targets_say_what_is_reached_and_by_how_much_not(figures: dict[str, Any]
     assert ("read one, hot, to hello", "≥ 0.80", "0.88", "reached") in reached
     assert ("read one, hot, to FastAPI peer", "≥ 6 ×", "4.4 ×", "short by 27%") in reached
     assert ("move, 1,000,000 to 1,000; worst: wide, SQLite", "≤ 1.3 ×", "1.50 ×", "over by 15%") in reached
-    assert ("tree of 10,000, time to 10 list pages of 1,000; SQLite", "≤ 3 ×", "3.50 ×", "over by 17%") in reached
+    assert ("tree of 10,000, to 10 list pages of 1,000; SQLite", "≤ 3 ×", "3.50 ×", "over by 17%") in reached
     assert ("memory of a worker, most: read one, hot", "< 200 MiB", "100 MiB", "reached") in reached
     assert ("memory of a worker, over 1,000,000 forums", "< 200 MiB", "250 MiB", "over by 25%") in reached
     assert ("trellis --version, processor time to `import typer`", "≤ 3 ×", "1.67 ×", "reached") in reached

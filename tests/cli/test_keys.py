@@ -138,3 +138,33 @@ def test_revoke_ends_a_key_for_good(trellis: Trellis, trellis_json: TrellisJson)
 @pytest.mark.parametrize("arguments", [("show", "x"), ("rotate", "1", "--overlap-days", "x"), ("grant", "1")])
 def test_what_cannot_be_read_is_a_usage_error(trellis: Trellis, arguments: tuple[str, ...]) -> None:
     assert trellis("keys", *arguments).exit_code == 2
+
+
+def test_a_preset_says_what_the_other_options_do_not(trellis: Trellis, trellis_json: TrellisJson) -> None:
+    key = trellis_json("keys", "create", "Agent", "--preset", "agent", "--expires", "2030-01-01T00:00:00Z", "--per-day-in-all", "5")
+    assert (key["preset"], key["perDay"], key["expiresAt"]) == ("agent", 5, "2030-01-01T00:00:00.000Z")
+    assert key["bounds"]["forums.delete"] == {"level": "propose"}
+    shown = trellis("keys", "show", "1").stdout
+    assert re.search(r"Preset: +agent", shown)
+    assert "forums.restore: Only what it did itself." in shown
+
+
+def test_a_preset_is_limited_to_some_grants_and_nodes(trellis: Trellis, trellis_json: TrellisJson) -> None:
+    key = trellis_json("keys", "create", "Agent", "--preset", "agent", "--grant", "forums.*", "--under", "forums:12")
+    assert key["grants"] == grantable("forums.*")
+    assert key["bounds"]["forums.delete"] == {"level": "propose", "under": ["forums:12"]}
+    refused = trellis("keys", "create", "Agent", "--preset", "agent", "--under", "forums:12")
+    assert refused.exit_code == 2
+    assert "--grant" in refused.stderr
+
+
+def test_keys_are_paused_and_resumed(trellis: Trellis, trellis_json: TrellisJson) -> None:
+    for name in ("Gardener", "Porter"):
+        trellis("keys", "create", name, "--preset", "agent")
+    trellis("keys", "create", "Plugin")
+    assert trellis_json("keys", "pause", "1", "--reason", "Odd")["pausedBecause"] == "Odd"
+    assert trellis("keys", "pause-preset", "agent", "--reason", "Too much").stdout == "Paused: key 2\n"
+    assert trellis("keys", "pause-preset", "agent").stdout == "There was no key of this preset to pause.\n"
+    assert [key["state"] for key in trellis_json("keys", "list")] == ["paused", "paused", "active"]
+    assert "Too much" in trellis("keys", "show", "2").stdout
+    assert trellis_json("keys", "resume", "1")["state"] == "active"

@@ -146,10 +146,11 @@ def test_every_operation_of_the_catalogue_can_be_run(trellis: Trellis, tmp_path:
         assert "There is no parameter" in result.stderr or "There is no " in result.stderr, name
 
 
-def test_routes_lists_the_nineteen_hello_and_ours(cli: Trellis) -> None:
+def test_routes_lists_the_nineteen_hello_ours_and_those_that_the_api_does_not_serve(cli: Trellis) -> None:
     shown, listed = cli("routes").stdout, orjson.loads(cli("routes", "--json").stdout)
 
-    assert len(listed) == ENDPOINTS
+    assert len([row for row in listed if row["path"] is not None]) == ENDPOINTS
+    assert {row["operation"] for row in listed} == set(catalogue_of(KINDS))
     assert listed[0] == {
         "operation": "core.hello",
         "method": "GET",
@@ -163,8 +164,25 @@ def test_routes_lists_the_nineteen_hello_and_ours(cli: Trellis) -> None:
     assert ours["events.restore"] == ("POST", "/core/events/{id}/restore", "granted by resource")
     for row in listed:
         line = next(line for line in shown.splitlines() if line.strip().startswith(row["operation"] + " "))
-        assert row["method"] in line
-        assert all(path in line for path in (row["path"], *row["also"]))
+        assert (row["method"] or "–") in line
+        assert all(path in line for path in (row["path"] or "–", *row["also"]))
+    assert ours["keys.create"] == (None, None, "panel and terminal")
+
+
+def test_run_lists_all_operations_and_says_what_one_takes_without_a_database(cli: Trellis) -> None:
+    listed = cli("run", "--list").stdout.splitlines()[2:]
+    assert [line.split()[0] for line in listed] == list(catalogue_of(KINDS))
+    for name, operation in catalogue_of(KINDS).items():
+        said = cli("run", name, "--help")
+        assert said.exit_code == 0
+        assert operation.summary in said.stdout
+        for field in operation.takes:
+            assert (f"\n{field.name} " in said.stdout) is not field.read_only
+
+    assert "Did you mean forums.create?" in cli("run", "forum.create", "--help").stderr
+    alone = cli("run")
+    assert (alone.exit_code, alone.stderr.strip()) == (2, "Which operation? trellis run --list lists them.")
+    assert "NAME=VALUE" in alone.stdout
 
 
 def test_openapi_prints_the_document_for_the_address_it_is_served_under(cli: Trellis, nowhere: Environment) -> None:
@@ -182,7 +200,7 @@ def test_openapi_prints_the_document_for_the_address_it_is_served_under(cli: Tre
 def test_a_slow_run_shows_its_progress_beside_the_output(
     community: Community, run: Run, trellis: Trellis, monkeypatch: pytest.MonkeyPatch, slowly: Callable[..., Any]
 ) -> None:
-    monkeypatch.setattr("trellis.cli.operations.act", slowly)
+    monkeypatch.setattr("trellis.cli.operations.running.act", slowly)
     seen = run("forums.get", community.news)
 
     read = trellis("run", "forums.get", f"id={community.news}")

@@ -90,7 +90,7 @@ def test_what_is_typed_wrongly(
 def test_a_slow_undo_shows_its_progress_beside_the_output(
     community: Community, run: Run, events: Events, trellis: Trellis, monkeypatch: pytest.MonkeyPatch, slowly: Callable[..., Any]
 ) -> None:
-    monkeypatch.setattr("trellis.cli.operations.act", slowly)
+    monkeypatch.setattr("trellis.cli.operations.undo.act", slowly)
     run("forums.delete", community.news, deleteChildrenOrMove=-1)
     seq = events()[-1]["seq"]
 

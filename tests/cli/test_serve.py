@@ -21,13 +21,17 @@ from tests.sqlite_file import open_sqlite
 from tests.wait import wait_until
 from trellis.settings import PREFIX, Settings
 
-CURL = re.compile(r"  curl -H 'Authorization: Bearer (trl_\w+)' '(http://127\.0\.0\.1:\d+/api/forums/forums\?perPage=3)'")
+TRY = re.compile(
+    r"  API=(http://127\.0\.0\.1:\d+/api)\n  API_KEY=(trl_\w+)\n"
+    r'  curl -H "Authorization: Bearer \$API_KEY" "\$API/forums/forums\?perPage=3&pretty"\n'
+)
 
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Settings, int]]:
     """Stop short of serving: what would have been served, with how many workers."""
     runs: list[tuple[Settings, int]] = []
+    monkeypatch.setenv("TRELLIS_COMMUNITY_URL", "")  # a demonstration sets it: this takes it back
     monkeypatch.setattr("trellis.cli.serve._run", lambda settings, _listener, workers: runs.append((settings, workers)))
     return runs
 
@@ -63,13 +67,25 @@ def test_demo_loads_the_sample_once_and_prints_a_fresh_key_each_time(
     second = trellis("serve", "--port", "0", "--demo")
 
     assert len(served) == 2
-    shown = [found[1] for result in (first, second) if (found := CURL.search(result.stdout))]
+    shown = [found[2] for result in (first, second) if (found := TRY.search(result.stdout))]
     assert len(set(shown)) == 2
-    assert f"Demo key:   {shown[0]}\n" in first.stdout
+    assert f"Demo key:   {shown[0]}  (may do everything" in first.stdout
     (key,) = trellis_json("keys", "list")
     assert (key["name"], len(key["grants"])) == ("Demo", GRANTABLE)
     assert key["oldSecretUntil"] is not None
     assert trellis_json("run", "forums.list")["totalResults"] == 54
+
+
+def test_the_addresses_of_records_in_a_demonstration_follow_the_port_until_one_is_set(
+    cli: Trellis, nowhere: Environment, served: list[tuple[Settings, int]]
+) -> None:
+    nowhere(database_url="sqlite:///lantern.db")
+    shown = TRY.search(cli("serve", "--port", "0", "--demo").stdout)
+    assert shown is not None
+    assert served[0][0].community_url == shown[1].removesuffix("/api")
+    nowhere(database_url="sqlite:///lantern.db", community_url="https://lantern.example")
+    cli("serve", "--port", "0", "--demo")
+    assert served[1][0].community_url == "https://lantern.example"
 
 
 def test_a_demo_key_that_was_revoked_stays_revoked(
@@ -131,11 +147,9 @@ def service(settings: Settings, folder: Path, *arguments: str) -> Iterator[tuple
         command = (sys.executable, "-m", "trellis", "serve", "--demo", "--port", "0", *arguments)
         with running(command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=folder, env=environment) as process:
             told = _until_curl(process)
-            found = CURL.search(told)
+            found = TRY.search(told)
             assert found, (told, (folder / "errors.txt").read_text())
-            with httpx.Client(
-                base_url=found[2].partition("/forums/")[0], headers={"Authorization": f"Bearer {found[1]}"}, timeout=60
-            ) as client:
+            with httpx.Client(base_url=found[1], headers={"Authorization": f"Bearer {found[2]}"}, timeout=60) as client:
                 yield process, client
 
 

@@ -3,14 +3,14 @@
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema.d.ts";
 
-declare const process: { env: { TRELLIS_URL: string; TRELLIS_KEY: string } };
+declare const process: { env: { API_URL: string; API_KEY: string } };
 
 function expect(holds: boolean, what: string): asserts holds {
   if (!holds) throw new Error(`It does not hold: ${what}`);
 }
 
-const { TRELLIS_URL, TRELLIS_KEY } = process.env;
-const api = createClient<paths>({ baseUrl: `${TRELLIS_URL}/api`, headers: { Authorization: `Bearer ${TRELLIS_KEY}` } });
+const { API_URL, API_KEY } = process.env;
+const api = createClient<paths>({ baseUrl: `${API_URL}/api`, headers: { Authorization: `Bearer ${API_KEY}` } });
 
 const hello = await api.GET("/core/hello");
 expect(hello.data?.key.operations.includes("forums.create") === true, "the key may create forums");
@@ -18,6 +18,12 @@ expect(hello.data?.key.operations.includes("forums.create") === true, "the key m
 const before = await api.GET("/forums/forums", { params: { query: { perPage: 1, sortBy: "name" } } });
 expect(before.data !== undefined, "a list is answered");
 const count: number = before.data.totalResults;
+
+// A key whose grants are to propose only gets a proposal in place of each of these answers; this one does not.
+function direct<T>(data: T): Exclude<T, { proposer: unknown } | undefined> {
+  expect(data === null || (typeof data === "object" && !("proposer" in data)), "nothing has to be approved");
+  return data as Exclude<T, { proposer: unknown } | undefined>;
+}
 
 const wanted: components["schemas"]["ForumInput"] = {
   name: "From TypeScript",
@@ -30,7 +36,7 @@ expect(dry.response.status === 200 && dry.response.headers.get("Dry-Run") === "t
 const token = crypto.randomUUID();
 const made = await api.POST("/forums/forums", { params: { header: { "Idempotency-Key": token } }, body: wanted });
 expect(made.data !== undefined && made.response.status === 201, "a forum is made");
-const forum: components["schemas"]["Forum"] = made.data;
+const forum: components["schemas"]["Forum"] = direct(made.data);
 expect(forum.type === "questions" && forum.permissions.view === "*", "it is as it was wanted");
 const again = await api.POST("/forums/forums", { params: { header: { "Idempotency-Key": token } }, body: wanted });
 expect(again.data?.id === forum.id, "sent twice, made once");
@@ -43,7 +49,7 @@ const changed = await api.POST("/forums/forums/{id}", {
   params: { path, header: { "If-Match": got.response.headers.get("ETag") ?? "" } },
   body: { description: "<p>Changed.</p>", password: null },
 });
-expect(changed.data?.description === "<p>Changed.</p>", "it can be changed");
+expect(direct(changed.data).description === "<p>Changed.</p>", "it can be changed");
 
 const found = await api.GET("/forums/forums", { params: { query: { ids: `${forum.id}`, parentId: "root" } } });
 expect(found.data?.results[0]?.id === forum.id && found.data.totalResults === 1, "it can be found");
@@ -53,7 +59,7 @@ expect(wrong.error?.errorMessage === "NO_REDIRECT_URL", "a refusal says what is 
 expect(wrong.error.errors?.[0]?.field === "redirectUrl", "and at which field");
 
 const plan = await api.DELETE("/forums/forums/{id}", { params: { path, query: { dryRun: true } } });
-expect(plan.data?.deleted.ids[0] === forum.id, "a delete tells what would go");
+expect(direct(plan.data)?.deleted.ids[0] === forum.id, "a delete tells what would go");
 const gone = await api.DELETE("/forums/forums/{id}", { params: { path } });
 expect(gone.data === null, "it can be deleted");
 

@@ -63,7 +63,7 @@ def test_a_client_made_of_the_document_works(service: Service, key: MakeKey, tmp
     tools = folder / "node_modules" / ".bin"
     _done(folder, str(tools / "openapi-typescript"), "openapi.json", "--output", "schema.d.ts")
     _done(folder, str(tools / "tsc"), "--project", ".")
-    assert _done(folder, "node", "journey.ts", TRELLIS_URL=service.address, TRELLIS_KEY=key("*")) == "done\n"
+    assert _done(folder, "node", "journey.ts", API_URL=service.address, API_KEY=key("*")) == "done\n"
 
 
 def test_without_a_registry_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

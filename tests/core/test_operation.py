@@ -26,8 +26,9 @@ def test_ours_can_be_granted_beside_them() -> None:
     assert {"events.list", "blogs.list", "blogs.get", *undo, *(f"webhooks.{verb}" for verb in webhooks)} <= granted - set(CONTRACT)
 
 
-def test_what_every_key_may_do_is_to_say_hello() -> None:
-    assert [operation.name for operation in CATALOGUE.values() if operation.access is Access.ANY_KEY] == ["core.hello"]
+def test_what_every_key_may_do_is_to_say_hello_and_to_see_to_its_own_proposals() -> None:
+    own = ["proposals.list", "proposals.get", "proposals.withdraw"]
+    assert [operation.name for operation in CATALOGUE.values() if operation.access is Access.ANY_KEY] == ["core.hello", *own]
 
 
 def test_all_five_operations_of_every_kind_are_there_for_the_terminal() -> None:

@@ -27,7 +27,7 @@ Mirror = Callable[..., Done]
 
 def run_example(name: str, *arguments: object, folder: Path, url: str, key: str) -> Done:
     """Run a program of the examples, with the address and the key that it is to use."""
-    environment = os.environ | {"TRELLIS_URL": f"{url}/api", "TRELLIS_KEY": key}
+    environment = os.environ | {"API_URL": f"{url}/api", "API_KEY": key}
     command = [sys.executable, str(EXAMPLES / name), *map(str, arguments)]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
@@ -125,8 +125,8 @@ class Workflow:
         """Run the commands of a job, until one fails."""
         environment = os.environ | {
             "PATH": f"{self.folder}/bin:{os.environ['PATH']}",
-            "TRELLIS_URL": f"{self._service.address}/api",
-            "TRELLIS_KEY": key,
+            "API_URL": f"{self._service.address}/api",
+            "API_KEY": key,
             "GITHUB_STEP_SUMMARY": "summary.md",
             "GITHUB_OUTPUT": "output.txt",
             "PULL_REQUEST": "7",

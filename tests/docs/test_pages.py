@@ -77,11 +77,11 @@ def test_the_first_session_of_the_readme_runs_as_printed(demo: tuple[Service, st
 
 def test_the_examples_of_the_guide_run_as_printed(demo: tuple[Service, str], tmp_path: Path) -> None:
     service, key = demo
-    start = f"API={service.address}/api\nKEY={key}\n"
+    start = f"API={service.address}/api\nAPI_KEY={key}\n"
     ran = _BLOCK.findall("".join(re.findall(r"<!-- run -->\n(```sh\n.*?```)", GUIDE, re.DOTALL)))
     assert len(ran) == GUIDE.count("```sh")
     found = answers(run(start + "".join(ran), service, key, tmp_path))
-    json, form, announced, named, below, unsaid, inherited, copied, children, plan, feed, *found = found
+    json, form, announced, named, below, unsaid, inherited, copied, children, plan, holders, feed, *found = found
     batch, structure, applied, exported, wrong = found
     for answer in (json, form, announced):
         assert (answer["name"], answer["permissions"]["add"]) == ("News", [3, 4])
@@ -97,9 +97,27 @@ def test_the_examples_of_the_guide_run_as_printed(demo: tuple[Service, str], tmp
     assert (copied["name"], copied["parentId"]) == ("Next year", None)
     assert children["errorMessage"] == "HAS_CHILDREN"
     assert plan["deleted"]["count"] == 1 + children["descendants"]
+    assert [one["name"] for one in holders["results"]] == ["Demo"]
     assert [event["type"] for event in feed["results"]] == ["forum.created"] * 2
     assert feed["more"] is True
     assert wrong["errorMessage"] == "NO_TITLE"
+
+
+def test_the_examples_for_agents_run_as_printed(demo: tuple[Service, str], tmp_path: Path) -> None:
+    service, key = demo
+    page = (ROOT / "docs" / "agents.md").read_text()
+    blocks = _BLOCK.findall(page)
+    assert len(blocks) == page.count("<!-- run -->")
+    found = [answer["result"] for answer in answers(run("".join(blocks), service, key, tmp_path))]
+    listed, tools, begun, resources, made, plan, undone, missing = found
+    assert len(listed["structuredContent"]["results"]) == 2
+    assert "forums.create" in {tool["name"] for tool in tools["tools"]}
+    assert begun["protocolVersion"] == "2025-06-18"
+    assert {one["uri"] for one in resources["resources"]} >= {"trellis://guide", "trellis://tree/forums", "trellis://events"}
+    assert all(f"`{one['uri']}`" in page for one in resources["resources"])
+    assert plan["structuredContent"]["deleted"]["ids"] == [made["structuredContent"]["id"]]
+    assert undone["structuredContent"]["record"] is None
+    assert missing["structuredContent"]["errorMessage"] == "INVALID_ID"
 
 
 def test_the_examples_for_clients_of_the_suite_run_as_printed(demo: tuple[Service, str], tmp_path: Path) -> None:
@@ -113,7 +131,7 @@ def test_the_examples_for_clients_of_the_suite_run_as_printed(demo: tuple[Servic
         check=True,
     )
     key = loads(made.stdout)["key"]
-    hello, listed, created, missing = answers(run(f"API={service.address}/api\nKEY={key}\n{script}", service, key, tmp_path))
+    hello, listed, created, missing = answers(run(f"API={service.address}/api\nAPI_KEY={key}\n{script}", service, key, tmp_path))
     assert hello["key"]["dialect"] == "invision"
     assert (len(listed["results"]), listed["results"][0]["parentId"]) == (2, -1)
     assert (created["type"], created["permissions"]["perm_3"], created["permissions"]["perm_2"]) == ("category", "3,4", None)

@@ -111,8 +111,8 @@ def appearances(project: Path) -> dict[str, Any]:
 
 
 def sweep(project: Path) -> None:
-    """Run the sweeps and the tests of declarations, on SQLite."""
-    run(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "not postgresql", *_SWEEPS)
+    """Run the sweeps and the tests of declarations, on SQLite and over the API."""
+    run(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "not (postgresql or mcp or invision)", *_SWEEPS)
 
 
 def readable(project: Path, *names: str) -> None:

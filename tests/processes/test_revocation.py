@@ -49,3 +49,16 @@ def test_a_rotated_secret_is_refused_by_every_process_from_the_acknowledgement_o
             assert _status(service, made["key"]) == 200
         old, made["key"] = made["key"], run("keys.rotate", made["id"])["key"]
         assert [_status(service, old) for service in services] == [401, 401]
+
+
+def test_paused_agents_are_refused_by_every_process_from_the_acknowledgement_on(
+    services: tuple[Service, Service], run: Run
+) -> None:
+    made = [run("keys.create", name=name, preset="agent", expires=None) for name in ("Gardener", "Porter")]
+    for _ in range(5):  # refused requests of an address are counted
+        for service in services * 2:
+            assert [_status(service, one["key"]) for one in made] == [200, 200]
+        run("keys.pause_preset", preset="agent")
+        assert [_status(service, one["key"]) for service in services for one in made] == [401] * 4
+        for one in made:
+            run("keys.resume", one["id"])

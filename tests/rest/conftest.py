@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.api_fixtures import api, database, make_api, serve, service
-from trellis.rest import limits, windows
+from trellis.http.api import limits, windows
 
 __all__ = ["api", "database", "make_api", "serve", "service"]
 

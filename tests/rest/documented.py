@@ -114,6 +114,7 @@ def validate(document: Json, schema: Json, value: Any) -> None:
 def create_example_records(run: Run, catalogue: Catalogue) -> None:
     """Make, as the terminal, what the examples are about and REST cannot make."""
     served = {route.operation.name for route in build_routes(catalogue)}
+    create_example_proposal(run, catalogue)
     for kind in {
         route.operation.kind.name: route.operation.kind for route in build_routes(catalogue) if route.operation.kind
     }.values():
@@ -122,6 +123,13 @@ def create_example_records(run: Run, catalogue: Catalogue) -> None:
             made = run(create.name, **given_of(create))
             if "events.restore" in served:
                 _make_the_event(run, kind.operation("update"), made["id"], made["name"])
+
+
+def create_example_proposal(run: Run, catalogue: Catalogue) -> None:
+    """Propose something, as the terminal: what a call of a key that may only propose it leads to."""
+    created = [route.operation for route in build_routes(catalogue) if route.operation.kind and route.verb is CREATE]
+    if created and "proposals.approve" in catalogue:
+        run("proposals.create", operation=created[0].name, input={"name": "Proposed"})
 
 
 def _make_the_event(run: Run, update: str, record: int, name: str) -> None:

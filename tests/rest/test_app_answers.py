@@ -86,7 +86,7 @@ def test_a_delete_answers_null(api: ApiClient, community: Community, database: D
     before = api.get(path).json()
     with database.new_events() as new_events:
         answer = api.delete(path)
-    assert (answer.status_code, answer.content, answer.headers["content-type"]) == (200, b"null", "application/json")
+    assert (answer.status_code, answer.content, answer.headers["content-type"]) == (200, b"null\n", "application/json")
     (event,) = new_events()
     assert (event["operation"], event["resourceId"], event["before"], event["after"]) == (
         "categories.delete",

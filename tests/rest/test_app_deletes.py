@@ -24,7 +24,7 @@ def test_a_node_with_children_is_not_deleted_without_a_word_on_them(
 
 def test_minus_one_deletes_the_whole_subtree(api: ApiClient, community: Community, database: DatabaseState) -> None:
     with database.new_events() as new_events:
-        assert api.delete(f"{FORUMS}/{community.news}?deleteChildrenOrMove=-1").content == b"null"
+        assert api.delete(f"{FORUMS}/{community.news}?deleteChildrenOrMove=-1").json() is None
     assert order(api) == ["Help", "Wiki", "Staff"]
     assert api.get(FORUMS).json()["totalResults"] == 3
     (event,) = new_events()
@@ -45,7 +45,7 @@ def test_an_id_moves_the_children_behind_those_of_that_node(
             "json": lambda: api.delete(path, json=said),
             "form": lambda: api.delete(path, data=said),
         }[how]()
-    assert answer.content == b"null"
+    assert answer.json() is None
     assert order(api) == ["Help", "Wiki", "Staff"]
     assert order(api, community.help) == ["Questions", "Releases", "Interviews"]
     assert api.get(f"{FORUMS}/{community.betas}").json()["path"] == "Help > Releases > Betas"
@@ -64,9 +64,9 @@ def test_children_cannot_go_where_they_cannot_be(api: ApiClient, community: Comm
 
 
 def test_the_word_on_children_does_no_harm_where_there_are_none(api: ApiClient, community: Community) -> None:
-    assert api.delete(f"{FORUMS}/{community.betas}?deleteChildrenOrMove=-1").content == b"null"
-    assert api.delete(f"{FORUMS}/{community.staff}?deleteChildrenOrMove={community.help}").content == b"null"
-    assert api.delete(f"/calendar/calendar/{community.meetups}?deleteChildrenOrMove=-1").content == b"null"
+    assert api.delete(f"{FORUMS}/{community.betas}?deleteChildrenOrMove=-1").json() is None
+    assert api.delete(f"{FORUMS}/{community.staff}?deleteChildrenOrMove={community.help}").json() is None
+    assert api.delete(f"/calendar/calendar/{community.meetups}?deleteChildrenOrMove=-1").json() is None
 
 
 def test_the_siblings_of_what_is_gone_close_up(api: ApiClient, community: Community) -> None:
@@ -88,7 +88,7 @@ def test_a_deleted_group_is_taken_out_of_every_permission_in_the_same_event(
     api: ApiClient, community: Community, database: DatabaseState
 ) -> None:
     with database.new_events() as new_events:
-        assert api.delete(f"/core/groups/{community.patrons}").content == b"null"
+        assert api.delete(f"/core/groups/{community.patrons}").json() is None
     (event,) = new_events()
     touched = {
         ("forums", community.betas),
@@ -108,7 +108,7 @@ def test_a_blog_is_deleted_over_rest_and_nothing_else_is_done_to_it(
     api: ApiClient, community: Community, database: DatabaseState
 ) -> None:
     with database.new_events() as new_events:
-        assert api.delete(f"/blog/blogs/{community.notebook}").content == b"null"
+        assert api.delete(f"/blog/blogs/{community.notebook}").json() is None
     assert [(event["operation"], event["before"]["owner"]) for event in new_events()] == [("blogs.delete", "Mira Holm")]
     read_refusal(api.delete(f"/blog/blogs/{community.notebook}"), 404, "INVALID_ID")
 

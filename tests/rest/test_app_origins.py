@@ -89,6 +89,9 @@ def test_a_browser_may_ask_first(make_api: MakeApiClient) -> None:
         "if-none-match",
         "x-api-key",
         "change-set",
+        "mcp-method",  # for /mcp: both have one list
+        "mcp-name",
+        "mcp-protocol-version",
         "x-audit-log-reason",
         "x-request-id",
     }

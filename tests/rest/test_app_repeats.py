@@ -237,7 +237,7 @@ def test_answers_keep_the_order_of_the_requests_that_come_one_close_behind_the_o
 def two_answers(connection: socket.socket) -> tuple[bytes, bytes]:
     """Read two answers of which one has a body; split them where the second begins."""
     read = b""
-    while read.count(b"\r\n\r\n") < 2 or not (read.endswith(b"}") or b"}HTTP/1.1 " in read):
+    while read.count(b"\r\n\r\n") < 2 or not (read.endswith(b"}\n") or b"}\nHTTP/1.1 " in read):
         part = connection.recv(65_536)
         assert part, "the service closed the connection"
         read += part
@@ -270,7 +270,7 @@ def test_what_was_overtaken_within_one_turn_of_the_event_loop_is_not_answered(
                 read.append(await asyncio.create_task(body_of(application, path, text)))  # a server begins each request as a task
         finally:
             elsewhere.store.close()
-            await application.rest.throttle.close()
+            await application.service.throttle.close()
         return read
 
     bodies = asyncio.run(walk())

@@ -12,7 +12,7 @@ from tests.fixture_types import MakeKey, Run
 from tests.wait import wait_until
 from trellis.core.gate import Gate, Result
 from trellis.core.operation import Call
-from trellis.rest.cache import CachedResponse, Name, ResponseCache
+from trellis.http.api.cache import CachedResponse, Name, ResponseCache
 from trellis.settings import Settings
 
 
@@ -24,8 +24,13 @@ def kept(size: int) -> CachedResponse:
     return CachedResponse(b"x" * size, b"tag")
 
 
+def keep(capacity: int) -> ResponseCache:
+    """Make a cache for which every version is another state of everything."""
+    return ResponseCache(capacity, lambda _shown, _since: True)
+
+
 def test_an_answer_is_found_again_under_the_same_version_only() -> None:
-    answers = ResponseCache(1_000_000)
+    answers = keep(1_000_000)
     assert answers.find(1, named("a")) is None
     answers.add(1, named("a"), kept(10))
     assert answers.find(1, named("a")) == kept(10)
@@ -34,14 +39,14 @@ def test_an_answer_is_found_again_under_the_same_version_only() -> None:
 
 
 def test_an_answer_that_was_made_under_a_version_that_has_passed_is_not_kept() -> None:
-    answers = ResponseCache(1_000_000)
+    answers = keep(1_000_000)
     answers.find(2, named("a"))
     answers.add(1, named("a"), kept(10))
     assert answers.find(2, named("a")) is None
 
 
 def test_the_least_recently_used_is_forgotten_when_the_room_is_used_up() -> None:
-    answers = ResponseCache(20_000)
+    answers = keep(20_000)
     answers.find(1, named(""))
     for name in "abcdefgh":
         answers.add(1, named(name), kept(1_000))
@@ -55,20 +60,20 @@ def test_the_least_recently_used_is_forgotten_when_the_room_is_used_up() -> None
 
 
 def test_an_answer_that_would_fill_the_room_alone_is_not_kept() -> None:
-    answers = ResponseCache(20_000)
+    answers = keep(20_000)
     answers.find(1, named(""))
     answers.add(1, named("a"), kept(19_000))
     assert answers.find(1, named("a")) is None
 
 
 def test_an_answer_that_is_too_large_to_be_kept_is_the_same_for_all_while_somebody_reads_it() -> None:
-    answers = ResponseCache(20_000)
+    answers = keep(20_000)
     answers.find(1, named(""))
     first = answers.add(1, named("a"), kept(19_000))
     assert answers.find(1, named("a")) is first
     assert answers.add(1, named("a"), kept(19_000)) is first
     assert answers.find(2, named("a")) is None, "something has changed"
-    again = answers.add(2, named("a"), kept(19_000))
+    again = answers.add(2, named("a"), kept(19_001))
     assert again is not first
     del again
     assert answers.find(2, named("a")) is None
@@ -79,7 +84,7 @@ def test_the_bound_is_one_on_memory_whatever_the_answers_consist_of(queries: int
     """The names of answers and their headers hold what was asked, which can be much longer than the answer."""
     capacity = 8_000_000
     tracemalloc.start()
-    answers = ResponseCache(capacity)
+    answers = keep(capacity)
     answers.find(1, named(""))
     before = tracemalloc.get_traced_memory()[0]
     for number in range(queries):

@@ -139,7 +139,7 @@ class Walk:
     def flush_log(self) -> None:
         """Write what no answer shows: nobody need hear of it."""
         for door in self.doors:
-            door.caller.do(door.caller.application.rest.log.flush())
+            door.caller.do(door.caller.application.service.log.flush())
         door.gate.store.write(lambda tx: keys.record_uses(tx, [(1, "2030-01-01T00:00:00.000Z")]), quiet=True).result(60)
 
     def purge(self) -> None:

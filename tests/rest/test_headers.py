@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trellis.errors import Refused
-from trellis.rest.headers import expected_versions, is_not_modified
+from trellis.http.api.headers import expected_versions, is_not_modified
 
 TAG = b"5d41402abc4b2a76b9719d91"
 

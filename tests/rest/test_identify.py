@@ -9,7 +9,7 @@ from tests.api_fixtures import MakeApiClient
 from tests.community import Community
 from tests.fixture_types import MakeKey
 from trellis.errors import Refused
-from trellis.rest.identify import find_key
+from trellis.http.api.identify import find_key
 
 KEY = "trl_abcdefgh_01234567890123456789012345678901ABCDEF"
 

@@ -1,5 +1,6 @@
 """Limits: how many bad keys an address may send, and how many requests a key; counted in memory or in Redis."""
 
+import asyncio
 import shutil
 import socket
 import subprocess
@@ -16,7 +17,8 @@ from tests.database_state import DatabaseState
 from tests.fixture_types import MakeKey, Run
 from tests.rest.conftest import StoppedTime
 from tests.wait import wait_until
-from trellis.rest import limits
+from trellis.http.api import limits
+from trellis.http.api.shared_windows import SharedWindows
 
 BAD = "trl_00000000_000000000000000000000000000000000000000"
 LIST = "/calendar/calendar"
@@ -268,6 +270,7 @@ def test_in_redis_all_workers_count_together(make_api: MakeApiClient, redis: Red
     read_refusal(answer, 429, "RATE_LIMITED")
     assert 1 <= int(answer.headers["retry-after"]) <= 61
     assert bad(one, "203.0.113.9") == bad(two, "203.0.113.9") == {401}
+    wait_until(lambda: one.get(LIST, address="203.0.113.9").status_code == 429)  # it hears within 100 ms of what the other counted
     for worker in (one, two):
         throttled = worker.get(LIST, address="203.0.113.9")
         read_refusal(throttled, 429, "TOO_MANY_REQUESTS_WITH_BAD_KEY")
@@ -290,3 +293,35 @@ def test_when_redis_is_away_requests_are_served_and_the_log_says_so(
     assert left(one, text) == ("2", "1")
     assert left(one, text) == ("2", "0")
     read_refusal(one.get(LIST, key=text), 429, "RATE_LIMITED")
+
+
+def test_counts_are_told_together_and_no_process_is_further_behind_than_a_hundredth_of_the_limit(
+    make_api: MakeApiClient, redis: Redis, key: MakeKey
+) -> None:
+    workers = shared(make_api, redis)
+    text = key("calendars.list", rateLimit=200)
+    served = sum(workers[number % 2].get(LIST, key=text).status_code == 200 for number in range(230))
+    assert 200 <= served <= 200 + 2 * 2
+
+
+def test_what_was_not_yet_told_is_told_in_one_round_trip(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    trips: list[None] = []
+    ask = SharedWindows._ask
+
+    async def counted(windows: SharedWindows) -> None:
+        trips.append(None)
+        await ask(windows)
+
+    monkeypatch.setattr(SharedWindows, "_ask", counted)
+
+    async def count() -> tuple[int, int, list[int]]:
+        here, there = SharedWindows(redis.url, 60), SharedWindows(redis.url, 60)
+        own = [(await here.count(name, 1000))[0] for _ in range(100) for name in ("a", "b")]
+        first = len(trips)
+        await here.close()
+        told = [(await there.count(name, 1000))[0] for name in ("a", "b")]
+        await there.close()
+        return first, own[-1], told
+
+    assert asyncio.run(count()) == (2, 100, [101, 101])
+    assert len(trips) == 5, "two windows begin here and two there, and what was left is told at once"

@@ -24,7 +24,7 @@ BAD = "trl_00000000_000000000000000000000000000000000000000"
 
 
 def flushed(api: ApiClient, database: DatabaseState) -> list[dict[str, Any]]:
-    api.do(api.application.rest.log.flush())
+    api.do(api.application.service.log.flush())
     return database.requests()
 
 
@@ -94,7 +94,7 @@ def test_each_kind_of_request_leaves_a_row_whatever_came_of_it(
 def test_nothing_is_written_before_the_answer_and_everything_in_batches_after_it(
     api: ApiClient, gate: Gate, database: DatabaseState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trellis.rest.log._BATCH", 10)
+    monkeypatch.setattr("trellis.http.api.log._BATCH", 10)
     batches: list[int] = []
     write = requests.append
 
@@ -208,7 +208,7 @@ def test_requests_without_a_key_are_counted_by_address_and_minute_and_few_are_lo
 def test_many_addresses_without_a_key_make_no_more_rows_than_a_hundred_do(
     api: ApiClient, run: Run, database: DatabaseState
 ) -> None:
-    log = api.application.rest.log
+    log = api.application.service.log
     for number in range(20_000):
         log.record(refused(api, f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}"))
     rows = flushed(api, database)
@@ -226,7 +226,7 @@ def test_the_database_grows_no_further_when_the_same_address_goes_on(api: ApiCli
     sizes = []
     for _ in range(3):
         for _ in range(5_000):
-            api.application.rest.log.record(refused(api, "203.0.113.9"))
+            api.application.service.log.record(refused(api, "203.0.113.9"))
         flushed(api, database)
         with gate.store.reading() as tx:
             tables = ("requests", "keyless_requests", "key_uses", "request_hours")
@@ -239,7 +239,7 @@ def test_the_log_has_a_greatest_size_and_the_oldest_requests_go_first(
 ) -> None:
     text = key([], name="Chatty")
     api = make_api(text, request_log_size=1_048_576)
-    log, known = api.application.rest.log, Request(gate.now(), "GET", "/api/x", None, 1, CLIENT_ADDRESS, 200, 1, "r", None)
+    log, known = api.application.service.log, Request(gate.now(), "GET", "/api/x", None, 1, CLIENT_ADDRESS, 200, 1, "r", None)
     for number in range(6_000):
         log.record(known._replace(path=f"/api/{number:06d}/".ljust(400, "x")))
         if number % 500 == 499:
@@ -263,7 +263,7 @@ def test_a_log_that_cannot_be_written_stops_no_request(
     gate.store.write(lambda tx: tx.connection.execute(sa.text("ALTER TABLE requests RENAME TO away"))).result(60)
     api.get("/core/hello")
     with caplog.at_level(logging.ERROR):
-        api.do(api.application.rest.log.flush())
+        api.do(api.application.service.log.flush())
     assert "could not be written to the request log" in caplog.text
     assert api.get("/core/hello").status_code == 200
     gate.store.write(lambda tx: tx.connection.execute(sa.text("ALTER TABLE away RENAME TO requests"))).result(60)

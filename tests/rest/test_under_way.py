@@ -66,13 +66,13 @@ def test_all_who_wait_for_the_same_answer_share_its_bytes(make_api: MakeApiClien
         readers = [Reader(api, LARGE) for _ in range(30)]
         for reader in readers:
             await reader.has_begun.wait()
-        whole = int(api.application.rest.under_way.total)
+        whole = int(api.application.service.under_way.total)
         assert whole > 1_000_000
         for reader in readers:
             await reader.finish()
         assert {len(reader.read) for reader in readers} == {whole}
         assert len({reader.read for reader in readers}) == 1
-        assert api.application.rest.under_way.total == 0
+        assert api.application.service.under_way.total == 0
 
     api.do(read())
 
@@ -98,7 +98,7 @@ def test_a_key_that_does_not_read_is_refused_more_and_others_are_not(make_api: M
 
     api.do(read())
     assert api.get(f"{LARGE}&sortDir=desc&sortBy=name").status_code == 200
-    assert api.application.rest.under_way.total == 0
+    assert api.application.service.under_way.total == 0
 
 
 def test_a_key_that_does_not_read_can_still_write_and_read_little(make_api: MakeApiClient, forums: None) -> None:

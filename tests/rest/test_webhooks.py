@@ -20,7 +20,7 @@ def test_the_life_of_a_webhook(api: ApiClient) -> None:
     changed = api.post(f"{PATH}/1", {"enabled": "0"}, headers={"If-Match": got.headers["etag"]})
     assert (changed.status_code, changed.json()["state"]) == (200, "off")
     read_refusal(api.post(f"{PATH}/1", {"enabled": True}, headers={"If-Match": got.headers["etag"]}), 412, "PRECONDITION_FAILED")
-    assert api.delete(f"{PATH}/1").content == b"null"
+    assert api.delete(f"{PATH}/1").json() is None
     read_refusal(api.get(f"{PATH}/1"), 404, "INVALID_ID")
     assert api.get(f"{PATH}/x").json()["errorCode"] == "1T107/4"
 

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.rest.conftest import StoppedTime
-from trellis.rest import windows
-from trellis.rest.windows import RateWindows
+from trellis.http.api import windows
+from trellis.http.api.windows import RateWindows
 
 
 def test_a_window_counts_until_its_end_and_begins_anew(stopped_time: StoppedTime) -> None:

@@ -149,7 +149,7 @@ def test_renaming_tables_and_columns_keeps_every_row_and_what_is_found_by_them(e
     migrate(empty_database, to="0007")
     store = Store(empty_database)
     statements = [sql for sql in COMMUNITY_AT_0007 if engine == "sqlite" or "search_index" not in sql]
-    store.write(lambda tx: [tx.raw.execute(statement) for statement in statements]).result(30)
+    store.write(lambda tx: [tx.raw.execute(statement) for statement in statements], quiet=True).result(30)
     store.close()
     before = read_tables(empty_database, OLD_NAMES)
     assert migrate(empty_database, to="0008") == 1
@@ -173,7 +173,7 @@ def test_renaming_tables_and_columns_keeps_every_row_and_what_is_found_by_them(e
     store.write(change).result(30)
     store.write(search.update_search_index).result(30)
     with store.reading() as tx:
-        journalled = tx.raw.execute("SELECT id, name_key FROM node_changes ORDER BY seq DESC LIMIT 3").fetchall()
+        journalled = tx.raw.execute("SELECT id, name_key FROM node_changes WHERE id > 0 ORDER BY seq DESC LIMIT 3").fetchall()
         assert journalled == [(5, "forum 5"), (90, "forum 90"), (90, None)]
         assert siblings.find_children(tx, "forums", None) == [id for id in range(1, 101) if id != 5]
         assert (siblings.check(tx, "forums"), deleted_ids.check(tx, "forums"), search.check_search_index(tx)) == ([], 0, 0)
@@ -186,7 +186,7 @@ def test_the_keys_that_there_are_keep_our_own_dialect(empty_database: Settings) 
     key = """INSERT INTO api_keys (id, public, name, digest, grants, addresses, log_requests, created_at, updated_at)
     VALUES (1, 'abcdefgh', 'Old', 'digest', '[]', '[]', true, '2026', '2026')"""
     store = Store(empty_database)
-    store.write(lambda tx: tx.raw.execute(key)).result(30)
+    store.write(lambda tx: tx.raw.execute(key), quiet=True).result(30)
     store.close()
     migrate(empty_database)
     store = Store(empty_database)

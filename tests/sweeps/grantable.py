@@ -1,13 +1,18 @@
 """Each operation that a key can be granted, with the route by which it is reached, and a target for it."""
 
 from dataclasses import replace
+from itertools import count
+from typing import Final
 
 from tests.fixture_types import Run
 from trellis.core.catalogue import Catalogue
 from trellis.core.operation import Operation
 from trellis.core.verbs import RESTORE
 from trellis.http.routes import Route, build_routes
+from trellis.kinds import KINDS
 from trellis.rest.docs.examples import given_of
+
+_NUMBERS: Final = count(1)  # the same call is proposed once only
 
 
 def grantable_routes(catalogue: Catalogue) -> list[Route]:
@@ -25,8 +30,16 @@ def create_target(catalogue: Catalogue, operation: Operation, run: Run, name: st
     if not operation.has_target:
         return None
     create = f"{operation.resource}.create"
-    made = int(run(create, **({"name": name} if operation.kind else given_of(catalogue[create])))["id"])
+    given = {"name": name} if operation.kind else given_of(catalogue[create])
+    if operation.resource == "proposals":  # which callers make by calling something else
+        given = {"operation": f"{KINDS[1].name}.create", "input": {"name": f"{name} {next(_NUMBERS)}"}}
+    made = int(run(create, **given)["id"])
     if operation.verb is not RESTORE:
         return made
     run(f"{operation.resource}.delete", made)
     return int(run("events.list", order="newest", limit=1)["results"][0]["seq"])
+
+
+def needed_by(operation: Operation) -> dict[str, str]:
+    """Return the parameters without which a read does not run, each with its example."""
+    return {} if operation.writes else {field.name: str(field.example) for field in operation.fields if field.required}

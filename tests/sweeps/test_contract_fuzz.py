@@ -15,7 +15,7 @@ from tests.fixture_types import MakeKey, Run
 
 CONFIGURATION: Final = Path(__file__).with_name("schemathesis.toml")
 EXAMPLES: Final = os.environ.get("TRELLIS_FUZZ_EXAMPLES", "10")  # for each operation; give more for a longer run
-PHASES: Final = {"sqlite": "examples,coverage,fuzzing,stateful", "postgresql": "examples,fuzzing,stateful"}
+PHASES: Final = {"sqlite": "examples,coverage,stateful", "postgresql": "examples,fuzzing,stateful"}
 
 
 @pytest.mark.slow

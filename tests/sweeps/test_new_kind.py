@@ -65,7 +65,7 @@ def test_its_five_operations_work_over_rest(api: ApiClient, database: DatabaseSt
             "colour": "UNKNOWN_PARAMETER",
         }
         read_refusal(api.delete(f"{PATH}/{number}"), 409, "HAS_CHILDREN")
-        assert api.delete(f"{PATH}/{number}?deleteChildrenOrMove=-1").content == b"null"
+        assert api.delete(f"{PATH}/{number}?deleteChildrenOrMove=-1").json() is None
         assert read_refusal(api.get(f"{PATH}/{number}"), 404, "INVALID_ID")["errorCode"] == "1G399/1"
     assert [event["operation"] for event in new_events()] == [
         f"galleries.{verb}" for verb in ("create", "create", "update", "delete")

@@ -1,21 +1,24 @@
-"""Sweeps over every operation that a key can be granted: who may run it, and what it leaves behind, in each dialect.
+"""Sweeps over every operation that a key can be granted: who may run it, what it leaves, in each dialect and over MCP.
 
 No kind is named here.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 import httpx
+import orjson
 import pytest
 
+from tests.agent_client import AgentClient
 from tests.api_client import CLIENT_ADDRESS, ApiClient, read_refusal
 from tests.community import CONTRACT
 from tests.database_state import DatabaseState
 from tests.fixture_types import MakeKey, Run
-from tests.sweeps.grantable import create_target, grantable_routes
+from tests.sweeps.grantable import create_target, grantable_routes, needed_by
 from trellis.compose import catalogue_of
-from trellis.core.dialect import DIALECTS
+from trellis.core.dialect import DIALECTS, TRELLIS
 from trellis.core.operation import Operation
 from trellis.core.verbs import DELETE, RESTORE, Body
 from trellis.http.routes import Route
@@ -26,34 +29,71 @@ from trellis.rest.docs.examples import given_of
 CATALOGUE: Final = catalogue_of(KINDS)
 NAMES: Final = frozenset(operation.name for operation in CATALOGUE.grantable)
 ROUTES: Final = grantable_routes(CATALOGUE)
+MCP: Final = "mcp"
+DOORS: Final = (*sorted(DIALECTS), MCP)  # the dialects of keys over REST, and the tools
 
 
 class Sweep:
     """Walks over all operations; a walk that does not meet each that can be granted, those of the contract among them, fails."""
 
-    def __init__(self, run: Run, api: ApiClient, dialect: str) -> None:
+    def __init__(self, run: Run, api: ApiClient, door: str) -> None:
         self._run = run
         self._api = api
-        self._translator = TRANSLATORS.get(dialect)
+        self._agent = AgentClient(api) if door == MCP else None
+        self._translator = TRANSLATORS.get(door)
 
     def __iter__(self) -> Iterator[Route]:
         assert len(ROUTES) == len(NAMES)
         assert set(CONTRACT) < NAMES
-        yield from ROUTES
+        yield from (route for route in ROUTES if self._agent is None or not route.operation.shows_secret)
 
     def target(self, operation: Operation) -> int | None:
         """Make a record for an operation that is about one."""
         return create_target(CATALOGUE, operation, self._run, f"For {operation.name}")
 
     def ask(self, route: Route, target: int | None, *, key: str | None, dry: bool = False, **more: Any) -> httpx.Response:
-        """Run an operation over REST, as simply as it can be."""
+        """Run an operation, as simply as it can be."""
+        if self._agent is not None:
+            return self._call(self._agent, route, target, key=key, dry=dry, **more)
         path = route.path.replace("{id}", str(target))
-        if dry:
-            more["params"] = {"dryRun": "1"}
+        more["params"] = needed_by(route.operation) | dict(more.get("params", {})) | ({"dryRun": "1"} if dry else {})
         if route.verb.body in {Body.NEW, Body.CHANGES}:
             named = {"name": f"By {route.operation.name}"}
             more["json"] = named if route.operation.kind is not None else given_of(route.operation)
         return self._api(route.method, path, key=key, **more)
+
+    def _call(
+        self,
+        agent: AgentClient,
+        route: Route,
+        target: int | None,
+        *,
+        key: str | None,
+        dry: bool,
+        params: Mapping[str, str] = MappingProxyType({}),
+        **more: Any,
+    ) -> httpx.Response:
+        """Call a tool, and show what it returns as REST does."""
+        operation = route.operation
+        arguments: dict[str, Any] = {**({} if target is None else {"id": target}), **needed_by(operation), **params} | (
+            {"dryRun": True} if dry else {}
+        )
+        if route.verb.body in {Body.NEW, Body.CHANGES}:
+            arguments |= {"name": f"By {operation.name}"} if operation.kind is not None else given_of(operation)
+        answer = agent.send("tools/call", {"name": find_tool(operation), "arguments": arguments}, key=key, **more)
+        told = answer.json()
+        if "error" in told:
+            return as_over_rest(answer, answer.status_code, told["error"]["data"])
+        result = told["result"]
+        assert not result.get("isError") or result["structuredContent"] == orjson.loads(result["content"][0]["text"])
+        if result.get("isError"):
+            return as_over_rest(answer, result["structuredContent"]["status"], result["structuredContent"])
+        was_dry = result["_meta"].get("trellis/dryRun", False)
+        headers = {"dry-run": "true"} if was_dry else {}
+        headers |= {"idempotent-replayed": "true"} if result["_meta"].get("trellis/replayed") else {}
+        value = orjson.loads(result["content"][0]["text"])
+        assert result.get("structuredContent") == (value if isinstance(value, dict) else None)
+        return httpx.Response(200 if was_dry else route.status, headers=headers, json=value)
 
     def is_in_dialect(self, operation: Operation) -> bool:
         """Return whether an operation is answered in another dialect than ours."""
@@ -76,20 +116,31 @@ class Sweep:
         return code if self._translator is None else self._translator.find_code(code)
 
 
-@pytest.fixture(params=sorted(DIALECTS))
-def dialect(request: pytest.FixtureRequest) -> str:
+def find_tool(operation: Operation) -> str:
+    """Return the name of the tool that runs an operation: its own, or that of the one that forks to it."""
+    return next((one.name for one in CATALOGUE.values() if one.fork and operation.name in one.fork.to), operation.name)
+
+
+def as_over_rest(answer: httpx.Response, status: int, problem: dict[str, Any]) -> httpx.Response:
+    """Return a refusal over MCP as it is over REST."""
+    kept = {name: value for name, value in answer.headers.items() if name not in {"content-type", "content-length"}}
+    return httpx.Response(status, headers={**kept, "content-type": "application/problem+json"}, content=orjson.dumps(problem))
+
+
+@pytest.fixture(params=DOORS)
+def door(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture
-def key(key: MakeKey, dialect: str) -> MakeKey:
+def key(key: MakeKey, door: str) -> MakeKey:
     """Make keys that have the dialect."""
-    return lambda grants=(), /, **settings: key(grants, **{"dialect": dialect, **settings})
+    return lambda grants=(), /, **settings: key(grants, **{"dialect": door if door in DIALECTS else TRELLIS, **settings})
 
 
 @pytest.fixture
-def sweep(run: Run, api: ApiClient, dialect: str) -> Sweep:
-    return Sweep(run, api, dialect)
+def sweep(run: Run, api: ApiClient, door: str) -> Sweep:
+    return Sweep(run, api, door)
 
 
 def key_id(run: Run) -> int:
@@ -187,7 +238,7 @@ def test_a_write_leaves_exactly_one_event_and_a_read_none(sweep: Sweep, key: Mak
         assert event["resourceId"] == record
         assert (event["before"] is None) == (operation.verb is RESTORE or _makes(operation))
         assert (event["after"] is None) == (operation.verb is DELETE)
-    assert writes == sum(operation.writes for operation in CATALOGUE.grantable)
+    assert writes == sum(route.operation.writes for route in sweep)
 
 
 def _makes(operation: Operation) -> bool:
@@ -233,7 +284,7 @@ def test_a_create_that_is_repeated_is_answered_from_the_first(sweep: Sweep, key:
             assert {**again.json(), "secret": None} == {**first.json(), "secret": None}
 
 
-@pytest.mark.parametrize("dialect", ["trellis"])
+@pytest.mark.parametrize("door", [TRELLIS])
 def test_each_refused_read_has_a_code_of_its_own(sweep: Sweep) -> None:
     codes = []
     for route in sweep:

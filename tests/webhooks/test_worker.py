@@ -21,7 +21,7 @@ from trellis.core.gate import Gate
 from trellis.core.keys import Keyring
 from trellis.core.operation import Call
 from trellis.housekeeping import Housekeeping
-from trellis.rest.log import RequestLog
+from trellis.http.api.log import RequestLog
 from trellis.settings import Settings
 from trellis.store.tables import webhooks as table
 from trellis.store.webhooks import endpoints, log

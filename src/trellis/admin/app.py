@@ -29,6 +29,7 @@ from trellis.admin.view import View
 from trellis.core.admins import generate_visitor_token, is_visitor_token
 from trellis.core.gate import Gate
 from trellis.core.keys import redact_keys
+from trellis.core.proposals import count_open
 from trellis.errors import Refused
 from trellis.http.problems import problem_headers
 from trellis.http.sending import send_body
@@ -147,6 +148,8 @@ class Panel:
             return self._sign_in_first(request)
         if request.me is not None and request.me.must_change_password and not (page.open or page.first):
             return self._change_password_first(request)
+        if request.me is not None and not request.wants_json:
+            request.waiting = {"proposals": await self.runner.read(count_open)}
         try:
             return await page.run(request)
         except StaleForm as stale:

@@ -92,7 +92,7 @@ class PageRequest:
     """One request for a page, and everything that a page may do.
 
     `http` is Starlette's request, `form` the form of a POST. `me` is None only on pages that are open to all.
-    `cookies` are set on the response.
+    `cookies` are set on the response. `waiting` is how much waits for a decision, by section of the menu.
     """
 
     runner: Runner
@@ -107,6 +107,7 @@ class PageRequest:
     stale: bool = False
     section: str = ""
     cookies: list[tuple[str, str, int | None]] = field(default_factory=list)
+    waiting: Mapping[str, int] = field(default_factory=dict)
 
     # --- reading the request --------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from trellis.admin import admins, events, keys, nodes, overview, requests, structure, undo, webhooks
+from trellis.admin import admins, events, keys, nodes, overview, proposals, requests, structure, undo, webhooks
 from trellis.admin.page import Page
 from trellis.core.catalogue import Catalogue
 from trellis.core.nodes import NodeKind
@@ -10,6 +10,7 @@ from trellis.core.nodes import NodeKind
 PAGES: Final[tuple[Page, ...]] = (
     *overview.PAGES,
     *keys.PAGES,
+    *proposals.PAGES,
     *requests.PAGES,
     *webhooks.PAGES,
     *events.PAGES,

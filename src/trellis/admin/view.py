@@ -1,7 +1,8 @@
 """Renders templates: the environment, the context of every template, and the formats of times and numbers.
 
 Every template extends `layout.html` (blocks: `actions`, `main`) and gets, besides the page's own context: `request`, `me` (None
-when nobody is signed in), `csrf`, `menu`, `section`, `section_title`, `flash` and `now`. Macros come by
+when nobody is signed in), `csrf`, `menu`, `section`, `section_title`, `flash`, `waiting` (how many
+proposals are open, by section of the menu) and `now`. Macros come by
 `{% import "macros.html" as ui with context %}`. There are no inline scripts or styles: the content security policy forbids them.
 """
 
@@ -54,6 +55,7 @@ def build_menu(kinds: tuple[NodeKind, ...]) -> tuple[tuple[str, tuple[MenuEntry,
             "Programs",
             (
                 MenuEntry("keys", "API keys", f"{PREFIX}/keys", "key"),
+                MenuEntry("proposals", "Proposals", f"{PREFIX}/proposals", "proposals"),
                 MenuEntry("requests", "Requests", f"{PREFIX}/requests", "requests"),
                 MenuEntry("webhooks", "Webhooks", f"{PREFIX}/webhooks", "webhooks"),
                 MenuEntry("reference", "API reference", "/api/docs", "reference"),
@@ -136,6 +138,7 @@ class View:
             "section_title": self._titles.get(request.section, ""),
             "flash": request.take_flash(),
             "now": request.now,
+            "waiting": request.waiting,
         }
         return self.environment.get_template(template).render(shared | dict(context))
 

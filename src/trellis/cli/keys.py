@@ -6,9 +6,11 @@ from typing import Annotated, Any
 import typer
 
 from trellis.cli.community import act, community
-from trellis.cli.terminal import Json, say, show, show_json, show_table
+from trellis.cli.terminal import MISUSED, Failure, Json, say, show, show_json, show_table
+from trellis.core.bounds import PROPOSE
 from trellis.core.dialect import DIALECTS, TRELLIS
 from trellis.core.gate import Gate
+from trellis.core.keys import PRESETS, describe_bounds
 from trellis.settings import Settings
 
 app = typer.Typer(
@@ -31,6 +33,14 @@ Patterns = Annotated[
     ),
 ]
 
+Under = Annotated[
+    list[str] | None,
+    typer.Option(metavar="RESOURCE:ID", help="A record that they are for, with all below it: forums:12. Repeat as needed."),
+]
+Until = Annotated[str | None, typer.Option(help="When they end: 7d, 12h, or a timestamp in ISO 8601. By default never.")]
+PerDay = Annotated[int | None, typer.Option(min=0, help="How often each may be used in a day (UTC). By default any number.")]
+DryRunOnly = Annotated[bool, typer.Option("--dry-run-only", help="They may only be tried: nothing that they do is kept.")]
+
 
 @app.command()
 def create(
@@ -40,6 +50,14 @@ def create(
         list[str] | None,
         typer.Option(help="An operation that it may run, or a pattern such as 'forums.*'. Repeat as needed."),
     ] = None,
+    propose: Annotated[
+        list[str] | None,
+        typer.Option(help="An operation that it may propose, and somebody else has to approve, or a pattern. Repeat as needed."),
+    ] = None,
+    under: Under = None,
+    until: Until = None,
+    per_day: PerDay = None,
+    dry_run_only: DryRunOnly = False,
     expires: Annotated[
         str | None, typer.Option(help="When it expires: 90d, 12h, or a timestamp in ISO 8601. By default never.")
     ] = None,
@@ -50,22 +68,37 @@ def create(
     rate_limit: Annotated[
         int | None, typer.Option(help="Requests per minute; 0 means no limit. By default the service's limit.")
     ] = None,
+    per_day_in_all: Annotated[
+        int | None, typer.Option(min=0, help="How often all grants together may be used in a day (UTC). By default any number.")
+    ] = None,
     dialect: Annotated[
         str, typer.Option(help=f"Whose names and shapes it has in requests and answers: {' or '.join(DIALECTS)}.")
     ] = TRELLIS,
+    preset: Annotated[
+        str | None,
+        typer.Option(help=f"What it may do, and for how long, unless other options say so: {', '.join(PRESETS)}."),
+    ] = None,
     log: Annotated[bool, typer.Option("--log/--no-log", help="Whether its requests are written to the request log.")] = True,
     json: Json = False,
 ) -> None:
     """Create a key and show it. The key is shown only once."""
+    if preset is not None and not (grant or propose) and (under or until or per_day is not None or dry_run_only):
+        raise Failure("Bounds are for the grants of --grant and --propose. Name these too, such as --grant 'forums.*'.", MISUSED)
+    bound = _describe_bound(under, until, per_day, dry_run_only=dry_run_only)
     raw = {
         "name": name,
-        "grants": grant or [],
+        "grants": [*(grant or ()), *(propose or ())],
+        "bounds": {one: bound for one in grant or () if bound} | {one: {**bound, "level": PROPOSE} for one in propose or ()},
         "expires": expires,
         "addresses": ip or [],
         "rateLimit": rate_limit,
+        "perDay": per_day_in_all,
         "logRequests": log,
         "dialect": dialect,
+        "preset": preset,
     }
+    if preset is not None:
+        raw = {name: value for name, value in raw.items() if value not in (None, [], {})}
     with community(Settings.load()) as gate:
         _show_once(act(gate, "keys.create", raw).value, json)
 
@@ -107,9 +140,24 @@ def show_key(key: Id, json: Json = False) -> None:
 
 
 @app.command()
-def grant(key: Id, operations: Patterns, json: Json = False) -> None:
-    """Grant a key more operations, from its next request on."""
-    _change(key, {"grant": operations}, json)
+def grant(
+    key: Id,
+    operations: Patterns,
+    *,
+    propose: Annotated[bool, typer.Option("--propose", help="It may only propose them; somebody else has to approve.")] = False,
+    under: Under = None,
+    until: Until = None,
+    per_day: PerDay = None,
+    dry_run_only: DryRunOnly = False,
+    unbounded: Annotated[bool, typer.Option("--unbounded", help="Take away the bounds that these grants have.")] = False,
+    json: Json = False,
+) -> None:
+    """Grant a key more operations, or set the bounds of those that it has, from its next request on."""
+    bound = _describe_bound(under, until, per_day, dry_run_only=dry_run_only) | ({"level": PROPOSE} if propose else {})
+    if bound and unbounded:
+        raise Failure("Give either bounds or --unbounded.", MISUSED)
+    bounds = {"bound": dict.fromkeys(operations, None if unbounded else bound)} if bound or unbounded else {}
+    _change(key, {"grant": operations, **bounds}, json)
 
 
 @app.command()
@@ -148,6 +196,48 @@ def revoke(
         say(f"Switched off with it: {', '.join('webhook ' + str(one['id']) for one in off)}")
 
 
+@app.command()
+def pause(
+    key: Id,
+    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why; shown in the list and in the event log.")] = None,
+    json: Json = False,
+) -> None:
+    """Refuse every request of a key until it is resumed."""
+    with community(Settings.load()) as gate:
+        _show(act(gate, "keys.pause", {} if reason is None else {"reason": reason}, key, reason=reason).value, json)
+
+
+@app.command()
+def resume(key: Id, json: Json = False) -> None:
+    """Let a paused key be used again, as it was before."""
+    with community(Settings.load()) as gate:
+        _show(act(gate, "keys.resume", target=key).value, json)
+
+
+@app.command("pause-preset")
+def pause_preset(
+    preset: Annotated[str, typer.Argument(metavar="PRESET", help=f"The preset: {', '.join(PRESETS)}.", show_default=False)],
+    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why; shown in the list and in the event log.")] = None,
+    json: Json = False,
+) -> None:
+    """Pause all keys that were made with a preset, at once. Let each go on with `trellis keys resume`."""
+    raw = {"preset": preset} | ({} if reason is None else {"reason": reason})
+    with community(Settings.load()) as gate:
+        result = act(gate, "keys.pause_preset", raw, reason=reason).value
+    if json:
+        show_json(result, plain=True)
+    elif result["keys"]:
+        show(f"Paused: {', '.join('key ' + str(number) for number in result['keys'])}")
+    else:
+        show("There was no key of this preset to pause.")
+
+
+def _describe_bound(under: list[str] | None, until: str | None, per_day: int | None, *, dry_run_only: bool) -> dict[str, Any]:
+    """Return the bound that the options ask for; empty if they ask for none."""
+    members = {"under": under or None, "until": until, "perDay": per_day, "dryRunOnly": dry_run_only or None}
+    return {name: value for name, value in members.items() if value is not None}
+
+
 def every_key(gate: Gate) -> Iterator[dict[str, Any]]:
     """Return all keys, page by page."""
     page = 1
@@ -174,6 +264,8 @@ def _show_once(key: dict[str, Any], json: bool) -> None:
         show(key["key"], style="bold")
         show(f"This is key {key['id']}, '{key['name']}'. Keep it now: it is not shown again.")
         show(f"It may run: {', '.join(key['grants']) or 'nothing'}")
+        for operation, said in describe_bounds(key["bounds"]).items():
+            show(f"{operation}: {said}")
     if not key["grants"]:
         say(
             f"This key may not do anything yet. Grant it operations: trellis keys grant {key['id']} 'forums.*'",
@@ -190,9 +282,13 @@ _LABELS = {
     "expiresAt": "Expires",
     "addresses": "From",
     "rateLimit": "Requests per minute",
+    "perDay": "Uses a day",
     "logRequests": "Requests are logged",
     "dialect": "Dialect",
+    "preset": "Preset",
     "oldSecretUntil": "Old secret until",
+    "pausedAt": "Paused",
+    "pausedBecause": "Because",
     "revokedAt": "Revoked",
     "revokedBecause": "Because",
     "lastUsedAt": "Last used",
@@ -221,6 +317,9 @@ def _show(key: dict[str, Any], json: bool) -> None:
             show(f"{label + ':':<21}{text}")
         elif name in _WHEN_NONE:
             show(f"{label + ':':<21}{_WHEN_NONE[name]}")
+        if name == "grants":
+            for operation, said in describe_bounds(key["bounds"]).items():
+                show(f"{'':<21}{operation}: {said}")
 
 
 def _minute(moment: str | None) -> str | None:

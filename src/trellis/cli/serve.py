@@ -3,11 +3,14 @@
 import copy
 import errno
 import logging.config
+import os
 import signal
 import socket
 import sys
 from functools import partial
 from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final
 
 import typer
@@ -24,7 +27,7 @@ from trellis.cli.terminal import MISUSED, Failure, progress_of, say, show
 from trellis.cli.workers import GaveUp, Workers, run_server
 from trellis.core.admins import create_demo_administrator
 from trellis.core.gate import Gate
-from trellis.settings import Settings
+from trellis.settings import Settings, variable
 from trellis.store.condition import Condition, describe_database, explain_condition, find_condition, find_file
 from trellis.store.sqlite import describe_wal_reset_bug
 
@@ -47,11 +50,12 @@ def serve(
     settings = Settings.load()
     _judge_library(settings, workers)
     with _bound(host, port) as listener:
+        address = _address(host, listener.getsockname()[1])
+        settings = _settle_community(settings, address) if demo else settings
         with explaining(settings):
             _bring_up_to_date(settings)
         key = _demonstrate(settings) if demo else None
         _listen(listener, host, port)
-        address = _address(host, listener.getsockname()[1])
         _announce(address, key, _way_in(settings, address, demo=demo))
         _run(settings, listener, workers)
 
@@ -111,6 +115,16 @@ def _bring_up_to_date(settings: Settings) -> None:
     )
 
 
+def _settle_community(settings: Settings, address: str) -> Settings:
+    """Unless it is set, let the community's address be that of this service, so that the addresses of records lead to something.
+
+    Only in a demonstration: records, and so their ETags, are to be the same in all processes, which may listen on several ports.
+    """
+    if settings.community_url == Settings().community_url:
+        os.environ[variable("community_url")] = settings.public_url or address  # for workers too
+    return Settings.load()
+
+
 def _demonstrate(settings: Settings) -> str:
     """See to the sample community and to a key that may do everything; give the key."""
     with community(settings) as gate:
@@ -154,36 +168,39 @@ def _announce(address: str, key: str | None, way_in: tuple[str, ...]) -> None:
     for line in way_in:
         show(line)
     if key is not None:
-        show(f"Demo key:   {key}")
+        show(f"Demo key:   {key}  (may do everything; that of the start before is valid for another day)")
         show()
-        show("Try it:")
-        show(f"  curl -H 'Authorization: Bearer {key}' '{address}/api/forums/forums?perPage=3'")
+        show("Try it, in another terminal:")
+        show(f"  API={address}/api")
+        show(f"  API_KEY={key}")
+        show('  curl -H "Authorization: Bearer $API_KEY" "$API/forums/forums?perPage=3&pretty"')
     sys.stdout.flush()
 
 
 def _run(settings: Settings, listener: socket.socket, workers: int) -> None:
     logging.config.dictConfig(_log_config())
-    config = partial(_config, settings, raise_descriptors())
+    descriptors = raise_descriptors()
     if workers == 1:
         signal.signal(signal.SIGHUP, lambda *_: log.warning("SIGHUP replaces workers, where there are several; nothing was done."))
-        run_server(config(), listener)
+        run_server(_config(settings, descriptors), listener)
         return
     try:
-        Workers(config, listener, workers).run()
+        with TemporaryDirectory(prefix="trellis-") as shared:
+            Workers(partial(_config, settings, descriptors, Path(shared)), listener, workers).run()
     except GaveUp as error:
         raise Failure(str(error)) from None
 
 
-def _load_application() -> Any:
+def _load_application(shared: Path | None) -> Any:
     """Load and make the application, in the process that serves."""
     with uncollected():
-        return import_module("trellis.asgi").create()
+        return import_module("trellis.asgi").create(shared)
 
 
-def _config(settings: Settings, descriptors: int) -> uvicorn.Config:
-    """Configure the server, in the process that serves."""
+def _config(settings: Settings, descriptors: int, shared: Path | None = None) -> uvicorn.Config:
+    """Configure the server, in the process that serves. `shared` is a folder of all workers."""
     return uvicorn.Config(
-        _load_application,
+        partial(_load_application, shared),
         factory=True,
         loop="uvloop",
         http=limits_of(settings, descriptors).protocol(),

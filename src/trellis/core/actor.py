@@ -1,20 +1,26 @@
 """Actors: an API key, an administrator in the panel, the operator at the terminal, or the service itself."""
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from trellis.core.bounds import NO_BOUNDS, WHOLE, Bound
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
     """Whoever runs an operation. `grants` is None for an actor that may run all of them.
 
-    The event log records `type` and `id`, and shows `name` to people.
+    `bounds` are those of the grants that have some, by operation. The event log records `type` and `id`, and shows `name` to
+    people. An `is_agent` is a key that asks over MCP: it runs nothing that shows a secret.
     """
 
     type: Literal["key", "admin", "terminal", "service"]
     id: int | None
     name: str
     grants: frozenset[str] | None = None
+    bounds: Mapping[str, Bound] = field(default_factory=lambda: NO_BOUNDS, hash=False)
+    is_agent: bool = False
 
     def serialize(self) -> dict[str, Any]:
         """Serialize an actor, as events and webhooks name it."""
@@ -23,6 +29,23 @@ class Actor:
     def may(self, operation: str) -> bool:
         """Return whether this actor is granted the operation. A key with an empty set of grants may run none."""
         return self.grants is None or operation in self.grants
+
+    @property
+    def proposes(self) -> bool:
+        """Whether something of what this actor may do has to be approved."""
+        return any(bound.is_proposed for bound in self.bounds.values())
+
+    def counts(self, operation: str) -> bool:
+        """Return whether uses of the operation's grant are counted, or those of all grants together."""
+        bound = self.bounds.get(operation)
+        return WHOLE in self.bounds or (bound is not None and bound.per_day is not None)
+
+
+class Approval(NamedTuple):
+    """The proposal that a call comes of, and who has approved that."""
+
+    proposal: int
+    by: Actor
 
 
 TERMINAL = Actor("terminal", None, "terminal")

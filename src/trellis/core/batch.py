@@ -232,6 +232,8 @@ OPERATION: Final = Operation(
     "needs the same grant as alone, and leaves its own event. A later one refers to what an earlier one returned: "
     '`{"$ref": "news.id"}` is the member `id` of the result of the one with `"as": "news"`. Operations that list records cannot be '
     f"among them. A batch ends once it has changed {MOST_RECORDS:,} records or returned {MOST_BYTES >> 20} MiB.",
+    runs=("*",),
+    brief="Run many operations: all or none",
     run=_batch,
     calls=_list_calls,
     fields=(
@@ -241,6 +243,7 @@ OPERATION: Final = Operation(
             "What to do, in order: objects with `operation`, and with `id`, `body`, `as` and `ifMatch` if needed.",
             required=True,
             example=_EXAMPLE,
+            brief='{"$ref": "x.id"}: id of the result of "as": "x"',
         ),
     ),
     writes=True,

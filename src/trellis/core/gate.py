@@ -3,7 +3,7 @@
 Every interface (REST, panel, command line) comes through here. Exceptions are bookkeeping, which is written in batches
 outside of requests: the last use of a key, the daily usage of keys, the request log, the search index, the purging of old requests,
 idempotent responses, events, snapshots and changes, the progress of webhook delivery and its log of attempts, and the panel's
-sessions, sign-in attempts and one-time links.
+sessions, sign-in attempts and one-time links; and the uses of limited grants, which reads count before they begin.
 """
 
 import logging
@@ -11,33 +11,36 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 from trellis.core.actor import TERMINAL, Actor
+from trellis.core.bounds import ProposalNeeded, count_uses, count_whole, judge_calls, judge_end, judge_touched
 from trellis.core.catalogue import Catalogue
-from trellis.core.events import build_event
+from trellis.core.events import Overdue, Recorder
 from trellis.core.fields import Input, format_timestamp, isolate
 from trellis.core.operation import DRY_RUN, Call, Context, Environment, Operation, Outcome
 from trellis.core.passwords import Lanes, Plain, chain
-from trellis.core.verbs import Verb
+from trellis.core.verbs import PROPOSE, Verb
 from trellis.errors import Refused
-from trellis.store import events, idempotency
-from trellis.store.engine import Rollback, Store, Transaction
+from trellis.store import idempotency
+from trellis.store.engine import Rollback, Shown, Store, Transaction
 
 log = logging.getLogger(__name__)
 
 _LONG: Final = 2.0  # seconds for which a write may keep others waiting before the log says so
 _MOST_PASSWORDS: Final = 20  # that one call may set by the calls that it runs
+_CREATE_PROPOSAL: Final = "proposals.create"
+_PROPOSAL: Final = "$proposal"  # marks a response that is stored for an Idempotency-Key as a proposal
 _RESPONSE_LIFETIME: Final = timedelta(hours=24)  # for an Idempotency-Key
 
 
 class Result(NamedTuple):
     """The result of a call: `value` is the record, the page or the plan; `event` the number of the last recorded event.
 
-    `verb` is the verb that was carried out.
+    `verb` is the verb that was carried out. `shows` is what of the nodes a read depends on; None is everything there is.
     """
 
     value: Any
@@ -46,52 +49,7 @@ class Result(NamedTuple):
     replayed: bool = False
     verb: Verb | None = None
     change_set: int | None = None
-
-
-class _Overdue(Exception):
-    """Raised where a call that runs others has taken too long. Not a refusal of the other: it must not pass for one."""
-
-
-class Recorder:
-    """Records the events of one call and of those that it runs. `change_set` is the change set that they belong to, if any.
-
-    `until` is when the call must have ended, by the monotonic clock; None for one that may take as long as it likes.
-    """
-
-    def __init__(self, tx: Transaction, operation: Operation, call: Call, now: str, until: float | None = None) -> None:
-        self.change_set: int | None = None
-        self.until = until
-        self._tx = tx
-        self._operation = operation.name
-        self._belong_together = operation.is_change_set or call.change_set is not None
-        self._call = call
-        self._now = now
-
-    def check_time(self) -> None:
-        """Raise _Overdue if the call should have ended by now."""
-        if self.until is not None and time.monotonic() > self.until:
-            raise _Overdue
-
-    def record(self, operation: Operation, call: Call, outcome: Outcome) -> int | None:
-        """Record what happened. If other operations did it, they have recorded it: then return the last of their events."""
-        if outcome.event is not None or not outcome.happened:
-            return outcome.event
-        at = self._open(call)
-        return events.append(self._tx, build_event(operation, call, outcome, at, self.change_set))
-
-    def record_many(self, operation: Operation, calls: Sequence[Call], outcomes: Sequence[Outcome]) -> range:
-        """Record what happened in several calls of one operation, all of which have changed something."""
-        at = self._open(calls[0])
-        happened = zip(calls, outcomes, strict=True)
-        return events.append_many(self._tx, [build_event(operation, call, one, at, self.change_set) for call, one in happened])
-
-    def _open(self, call: Call) -> str:
-        """Open the change set if there is to be one; return the time of the event that will be appended."""
-        at = max(self._now, events.find_newest_timestamp(self._tx))
-        if self._belong_together and self.change_set is None:
-            actor = {"type": call.actor.type, "id": call.actor.id}
-            self.change_set = events.open_change_set(self._tx, actor, self._call.change_set, at, self._operation)
-        return at
+    shows: tuple[Shown, ...] | None = None
 
 
 class Gate:
@@ -126,8 +84,13 @@ class Gate:
         return format_timestamp(datetime.fromisoformat(self.now()) - span)
 
     def authorise(self, name: str, actor: Actor) -> Operation:
-        """Return the operation if the actor may run it. Raises Refused (NO_PERMISSION, UNKNOWN_OPERATION)."""
+        """Return the operation if the actor may run it.
+
+        Raises Refused (NO_PERMISSION, GRANT_ENDED, NOT_FOR_AGENTS, UNKNOWN_OPERATION).
+        """
         operation = self.catalogue.find(name)
+        if actor.is_agent and operation.shows_secret:
+            raise Refused("NOT_FOR_AGENTS", f"The response to {name} has a secret, which no agent is shown. Use the API.")
         if operation.fork is not None:
             if not any(actor.may(way) for way in operation.fork.to):
                 raise _refuse_not_granted(actor, f"*.{operation.name.partition('.')[2]}", " or ".join(operation.fork.to))
@@ -135,6 +98,8 @@ class Gate:
             for needed in operation.needs or (name,):
                 if not actor.may(needed):
                     raise _refuse_not_granted(actor, needed)
+                if actor.bounds:
+                    judge_end(actor, needed, self.now())
         return operation
 
     def follow(self, call: Call) -> Call:
@@ -155,36 +120,73 @@ class Gate:
         if operation.writes:
             return self.submit(call).result()
         given = operation.form.read(call.raw)
-        if not operation.snapshot:
+        if call.actor.bounds:
+            self._count_read([name for name in operation.grants if call.actor.counts(name)], call)
+        if not (operation.snapshot or call.actor.bounds):
             return self.store.read_single(lambda tx: self._read(operation, call, given, tx))
         with self.store.reading() as tx:
             return self._read(operation, call, given, tx)
 
+    def _count_read(self, grants: Sequence[str], call: Call) -> None:
+        """Count a read as a use of the grants that it needs, before it reads. Raises Refused (GRANT_USED_UP)."""
+        if not grants:
+            return
+        now = self.now()
+
+        def count(tx: Transaction) -> None:
+            for name in grants:
+                count_uses(tx, call.actor, name, now)
+            count_whole(tx, call.actor, now)
+
+        self.store.write(count, quiet=True).result()
+
     def _read(self, operation: Operation, call: Call, given: Input, tx: Transaction) -> Result:
         now = self.now()
-        outcome = self._perform(operation, call, given, tx, now, Recorder(tx, operation, call, now))
-        return Result(outcome.result, verb=outcome.verb or operation.verb)
+        outcome = operation.run(self._build_context(operation, call, given, tx, now, Recorder(tx, operation, call, now)))
+        shows = None if call.actor.bounds else outcome.shows  # within bounds it depends on what stands above, too
+        return Result(outcome.result, verb=outcome.verb or operation.verb, shows=shows)
 
     def _perform(self, operation: Operation, call: Call, given: Input, tx: Transaction, now: str, recorder: Recorder) -> Outcome:
-        return operation.run(self._build_context(call, given, tx, now, recorder))
+        """Run an operation inside a write, within the bounds of its grant. Raises Refused, ProposalNeeded."""
+        context = self._build_context(operation, call, given, tx, now, recorder)
+        if not call.actor.bounds:
+            return operation.run(context)
+        if recorder.reads:
+            self._count_read([name for name in operation.grants if call.actor.counts(name)], call)
+        else:
+            judge_calls(tx, call.actor, operation.judged_by, 1, now, approved=_find_approval(operation, recorder))
+        outcome = operation.run(context)
+        judge_touched(tx, call.actor, operation.name, outcome.list_touched(operation.resource))
+        return outcome
 
-    def _build_context(self, call: Call, given: Input, tx: Transaction, now: str, recorder: Recorder) -> Context:
+    def _build_context(
+        self, operation: Operation, call: Call, given: Input, tx: Transaction, now: str, recorder: Recorder
+    ) -> Context:
         run, run_many = partial(self._run_within, tx, now, recorder), partial(self._run_many_within, tx, now, recorder)
-        return Context(call, given, tx, now, self.environment, run, run_many)
+        run_apart = partial(self._run_apart, tx, now, recorder.until)
+        return Context(call, given, tx, now, self.environment, run, run_many, run_apart, operation.grants)
 
-    def _run_within(self, tx: Transaction, now: str, recorder: Recorder, call: Call) -> Outcome:
-        """Run a call as part of another one, and record its event. Raises Refused, which refuses the whole."""
+    def _run_within(self, tx: Transaction, now: str, recorder: Recorder, call: Call, given: Input | None = None) -> Outcome:
+        """Run a call as part of another one, and record its event; its input may have been read before.
+
+        Raises Refused, which refuses the whole.
+        """
         recorder.check_time()
         operation = self.authorise(call.operation, call.actor)
         if operation.fork is not None:
             return self._run_within(
                 tx, now, recorder, call._replace(operation=operation.fork.find(tx, call.target or 0, call.actor))
             )
-        given = operation.form.read(call.raw)
+        given = operation.form.read(call.raw) if given is None else given
         given = given if given.faults else self._put_digests(tx, operation, call, given)
         outcome = self._perform(operation, call, given, tx, now, recorder)
         event = recorder.record(operation, call, outcome) if operation.writes else None
         return outcome._replace(event=event, verb=outcome.verb or operation.verb)
+
+    def _run_apart(self, tx: Transaction, now: str, until: float | None, call: Call, given: Input | None) -> Outcome:
+        """Run a call that needs somebody's approval, to try it or because it has that. Its events are those of a call alone."""
+        operation = self.catalogue.find(call.operation)
+        return self._run_within(tx, now, Recorder(tx, operation, call, now, until, apart=True), call, given)
 
     def _run_many_within(self, tx: Transaction, now: str, recorder: Recorder, calls: Sequence[Call]) -> list[Outcome]:
         """Run calls of one operation together as part of another one, and record their events. Raises Refused."""
@@ -196,8 +198,22 @@ class Gate:
         for call in calls:
             given = operation.form.read(call.raw)
             given = given if given.faults else self._put_digests(tx, operation, call, given)
-            contexts.append(self._build_context(call, given, tx, now, recorder))
-        outcomes = operation.run_many(contexts)
+            contexts.append(self._build_context(operation, call, given, tx, now, recorder))
+        if not calls[0].actor.bounds:
+            outcomes = operation.run_many(contexts)
+        else:
+            judge_calls(
+                tx,
+                calls[0].actor,
+                operation.judged_by,
+                len(calls),
+                now,
+                approved=_find_approval(operation, recorder),
+            )
+            outcomes = operation.run_many(contexts)
+            judge_touched(
+                tx, calls[0].actor, operation.name, [one for made in outcomes for one in made.list_touched(operation.resource)]
+            )
         seqs = recorder.record_many(operation, calls, outcomes)
         return [one._replace(event=seq) for one, seq in zip(outcomes, seqs, strict=True)]
 
@@ -232,6 +248,9 @@ class Gate:
     ) -> Future[Result]:
         """Pass a write to the writer, once the passwords in it have become digests. Faults are refused by the operation."""
         inner = [] if given.faults else [one for one in operation.calls(call, given) if self._takes_password(one)]
+        if operation.read_ahead is not None and not given.faults:
+            ahead = self.lanes.submit(call.lane, lambda: self._read_ahead(operation, call, given))
+            return chain(ahead, lambda prepared: self.store.write(lambda tx: write(prepared, given, tx)))
         if given.faults or not (inner or _has_password(given)):
             return self.store.write(lambda tx: write(call, given, tx))
         if len(inner) > _MOST_PASSWORDS:
@@ -242,6 +261,14 @@ class Gate:
             )
         digested = self.lanes.submit(call.lane, lambda: self._digest(operation, call, given, inner))
         return chain(digested, lambda prepared: self.store.write(lambda tx: write(*prepared, tx)))
+
+    def _read_ahead(self, operation: Operation, call: Call, given: Input) -> Call:
+        """Read the input of the call that a call will run: a large document takes long, and other writes are not to wait."""
+        now = self.now()
+        with self.store.reading() as tx:
+            context = self._build_context(operation, call, given, tx, now, Recorder(tx, operation, call, now))
+            named = None if operation.read_ahead is None else operation.read_ahead(context)
+        return call if named is None else call._replace(proposed=self.catalogue.find(named[0]).form.read(named[1]))
 
     def _takes_password(self, call: Call) -> bool:
         return call.operation in self.catalogue and not self.catalogue.find(call.operation).secrets.isdisjoint(call.raw)
@@ -264,7 +291,7 @@ class Gate:
         if not _has_password(given):
             return {}
         now = self.now()
-        kept = operation.judge(self._build_context(call, given, tx, now, Recorder(tx, operation, call, now)))
+        kept = operation.judge(self._build_context(operation, call, given, tx, now, Recorder(tx, operation, call, now)))
         return {name: (value, kept.get(name)) for name, value in given.values.items() if isinstance(value, Plain)}
 
     def _find_inner_passwords(self, tx: Transaction, call: Call) -> Iterable[tuple[Plain, str | None]]:
@@ -294,10 +321,14 @@ class Gate:
         """Run a write; return its result, and what may be stored of it, which never includes a secret that is shown once."""
         now, began = self.now(), time.monotonic()
         limit = None if call.actor.type == TERMINAL.type else self.environment.job_timeout
-        recorder = Recorder(tx, operation, call, now, None if limit is None else began + limit)
+        dry = operation.is_plan or bool(given.get(DRY_RUN.name))
+        recorder = Recorder(tx, operation, call, now, None if limit is None else began + limit, dry=dry)
         try:
-            outcome = self._perform(operation, call, given, tx, now, recorder)
-        except _Overdue:
+            with tx.savepoint() if _may_need_proposal(call) else nullcontext():
+                outcome = self._perform(operation, call, given, tx, now, recorder)
+        except ProposalNeeded:
+            return self._propose(call, given, tx)
+        except Overdue:
             detail = f"{operation.name} had not ended after {limit} seconds, in which all other writes waited. Send it in parts."
             raise Refused("TOO_LONG", f"Nothing was done: {detail}") from None
         finally:
@@ -309,6 +340,15 @@ class Gate:
         event = recorder.record(operation, call, outcome)
         return Result(outcome.result, event, verb=outcome.verb or operation.verb, change_set=recorder.change_set), kept
 
+    def _propose(self, call: Call, given: Input, tx: Transaction) -> tuple[Result, Any]:
+        """Make a proposal of a call that its key may not run by itself, or that runs what it may only propose."""
+        creation = self.catalogue.find(_CREATE_PROPOSAL)
+        raw: dict[str, Any] = {"operation": call.operation, "input": call.raw, "ifMatch": list(call.expected)}
+        raw |= {} if call.target is None else {"target": call.target}
+        raw |= {} if call.change_set is None else {"changeSet": call.change_set}
+        about = call._replace(operation=creation.name, raw=raw, target=None, expected=(), change_set=None, proposed=given)
+        return self._run_write(creation, about, creation.form.read(raw), tx)
+
     def _write_once(self, operation: Operation, call: Call, given: Input, tx: Transaction, claim: tuple[int, str]) -> Result:
         key, token = claim
         kept = idempotency.find_response(tx, key, token)
@@ -318,10 +358,24 @@ class Gate:
                     "IDEMPOTENCY_KEY_REUSED",
                     "This Idempotency-Key was sent with a different request within the last 24 hours. Use a new one.",
                 )
+            if isinstance(kept[1], dict) and kept[1].keys() == {_PROPOSAL}:
+                return Result(kept[1][_PROPOSAL], replayed=True, verb=PROPOSE)
             return Result(kept[1], replayed=True, verb=operation.verb)
         result, storable = self._run_write(operation, call, given, tx)
+        if result.verb is not None and result.verb.records_at:
+            storable = {_PROPOSAL: storable}
         idempotency.save_response(tx, key, token, call.fingerprint, storable, self.now())
         return result
+
+
+def _find_approval(operation: Operation, recorder: Recorder) -> bool | None:
+    """Return whether a call has an approval, or is tried for one; None if nothing that it changes is kept."""
+    return recorder.apart if operation.writes and not recorder.dry else None
+
+
+def _may_need_proposal(call: Call) -> bool:
+    """Return whether a call may turn out to need approval after it has written something already."""
+    return call.actor.proposes
 
 
 def _has_password(given: Input) -> bool:

@@ -4,7 +4,7 @@ from typing import Any
 
 from trellis import __version__
 from trellis.core.dialect import TRELLIS
-from trellis.core.fields import Field, ObjectOf, Text, TextList, Timestamp
+from trellis.core.fields import Field, ObjectOf, Record, Text, TextList, Timestamp
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.verbs import LOOK
 from trellis.store import keys
@@ -15,6 +15,7 @@ _KEY = ObjectOf(
         Field("dialect", Text(), "The dialect of its requests and answers."),
         Field("expiresAt", Timestamp(nullable=True), "When it expires; null means never."),
         Field("operations", TextList(), "The operations that it has been granted, sorted by name."),
+        Field("bounds", Record(), "How far those of them reach that have bounds, by operation."),
     )
 )
 _ANSWERS = (
@@ -30,7 +31,13 @@ _ANSWERS = (
         "key",
         _KEY,
         "The key that sent the request.",
-        example={"name": "Plugin", "dialect": "trellis", "expiresAt": None, "operations": ["forums.create", "forums.list"]},
+        example={
+            "name": "Plugin",
+            "dialect": "trellis",
+            "expiresAt": None,
+            "operations": ["forums.create", "forums.list"],
+            "bounds": {},
+        },
     ),
 )
 
@@ -44,6 +51,7 @@ def _hello(context: Context) -> Outcome:
         "dialect": key.dialect if key else TRELLIS,
         "expiresAt": key.expires_at if key else None,
         "operations": grants,
+        "bounds": key.bounds if key else {},
     }
     environment = context.environment
     return Outcome(
@@ -60,6 +68,7 @@ HELLO = Operation(
     name="core.hello",
     summary="Say hello",
     doc="Returns the community's name and address, the version of this service, and the name, expiry and grants of the key.",
+    brief="Who this is, and what the key is granted",
     run=_hello,
     access=Access.ANY_KEY,
     verb=LOOK,

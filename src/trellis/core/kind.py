@@ -32,6 +32,7 @@ _INHERIT = Field(
     "because a form cannot hold an empty list. JSON needs it never, and an update neither.",
     default=False,
     write_only=True,
+    for_agents=False,
 )
 
 Values = Mapping[str, Any]
@@ -170,13 +171,14 @@ class NodeKind:
             ExternalId(nullable=True),
             f"The id of the {self.singular} in another system: 1 to 255 visible characters, unique among the {self.title.lower()}; "
             "null if there is none.",
+            brief="",
         )
 
     @cached_property
     def external_key(self) -> Field:
         """The external id by which an operation is told which node it is about."""
         doc = f"The external id of the {self.singular}."
-        return replace(self.external_id_field, type=ExternalId(), doc=doc, required=True, example=f"{self.name}-7")
+        return replace(self.external_id_field, type=ExternalId(), doc=doc, required=True, example=f"{self.name}-7", brief=None)
 
     @cached_property
     def placement(self) -> tuple[Field, ...]:
@@ -186,12 +188,14 @@ class NodeKind:
             ParentId(),
             f'The id of its parent {self.singular}; null for the top level (also "", 0 and -1).',
             also=("parent",),
+            brief="null: top level",
         )
         external_parent = Field(
             "parentExternalId",
             ExternalId(),
             f"The external id of its parent {self.singular}, in place of `parentId`.",
             write_only=True,
+            for_agents=False,
         )
         place = (
             Field(
@@ -199,15 +203,21 @@ class NodeKind:
                 Integer(),
                 "Its position among its siblings, counted from 0. A position past the end means last.",
                 example=0,
+                brief="",
             ),
             Field(
                 "before",
                 NodeId(),
                 "The sibling to place it before. Send at most one of position, before and after.",
                 write_only=True,
+                brief="",
             ),
             Field(
-                "after", NodeId(), "The sibling to place it after. Send at most one of position, before and after.", write_only=True
+                "after",
+                NodeId(),
+                "The sibling to place it after. Send at most one of position, before and after.",
+                write_only=True,
+                brief="",
             ),
         )
         return ((parent, external_parent) if self.tree else ()) + (place if self.ordered else ())

@@ -34,7 +34,8 @@ class Verb:
     `name` is the second half of the operation's name. Over HTTP it is served with `method` at the resource's path followed by
     `tail`, and returns `status`. `body` and `response` are the kinds of its bodies; `answer` describes the response in a
     sentence. `etag`: the response has a version. `creates`: the response is a new record with an address; `may_create`: it is
-    one if there was none before. `if_match`: the operation is refused if the record has changed since the caller read it.
+    one if there was none before. The new record is at `records_at`, or below the operation's own path if that is empty.
+    `if_match`: the operation is refused if the record has changed since the caller read it.
     `idempotency_key`: a repeated request with the same key gets the first response.
 
     `moved` is the name of its event if only the place of the record has changed; otherwise the event has the verb's
@@ -45,7 +46,8 @@ class Verb:
     `code` is the end of a kind's error code for 'no such record'. `column` is its heading in the grid of grants; a
     verb without one is listed below the grid. `button` is the label of its button on a node's page and row in the panel, which
     leads to a form with the operation's fields; verbs without one have pages of their own, or none. `in_dialects`: the dialects
-    that keys may have cover it.
+    that keys may have cover it. `read_at` is the path under which agents can read what it returns without calling a tool, in which
+    `{resource}` stands for the first half of the operation's name.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Verb:
     etag: bool = True
     creates: bool = False
     may_create: bool = False
+    records_at: str = ""
     if_match: bool = False
     idempotency_key: bool = False
     moved: str = ""
@@ -70,6 +73,7 @@ class Verb:
     column: str = ""
     in_dialects: bool = False
     button: str = ""
+    read_at: str = ""
 
     @property
     def has_target(self) -> bool:
@@ -87,7 +91,7 @@ class Verb:
         return past_tense(self.name)
 
 
-_IRREGULAR: Final = {"set": "set", "begin": "begun"}
+_IRREGULAR: Final = {"set": "set", "begin": "begun", "withdraw": "withdrawn"}
 
 
 def past_tense(name: str) -> str:
@@ -178,12 +182,24 @@ RESTORE: Final = Verb(
     if_match=True,
     destructive=True,
 )
+PROPOSE: Final = Verb(  # of no operation: how a write is answered that somebody else has to approve
+    name="propose",
+    method="POST",
+    status=202,
+    writes=True,
+    answer="The proposal. Nothing was changed.",
+    creates=True,
+    records_at="/core/proposals",
+    idempotency_key=True,
+    idempotent=False,
+)
 LOOK: Final = Verb(name="look", method="GET", response=Response.ANSWER)
 FEED: Final = Verb(
     name="feed",
     method="GET",
     response=Response.FEED,
     answer="The events, and the cursor to continue from.",
+    read_at="{resource}",
 )
 
 STANDARD: Final = (LIST, GET, CREATE, UPDATE, DELETE)  # what every kind of node and most other resources have

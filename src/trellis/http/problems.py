@@ -3,16 +3,16 @@
 from typing import Any
 
 from trellis.core.keys import redact_keys
-from trellis.core.version import encode_json
 from trellis.errors import Refused
+from trellis.http.json_body import encode_body
 
 
-def format_problem(refused: Refused, base_url: str, request_id: str) -> tuple[int, bytes]:
+def format_problem(refused: Refused, base_url: str, request_id: str, *, pretty: bool = False) -> tuple[int, bytes]:
     """Return the status and the problem document of a refusal, with the 4.2 pair errorCode and errorMessage in it.
 
     Details quote what was sent. Keys in them are hidden, since callers may log responses.
     """
-    return refused.status, encode_json(_serialize_problem(refused, base_url, request_id))
+    return refused.status, encode_body(_serialize_problem(refused, base_url, request_id), pretty=pretty)
 
 
 def _serialize_problem(refused: Refused, base_url: str, request_id: str) -> dict[str, Any]:
@@ -49,3 +49,8 @@ def _serialize_fact(fact: Any, base_url: str, request_id: str) -> Any:
 def problem_headers(refused: Refused) -> dict[str, str]:
     """Return the headers of a refusal, with their values filled in."""
     return {name: value.format_map(refused.facts) for name, value in refused.refusal.headers.items()}
+
+
+def encode_problem_headers(refused: Refused) -> tuple[tuple[bytes, bytes], ...]:
+    """Return the headers of a refusal as ASGI has them."""
+    return tuple((name.lower().encode(), value.encode("latin-1")) for name, value in problem_headers(refused).items())

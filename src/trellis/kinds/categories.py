@@ -23,8 +23,9 @@ CATEGORIES: Final = NodeKind(
             "What belongs here, as HTML; sanitised when it is saved.",
             default="",
             example="<p>Skins.</p>",
+            brief="HTML",
         ),
-        Field("moderation", Boolean(), "Whether new files wait for a moderator's approval.", default=False),
+        Field("moderation", Boolean(), "Whether new files wait for a moderator's approval.", default=False, brief="new files wait"),
         Field(
             "moderationEdits",
             Boolean(),
@@ -56,6 +57,7 @@ CATEGORIES: Final = NodeKind(
             "Whether only members who downloaded a file may review it.",
             default=False,
             also=("reviews_download",),
+            brief="",
         ),
     ),
     options={

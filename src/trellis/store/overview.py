@@ -24,7 +24,7 @@ def count_requests_by_hour(tx: Transaction, since: str) -> dict[tuple[str, int],
 
 def _is_active(now: str) -> sa.ColumnElement[bool]:
     unexpired = sa.or_(keys.c.expires_at.is_(None), keys.c.expires_at > now)
-    return sa.and_(keys.c.revoked_at.is_(None), unexpired)
+    return sa.and_(keys.c.revoked_at.is_(None), keys.c.paused_at.is_(None), unexpired)
 
 
 def count_active_keys(tx: Transaction, now: str) -> int:

@@ -53,7 +53,7 @@ class Worker:
         self._heartbeat_every = lease / 4
         self._heartbeat_at = 0.0
         self._id = name_worker()
-        self._resources = frozenset(kind.name for kind in gate.environment.kinds)
+        self._resources = frozenset(one.resource for one in gate.catalogue.values() if one.sends_events)
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._heartbeats: dict[int, tuple[tuple[str, int], float]] = {}
         self._stopping = False

@@ -38,7 +38,7 @@ def test_without_keys_the_list_says_how_to_begin(admin: Visitor) -> None:
 
 def test_the_list_tells_what_each_key_is(admin: Visitor, run: Run, key: MakeKey, clock: Clock) -> None:
     key("*", name="Everything plugin")
-    key(["*.list", "*.get", "*.export"], name="Backup", expires="1d")
+    key(["*.list", "*.get", "*.export", "access.*"], name="Backup", expires="1d")
     key([], name="Idle")
     key("forums.create", name="Old")
     run("keys.revoke", 4, reason="Leaked")

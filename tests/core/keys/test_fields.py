@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from trellis.core.fields import Invalid, Type
-from trellis.core.keys.fields import Expiry, Networks
+from trellis.core.keys.expiry import Expiry
+from trellis.core.keys.fields import Networks
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_children_are_listed_in_their_order(run: Run, community: Community) -> N
     assert run("forums.children", community.betas) == []
 
 
-@pytest.mark.parametrize("operation", ["forums.level", "forums.ancestors", "forums.children", "groups.access"])
+@pytest.mark.parametrize("operation", ["forums.level", "forums.ancestors", "forums.children"])
 def test_no_key_can_run_them(gate: Gate, operation: str) -> None:
     key = Actor("key", 1, "Plugin", gate.environment.grantable)
     with pytest.raises(Refused, match="NO_PERMISSION"):

@@ -50,7 +50,7 @@ def test_every_method_reaches_what_it_reaches_otherwise(client: ApiClient, commu
     assert client.post(address(form, number), data={"title": "By form"}).json()["name"] == "By form"
     assert run("forums.get", number)["permissions"]["view"] == "*"
     assert client.get(address(form, number)).json()["name"] == "By form"
-    assert client.delete(address(form, number)).text == "null"
+    assert client.delete(address(form, number)).json() is None
     assert client.get(address(form, number)).status_code == 404
     assert client.get(address(form, query="page=1?perPage=3")).json()["perPage"] == 3
 
@@ -58,7 +58,7 @@ def test_every_method_reaches_what_it_reaches_otherwise(client: ApiClient, commu
 def test_the_log_has_the_address_that_it_stands_for(client: ApiClient, community: Community, run: Run) -> None:
     for form in FORMS:
         assert client.get(address(form, community.news)).status_code == 200
-    client.do(client.application.rest.log.flush())
+    client.do(client.application.service.log.flush())
     logged = run("requests.list")["results"]
     assert {(one["path"], one["operation"], one["status"]) for one in logged} == {
         (f"/api/forums/forums/{community.news}", "forums.get", 200)

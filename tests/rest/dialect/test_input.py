@@ -100,7 +100,7 @@ def test_what_clients_send_is_accepted_in_every_encoding_at_every_address(commun
     ours = run("forums.get", ours["id"])
     assert (ours["name"], ours["parentId"], ours["minContent"]) == ("Seed swaps", None, 3)
     deleted = send("DELETE", f"/forums/forums/{ours['id']}", {"deleteChildrenOrMove": -1})
-    assert (deleted.status_code, deleted.text) == (200, "null")
+    assert (deleted.status_code, deleted.json()) == (200, None)
 
 
 @pytest.mark.parametrize("parent", [-1, 0, "", None, "null", "-1", "0"])

@@ -105,7 +105,7 @@ def test_a_list_is_tried_with_a_real_key(visit: Visit, key: MakeKey, community: 
     assert '"name": "News"' in told
     assert "x-ratelimit-remaining" in told
     assert "search=news" in told
-    assert "$TRELLIS_KEY" in told
+    assert "$API_KEY" in told
     assert "trl_" not in told
     assert visit.complaints == []
 

@@ -56,7 +56,8 @@ for (const code of JSON.parse(readFileSync(0, "utf8"))) {
 
 
 def _by_node(codes: list[str], environment: Mapping[str, str]) -> list[str]:
-    return _run([str(_NODE), "--input-type=module", "--eval", _IN_NODE], environment, codes).splitlines()
+    printed = _run([str(_NODE), "--input-type=module", "--eval", _IN_NODE], environment, codes)
+    return [line for line in printed.splitlines() if line]  # each answer ends with a line feed of its own
 
 
 def _run(command: list[str], environment: Mapping[str, str], codes: list[str] | None = None) -> str:
@@ -81,6 +82,9 @@ def test_every_example_runs_as_it_stands(service: Service, gate: Gate, run: Run,
     by_name = {route.operation.name: route for route in build_routes(gate.catalogue)}
     found = [by_name[promise.name] for promise in documented_operations(document(gate.catalogue, service.address))]
     found = [route for route in found if route.operation.path_field is None]  # no example creates a record with an external id
+    found = [
+        route for route in found if not (route.operation.resource == "proposals" and route.operation.writes)
+    ]  # it has one, of another
     codes = [samples_of(route, service.address)[language] for route in found]
     printed = RUN[language](codes, {KEY: key("*"), "NO_PROXY": "127.0.0.1"})
     assert len(printed) == len(found) > ENDPOINTS // 2

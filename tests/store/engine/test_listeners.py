@@ -42,9 +42,9 @@ class Processes:
         self._all: dict[InvalidationListener, Process] = {}
         drain = InvalidationListener._drain
 
-        def wait_and_drain(listener: InvalidationListener, connection: Any) -> None:
+        def wait_and_drain(listener: InvalidationListener, connection: Any, timeout: float = 0) -> None:
             self._all[listener].goes_on.wait()
-            drain(listener, connection)
+            drain(listener, connection, timeout)
 
         patch.setattr(InvalidationListener, "_drain", wait_and_drain)
 

@@ -13,7 +13,7 @@ from trellis.store.engine.store import Store
 from trellis.store.engine.transaction import Transaction
 from trellis.store.lists import pages
 from trellis.store.lists.pages import Query
-from trellis.store.nodes import rows
+from trellis.store.nodes import located, rows, trees
 from trellis.store.nodes.rows import Node
 from trellis.store.siblings.btree import CAPACITY
 
@@ -76,7 +76,7 @@ def test_a_kind_that_has_grown_is_read_by_the_primary_key(store: Store) -> None:
         return  # SQLite chooses its plans once, without looking at what is there
 
     def explain(tx: Transaction) -> str:
-        sql, own = rows._FIND_WITH_TWO_ABOVE.compile(tx)
+        sql, own = located._FIND_WITH_TWO_ABOVE.compile(tx)
         return "\n".join(row[0] for row in tx.raw.execute(f"EXPLAIN {sql}", own | {"kind": "calendars", "id": 300}))
 
     def grow(kind: str, many: int) -> None:
@@ -93,7 +93,7 @@ def test_a_kind_that_has_grown_is_read_by_the_primary_key(store: Store) -> None:
 
 def test_a_node_is_found_with_the_names_above_it(store: Store) -> None:
     def paths(tx: Transaction) -> list[str | None]:
-        found = [rows.find_with_path(tx, "forums", id) for id in (4, 2, 1, 7)]
+        found = [located.find_with_path(tx, "forums", id) for id in (4, 2, 1, 7)]
         return [one[1] if one else None for one in found]
 
     assert read(store, paths) == ["One > Two > ", "One > ", "", None]
@@ -192,7 +192,7 @@ def test_many_children_are_inserted_below_a_new_node(store: Store) -> None:
         rows.insert_descendants(tx, "forums", (children[:5], children[5:]))
 
     write(store, insert)
-    below = read(store, lambda tx: rows.find_outline(tx, "forums", 7))
+    below = read(store, lambda tx: trees.find_outline(tx, "forums", 7))
     assert below == [(8 + position, 7, position) for position in range(CAPACITY + 2)]
     found = read(store, lambda tx: rows.find_by_ids(tx, "forums", [8, 10, 99]))
     assert found == {8: node(8, 7, 0), 10: node(10, 7, 2)}
@@ -201,7 +201,7 @@ def test_many_children_are_inserted_below_a_new_node(store: Store) -> None:
 
 
 def test_an_outline_has_parents_before_children_and_siblings_in_order(store: Store) -> None:
-    assert read(store, lambda tx: rows.find_outline(tx, "forums", 1)) == [(2, 1, 0), (3, 1, 1), (4, 2, 0), (5, 2, 1)]
+    assert read(store, lambda tx: trees.find_outline(tx, "forums", 1)) == [(2, 1, 0), (3, 1, 1), (4, 2, 0), (5, 2, 1)]
 
 
 def test_an_update_leaves_the_place_and_the_time_of_making(store: Store) -> None:

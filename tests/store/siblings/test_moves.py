@@ -54,6 +54,8 @@ class Siblings(RuleBasedStateMachine):
         super().__init__()
         self.store = Store(type(self).new_settings())
         self.lists: dict[int | None, list[int]] = {None: [], OUTER: [], INNER: []}
+        self.told_until = 0  # the last entry of the change journal that was looked at
+        self.placed: dict[int, tuple[int | None, int]] = {}  # where the nodes were then
 
     def teardown(self) -> None:
         self.store.close()
@@ -119,6 +121,18 @@ class Siblings(RuleBasedStateMachine):
         self.write(lambda tx: siblings.move_children(tx, "forums", parent, to, "2026-02"))
         self.lists[to] += self.lists[parent]
         self.lists[parent] = []
+
+    @invariant()
+    def the_journal_tells_of_every_node_that_is_elsewhere(self) -> None:
+        with self.store.reading() as tx:
+            placed = {node.id: (node.parent_id, node.position) for node in rows.find_all(tx, "forums")}
+            sql = f"SELECT seq, id, parent_id, change FROM node_changes WHERE seq > {self.told_until} ORDER BY seq"  # noqa: S608  # a number
+            entries = tx.raw.execute(sql).fetchall()
+        told = {id for _, id, _, change in entries if change != "order"}
+        orders = {parent for _, _, parent, change in entries if change == "order"}
+        elsewhere = {node for node, place in placed.items() if self.placed.get(node, place) != place}
+        assert {node for node in elsewhere - told if (placed[node][0] or 0) not in orders} == set()
+        self.told_until, self.placed = entries[-1][0] if entries else self.told_until, placed
 
     @invariant()
     def the_rows_agree_with_the_lists(self) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from trellis.admin.keys import index, key
+from trellis.admin.keys import activity, index, key, presets
 from trellis.admin.keys.grants import REFERENCE, Grid
 from trellis.admin.keys.index import fetch_key_names
 from trellis.admin.keys.key import RESTORE_OF_KEY, build_selection_form
@@ -10,4 +10,4 @@ from trellis.admin.page import Page
 
 __all__ = ["PAGES", "REFERENCE", "RESTORE_OF_KEY", "Grid", "build_selection_form", "fetch_key_names"]
 
-PAGES: Final[tuple[Page, ...]] = (*index.PAGES, *key.PAGES)
+PAGES: Final[tuple[Page, ...]] = (*index.PAGES, *presets.PAGES, *key.PAGES, *activity.PAGES)

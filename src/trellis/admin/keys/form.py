@@ -1,51 +1,78 @@
 """The form of an API key: its settings, and what the buttons of the grid do without scripts."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import Any, Final
 
 from trellis.admin.forms import Form
+from trellis.admin.keys.bounds import PREFIX, BoundRow, build_rows, describe_fault, describe_typed, split_bounds
 from trellis.admin.keys.grants import Grid
 from trellis.admin.submitted import Submitted
 from trellis.core.dialect import DIALECTS
 from trellis.core.fields import Field, Timestamp, quote
-from trellis.core.keys import SETTINGS
+from trellis.core.keys import PRESET, PRESETS, SETTINGS, describe_preset
 from trellis.errors import Fault, refuse_faults
 
 _TICK: Final = "_tick"  # the name of the grid's buttons
+_BOUNDS: Final = "bounds"  # the button that lists what is ticked
 _KEEP: Final = "keep"
 _DATE: Final = "date"
-_SPANS: Final = (("30d", "30 days"), ("90d", "90 days"), ("365d", "A year"), ("never", "Never"), (_DATE, "On another date"))
+_SPANS: Final = (
+    ("7d", "7 days"),
+    ("30d", "30 days"),
+    ("90d", "90 days"),
+    ("365d", "A year"),
+    ("never", "Never"),
+    (_DATE, "On another date"),
+)
+_NEW: Final[Mapping[str, Any]] = {"expires": "90d", "bounds": {}}
 _UNTIL: Final = Field("until", Timestamp(nullable=True), "In UTC. Only used if the key expires on another date.")
-_FIELDS: Final = (*SETTINGS, _UNTIL)
+_FIELDS: Final = (*SETTINGS, PRESET, _UNTIL)
 _DIALECTS: Final = tuple((name, name.capitalize()) for name in DIALECTS)
 _LABELS: Final = {
     "grants": "What it may do",
+    "bounds": "Bounds",
     "expires": "Expires",
     "until": "Date",
     "addresses": "Addresses",
     "rateLimit": "Requests per minute",
+    "perDay": "Uses a day",
     "logRequests": "Log requests",
     "dialect": "Dialect",
 }
 _HELP: Final = {
     "name": "The program or person that will use the key. Shown in lists and logs.",
     "grants": "",
+    "bounds": "",
     "expires": "A key that expires by itself cannot be forgotten.",
     "addresses": "One address or network per line, such as 192.0.2.0/24. Empty: from anywhere.",
     "rateLimit": "Empty: the default of this service. 0: no limit.",
+    "perDay": "Of all its grants together, without dry runs and what is refused. Empty: no limit.",
     "logRequests": "Requests are logged, without their bodies, and the key's page shows which operations it uses.",
     "dialect": "Invision: a program written for Invision Community 4 can use the key without changes.",
 }
 
 
 class KeyForm(Form):
-    """The settings of a key: `KeyForm(grid, typed=request.form)`, `KeyForm(grid, key=record)`."""
+    """The settings of a key: `KeyForm(grid, typed=request.form)`, `KeyForm(grid, key=record)`.
 
-    def __init__(self, grid: Grid, *, key: Mapping[str, Any] | None = None, typed: Submitted | None = None) -> None:
+    `preset` is the name of that of a new key; one that there is not is passed over.
+    """
+
+    def __init__(
+        self, grid: Grid, *, key: Mapping[str, Any] | None = None, typed: Submitted | None = None, preset: str = ""
+    ) -> None:
         self.grid = grid
+        self.preset = PRESETS.get(preset) if key is None else None
+        begun = _NEW if self.preset is None else describe_preset(self.preset, grid.operations)
+        self._stored: Mapping[str, Any] = (begun if key is None else key)["bounds"]
+        self._bounds: dict[str, dict[str, str]] | None = None
+        self._pressed = typed is not None and pressed_button(typed) == _BOUNDS
+        if typed is not None:
+            typed, self._bounds = split_bounds(typed)
         spans = ((_KEEP, _describe_expiry(key)), *_SPANS) if key is not None else _SPANS
-        values = {"expires": "90d"} if key is None else {**key, "expires": _KEEP}
+        values = {**begun, PRESET.name: preset} if key is None else {**key, "expires": _KEEP}
         super().__init__(
             _FIELDS,
             values if typed is None else _press_button(grid, typed),
@@ -60,18 +87,45 @@ class KeyForm(Form):
         """The operations that are ticked."""
         return tuple(name for name in self["grants"].chosen if name in self.grid.names)
 
+    def text_of(self, fault: Fault) -> str:
+        """Return the text of a fault, with the field named by its label."""
+        return describe_fault(fault) if fault.field.startswith(PREFIX) else super().text_of(fault)
+
+    @property
+    def bound_rows(self) -> tuple[BoundRow, ...]:
+        """The bounds of the operations that are ticked."""
+        boxes = [box for box in self.grid.boxes if box.name in self.chosen]
+        return build_rows(boxes, self._stored, self._bounds, self.faults)
+
+    @property
+    def shows_bounds(self) -> bool:
+        """Whether the bounds are to be seen at once: there are some, something is wrong with them, or they were asked for.
+
+        Those of a preset are many, and said in a sentence.
+        """
+        return self._pressed or any(row.faults or (row.is_set and self.preset is None) for row in self.bound_rows)
+
     def settings(self) -> dict[str, Any]:
         """Return what was typed, as the operations on keys take it. Raises Refused."""
         raw = self.raw()
         if unknown := [name for name in raw.get("grants", ()) if name not in self.grid.names]:
             detail = f"grants: no box of this form is called {quote(unknown[0])}."
             raise refuse_faults(Fault("grants", "UNKNOWN_OPERATION", detail))
+        typed, ticked = self._bounds or {}, set(raw.get("grants", ()))
+        kept = {name: bound for name, bound in self._stored.items() if name in ticked and name not in typed}
+        raw["bounds"] = kept | self._describe_unbounded(typed, ticked) | describe_typed(typed, ticked)
+        if self.preset is None:
+            raw.pop(PRESET.name, None)
         until, expires = raw.pop("until", ""), raw.pop("expires", _KEEP)
         if expires == _DATE and not until:
             raise refuse_faults(Fault("until", "MISSING_VALUE", "until is missing: enter the date on which the key expires."))
         if expires != _KEEP:
             raw["expires"] = until if expires == _DATE else expires
         return raw
+
+    def _describe_unbounded(self, typed: Iterable[str], ticked: AbstractSet[str]) -> dict[str, None]:
+        """Return which bounds of the preset were taken away, as they are unless something else was typed."""
+        return dict.fromkeys(name for name in typed if name in ticked) if self.preset is not None else {}
 
 
 def pressed_button(typed: Submitted) -> str | None:

@@ -27,6 +27,8 @@ class Box:
     reads: bool
     method: str
     path: str
+    is_plan: bool
+    is_about_events: bool
     served_as: str  # the operation whose route leads to it: its own, or one that forks
 
     @property
@@ -51,7 +53,10 @@ class Row:
 
 
 class Grid:
-    """The grid. `columns` are the headings by verb, `rows` the resources, `others` the operations without a column."""
+    """The grid. `columns` are the headings by verb, `rows` the resources, `others` the operations without a column.
+
+    `operations` are those that it has boxes for.
+    """
 
     def __init__(self, catalogue: Catalogue) -> None:
         served = {
@@ -62,6 +67,7 @@ class Grid:
         by_resource: dict[str, dict[str, Box]] = {}
         kinds: dict[str, NodeKind] = {}
         others: list[Box] = []
+        self.operations = tuple(catalogue.grantable)
         self.columns = _columns(catalogue)
         for operation in catalogue.grantable:
             box = _box(operation, *served.get(operation.name, ("", "", operation.name)))
@@ -138,4 +144,14 @@ def _columns(catalogue: Catalogue) -> dict[str, str]:
 
 def _box(operation: Operation, method: str, path: str, served_as: str) -> Box:
     column = operation.verb.name if operation.kind is not None and operation.verb is not None and operation.verb.column else ""
-    return Box(operation.name, operation.summary, column, not operation.writes, method, path, served_as)
+    return Box(
+        operation.name,
+        operation.summary,
+        column,
+        not operation.writes,
+        method,
+        path,
+        operation.is_plan,
+        operation.is_about_events,
+        served_as,
+    )

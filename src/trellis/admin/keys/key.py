@@ -10,15 +10,16 @@ from trellis.admin.chart import build_chart
 from trellis.admin.confirm import Confirmation, fetch_made_webhooks
 from trellis.admin.conflicts import VERSION, compare_settings
 from trellis.admin.forms import Form
+from trellis.admin.keys.clients import build_snippets
 from trellis.admin.keys.form import KeyForm, pressed_button
 from trellis.admin.keys.grants import Grid
-from trellis.admin.keys.index import show_secret
+from trellis.admin.keys.index import find_base, show_secret
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
 from trellis.core.catalogue import Catalogue
 from trellis.core.fields import Field, IpAddress, Text, isolate
 from trellis.core.hello import HELLO
-from trellis.core.keys import KEEP_WEBHOOKS, OVERLAP, REASON, is_key_widened, key_version
+from trellis.core.keys import KEEP_WEBHOOKS, OVERLAP, REASON, WHY_PAUSED, describe_bounds, is_key_widened, key_version
 from trellis.errors import Refused
 
 _HERE: Final = "/keys/{id:int}"
@@ -59,6 +60,7 @@ async def show(request: PageRequest) -> Response:
         "keys/show.html",
         title=key["name"],
         key=key,
+        bounds=describe_bounds(key["bounds"]),
         grid=grid,
         chart=build_chart(summary["days"], [(f"{day:%d}", f"{day.day} {day:%b %Y}") for day in days]),
         uses={use["operation"]: use for use in summary["operations"]},
@@ -69,6 +71,8 @@ async def show(request: PageRequest) -> Response:
         may=may_form,
         answer=answer,
         selection=build_selection_form(request.catalogue, RESTORE_OF_KEY),
+        address=f"{find_base(request)}/mcp",
+        snippets=build_snippets(find_base(request)),
     )
 
 
@@ -96,7 +100,7 @@ async def _ask_may(request: PageRequest, key: Mapping[str, Any], grid: Grid) -> 
     if typed.get("when") == "end" and key["expiresAt"]:
         raw["at"] = key["expiresAt"]
     try:
-        return form, await request.fetch("keys.may", raw, key["id"])
+        return form, await request.fetch("access.check", raw | {"holder": str(key["id"])})
     except Refused as refused:
         return form.add_refusal(refused), None
 
@@ -164,6 +168,8 @@ def _compare(form: KeyForm, key: Mapping[str, Any]) -> tuple[tuple[str, str, str
 
 
 def _format(name: str, value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(sorted(value)) or "none"
     if isinstance(value, list | tuple):
         return ", ".join(str(one) for one in (sorted(value) if name == "grants" else value)) or "none"
     if value in (True, "1"):
@@ -198,6 +204,11 @@ def _revoke_form(typed: Submitted | None) -> Form:
     return Form((REASON, KEEP_WEBHOOKS), typed, labels=labels, help=notes)
 
 
+def _pause_form(typed: Submitted | None) -> Form:
+    notes = {WHY_PAUSED.name: "Other administrators see it in the list of keys and in the event log."}
+    return Form((WHY_PAUSED,), typed, labels={WHY_PAUSED.name: "Why"}, help=notes)
+
+
 async def _fetch_with_webhooks(request: PageRequest) -> dict[str, Any]:
     """Return the key, with the webhooks that are on and that it has made."""
     return {**await _fetch(request), "webhooks": await fetch_made_webhooks(request, "key", request.number("id"))}
@@ -226,6 +237,28 @@ _REVOKE: Final = Confirmation(
     respond=lambda request, key, _: request.redirect(f"/keys/{key['id']}", "The key is revoked. Its next request will be refused."),
 )
 
+_PAUSE: Final = Confirmation(
+    section=_SECTION,
+    action="pause",
+    operation="keys.pause",
+    title="Pause {name}",
+    button="Pause the key",
+    tone="danger",
+    fetch=_fetch,
+    build_form=_pause_form,
+    respond=lambda request, key, _: request.redirect(f"/keys/{key['id']}", "The key is paused. Its next request will be refused."),
+)
+_RESUME: Final = Confirmation(
+    section=_SECTION,
+    action="resume",
+    operation="keys.resume",
+    title="Resume {name}",
+    button="Resume the key",
+    fetch=_fetch,
+    needs_password=True,
+    respond=lambda request, key, _: request.redirect(f"/keys/{key['id']}", "The key may be used again."),
+)
+
 PAGES: Final = (
     Page("GET", _HERE, show, _SECTION),
     Page("GET", f"{_HERE}/edit", edit, _SECTION),
@@ -233,4 +266,6 @@ PAGES: Final = (
     Page("POST", f"{_HERE}/ungrant", ungrant, _SECTION),
     *_ROTATE.pages,
     *_REVOKE.pages,
+    *_PAUSE.pages,
+    *_RESUME.pages,
 )

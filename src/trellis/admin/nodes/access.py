@@ -24,7 +24,7 @@ async def show(kind: NodeKind, request: PageRequest) -> Response:
     }
     try:
         group = await request.fetch(kind.operation("get"), target=number)
-        access = await request.fetch(f"{kind.name}.access", raw, number)
+        access = await request.fetch("access.view", raw | {"group": number})
     except Refused as refused:
         if refused.status != 404:
             raise

@@ -1,7 +1,7 @@
 """Deleting a node: first the dry run and the choice for its children, then the delete itself."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -82,18 +82,31 @@ async def _plan(kind: NodeKind, request: PageRequest, record: Mapping[str, Any])
     number = record["id"]
     result = await request.dry_run(kind.operation("delete"), {_CHILDREN: -1} if kind.tree else {}, number)
     children = await request.fetch(f"{kind.name}.children", target=number) if kind.tree else []
-    below = [one for one in result["deleted"]["ids"] if one != number]
-    changed = [(one["resource"], one["id"]) for one in result["changed"]["nodes"]]
     shown = {"deleted": result["deleted"], "children": children, "changed": result["changed"]}
+    plan = await describe_deletion(request, kind, record, result, children, len(children))
+    return replace(plan, version=f"{node_version(record)}.{record_version(shown)}")
+
+
+async def describe_deletion(
+    request: PageRequest,
+    kind: NodeKind,
+    record: Mapping[str, Any],
+    result: Mapping[str, Any],
+    children: Sequence[int],
+    children_count: int,
+) -> DeletePlan:
+    """Describe what deleting a node does, by the result of a dry run; `children` are those that could be moved, or are."""
+    below = [one for one in result["deleted"]["ids"] if one != record["id"]]
+    changed = [(one["resource"], one["id"]) for one in result["changed"]["nodes"]]
     path = f"{record.get('path', '')} > "
     return DeletePlan(
         below=tuple([name.removeprefix(path) for _, name in await fetch_names(request, kind, below[:_MAX_NAMES])]),
         below_count=result["deleted"]["count"] - 1,
         children=tuple([name.removeprefix(path) for _, name in await fetch_names(request, kind, children[:_MAX_NAMES])]),
-        children_count=len(children),
+        children_count=children_count,
         changed=tuple(await fetch_record_names(request, changed[:_MAX_NAMES])),
         changed_count=result["changed"]["count"],
-        version=f"{node_version(record)}.{record_version(shown)}",
+        version="",
     )
 
 

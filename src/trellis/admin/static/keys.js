@@ -42,6 +42,6 @@ if (ends && until) {
 addEventListener("pagehide", () => {
   for (const part of document.querySelectorAll("[data-once]")) {
     part.querySelectorAll(".notice, .field").forEach((one) => one.remove());
-    part.querySelector("[data-hidden-note]").hidden = false;
+    part.querySelector("[data-hidden-note]")?.removeAttribute("hidden");
   }
 });

@@ -1,5 +1,6 @@
 """Structure documents: exporting one, planning what one would change, and applying that plan. Notes on nodes that one manages."""
 
 from trellis.admin.structure.pages import PAGES
+from trellis.admin.structure.plan import Plan, describe_plan
 
-__all__ = ["PAGES"]
+__all__ = ["PAGES", "Plan", "describe_plan"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -13,13 +14,14 @@ from trellis.admin.keys import RESTORE_OF_KEY, build_selection_form
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
 from trellis.admin.undo.plan import OUTDATED, drop_advice
-from trellis.core.fields import isolate
+from trellis.core.fields import format_timestamp, isolate
 from trellis.core.version import compute_version
 from trellis.errors import Refused
 
 _RESTORE: Final = "changesets.restore"
 _SKIP: Final = "skipConflicts"
 _AFTER: Final = "after"
+_LAST: Final = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
 _SKIP_LABEL: Final = "Skip what cannot be undone"
 
 
@@ -79,7 +81,13 @@ async def undo_change_set(request: PageRequest) -> Response:
 
 
 async def show_of_key(request: PageRequest) -> Response:
-    """Show what undoing what a key did since a time would do; without a time, ask for it."""
+    """Show what undoing what a key did since a time would do; without a time, ask for it.
+
+    `last` names a span up to now, for links that are followed later than they were shown.
+    """
+    if (span := _LAST.get(request.query.get("last", ""))) is not None:
+        since = format_timestamp(datetime.fromisoformat(request.now) - span)
+        return request.redirect(f"/keys/{request.number('id')}/undo?{urlencode({'since': since})}")
     chosen = await _select_of_key(request)
     return await _show_plan(request, chosen) if chosen.raw else _show(request, chosen, None)
 

@@ -23,7 +23,7 @@ _HELP: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The events of one kind: the pattern for all of them, and each type with its last part, such as `created`."""
+    """The events of one resource: the pattern for all of them, and each type with its last part, such as `created`."""
 
     title: str
     every: str
@@ -31,12 +31,13 @@ class Row:
 
 
 def event_rows(environment: Environment) -> tuple[Row, ...]:
-    """Return all event types, by kind."""
+    """Return all event types: those of each kind of node, then those of what else there is to subscribe to."""
     words: dict[str, list[tuple[str, str]]] = {}
     for name in environment.event_types:
         words.setdefault(name.partition(".")[0], []).append((name, name.partition(".")[2]))
-    singulars = {kind.title: singular_of(kind.name) for kind in environment.kinds}
-    return tuple(Row(title, f"{singular}.*", tuple(words[singular])) for title, singular in singulars.items())
+    titles = {singular_of(kind.name): kind.title for kind in environment.kinds}
+    titles |= {singular: f"{singular.capitalize()}s" for singular in words if singular not in titles}
+    return tuple(Row(title, f"{singular}.*", tuple(words[singular])) for singular, title in titles.items())
 
 
 class WebhookForm(Form):

@@ -95,6 +95,7 @@ def _repair(context: Context) -> Outcome:
     result = {"repaired": len(repaired), "problems": listed}
     if not repaired:
         return Outcome(result, happened=False)
+    lists.note_everything(context.tx)
     touched = dict.fromkeys((problem.resource, problem.id) for problem in repaired if problem.id is not None)
     return Outcome(
         result,

@@ -7,20 +7,25 @@ from trellis.core.events.event import (
     changed_members,
     event_type,
     event_types,
+    is_caused_by,
     list_types,
     serialize_event,
     singular_of,
 )
+from trellis.core.events.recorder import Overdue, Recorder
 from trellis.core.events.undo_state import find_undoing_events, serialize_with_undo
 from trellis.core.operation import Operation
 
 __all__ = [
     "FILTERS",
+    "Overdue",
+    "Recorder",
     "build_event",
     "changed_members",
     "event_type",
     "event_types",
     "find_undoing_events",
+    "is_caused_by",
     "list_types",
     "operations",
     "serialize_event",

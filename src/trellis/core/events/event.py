@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from trellis.core.actor import Actor
 from trellis.core.fields import Invalid, Suggestions, TextList, quote
 from trellis.core.operation import Call, Operation, Outcome
 from trellis.core.verbs import SHARED, past_tense
@@ -29,7 +30,14 @@ def build_event(operation: Operation, call: Call, outcome: Outcome, at: str, cha
         undoes=outcome.undoes,
         idempotency_key=call.idempotency_key,
         change_set=change_set,
+        proposal=call.approval and call.approval.proposal,
+        approved_by=call.approval and call.approval.by.serialize(),
     )
+
+
+def is_caused_by(event: Event, actor: Actor) -> bool:
+    """Return whether an actor has caused an event."""
+    return (event.actor["type"], event.actor["id"]) == (actor.type, actor.id)
 
 
 def changed_members(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
@@ -51,14 +59,19 @@ def event_type(event: Event) -> str:
 
 
 def event_types(operations: Iterable[Operation]) -> tuple[str, ...]:
-    """Return the types of all events that these operations can cause on nodes."""
+    """Return the types of all events of these operations that webhooks can subscribe to."""
     return tuple(
         f"{singular_of(operation.resource)}.{name}"
         for operation in operations
-        if operation.kind is not None and operation.verb is not None and operation.writes and not operation.needs
-        for name in (operation.verb.event, operation.verb.moved if operation.kind.placement else "")
+        if operation.sends_events and not operation.needs
+        for name in (past_tense(operation.name.partition(".")[2]), _find_moved(operation))
         if name
     )
+
+
+def _find_moved(operation: Operation) -> str:
+    has_place = operation.kind is not None and bool(operation.kind.placement)
+    return operation.verb.moved if has_place and operation.verb is not None else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,4 +147,6 @@ def serialize_event(event: Event) -> dict[str, Any]:
         "touched": event.touched,
         "undoes": event.undoes,
         "changeSet": event.change_set,
+        "proposal": event.proposal,
+        "approvedBy": event.approved_by,
     }

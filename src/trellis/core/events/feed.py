@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from trellis.core.bounds import is_own_only
 from trellis.core.events.event import EventTypes, find_wanted, serialize_event
+from trellis.core.events.within import hide_outside
 from trellis.core.fields import (
     MAX_ID,
     Boolean,
@@ -36,6 +38,9 @@ class ActorName(NamedTuple):
 
     type: str
     id: int
+
+
+_NOBODY: Final = ActorName("key", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,20 +99,33 @@ def _list(context: Context) -> Outcome:
     oldest, newest = events.find_bounds(context.tx)
     if after is not None and not newest_first:
         _check_cursor(after, oldest, newest)
-    filters = {column: given.get(name) for name, column in _COLUMNS.items() if name in given}
+    filters = {column: given.get(name) for name, column in _COLUMNS.items() if name in given} | _limit_to_own(context)
     if types := given.get("type"):
         filters["wanted"] = find_wanted(types, context.environment.load_operations())
+    bound = context.call.actor.bounds.get(context.call.operation)
+    within = None if bound is None or bound.under is None else bound.ids
+    if within is not None:
+        filters["within"] = within
     found = events.read_page(context.tx, filters, limit + 1, after, newest_first=newest_first)
     page, more = found[:limit], len(found) > limit
     end = None if newest_first else newest  # events that the filter has excluded need not be examined again
     return Outcome(
         {
-            "results": [serialize_event(event) for event in page],
+            "results": [serialize_event(event) for event in (page if within is None else hide_outside(context.tx, page, within))],
             "next": page[-1].seq if more else end,
             "more": more,
             "oldest": oldest if oldest <= newest else None,
         }
     )
+
+
+def _limit_to_own(context: Context) -> dict[str, ActorName]:
+    """Return the filter that leaves only what the caller itself did, if its grant is only for that."""
+    actor = context.call.actor
+    if not is_own_only(actor, context.call.operation):
+        return {}
+    own = ActorName(actor.type, actor.id or 0)
+    return {"actor": own if context.input.get("actor", own) == own else _NOBODY}
 
 
 def _check_cursor(after: int, oldest: int, newest: int) -> None:
@@ -157,6 +175,8 @@ _EVENT: Final = ListOf(
         Field("touched", _TOUCHED, "What else the operation created, deleted, moved or changed."),
         Field("undoes", NodeId(nullable=True), "The event that this one undid."),
         Field("changeSet", NodeId(nullable=True), "The id of the change set that it belongs to."),
+        Field("proposal", NodeId(nullable=True), "The proposal that it came of, if somebody had to approve it."),
+        Field("approvedBy", Nullable(_ACTOR), "Who has approved that; `actor` is who proposed it."),
     )
 )
 _EXAMPLE: Final = {
@@ -175,6 +195,8 @@ _EXAMPLE: Final = {
     "changed": [],
     "touched": [],
     "undoes": None,
+    "proposal": None,
+    "approvedBy": None,
 }
 _ANSWERS: Final = (
     Field("results", _EVENT, "The events, in order.", example=[_EXAMPLE]),
@@ -205,5 +227,7 @@ def operations() -> tuple[Operation, ...]:
             path="/core/events",
             refusals=with_codes("NO_LONGER_KEPT"),
             answers=_ANSWERS,
+            reads_nodes=True,
+            is_about_events=True,
         ),
     )

@@ -13,7 +13,8 @@ class Field:
 
     `default` is used on create if nothing is sent. `also` are other names under which it is accepted. Lists can be filtered by
     a `listed` field. A `read_only` field is returned, and ignored when sent; a `write_only` one is never returned. `missing` is
-    the message of the refusal if a required field is not sent.
+    the message of the refusal if a required field is not sent. `brief` describes the field to agents, whom each word costs
+    something, where the beginning of `doc` does not; one that is not `for_agents` they can do without.
     """
 
     name: str
@@ -27,6 +28,8 @@ class Field:
     write_only: bool = False
     listed: bool = False
     missing: str = "MISSING_VALUE"
+    for_agents: bool = True
+    brief: str | None = None
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the field with its description."""

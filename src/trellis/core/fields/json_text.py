@@ -16,7 +16,7 @@ def parse_json(text: str) -> Any:
     levels, and lone surrogates, which neither a database nor a response could hold.
     """
     try:
-        value = json.loads(text, object_pairs_hook=_build_object, parse_constant=_refuse_constant)
+        value = _DECODER.decode(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     if text.count("[") + text.count("{") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
@@ -42,6 +42,9 @@ def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
+
+
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=_build_object, parse_constant=_refuse_constant)
 
 
 def _is_deeper(value: Any, levels: int) -> bool:

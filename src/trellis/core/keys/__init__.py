@@ -1,23 +1,37 @@
 """API keys: the operations on them, their settings, and the authentication of a key sent with a request."""
 
-from trellis.core.keys import crud, may
+from trellis.core.keys import crud, pause
+from trellis.core.keys.bounds import MEMBERS as BOUND_MEMBERS
+from trellis.core.keys.bounds import describe_bound, describe_bounds
 from trellis.core.keys.crud import find_key, is_key_widened, key_version, serialize_key
-from trellis.core.keys.fields import FILTERS, KEEP_WEBHOOKS, OVERLAP, REASON, SETTINGS
-from trellis.core.keys.keyring import Bearer, Keyring, authenticate
+from trellis.core.keys.fields import FILTERS, KEEP_WEBHOOKS, OVERLAP, REASON, SETTINGS, WHY_PAUSED
+from trellis.core.keys.keyring import Bearer, Keyring, authenticate, build_actor, find_holder, is_address_allowed
+from trellis.core.keys.presets import PRESET, PRESETS, Preset, describe_preset
 from trellis.core.keys.secret import has_key_form, redact_keys
 from trellis.core.operation import Operation
 
 __all__ = [
+    "BOUND_MEMBERS",
     "FILTERS",
     "KEEP_WEBHOOKS",
     "OVERLAP",
+    "PRESET",
+    "PRESETS",
     "REASON",
     "SETTINGS",
+    "WHY_PAUSED",
     "Bearer",
     "Keyring",
+    "Preset",
     "authenticate",
+    "build_actor",
+    "describe_bound",
+    "describe_bounds",
+    "describe_preset",
+    "find_holder",
     "find_key",
     "has_key_form",
+    "is_address_allowed",
     "is_key_widened",
     "key_version",
     "operations",
@@ -28,4 +42,4 @@ __all__ = [
 
 def operations() -> tuple[Operation, ...]:
     """Return the operations on keys."""
-    return (*crud.operations(), *may.operations())
+    return (*crud.operations(), *pause.operations())

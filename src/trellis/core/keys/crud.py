@@ -9,7 +9,10 @@ from typing import Any, Final
 from trellis.core.dialect import TRELLIS
 from trellis.core.events import changed_members
 from trellis.core.fields import Input, Suggestions, format_timestamp, invalid_id, isolate, require
+from trellis.core.keys.bounds import are_bounds_widened, settle_bounds
+from trellis.core.keys.expiry import settle_expiry
 from trellis.core.keys.fields import CHANGES, FILTERS, KEEP_WEBHOOKS, OVERLAP, REASON, SETTINGS, are_within
+from trellis.core.keys.presets import PRESET, apply_preset
 from trellis.core.keys.secret import Secret, new_secret
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.paging import PER_PAGE, serialize_page
@@ -28,7 +31,9 @@ def operations() -> tuple[Operation, ...]:
     return (
         Operation("keys.list", "List keys", "Returns all keys, including revoked ones, without their secrets.", _list, FILTERS),
         Operation("keys.get", "Get a key", "Returns the key with this id, without its secret.", _get, has_target=True),
-        Operation("keys.create", "Create a key", "Creates a key and returns it in full, once.", _create, SETTINGS, writes=True),
+        Operation(
+            "keys.create", "Create a key", "Creates a key and returns it in full, once.", _create, (*SETTINGS, PRESET), writes=True
+        ),
         Operation(
             "keys.update",
             "Change a key",
@@ -67,12 +72,17 @@ def serialize_key(key: Key, now: str) -> dict[str, Any]:
         "public": f"trl_{key.public}",
         "state": key_state(key, now),
         "grants": key.grants,
+        "bounds": key.bounds,
         "expiresAt": key.expires_at,
         "addresses": key.addresses,
         "rateLimit": key.rate_limit,
+        "perDay": key.per_day,
         "logRequests": key.log_requests,
         "dialect": key.dialect,
+        "preset": key.preset,
         "oldSecretUntil": key.old_until if key.old_until and key.old_until > now else None,
+        "pausedAt": key.paused_at,
+        "pausedBecause": key.paused_because,
         "revokedAt": key.revoked_at,
         "revokedBecause": key.revoked_because,
         "lastUsedAt": key.last_used_at,
@@ -82,10 +92,12 @@ def serialize_key(key: Key, now: str) -> dict[str, Any]:
 
 
 def key_state(key: Key, now: str) -> str:
-    """Return whether a key is active, expired or revoked."""
+    """Return whether a key is active, paused, expired or revoked."""
     if key.revoked_at:
         return "revoked"
-    return "expired" if key.expires_at and key.expires_at <= now else "active"
+    if key.expires_at and key.expires_at <= now:
+        return "expired"
+    return "paused" if key.paused_at else "active"
 
 
 def key_version(key: Mapping[str, Any]) -> str:
@@ -98,7 +110,9 @@ def is_key_widened(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     more = not set(after["grants"]) <= set(before["grants"])
     longer = before["expiresAt"] is not None and (after["expiresAt"] is None or after["expiresAt"] > before["expiresAt"])
     elsewhere = bool(before["addresses"]) and not are_within(after["addresses"], before["addresses"])
-    return more or longer or elsewhere or (before["logRequests"] and not after["logRequests"])
+    unlogged = before["logRequests"] and not after["logRequests"]
+    oftener = before["perDay"] is not None and (after["perDay"] is None or after["perDay"] > before["perDay"])
+    return more or longer or elsewhere or unlogged or oftener or are_bounds_widened(before, after)
 
 
 # --- the operations -----------------------------------------------------------------------------------------------
@@ -107,7 +121,7 @@ def is_key_widened(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
 def _list(context: Context) -> Outcome:
     context.input.raise_faults()
     page, per_page = context.input.get("page", 1), context.input.get("perPage", PER_PAGE)
-    filters = {name: context.input.get(name) for name in ("search", "state", "operation") if context.input.get(name)}
+    filters = {name: context.input.get(name) for name in ("search", "state", "preset", "operation") if context.input.get(name)}
     newest = context.input.get("order") == "newest"
     total, listed = keys.read_page(context.tx, per_page, (page - 1) * per_page, filters, now=context.now, newest_first=newest)
     return Outcome(serialize_page([serialize_key(key, context.now) for key in listed], total, page, per_page))
@@ -127,7 +141,8 @@ def find_key(context: Context, number: int | None = None) -> Key:
     return key
 
 
-def _find_unrevoked(context: Context) -> Key:
+def find_unrevoked(context: Context) -> Key:
+    """Return the key that a call is about. Raises Refused (INVALID_ID, KEY_REVOKED)."""
     key = find_key(context)
     if key.revoked_at:
         raise Refused("KEY_REVOKED", f"The key '{isolate(key.name)}' was revoked at {key.revoked_at}. Create a new one.")
@@ -142,13 +157,18 @@ _BLANK: Final = Key(
     old_digest=None,
     old_until=None,
     grants=[],
+    bounds={},
     expires_at=None,
     addresses=[],
     rate_limit=None,
+    per_day=None,
     log_requests=True,
     dialect=TRELLIS,
+    preset=None,
     created_at="",
     updated_at="",
+    paused_at=None,
+    paused_because=None,
     revoked_at=None,
     revoked_because=None,
     last_used_at=None,
@@ -156,8 +176,8 @@ _BLANK: Final = Key(
 
 
 def _create(context: Context) -> Outcome:
-    given = require((replace(SETTINGS[0], required=True),), context.input)
-    settings, faults = _apply_settings(context, given, _BLANK)
+    given = apply_preset(require((replace(SETTINGS[0], required=True),), context.input), context.environment.load_operations())
+    settings, faults = _apply_settings(context, given, replace(_BLANK, preset=given.get(PRESET.name)))
     raise_faults(given.faults + faults)
     secret = new_secret()
     number = next_number(context.tx, _NAME_OF_SEQUENCE)
@@ -168,30 +188,30 @@ def _create(context: Context) -> Outcome:
 
 
 def _update(context: Context) -> Outcome:
-    old = _find_unrevoked(context)
+    old = find_unrevoked(context)
     if context.call.expected and key_version(serialize_key(old, context.now)) not in context.call.expected:
         raise Refused("PRECONDITION_FAILED", "Somebody has changed this key since you read it. Read it again before you change it.")
     new, faults = _apply_settings(context, context.input, old)
     raise_faults(context.input.faults + faults)
-    return _save(context, old, new)
+    return save_key(context, old, new)
 
 
 def _rotate(context: Context) -> Outcome:
-    old = _find_unrevoked(context)
+    old = find_unrevoked(context)
     context.input.raise_faults()
     days = context.input.get("overlapDays", 0)
     secret = new_secret(old.public)
     until = format_timestamp(datetime.fromisoformat(context.now) + timedelta(days=days)) if days else None
     new = replace(old, digest=secret.digest, old_digest=old.digest if days else None, old_until=until)
-    outcome = _save(context, old, new, also=("secret",))
+    outcome = save_key(context, old, new, also=("secret",))
     return outcome._replace(result=_with_secret(outcome.result, secret), plan=outcome.result)
 
 
 def _revoke(context: Context) -> Outcome:
-    old = _find_unrevoked(context)
+    old = find_unrevoked(context)
     context.input.raise_faults()
     new = replace(old, revoked_at=context.now, revoked_because=context.input.get("reason") or None, old_digest=None, old_until=None)
-    outcome = _save(context, old, new)
+    outcome = save_key(context, old, new)
     if context.input.get(KEEP_WEBHOOKS.name):
         return outcome
     because = f"The key that made it, '{isolate(old.name)}', was revoked."
@@ -199,7 +219,8 @@ def _revoke(context: Context) -> Outcome:
     return outcome._replace(touched=tuple({"resource": "webhooks", "id": webhook, "how": "switched off"} for webhook in off))
 
 
-def _save(context: Context, old: Key, new: Key, also: tuple[str, ...] = ()) -> Outcome:
+def save_key(context: Context, old: Key, new: Key, also: tuple[str, ...] = ()) -> Outcome:
+    """Write a changed key, if it has changed; return the outcome of the operation that changed it."""
     before, after = serialize_key(old, context.now), serialize_key(new, context.now)
     changed = changed_members(before, after) + also
     if not changed:
@@ -221,18 +242,20 @@ def _apply_settings(context: Context, given: Input, key: Key) -> tuple[Key, tupl
     grants = set(_match_operations(given, "grants", grantable, faults, alone) if "grants" in given else key.grants)
     grants |= set(_match_operations(given, "grant", grantable, faults, alone))
     grants -= set(_match_operations(given, "ungrant", grantable | frozenset(key.grants), faults))
-    expires = given.get("expires", key.expires_at)
-    if isinstance(expires, timedelta):
-        expires = format_timestamp(datetime.fromisoformat(context.now) + expires)
+    expires = settle_expiry(given.get("expires", key.expires_at), context.now)
     if "expires" in given and expires is not None and expires <= context.now:
         faults.append(Fault("expires", "INVALID_VALUE", f"expires is in the past: {expires}. To end a key now, revoke it."))
+    bounds, unfit = settle_bounds(given, key.bounds, grants, context)
+    faults += unfit
     settled = replace(
         key,
         name=given.get("name", key.name),
         grants=sorted(grants),
+        bounds=bounds,
         expires_at=expires,
         addresses=given.get("addresses", key.addresses),
         rate_limit=given.get("rateLimit", key.rate_limit),
+        per_day=given.get("perDay", key.per_day),
         log_requests=given.get("logRequests", key.log_requests),
         dialect=given.get("dialect", key.dialect),
     )

@@ -1,42 +1,18 @@
 """The fields of the operations on API keys, and the field types that only they use."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, Final
 
 from trellis.core.dialect import DIALECTS, TRELLIS
-from trellis.core.fields import Boolean, Choice, Field, Integer, Invalid, Text, TextList, Timestamp, quote, split_list
+from trellis.core.fields import Boolean, Choice, Field, Integer, Invalid, Text, TextList, quote, split_list
+from trellis.core.keys.bounds import BoundsByOperation
+from trellis.core.keys.expiry import Expiry
+from trellis.core.keys.presets import WORDS
 from trellis.core.paging import PAGING
 
 _MOST_OVERLAP: Final = 7
-
-
-@dataclass(frozen=True, slots=True)
-class Expiry:
-    """When a key expires: a timestamp, a duration from now such as 90d or 12h, or null for never."""
-
-    widget: str = "text"
-
-    def parse(self, raw: Any) -> str | timedelta | None:
-        if raw in (None, "", "never"):
-            return None
-        text = raw.strip() if isinstance(raw, str) else ""
-        if text[-1:] in _SPANS and text[:-1].isdecimal() and len(text) <= 6 and 0 < int(text[:-1]) <= 36_500:
-            return timedelta(**{_SPANS[text[-1]]: int(text[:-1])})
-        try:
-            return Timestamp().parse(raw)
-        except Invalid:
-            raise Invalid(
-                f"must be a duration such as 90d or 12h, a timestamp in ISO 8601, or null for never, not {quote(raw)}."
-            ) from None
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": ["string", "null"], "examples": ["90d", "2026-12-31T00:00:00Z"]}
-
-
-_SPANS: Final[Mapping[str, str]] = {"d": "days", "h": "hours"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +60,14 @@ SETTINGS: Final = (
         "The operations that it may run; `forums.*`, `*.list` and `*` mean all operations that match now.",
         default=(),
     ),
+    Field(
+        "bounds",
+        BoundsByOperation(),
+        "How far the grants reach that have bounds, by operation or pattern: `level` (allow or propose), `under`, `until`, "
+        "`perDay` and `dryRunOnly`. What is left out has none.",
+        default={},
+        example={"forums.update": {"under": ["forums:12"], "until": "7d", "perDay": 100}},
+    ),
     Field("expires", Expiry(), "When it expires: 90d, 12h, a timestamp, or null for never."),
     Field(
         "addresses",
@@ -96,6 +80,12 @@ SETTINGS: Final = (
         Integer(0, 10_000_000, nullable=True),
         "Requests per minute; null means the service's default limit, 0 means no limit.",
     ),
+    Field(
+        "perDay",
+        Integer(0, 1_000_000_000, nullable=True),
+        "How often all its grants together may be used in a day (UTC); null means as often as the key likes. Dry runs and "
+        "what is refused or proposed do not count.",
+    ),
     Field("logRequests", Boolean(), "Whether its requests are written to the request log.", default=True),
     Field(
         "dialect",
@@ -106,10 +96,17 @@ SETTINGS: Final = (
 )
 CHANGES: Final = (
     Field("grant", _GRANTS, "Operations to grant in addition.", write_only=True),
+    Field(
+        "bound",
+        BoundsByOperation(),
+        "Bounds to set in addition, in place of those that these grants have; null takes them away.",
+        write_only=True,
+    ),
     Field("ungrant", _GRANTS, "Operations to remove from the grants.", write_only=True),
 )
 OVERLAP: Final = Field("overlapDays", Integer(0, _MOST_OVERLAP), "For how many days the old secret remains valid.", default=0)
 REASON: Final = Field("reason", Text(500), "Why it is revoked; shown in the list.")
+WHY_PAUSED: Final = Field("reason", Text(500), "Why it is paused; shown in the list.")
 KEEP_WEBHOOKS: Final = Field(
     "keepWebhooks",
     Boolean(),
@@ -122,9 +119,17 @@ FILTERS: Final = (
     Field("search", Text(100), "Only keys whose name or public part contains this text."),
     Field(
         "state",
-        Choice({"active": "Can be used.", "expired": "Past the expiry.", "revoked": "Revoked by an administrator."}),
+        Choice(
+            {
+                "active": "Can be used.",
+                "paused": "Paused by an administrator.",
+                "expired": "Past the expiry.",
+                "revoked": "Revoked by an administrator.",
+            }
+        ),
         "Only keys in this state.",
     ),
+    Field("preset", Choice(WORDS), "Only keys that were made with this preset."),
     Field("operation", Text(100), "Only keys that have been granted this operation."),
     Field("order", Choice({"oldest": "Oldest first.", "newest": "Newest first."}), "The order of the keys.", default="oldest"),
 )

@@ -2,13 +2,15 @@
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Final
 
 from trellis.core.actor import Actor
+from trellis.core.bounds import digest_reach, read_bounds
+from trellis.core.fields import isolate
 from trellis.core.keys.secret import parse_secret
 from trellis.errors import Refused
 from trellis.store import keys
@@ -23,6 +25,7 @@ _MEMORY: Final = 10_000  # keys that a process remembers
 class Bearer:
     """The holder of a valid key. `public` is the key's public part; `rate_limit` None is the service's own limit.
 
+    `reach` is a digest of what its grants are for, if that is a part of the nodes: keys with the same one see the same.
     `until` is when the presented secret expires: with the key, or earlier for the old secret of a rotated one; None means never.
     """
 
@@ -32,6 +35,8 @@ class Bearer:
     log_requests: bool
     key: Key
     until: str | None
+    agent: Actor  # the same where it asks over MCP
+    reach: str = ""
 
     def is_valid(self, now: str) -> bool:
         """Return whether the key, or the old secret of a rotated one, has not expired."""
@@ -41,9 +46,9 @@ class Bearer:
 class Keyring:
     """Checks presented keys against the database, on every request.
 
-    A key that was authenticated is not authenticated again until the data version changes. It is remembered under a keyed
-    digest of the presented text, so that no secret stays in memory and comparison times reveal nothing. A keyring
-    belongs to one thread; only `authenticate`, which does not use its state, may run in another.
+    A key that was authenticated is not authenticated again until the key version changes, the number for the state of all keys.
+    It is remembered under a keyed digest of the presented text, so that no secret stays in memory and comparison times reveal
+    nothing. A keyring belongs to one thread; only `authenticate`, which does not use its state, may run in another.
     """
 
     def __init__(self) -> None:
@@ -63,9 +68,9 @@ class Keyring:
         return None if bearer is None else self._admit(bearer, address, now)
 
     def admit(self, bearer: Bearer, presented: str, address: str, now: str, version: int | None) -> Bearer:
-        """Remember an authenticated key and return its bearer. `version` is the data version from before it was authenticated.
+        """Remember an authenticated key and return its bearer. `version` is the key version from before it was authenticated.
 
-        Raises Refused: INVALID_API_KEY if it has expired or been revoked (not saying which), IP_ADDRESS_NOT_ALLOWED if it
+        Raises Refused: INVALID_API_KEY if it has expired or been paused or revoked (not saying which), IP_ADDRESS_NOT_ALLOWED if it
         may not be used from this address.
         """
         self._admit(bearer, address, now)
@@ -78,7 +83,7 @@ class Keyring:
 
     def _admit(self, bearer: Bearer, address: str, now: str) -> Bearer:
         key = bearer.key
-        if key.revoked_at or not bearer.is_valid(now):
+        if key.revoked_at or key.paused_at or not bearer.is_valid(now):
             raise _refuse_invalid()
         if key.addresses and not is_address_allowed(address, key.addresses):
             raise Refused(
@@ -113,8 +118,26 @@ def authenticate(tx: Transaction, presented: str, now: str) -> Bearer:
         if not (key.old_digest and key.old_until and key.old_until > now and secret.matches(key.old_digest)):
             raise _refuse_invalid()
         until = min(key.old_until, until or key.old_until)
-    actor = Actor("key", key.id, key.name, frozenset(key.grants))
-    return Bearer(actor, key.public, key.rate_limit, key.log_requests, key, until)
+    actor = build_actor(key)
+    agent = replace(actor, is_agent=True)
+    return Bearer(actor, key.public, key.rate_limit, key.log_requests, key, until, agent, digest_reach(actor.bounds, key.id))
+
+
+def find_holder(tx: Transaction, number: int, now: str) -> Actor:
+    """Return the actor that a key stands for now, without seeing its secret. Raises Refused (INVALID_API_KEY) if it has ended."""
+    key = keys.find(tx, number)
+    if key is None or key.revoked_at:
+        raise Refused("INVALID_API_KEY", f"The key '{isolate(key.name)}' was revoked." if key else f"There is no key {number}.")
+    if key.paused_at:
+        raise Refused("INVALID_API_KEY", f"The key '{isolate(key.name)}' is paused. Resume it first.")
+    if key.expires_at and key.expires_at <= now:
+        raise Refused("INVALID_API_KEY", f"The key '{isolate(key.name)}' expired at {key.expires_at}.")
+    return build_actor(key)
+
+
+def build_actor(key: Key) -> Actor:
+    """Return the actor that a key stands for."""
+    return Actor("key", key.id, key.name, frozenset(key.grants), read_bounds(key.bounds, key.per_day))
 
 
 def _refuse_invalid() -> Refused:

@@ -1,7 +1,7 @@
 """Nodes: the declaration of a kind, the operations that every kind has, placement in trees, and records as callers see them."""
 
 from trellis.core.kind import Derived, NodeKind, Values
-from trellis.core.nodes import access, copy, crud, external, ordering, outline
+from trellis.core.nodes import copy, crud, external, ordering, outline
 from trellis.core.nodes.deletion import delete_rows, find_naming, remove_group, without_group
 from trellis.core.nodes.external import PUT_EXTERNAL
 from trellis.core.nodes.placement import Placement, apply_placement
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 # Each returns some operations of a kind.
-_MODULES = (crud, external, copy, ordering, outline, access)
+_MODULES = (crud, external, copy, ordering, outline)
 
 
 def operations(kind: NodeKind) -> tuple[Operation, ...]:

@@ -83,7 +83,10 @@ def _copy(kind: NodeKind, context: Context) -> Outcome:
     check_precondition(context.call.expected, serialize_node(kind, original, above, url))
     given = resolve_references(kind, context, context.input)
     beside = {"parentId": original.parent_id} if kind.tree else {}
-    place = resolve_placement(context.tx, kind, Input(beside | dict(given.values)), None)
+    reach = context.find_reach(kind)
+    if reach is not None and "parentId" not in given and not reach.contains(context.tx, original.parent_id):
+        raise reach.refuse(f"What is beside {original.id} is outside. Send the parentId of a node there.")
+    place = resolve_placement(kind, context, Input(beside | dict(given.values)), None)
     raise_faults((*given.faults, *place.faults))
     # List everything to be copied before the first insert, since the copy may be placed below the original.
     below = nodes.find_outline(context.tx, kind.name, original.id) if given.get(_WITH_CHILDREN.name) else []

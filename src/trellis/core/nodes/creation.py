@@ -29,7 +29,7 @@ def create_siblings(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome
     """
     first = contexts[0]
     given = [_complete(kind, context) for context in contexts]
-    place = resolve_placement(first.tx, kind, given[0], None)
+    place = resolve_placement(kind, first, given[0], None)
     groups = find_named_groups(kind, first, given)
     drafts = [_draft(kind, context, one, place, groups) for context, one in zip(contexts, given, strict=True)]
     refuse_taken(kind, first, [node.external_id for node in drafts], None)
@@ -109,8 +109,8 @@ def settle_permissions(
     """Merge the permissions: given ones override copied ones, which override existing ones. Every group must be among `groups`."""
     faults: list[Fault] = []
     if (source_id := given.get("copyPermissionsFrom")) is not None:
-        source = nodes.find(context.tx, kind.name, source_id)
-        if source is None:
+        source, reach = nodes.find(context.tx, kind.name, source_id), context.find_reach(kind)
+        if source is None or (reach is not None and not reach.contains(context.tx, source_id)):
             detail = f"copyPermissionsFrom: there is no {kind.singular} {source_id}."
             faults.append(Fault("copyPermissionsFrom", "INVALID_VALUE", detail))
         else:

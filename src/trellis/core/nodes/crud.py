@@ -9,9 +9,9 @@ from trellis.core.fields import Field
 from trellis.core.kind import NodeKind, Values
 from trellis.core.nodes.creation import create_node, create_siblings, find_named_groups, merge_fields, settle_permissions
 from trellis.core.nodes.deletion import delete_doc, delete_fields, delete_leaves, delete_node, delete_refusals
-from trellis.core.nodes.listing import INCLUDE, build_query, list_fields
+from trellis.core.nodes.listing import INCLUDE, build_query, list_fields, shown_by_list
 from trellis.core.nodes.placement import apply_placement, resolve_placement
-from trellis.core.nodes.record import get_with_path, serialize_node, serialize_nodes
+from trellis.core.nodes.record import get_with_path, locate, serialize_node, serialize_page_of_nodes, shown_by
 from trellis.core.nodes.references import refuse_taken, resolve_references
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.paging import serialize_page
@@ -110,17 +110,20 @@ def _list(kind: NodeKind, context: Context) -> Outcome:
     given = resolve_references(kind, context, context.input)
     given.raise_faults()
     query, page, per_page = build_query(kind, given)
+    if (reach := context.find_reach(kind)) is not None:
+        query = replace(query, within=lists.Within(reach.roots, kind.tree))
     total, found = lists.read_page(context.tx, kind.name, query)
-    records = serialize_nodes(context.tx, kind, found, context.environment.community_url)
+    records, shown = serialize_page_of_nodes(context.tx, kind, found, context.environment.community_url)
     if INCLUDE.name in given:
         counts = siblings.count_children_by_parent(context.tx, kind.name, [node.id for node in found])
         records = [record | {"childCount": counts.get(record["id"], 0)} for record in records]
-    return Outcome(serialize_page(records, total, page, per_page))
+    return Outcome(serialize_page(records, total, page, per_page), shows=(shown_by_list(given, query, shown),))
 
 
 def _get(kind: NodeKind, context: Context) -> Outcome:
     context.input.raise_faults()
-    return Outcome(serialize_node(kind, *get_with_path(kind, context, GET), context.environment.community_url))
+    found = locate(kind, context, GET)
+    return Outcome(serialize_node(kind, found.node, found.above, context.environment.community_url), shows=(shown_by(kind, found),))
 
 
 # --- changing ----------------------------------------------------------------------------------------------------
@@ -137,7 +140,7 @@ def _update(kind: NodeKind, context: Context) -> Outcome:
     before = serialize_node(kind, old, above, context.environment.community_url)
     check_precondition(context.call.expected, before)
     given = resolve_references(kind, context, context.input)
-    place = resolve_placement(context.tx, kind, given, old)
+    place = resolve_placement(kind, context, given, old)
     fields, faults = merge_fields(kind, given, old.fields)
     groups = find_named_groups(kind, context, (given,))
     permissions, wrong_groups = settle_permissions(kind, context, given, old.permissions, groups)

@@ -22,8 +22,11 @@ _FATE: Final = Field(
     "What happens to its children: -1 deletes all nodes below it; an id moves the children to the end of that node's children.",
     write_only=True,
     example=-1,
+    brief="-1 deletes them; an id moves them there",
 )
-_NO_FATE: Final = replace(_FATE, doc="Accepted as for trees but ignored, since there are no children.", example=None)
+_NO_FATE: Final = replace(
+    _FATE, doc="Accepted as for trees but ignored, since there are no children.", example=None, for_agents=False
+)
 
 
 def delete_fields(kind: NodeKind) -> tuple[Field, ...]:
@@ -87,9 +90,11 @@ def delete_leaves(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome]:
     context = contexts[0]
     ids = [one.call.target or 0 for one in contexts]
     found: dict[int, Node] = {}
+    reach = context.find_reach(kind)
     for batch in nodes.split_into_batches(ids):
-        found |= nodes.find_by_ids(context.tx, kind.name, batch)
-        for parent, count in siblings.count_children_by_parent(context.tx, kind.name, batch).items():
+        within = batch if reach is None else sorted(reach.find_inside(context.tx, batch))
+        found |= nodes.find_by_ids(context.tx, kind.name, within)
+        for parent, count in siblings.count_children_by_parent(context.tx, kind.name, within).items():
             raise _has_children(kind, found[parent], count, count)
     for one in contexts:
         one.input.raise_faults()
@@ -161,8 +166,8 @@ def _has_children(kind: NodeKind, node: Node, direct: int, below: int) -> Refuse
 
 
 def _target(kind: NodeKind, context: Context, node: Node, fate: int, below: list[int]) -> Node:
-    target = nodes.find(context.tx, kind.name, fate)
-    if target is None:
+    target, reach = nodes.find(context.tx, kind.name, fate), context.find_reach(kind)
+    if target is None or (reach is not None and not reach.contains(context.tx, fate)):
         problem = f"there is no {kind.singular} {fate}"
     elif target.id == node.id:
         problem = "it is the one being deleted"

@@ -18,6 +18,7 @@ from trellis.core.fields import (
 )
 from trellis.core.kind import NodeKind
 from trellis.core.paging import PAGING, PER_PAGE
+from trellis.store.engine import Shown
 from trellis.store.lists import ONE_OF, Query, SortBy
 from trellis.store.nodes import fold_name
 
@@ -26,6 +27,7 @@ INCLUDE: Final = Field(
     "include",
     Choices(Choice({"childCount": "The number of its children."})),
     "What else each record is to hold: `childCount`, the number of its children.",
+    brief="",
 )
 _SORTING: Final = (
     Field(
@@ -54,17 +56,21 @@ def list_fields(kind: NodeKind) -> tuple[Field, ...]:
         "Only the children of this node; `root` is the top level.",
         also=("parent",),
         example="root",
+        brief="root: top level",
     )
-    external_parent = Field("parentExternalId", ExternalId(), f"Only the children of the {kind.singular} with this external id.")
+    doc = f"Only the children of the {kind.singular} with this external id."
+    external_parent = Field("parentExternalId", ExternalId(), doc, for_agents=False)
+    doc = f"Only what is below this {kind.singular}, at any depth."
+    under = Field("under", NodeId(), doc, brief="at any depth")
     filters = (
         Field("ids", Ids(), "Only records with these ids, separated by commas.", example=[1, 2]),
         *((parent, external_parent) if kind.tree else ()),
         Field("externalIds", ExternalIds(), "Only records with these external ids, separated by commas."),
-        *((Field("under", NodeId(), f"Only what is below this {kind.singular}, at any depth."),) if kind.tree else ()),
-        Field("name", Text(255, 1), "Only records with exactly this name."),
-        Field("search", Text(255), "Only records whose name contains this text, ignoring case."),
+        *((under,) if kind.tree else ()),
+        Field("name", Text(255, 1), "Only records with exactly this name.", brief="exact"),
+        Field("search", Text(255), "Only records whose name contains this text, ignoring case.", brief="in names"),
         *(_filter_of(f) for f in kind.fields if f.listed),
-        Field("updatedSince", Timestamp(), "Only records changed at or after this time."),
+        Field("updatedSince", Timestamp(), "Only records changed at or after this time.", brief=""),
     )
     more = (INCLUDE,) if kind.tree else ()
     return (*PAGING, *filters, *_SORTING, *more, Field("clubs", Anything(), "Accepted for older clients and ignored."))
@@ -74,6 +80,21 @@ def _filter_of(field: Field) -> Field:
     if isinstance(field.type, Choice):
         return Field(field.name, Choices(field.type), f"Only records with this {field.name}, or one of several.", also=field.also)
     return Field(field.name, field.type, f"Only records with this {field.name}.", also=field.also)
+
+
+def shown_by_list(given: Input, query: Query, shown: Shown) -> Shown:
+    """Return what a list shows, given what the records on its page show.
+
+    A page by id depends on which nodes there are, a page of somebody's children on which and in which order they are. Every other
+    list is taken to depend on all nodes: what changes a node that is not on the page may bring it there.
+    """
+    if INCLUDE.name not in given:
+        if query.sort_by == "id" and query.filters.keys() <= {"ids"}:
+            return shown._replace(members=True)
+        if query.sort_by in {"id", "position"} and query.filters.keys() in ({"top"}, {"parent"}):
+            parent = query.filters.get("parent", 0)
+            return shown._replace(children=(parent,), rows=(parent, *shown.rows))  # it may have been named by its external id
+    return Shown(shown.kind, whole=True)
 
 
 def build_query(kind: NodeKind, given: Input) -> tuple[Query, int, int]:

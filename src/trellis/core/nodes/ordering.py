@@ -25,7 +25,9 @@ ORDER: Final = Verb(
     destructive=True,
 )
 _DOC: Final = "The ids of siblings in their new order: all, or the first ones."
-_IDS: Final = Field("ids", OrderedIds(_MOST), _DOC, required=True, example=[1])
+_IDS: Final = Field(
+    "ids", OrderedIds(_MOST), _DOC, required=True, example=[1], brief="siblings in their new order, all or those to come first"
+)
 _MOVED: Final = Field("moved", Integer(), "How many nodes have moved; each leaves an event.", example=0)
 
 
@@ -53,10 +55,14 @@ def _order(kind: NodeKind, context: Context) -> Outcome:
     given = resolve_references(kind, context, require((_IDS,), context.input))
     given.raise_faults()
     parent, ids = given.get("parentId"), given.get("ids", ())
+    reach = context.find_reach(kind)
+    if reach is not None and parent is None:
+        raise reach.refuse("The top level is outside.")
+    is_there = reach is None or reach.contains(context.tx, parent)
     progress = Progress(context.call, len(ids))
     moved, last = list[int](), None
     for wanted, node in enumerate(ids):
-        position = siblings.find_position(context.tx, kind.name, parent, node)
+        position = siblings.find_position(context.tx, kind.name, parent, node) if is_there else None
         if position is None:
             where = "at the top level" if parent is None else f"under {parent}"
             detail = f"ids: there is no {kind.singular} {node} {where}. Give the ids of siblings."

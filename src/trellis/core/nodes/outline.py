@@ -9,12 +9,13 @@ from trellis.core.fields import Field, Ids, Integer, ListOf, NodeId, ParentId, i
 from trellis.core.kind import NodeKind
 from trellis.core.nodes.crud import build_operation, granted_with
 from trellis.core.nodes.listing import build_query
-from trellis.core.nodes.record import serialize_node, serialize_nodes
+from trellis.core.nodes.record import find_path_above, serialize_node, serialize_nodes
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.paging import PAGING, serialize_page
 from trellis.core.verbs import LIST, Response, Verb
 from trellis.errors import Refused
 from trellis.store import lists, nodes, siblings
+from trellis.store.engine import Shown
 from trellis.store.nodes import Node
 
 _PARENT: Final = Field("parentId", ParentId(filter=True), "The node whose children are listed; `root` is the top level.")
@@ -24,7 +25,7 @@ _ROOT: Final = Field("root", NodeId(), "Only what is below this one.")
 _DEEPEST_TREE: Final = 100  # levels: encoders of JSON set a limit to nesting
 _SMALLER: Final = "Send a smaller depth, or the id of a part as root."
 _DEPTH: Final = Field("depth", Integer(1, 100), "How many levels to return; 1 is the children only.")
-TREE: Final = Verb(name="tree", method="GET", tail="/tree", response=Response.ANSWER, answer="The tree.")
+TREE: Final = Verb(name="tree", method="GET", tail="/tree", response=Response.ANSWER, answer="The tree.", read_at="tree/{resource}")
 _EXAMPLE: Final = [{"id": 1, "name": "News", "children": [{"id": 2, "name": "Archive", "children": []}]}]
 _DEEPEST: Final = 1000  # longer chains of ancestors are cut off
 
@@ -83,17 +84,23 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
 def _tree(kind: NodeKind, context: Context) -> Outcome:
     given = context.input
     given.raise_faults()
+    tx, reach = context.tx, context.find_reach(kind)
     root, above = given.get("root"), ""
     if root is not None:
-        if (read := nodes.find_with_path(context.tx, kind.name, root)) is None:
+        read = nodes.find_with_path(tx, kind.name, root)
+        if read is None or (reach is not None and not reach.contains(tx, root)):
             raise invalid_id(kind.singular, root, kind.missing_code(LIST))
-        above = f"{read[1]}{read[0].name} > "
-    found = nodes.find_tree(context.tx, kind.name, root, given.get("depth", _DEEPEST_TREE + 1), _MOST_IN_TREE + 1)
+        above = f"{read.above}{read.node.name} > "
+    tops = nodes.find_tops(tx, kind.name, reach.roots) if reach is not None and root is None else None
+    found = nodes.find_tree(tx, kind.name, root, given.get("depth", _DEEPEST_TREE + 1), _MOST_IN_TREE + 1, tops)
     if len(found) > _MOST_IN_TREE:
         raise Refused("TREE_TOO_LARGE", f"There are more than {_MOST_IN_TREE:,} {kind.title.lower()} in it. {_SMALLER}")
     levels: dict[int | None, int] = {root: 0}
     paths: dict[int | None, str] = {root: above}
     children: dict[int | None, list[dict[str, Any]]] = {root: []}
+    for top in [node for node in found if tops is not None and node.id in tops]:  # they stand side by side, whatever is above
+        levels[top.parent_id], children[top.parent_id] = 0, children[root]
+        paths[top.parent_id] = find_path_above(tx, kind, top)
     for node in found:  # parents come before their children
         path = paths[node.parent_id]
         level = levels[node.id] = levels[node.parent_id] + 1
@@ -103,7 +110,8 @@ def _tree(kind: NodeKind, context: Context) -> Outcome:
         paths[node.id], children[node.id] = f"{path}{node.name} > ", below
         record = serialize_node(kind, node, path, context.environment.community_url)
         children[node.parent_id].append(record | {"children": below})
-    return Outcome({"root": root, "total": len(found), "children": children[root]})
+    result = {"root": root, "total": len(found), "children": children[root]}
+    return Outcome(result, shows=(Shown(kind.name, whole=True),))
 
 
 def _level(kind: NodeKind, context: Context) -> Outcome:

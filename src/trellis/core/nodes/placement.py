@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass, replace
 
+from trellis.core.bounds import Reach
 from trellis.core.fields import Input
 from trellis.core.kind import NodeKind
 from trellis.core.nodes import tree
+from trellis.core.operation import Context
 from trellis.errors import Fault
 from trellis.store import nodes, siblings
 from trellis.store.engine import Transaction
@@ -29,20 +31,23 @@ class Placement:
     above: str = ""
 
 
-def resolve_placement(tx: Transaction, kind: NodeKind, given: Input, node: Node | None) -> Placement:
-    """Validate the placement of a new node (`node` is None) or of an existing one."""
+def resolve_placement(kind: NodeKind, context: Context, given: Input, node: Node | None) -> Placement:
+    """Validate the placement of a new node (`node` is None) or of an existing one. Raises Refused (OUT_OF_BOUNDS)."""
+    tx, reach = context.tx, context.find_reach(kind)
     old_parent = node.parent_id if node is not None else None
     parent_id = given.get("parentId", old_parent)
     wishes = [name for name in _PLACES if name in given]
-    if node is not None and not wishes and parent_id == old_parent:
+    if node is not None and parent_id == old_parent and (not wishes or (reach is not None and _is_at(node, given, wishes))):
         return Placement(parent_id, stays=True)
+    if reach is not None:
+        _check_reach(tx, reach, parent_id, node)
     faults: list[Fault] = []
     if len(wishes) > 1:
         detail = f"Send at most one of position, before and after, not {' and '.join(wishes)}."
         faults.extend(Fault(name, "INVALID_POSITION", detail) for name in wishes)
     parent, above = None, ""
     if parent_id is not None and parent_id != old_parent:
-        parent, told = _parent(tx, kind, node, parent_id)
+        parent, told = _parent(tx, kind, node, parent_id, reach)
         if parent is None:
             return Placement(parent_id, faults=(Fault("parentId", "INVALID_PARENT", told), *faults))
         above = told
@@ -52,15 +57,29 @@ def resolve_placement(tx: Transaction, kind: NodeKind, given: Input, node: Node 
     return Placement(parent_id, parent, place, faults=tuple(faults), above=above)
 
 
-def _parent(tx: Transaction, kind: NodeKind, node: Node | None, parent_id: int) -> tuple[Node | None, str]:
+def _is_at(node: Node, given: Input, wishes: list[str]) -> bool:
+    return wishes == ["position"] and given.get("position") == node.position
+
+
+def _check_reach(tx: Transaction, reach: Reach, parent_id: int | None, node: Node | None) -> None:
+    """Refuse a place that is out of reach whatever is there. One under a parent out of reach is refused as if there were none."""
+    if node is None and parent_id is None:
+        raise reach.refuse("Send the parentId of a node there.")
+    if node is not None and not reach.contains(tx, node.parent_id):
+        raise reach.refuse(f"{node.id} itself stays where it is: what is beside it, and where else it could be, is outside.")
+    if parent_id is None:
+        raise reach.refuse("The top level is outside.")
+
+
+def _parent(tx: Transaction, kind: NodeKind, node: Node | None, parent_id: int, reach: Reach | None) -> tuple[Node | None, str]:
     """Return a parent and the path of names down to its children, or None and what is wrong with it."""
     found = nodes.find_with_path(tx, kind.name, parent_id)
-    if found is None:
+    if found is None or (reach is not None and not reach.contains(tx, parent_id)):
         return (
             None,
             f"parentId: there is no {kind.singular} {parent_id}. Send the id of a {kind.singular}, or null for the top level.",
         )
-    parent, above = found
+    parent, above, _ = found
     if kind.leaf_only(parent.fields):
         return None, f"parentId: {kind.singular} {parent_id} is a redirect, and redirects cannot have children."
     if node is not None and tree.makes_cycle(node.id, nodes.find_ancestors(tx, kind.name, (parent_id,))):

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -12,19 +12,36 @@ from trellis.core.nodes.tree import format_path
 from trellis.core.operation import Context
 from trellis.core.verbs import Verb
 from trellis.store import nodes
-from trellis.store.engine import Transaction
-from trellis.store.nodes import Node
+from trellis.store.engine import Shown, Transaction
+from trellis.store.nodes import Located, Node
 
 _RUNS = re.compile(r"[^a-z0-9]+")
 
 
 def serialize_nodes(tx: Transaction, kind: NodeKind, found: Iterable[Node], community_url: str) -> list[dict[str, Any]]:
     """Serialize nodes as callers see them; their ancestors are read in one query."""
-    found = list(found)
+    return serialize_page_of_nodes(tx, kind, list(found), community_url)[0]
+
+
+def serialize_page_of_nodes(
+    tx: Transaction, kind: NodeKind, found: Sequence[Node], community_url: str
+) -> tuple[list[dict[str, Any]], Shown]:
+    """Serialize nodes as callers see them; return with them what they show: their rows, those above, and their places."""
     parents = {n.parent_id for n in found if n.parent_id is not None}
     line = nodes.find_ancestors(tx, kind.name, parents) if parents else {}
     above = {parent: format_path(parent, line) + " > " for parent in parents}
-    return [serialize_node(kind, node, "" if node.parent_id is None else above[node.parent_id], community_url) for node in found]
+    orders = {n.parent_id or 0 for n in found} if kind.ordered else ()
+    return (
+        [serialize_node(kind, node, "" if node.parent_id is None else above[node.parent_id], community_url) for node in found],
+        Shown(kind.name, (*(n.id for n in found), *line), tuple(orders)),
+    )
+
+
+def find_path_above(tx: Transaction, kind: NodeKind, node: Node) -> str:
+    """Return the names of the ancestors of a node with ' > ' behind each; "" at the top level."""
+    if node.parent_id is None:
+        return ""
+    return format_path(node.parent_id, nodes.find_ancestors(tx, kind.name, (node.parent_id,))) + " > "
 
 
 def record(tx: Transaction, kind: NodeKind, node: Node, community_url: str) -> dict[str, Any]:
@@ -62,6 +79,12 @@ def serialize_node(kind: NodeKind, node: Node, above: str, community_url: str) -
     return record
 
 
+def shown_by(kind: NodeKind, found: Located) -> Shown:
+    """Return what the record of one node shows: its row, the names above it, and its place among its siblings."""
+    orders = (found.node.parent_id or 0,) if kind.ordered else ()
+    return Shown(kind.name, (found.node.id, *found.line), orders)
+
+
 @lru_cache(maxsize=4096)
 def slug(name: str) -> str:
     """Return the slug of a name: `Frühe Hilfe!` → `fruhe-hilfe`; "" if no letter has an ASCII base."""
@@ -73,10 +96,17 @@ def slug(name: str) -> str:
 
 
 def get_with_path(kind: NodeKind, context: Context, verb: Verb) -> tuple[Node, str]:
-    """Return the node that a call is about, and the path above it; refuse an id that does not exist."""
+    """Return the node that a call is about, and the path above it; refuse an id that does not exist, or not in its reach."""
+    node, above, _ = locate(kind, context, verb)
+    return node, above
+
+
+def locate(kind: NodeKind, context: Context, verb: Verb) -> Located:
+    """Return the node that a call is about, with what is above it; refuse an id that does not exist, or not in its reach."""
     target = context.call.target or 0
     read = nodes.find_with_path(context.tx, kind.name, target)
-    if read is None:
+    reach = context.find_reach(kind)
+    if read is None or (reach is not None and not reach.contains(context.tx, target)):
         raise invalid_id(kind.singular, target, kind.missing_code(verb))
     return read
 

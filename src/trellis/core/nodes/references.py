@@ -34,8 +34,8 @@ def _resolve_parent(kind: NodeKind, context: Context, values: dict[str, Any]) ->
     if "parentId" in values:
         detail = "parentExternalId: give either parentId or parentExternalId, not both."
         return (Fault("parentExternalId", "INVALID_PARENT", detail),)
-    found = nodes.find_by_external_ids(context.tx, kind.name, (external_id,))
-    if external_id not in found:
+    found, reach = nodes.find_by_external_ids(context.tx, kind.name, (external_id,)), context.find_reach(kind)
+    if external_id not in found or (reach is not None and not reach.contains(context.tx, found[external_id])):
         detail = f"parentExternalId: there is no {kind.singular} with the external id '{external_id}'."
         return (Fault("parentExternalId", "INVALID_PARENT", detail),)
     values["parentId"] = found[external_id]
@@ -69,7 +69,11 @@ def _replace(who: Groups, known: Mapping[str, int]) -> Groups:
 def refuse_taken(kind: NodeKind, context: Context, external_ids: Sequence[str | None], node: int | None) -> None:
     """Refuse external ids of which one belongs to another node than `node`, or is there twice. Raises Refused."""
     wanted = [external_id for external_id in external_ids if external_id is not None]
+    reach = context.find_reach(kind)
     for external_id, owner in nodes.find_by_external_ids(context.tx, kind.name, wanted).items():
+        if owner != node and reach is not None and not reach.contains(context.tx, owner):
+            detail = f"Another {kind.singular} has the external id '{external_id}' already. Choose another id."
+            raise Refused("EXTERNAL_ID_TAKEN", detail)
         if owner != node:
             raise Refused(
                 "EXTERNAL_ID_TAKEN",

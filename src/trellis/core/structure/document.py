@@ -331,7 +331,7 @@ class _Parser:
             self.document.keys.append(KeyEntry(at, name.strip(), settings))
 
 
-KEY_MEMBERS: Final = ("name", "grants", "expires", "addresses", "rateLimit", "logRequests", "dialect")
+KEY_MEMBERS: Final = ("name", "grants", "bounds", "expires", "addresses", "rateLimit", "perDay", "logRequests", "dialect")
 
 
 def entry_members(kind: NodeKind) -> tuple[str, ...]:

@@ -4,11 +4,13 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
+from trellis.core.bounds import Reach
 from trellis.core.fields import EVERYONE, Choice, ExternalId, Field, Text, TextList
 from trellis.core.kind import NodeKind
 from trellis.core.nodes import slug
 from trellis.core.operation import Access, Context, Operation, Outcome, RawText
 from trellis.core.structure.document import FORMAT
+from trellis.core.structure.reach import find_section_reach
 from trellis.core.structure.text import write_yaml
 from trellis.core.verbs import LIST, Response, Verb
 from trellis.errors import Fault, Refused, refuse_faults
@@ -57,6 +59,7 @@ def operation(kinds: Sequence[NodeKind]) -> Operation:
         ),
         slow=True,
         varies=True,
+        reads_nodes=True,
     )
 
 
@@ -71,6 +74,9 @@ def _export(kinds: Sequence[NodeKind], context: Context) -> Outcome:
     document: dict[str, Any] = {"format": FORMAT, "name": slug(context.environment.community_name) or "community"}
     if under is not None:
         document["under"] = under
+    if under is None and len(chosen) == 1:
+        under = exporter.find_only_root(chosen[0])
+        document |= {} if under is None else {"under": under}
     sections = {kind.name: exporter.write_section(kind, under) for kind in chosen}
     document["name"] = exporter.find_manager() or document["name"]
     document |= {name: entries for name, entries in sections.items() if entries or given.get(_SECTIONS.name)}
@@ -122,8 +128,12 @@ class _Exporter:
 
     def write_section(self, kind: NodeKind, under: str | None) -> list[dict[str, Any]]:
         """Write all nodes of a kind, or those below one, in order. Raises Refused (TREE_TOO_LARGE, INVALID_VALUE)."""
-        tx, root = self._context.tx, self._find_root(kind, under)
-        found = nodes.find_tree(tx, kind.name, root, _DEEPEST + 1, self._left + 1)
+        tx, reach = self._context.tx, find_section_reach(self._context, kind)
+        if reach is not None and kind.tree and under is None:
+            raise reach.refuse("Send sections with this one alone, and under: the external id of a node there.")
+        root = self._find_root(kind, under, reach)
+        tops = reach.roots if reach is not None and not kind.tree else None
+        found = nodes.find_tree(tx, kind.name, root, _DEEPEST + 1, self._left + 1, tops)
         self._left -= len(found)
         if self._left < 0:
             detail = f"There are more than {_MOST:,} nodes. Ask for fewer sections, or for a part with under."
@@ -148,11 +158,18 @@ class _Exporter:
                     del entry["children"]
         return children[root]
 
-    def _find_root(self, kind: NodeKind, under: str | None) -> int | None:
+    def find_only_root(self, kind: NodeKind) -> str | None:
+        """Return the external id of the one node below which is all that may be written of a tree, if there is one."""
+        reach = find_section_reach(self._context, kind)
+        tops = nodes.find_tops(self._context.tx, kind.name, reach.roots) if reach is not None and kind.tree else []
+        root = nodes.find(self._context.tx, kind.name, tops[0]) if len(tops) == 1 else None
+        return None if root is None else root.external_id
+
+    def _find_root(self, kind: NodeKind, under: str | None, reach: Reach | None) -> int | None:
         if under is None:
             return None
         found = nodes.find_by_external_ids(self._context.tx, kind.name, (under,))
-        if under not in found:
+        if under not in found or (reach is not None and not reach.contains(self._context.tx, found[under])):
             detail = f"under: there is no {kind.singular} with the external id '{under}'."
             raise refuse_faults(Fault("under", "INVALID_VALUE", detail))
         return found[under]

@@ -5,8 +5,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from trellis.core.bounds import Reach
 from trellis.core.kind import NodeKind
+from trellis.core.operation import Context
 from trellis.core.structure.document import Entry, Place, Section
+from trellis.core.structure.reach import find_section_reach
 from trellis.errors import Refused
 from trellis.store import nodes
 from trellis.store.engine import Transaction
@@ -32,6 +35,7 @@ class Scope:
     adopted: set[Entry] = field(default_factory=set)
     adoptable: int = 0
     doomed: list[int] = field(default_factory=list)
+    reach: Reach | None = None
 
     @property
     def kind(self) -> NodeKind:
@@ -46,12 +50,14 @@ class Scope:
             waiting.extend(self.children.get(below, ()))
 
 
-def load_scope(tx: Transaction, section: Section, faults: list[tuple[Place, str]]) -> Scope:
-    """Read the nodes that a section is about. Raises Refused (TREE_TOO_LARGE)."""
-    root = None
+def load_scope(context: Context, section: Section, faults: list[tuple[Place, str]]) -> Scope:
+    """Read the nodes that a section is about, as far as the call may reach. Raises Refused (TREE_TOO_LARGE, OUT_OF_BOUNDS)."""
+    tx, reach, root = context.tx, find_section_reach(context, section.kind), None
+    if reach is not None and section.kind.tree and section.under is None:
+        raise reach.refuse("Write under: the external id of a node there.")
     if section.under is not None:
         root = nodes.find_by_external_ids(tx, section.kind.name, (section.under,)).get(section.under)
-        if root is None:
+        if root is None or (reach is not None and not reach.contains(tx, root)):
             faults.append((section.place, f"under: there is no {section.kind.singular} with the external id '{section.under}'."))
             return Scope(section, None, {}, defaultdict(list))
     found = nodes.find_tree(tx, section.kind.name, root, _DEEPEST, _MOST + 1)
@@ -60,10 +66,12 @@ def load_scope(tx: Transaction, section: Section, faults: list[tuple[Place, str]
             f"There are more than {_MOST:,} {section.kind.title.lower()}. Divide the document into parts, each with its own under."
         )
         raise Refused("TREE_TOO_LARGE", detail)
+    if reach is not None and not section.kind.tree:
+        found = [node for node in found if node.id in reach.roots]
     children: dict[int | None, list[int]] = defaultdict(list)
     for node in found:
         children[node.parent_id].append(node.id)
-    return Scope(section, root, {node.id: node for node in found}, children)
+    return Scope(section, root, {node.id: node for node in found}, children, reach=reach)
 
 
 def match(tx: Transaction, scope: Scope, name: str, faults: list[tuple[Place, str]], *, adopt: bool) -> None:
@@ -72,8 +80,9 @@ def match(tx: Transaction, scope: Scope, name: str, faults: list[tuple[Place, st
     by_external_id = {node.external_id: node for node in scope.nodes.values() if node.external_id is not None}
     elsewhere = [entry.external_id for entry in scope.section.walk() if entry.external_id not in by_external_id]
     outside = nodes.find_by_external_ids(tx, kind.name, elsewhere) if scope.root is not None else {}
-    found = nodes.find_by_ids(tx, kind.name, sorted(outside.values()))
-    by_external_id |= {external_id: found[number] for external_id, number in outside.items()}
+    told = outside.values() if scope.reach is None else scope.reach.find_inside(tx, outside.values())
+    found = nodes.find_by_ids(tx, kind.name, sorted(told))
+    by_external_id |= {external_id: found[number] for external_id, number in outside.items() if number in found}
     for number, external_id in kind.built_in.items():
         if (node := scope.nodes.get(number)) is not None and node.external_id is None:
             by_external_id.setdefault(external_id, node)

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -13,6 +13,7 @@ from trellis.core.nodes import PUT_EXTERNAL
 from trellis.core.operation import DRY_RUN, Access, Call, Context, Operation, Outcome
 from trellis.core.structure import export
 from trellis.core.structure.document import FORMAT, KEYS, Document, parse_documents
+from trellis.core.structure.reach import hide_outside, limit_actor, list_missing
 from trellis.core.structure.run import Options, Run
 from trellis.core.structure.text import LONGEST
 from trellis.core.verbs import Body, Response, Verb
@@ -68,6 +69,7 @@ _OPTIONS: Final = (
         Boolean(),
         "Whether to delete what the document does not have, in the sections that it has. What another document manages stays.",
         default=False,
+        brief="delete what the document lacks",
     ),
     Field("maxDeletes", Integer(0, 1_000_000), "How many nodes may be deleted; if it were more, nothing is done.", default=10),
     Field("allowEmpty", Boolean(), "Whether the document or a section of it may be empty.", default=False),
@@ -76,6 +78,7 @@ _OPTIONS: Final = (
         Boolean(),
         "Whether to take over nodes without an external id that have the path of an entry, and those of other documents.",
         default=False,
+        brief="take over nodes by their path",
     ),
 )
 _PLAN: Final = Field("plan", Text(100), "The `plan` of a plan: apply that one, and nothing else.")
@@ -109,19 +112,23 @@ def operations(kinds: Sequence[NodeKind]) -> tuple[Operation, ...]:
         answers=_ANSWERS,
         most_bytes=LONGEST,
         calls=_list_calls,
+        reads_nodes=True,
     )
     plan = replace(
         shared,
         name="structure.plan",
         summary="Plan a structure document",
+        brief="Say what structure.apply would do",
         doc="Says what `structure.apply` would do to make the community as the document says: the real run, rolled back. Needs the "
         "grants to list what the document is about.",
         verb=PLAN,
+        is_plan=True,
     )
     apply = replace(
         shared,
         name="structure.apply",
         summary="Apply a structure document",
+        brief="Make the community as a document says, which knows nodes by externalId",
         doc="Makes the community as the document says, in one transaction and one change set: entries are created or changed, by "
         "their external ids, and put into the order of the document. Members that an entry does not have stay as they are. "
         "Needs the grant of each operation that it runs. With the `plan` of a plan exactly that one is carried out, or refused "
@@ -161,7 +168,7 @@ def _run(context: Context, *, planned: bool) -> Outcome:
         names.add(context.environment.group_kind.name)
     expected = given.get(_PLAN.name)
     if expected:
-        _check_revision(context, expected, sorted(names))
+        _check_revision(context, expected, sorted(names), {section.kind.name: section.kind for section in document.sections})
     options = Options(
         prune=given.get("prune", False),
         max_deletes=given.get("maxDeletes", 10),
@@ -169,7 +176,8 @@ def _run(context: Context, *, planned: bool) -> Outcome:
         adopt=given.get("adopt", False),
     )
     actor = context.call.actor
-    run = Run(context, document, options, replace(actor, grants=None) if planned else actor)
+    kinds = [section.kind for section in document.sections]
+    run = Run(context, document, options, limit_actor(context, kinds, planned=planned))
     run.carry_out()
     changes = [change.serialize() for change in run.changes]
     digest = hashlib.sha256(encode_json([run.requests, [change.action for change in run.changes]])).hexdigest()[:32]
@@ -189,7 +197,7 @@ def _run(context: Context, *, planned: bool) -> Outcome:
         "kept": [{"resource": kind.name, "id": node.id, "name": node.name} for kind, node in run.kept[:_SHOWN]],
         "keptCount": len(run.kept),
         "adoptable": run.adoptable,
-        "missingOperations": sorted(name for name in run.needed if not actor.may(name)),
+        "missingOperations": list_missing(actor, run.needed, context.now),
     }
     plan = result | ({"dryRun": True} if given.get(DRY_RUN.name) else {})
     if planned:
@@ -197,12 +205,14 @@ def _run(context: Context, *, planned: bool) -> Outcome:
     return Outcome(result | ({"secrets": run.secrets} if run.secrets else {}), plan=plan, happened=False, event=run.last)
 
 
-def _check_revision(context: Context, plan: str, resources: Sequence[str]) -> None:
+def _check_revision(context: Context, plan: str, resources: Sequence[str], kinds: Mapping[str, NodeKind]) -> None:
     """Refuse a plan if anything that it has read has changed since. Raises Refused (PLAN_OUTDATED, PLAN_DIFFERS)."""
     number = plan.partition("-")[0]
     if not number.isdecimal() or int(number) > MAX_ID:
         raise Refused("PLAN_DIFFERS", "plan is not one that a plan has returned. Plan again.")
     since = events.find_since(context.tx, int(number), resources, _SHOWN)
+    if context.call.actor.bounds:
+        since = hide_outside(context, kinds, since)
     if not since:
         return
     count = f"{len(since)} changes have" if len(since) > 1 else "1 change has"

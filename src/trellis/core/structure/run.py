@@ -21,6 +21,7 @@ from trellis.errors import Refused
 from trellis.store import events, nodes, signing
 from trellis.store.nodes import Node
 
+_NOT_GRANTED: Final = frozenset((403, 429))  # statuses of refusals that no change of the document helps against
 _SHOWN: Final = 100  # names that a refusal or a report lists
 
 
@@ -110,7 +111,7 @@ class Run:
     def _find_nodes(self) -> None:
         tx, options = self._context.tx, self._options
         sections = sorted(self._document.sections, key=lambda section: not section.kind.is_group)
-        self._scopes = [load_scope(tx, section, self._faults) for section in sections]
+        self._scopes = [load_scope(self._context, section, self._faults) for section in sections]
         for scope in self._scopes:
             match(tx, scope, self._document.name, self._faults, adopt=options.adopt)
             self._ids |= {entry: node.id for entry, node in scope.matched.items()}
@@ -331,7 +332,7 @@ class Run:
         try:
             outcome = self._context.run(call if about.entry is not None else call._replace(managed_by=None))
         except Refused as refused:
-            if refused.status == 403:
+            if refused.status in _NOT_GRANTED:
                 raise
             places = about.entry.places if about.entry is not None else {}
             found = [(places.get(fault.field.partition(".")[0], about.place), fault.detail) for fault in refused.faults]
@@ -352,7 +353,7 @@ class Run:
                 [call.build_inner(operation, raw, target) for raw, target in zip(raws, targets, strict=True)]
             )
         except Refused as refused:
-            if refused.status == 403:
+            if refused.status in _NOT_GRANTED:
                 raise
             return None
         self.needed.add(operation)

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from trellis.core.dialect import DIALECTS
 from trellis.core.fields import EVERYONE, ExternalId
+from trellis.core.keys import SETTINGS
 from trellis.core.kind import NodeKind
 from trellis.core.structure.document import FORMAT, KEY_MEMBERS, KEYS
 
@@ -36,13 +37,14 @@ def build_schema(kinds: Sequence[NodeKind]) -> dict[str, Any]:
     }
 
 
+_BOUNDS: Final = next(field.schema() for field in SETTINGS if field.name == "bounds")
 _KEY: Final = {
     "type": "object",
     "required": ["name"],
     "additionalProperties": False,
     "properties": {name: {} for name in KEY_MEMBERS}
     | {"name": {"type": "string", "minLength": 1}, "grants": {"type": "array", "items": {"type": "string"}}}
-    | {"dialect": {"enum": list(DIALECTS)}},
+    | {"dialect": {"enum": list(DIALECTS)}, "bounds": _BOUNDS},
 }
 
 

@@ -8,11 +8,11 @@ from typing import Final
 from trellis.core.fields import Boolean, Field, Integer, ListOf, NodeId, Text, Timestamp, invalid_id, require
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.undo.many import MOST, MOST_SINGLY, undo_events
+from trellis.core.undo.restore import may_list_all
 from trellis.core.verbs import RESTORE
 from trellis.refusals import with_codes
 from trellis.store import events
 
-_LIST: Final = "events.list"
 _NO_CHANGE_SET: Final = "1T111/2"
 _SKIP: Final = Field(
     "skipConflicts",
@@ -20,6 +20,7 @@ _SKIP: Final = Field(
     "Whether to undo the rest if some events cannot be undone. Without it, one conflict is enough to change nothing.",
     default=False,
     write_only=True,
+    brief="undo the rest",
 )
 _AFTER: Final = Field(
     "after",
@@ -58,6 +59,7 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             name="changesets.restore",
             summary="Undo a change set",
+            brief="Undo a batch, or all events of a Change-Set",
             doc="Undoes all events of a change set, the newest first, in one transaction: the events of one batch, or those whose "
             "requests had the same `Change-Set`. What they created is deleted again. Events that have been undone already are "
             "left out. Needs the grant to restore for each resource of the change set, and `events.list` for one of another key. "
@@ -68,6 +70,7 @@ def operations() -> tuple[Operation, ...]:
             writes=True,
             has_target=True,
             access=Access.INNER,
+            runs=(f"*.{RESTORE.name}",),
             verb=replace(RESTORE, if_match=False),  # a change set has no version
             path="/core/changesets",
             refusals=(("INVALID_ID", _NO_CHANGE_SET), *with_codes("RESTORE_CONFLICTS", "CHANGE_SET_TOO_LARGE")),
@@ -111,7 +114,7 @@ def _restore_change_set(context: Context) -> Outcome:
     number = context.call.target or 0
     found = events.find_change_set(context.tx, number)
     actor = context.call.actor
-    if found is None or not ((found.actor_type, found.actor_id) == (actor.type, actor.id or 0) or actor.may(_LIST)):
+    if found is None or not ((found.actor_type, found.actor_id) == (actor.type, actor.id or 0) or may_list_all(actor)):
         raise invalid_id("change set", number, _NO_CHANGE_SET)  # whose it is, only those may know who may read all events
     seqs, purged = _cut(context, found.events, found.purged)
     return undo_events(context, seqs, purged=purged)

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from trellis.core.events import find_undoing_events
+from trellis.core.bounds import is_own_only
+from trellis.core.events import find_undoing_events, is_caused_by
 from trellis.core.kind import NodeKind
 from trellis.core.operation import DRY_RUN, Context, Outcome, Progress
 from trellis.core.undo.unmake_many import find_untouched, is_creation
@@ -99,7 +100,7 @@ class _Undoing:
         return kind if kind is not None and is_creation(kind, event) else None
 
     def _undo_creations(self, kind: NodeKind, creations: Sequence[Event]) -> None:
-        untouched = find_untouched(self._context.tx, kind, creations)
+        untouched = set() if self._is_limited(kind, creations) else find_untouched(self._context.tx, kind, creations)
         for together, part in groupby(creations, lambda event: event.seq in untouched):
             if not together:
                 self._undo_singly(part)
@@ -109,6 +110,12 @@ class _Undoing:
             outcomes = self._context.run_many([self._context.call.build_inner(name, _RAW, event.seq) for event in those])
             self.undone += ((event, outcome.event) for event, outcome in zip(those, outcomes, strict=True))
             self._progress.done(len(those))
+
+    def _is_limited(self, kind: NodeKind, creations: Sequence[Event]) -> bool:
+        """Return whether the caller may perhaps not undo all of them: then each is judged by itself."""
+        name, actor = f"{kind.name}.{RESTORE.name}", self._context.call.actor
+        own_only = is_own_only(actor, name) and not all(is_caused_by(event, actor) for event in creations)
+        return own_only or self._context.find_reach(kind, name) is not None
 
     def _undo_singly(self, found: Iterable[Event]) -> None:
         for event in found:

@@ -5,7 +5,8 @@ from functools import partial
 from typing import Any, Final
 
 from trellis.core.actor import Actor
-from trellis.core.events import find_undoing_events
+from trellis.core.bounds import Reach, find_reach, is_own_only
+from trellis.core.events import find_undoing_events, is_caused_by
 from trellis.core.fields import Boolean, Field, Ids, Integer, ListOf, NodeId, Nullable, ObjectOf, ParentId, Record, Text, invalid_id
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Access, Context, Fork, Operation, Outcome
@@ -36,6 +37,7 @@ _DELETE_CREATED: Final = Field(
     "Whether to delete what the event created or brought back. Without it, such an event cannot be undone.",
     default=False,
     write_only=True,
+    brief="needed to undo a create",
 )
 _MESSAGES: Final = ("NOT_RESTORABLE", "CHANGED_SINCE", "NO_LONGER_KEPT", "PARENT_NEEDED", "EXTERNAL_ID_TAKEN")
 
@@ -55,6 +57,7 @@ def operation(kind: NodeKind) -> Operation:
         access=Access.GRANTED,
         verb=RESTORE,
         kind=kind,
+        is_about_events=True,
         refusals=_with_codes(messages),
     )
 
@@ -112,13 +115,32 @@ def _get_known_event(tx: Transaction, seq: int, actor: Actor) -> Event:
 
     For the rest there is one answer, whether the event is of something else, no longer kept, or never was.
     """
-    if actor.may(_LIST):
-        return get_event(tx, seq)
+    restore, bounded, own_only = "", None, False
     event = events.find(tx, seq)
-    if event is None or not actor.may(f"{event.resource}.{RESTORE.name}"):
+    if event is not None:
+        restore = f"{event.resource}.{RESTORE.name}"
+        bounded, own_only = find_reach(actor, restore, event.resource), is_own_only(actor, restore)
+    if bounded is None and not own_only and may_list_all(actor):
+        return get_event(tx, seq)
+    is_hidden = own_only and event is not None and not is_caused_by(event, actor)
+    if event is None or is_hidden or not actor.may(restore) or not _is_in_reach(tx, event, bounded):
         detail = f"There is no event {seq} that this key may undo. With {_LIST} granted as well, it is told why."
+        if is_hidden:
+            detail = f"There is no event {seq} that this key may undo: it may undo only what it did itself."
         raise Refused("INVALID_ID", detail, code=_NO_EVENT)
     return event
+
+
+def may_list_all(actor: Actor) -> bool:
+    """Return whether an actor may read all events."""
+    return actor.may(_LIST) and find_reach(actor, _LIST, "") is None and not is_own_only(actor, _LIST)
+
+
+def _is_in_reach(tx: Transaction, event: Event, reach: Reach | None) -> bool:
+    """Return whether an event is about what a grant is for: what is there now, or was when it was deleted."""
+    if reach is None:
+        return True
+    return event.resource_id in events.find_inside_or_deleted(tx, reach.kind, reach.roots, (event.resource_id or 0,))
 
 
 def get_event(tx: Transaction, seq: int) -> Event:

@@ -127,6 +127,9 @@ def find_placement(kind: NodeKind, context: Context, snapshot: Snapshot, now: No
     """Find the place of a restored node: last under the requested parent, or next to its old neighbours. `now` is its place now."""
     wanted = "parentId" in context.input
     parent_id = context.input.get("parentId") if wanted else snapshot.node.parent_id
+    reach = context.find_reach(kind)
+    if reach is not None and (parent_id is None or (now is not None and not reach.contains(context.tx, now.parent_id))):
+        raise reach.refuse("Its place is outside.")
     parent = _resolve_parent(kind, context, parent_id, now, wanted=wanted) if parent_id is not None else None
     if wanted and parent_id != snapshot.node.parent_id:
         return Placement(parent_id, parent)
@@ -139,8 +142,8 @@ def find_placement(kind: NodeKind, context: Context, snapshot: Snapshot, now: No
 
 
 def _resolve_parent(kind: NodeKind, context: Context, parent_id: int, now: Node | None, *, wanted: bool) -> Node:
-    parent = nodes.find(context.tx, kind.name, parent_id)
-    if parent is None:
+    parent, reach = nodes.find(context.tx, kind.name, parent_id), context.find_reach(kind)
+    if parent is None or (reach is not None and not reach.contains(context.tx, parent_id)):
         problem = f"there is no {kind.singular} {parent_id}"
     elif kind.leaf_only(parent.fields):
         problem = f"{kind.singular} {parent_id} is a redirect, and redirects cannot have children"
@@ -201,6 +204,9 @@ def _restore_children(
     back: list[int] = []
     left: list[LeftRecord] = []
     above = nodes.find_ancestors(context.tx, kind.name, (root.id,)) if children else {}
+    if (reach := context.find_reach(kind)) is not None:  # what is outside now stays there, and is not told of
+        inside = reach.find_inside(context.tx, [snapshot.node.id for snapshot in children])
+        children = [snapshot for snapshot in children if snapshot.node.id in inside]
     for snapshot in children:
         progress.done()
         child = nodes.find(context.tx, kind.name, snapshot.node.id)

@@ -8,11 +8,13 @@ from trellis.core.dialect import Dialect, FindGroups, Member, Record, Shape
 from trellis.core.gate import Gate
 from trellis.core.operation import Operation
 from trellis.core.verbs import Response
-from trellis.core.version import ANY_VERSION, compute_version, encode_json
+from trellis.core.version import ANY_VERSION, compute_version, encode_json, record_version
 from trellis.errors import Refused
+from trellis.http.json_body import encode_body, end_body
 from trellis.kinds.invision import INVISION
 from trellis.rest.dialect.groups import AllGroups
 from trellis.rest.dialect.input import read_input
+from trellis.store.engine import Shown
 
 _MARK: Final = "."  # between the version of a record and that of what is shown of it; neither has one
 
@@ -48,9 +50,14 @@ class Translator:
             return value
         return _SHOWN[operation.verb.response](value, members, AllGroups(gate, self.dialect).find)
 
-    def format_refusal(self, refused: Refused) -> tuple[int, bytes]:
+    def shows(self, gate: Gate) -> tuple[Shown, ...]:
+        """Return what its answers show beside the records: the groups."""
+        kind = gate.environment.group_kind
+        return () if kind is None else (Shown(kind.name, whole=True),)
+
+    def format_refusal(self, refused: Refused, *, pretty: bool = False) -> tuple[int, bytes]:
         """Return the status and the body of a refusal: the code and the name by which clients tell errors apart."""
-        body = encode_json({"errorCode": self.find_code(refused.code), "errorMessage": refused.message})
+        body = encode_body({"errorCode": self.find_code(refused.code), "errorMessage": refused.message}, pretty=pretty)
         return self.dialect.statuses.get(refused.message, refused.status), body
 
     def find_code(self, code: str) -> str:
@@ -64,15 +71,16 @@ def allows_key_in_url(dialect: str) -> bool:
     return translator is not None and translator.dialect.key_in_url
 
 
-def encode_answer(value: Any, shown: Any, response: Response) -> tuple[bytes, str]:
-    """Encode what is shown of an answer; return it with its version, which begins with that of our own record.
+def encode_answer(value: Any, shown: Any, response: Response, *, pretty: bool = False) -> tuple[bytes, str]:
+    """Encode what is shown of an answer; return the body with its version, which begins with that of our own record.
 
     By that a record that was read in a dialect can be changed on condition that it is still the same (If-Match).
     """
-    body = encode_json(shown)
-    if shown is value or response is not Response.RECORD:
-        return body, compute_version(body)
-    return body, f"{compute_version(encode_json(value))}{_MARK}{compute_version(body)}"
+    compact = encode_json(shown)
+    version = compute_version(compact)
+    if shown is not value and response is Response.RECORD:
+        version = f"{record_version(value)}{_MARK}{version}"
+    return encode_body(shown, pretty=True) if pretty else end_body(compact), version
 
 
 def find_versions(expected: Sequence[str]) -> tuple[str, ...]:

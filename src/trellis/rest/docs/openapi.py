@@ -31,6 +31,11 @@ _OWN: Final[Mapping[str, tuple[str, str]]] = {
     "events": ("Events", "The log of changes to the community, and how to undo them."),
     "structure": ("Structure", "The structure of the community as one document: exported, planned and applied."),
     "changesets": ("Change sets", "Events that belong together, and how they are undone together."),
+    "proposals": (
+        "Proposals",
+        "Calls of keys that may only propose them, until somebody approves or rejects them.",
+    ),
+    "access": ("Access", "Who may do what."),
     "webhooks": ("Webhooks", "Endpoints that receive messages about events."),
 }
 _DESCRIPTION: Final = """\

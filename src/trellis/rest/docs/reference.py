@@ -16,13 +16,12 @@ from trellis import __version__
 from trellis.core.catalogue import Catalogue
 from trellis.core.paging import MOST_PER_PAGE, PER_PAGE
 from trellis.core.structure import build_schema
-from trellis.rest.cache import CachedResponse
+from trellis.http.api import CachedResponse, Headers
 from trellis.rest.docs.dialects import show_dialects
 from trellis.rest.docs.openapi import document
 from trellis.rest.docs.responses import HEADERS, STATUS_TEXT
 from trellis.rest.docs.samples import KEY, coloured
 from trellis.rest.docs.view import aliases, all_errors, prose, sections, showcase
-from trellis.rest.request import Headers
 from trellis.settings import Settings
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ _APPLIES: Final[Mapping[Scope, Callable[[Operation], bool]]] = {
     Scope.WRITES: lambda operation: operation.writes,
     Scope.CONDITIONAL: lambda operation: operation.is_conditional,
     Scope.IDEMPOTENT: lambda operation: operation.verb is not None and operation.verb.idempotency_key,
+    Scope.PROPOSABLE: lambda operation: operation.is_proposable,
     Scope.DECLARED: lambda _: False,
     Scope.NONE: lambda _: False,
 }

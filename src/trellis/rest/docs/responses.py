@@ -21,6 +21,7 @@ REQUEST_ID: Final = "8f14e45fceea167a5a36dedd"
 STATUS_TEXT: Final[Mapping[int, str]] = {  # Python's own phrases differ between its versions
     200: "OK",
     201: "Created",
+    202: "Accepted",
     304: "Not Modified",
     400: "Bad Request",
     401: "Unauthorized",
@@ -76,6 +77,8 @@ HEADERS: Final[Mapping[str, Json]] = {
     "Retry-After": {"description": "How many seconds to wait.", "schema": _INTEGER, "example": 42},
     "WWW-Authenticate": {"description": "How to send a key.", "schema": _STRING, "example": 'Bearer realm="trellis"'},
 }
+_PROPOSALS: Final = "proposals"
+_PROPOSAL_HEADERS: Final = ("ETag", "Location", "Event", "Idempotent-Replayed")
 _LIMITS: Final = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 
 
@@ -96,8 +99,15 @@ def responses(route: Route, base_url: str) -> Json:
 
 
 def shared_responses(operations: Iterable[Operation], base_url: str) -> Json:
-    """Return the refusals that are the same for all operations, by the names with which `responses` refers to them."""
+    """Return what is the same for all operations, by the names with which `responses` refers to it: refusals and the proposal."""
     found: Json = {}
+    operations = tuple(operations)
+    for operation in operations:
+        if operation.resource == _PROPOSALS and operation.verb is not None and operation.verb.response is Response.RECORD:
+            description = "The key may only propose this. Nothing was changed; this is the proposal, which somebody has to approve."
+            headers = (*_PROPOSAL_HEADERS, *_LIMITS)
+            example = {"answer": {"summary": "The proposal", "value": answer_of(operation)}}
+            found.setdefault(STATUS_TEXT[202], _success(operation, description, headers, example))
     for operation in operations:
         for status, refusals in _by_status(refusals_of(operation)):
             if all(is_shared(refused.refusal) for refused in refusals):
@@ -185,6 +195,8 @@ def _successes(route: Route) -> Json:
         found["200"] = _success(operation, description, ("Dry-Run", *_LIMITS), dry)
     if route.verb.may_create:
         found["201"] = _success(operation, "The new record.", ("ETag", "Location", *_LIMITS), {"answer": examples["answer"]})
+    if operation.is_proposable:
+        found["202"] = {"$ref": f"#/components/responses/{STATUS_TEXT[202]}"}
     if not operation.writes:
         found["304"] = {
             "description": "Nothing has changed: `If-None-Match` names this version.",

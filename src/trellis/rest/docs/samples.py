@@ -13,7 +13,7 @@ from trellis.rest.docs.examples import given_of, target_of
 from trellis.rest.docs.openapi import takes_body
 
 LANGUAGES: Final[Mapping[str, str]] = {"curl": "curl", "python": "Python", "javascript": "JavaScript"}
-KEY: Final = "TRELLIS_KEY"  # the environment variable from which the samples read the key
+KEY: Final = "API_KEY"  # the environment variable from which the samples read the key
 
 
 def samples_of(route: Route, base_url: str) -> dict[str, str]:

@@ -183,6 +183,8 @@ def parameter(field: Field) -> Schema:
     if field.default is not None:
         schema["default"] = field.default
     written: Schema = {"name": field.name, "in": "query", "description": described(field), "schema": schema}
+    if field.required:
+        written["required"] = True
     if isinstance(field.type, Anything):
         written["deprecated"] = True
     return written if example is None else written | {"example": example}

@@ -4,6 +4,7 @@
 """
 
 from trellis.store.engine.backup import Damaged, backup, database_files, remove_database
+from trellis.store.engine.changes import Shown
 from trellis.store.engine.clauses import (
     Contains,
     IdIn,
@@ -32,6 +33,7 @@ __all__ = [
     "NodeIdIn",
     "Rollback",
     "Row",
+    "Shown",
     "Statement",
     "Store",
     "TextIn",

@@ -3,21 +3,36 @@
 `PRAGMA data_version` changes with every commit of another connection, in this process or elsewhere, and asking costs little. But
 most commits are of the request log, on which no response and no judgement of a key depends. So when the pragma has changed, the
 counter is read that every other commit increments (see `invalidation.announce_commit`). It is read after the pragma, so that it
-is never older than the pragma says.
+is never older than the pragma says; and what is new in the change journal is read after the counter.
 
-Rows changed by hand increment nothing; for their sake a version ends after a few seconds.
+Rows changed by hand increment nothing; for their sake everything counts as changed after a few seconds.
 """
 
 from time import monotonic
 from typing import Final
 
 import sqlalchemy as sa
+from sqlalchemy import bindparam
 
+from trellis.store.engine.changes import MOST, Changes, NodeChange
 from trellis.store.engine.transaction import Statement, Transaction
-from trellis.store.tables import counters
+from trellis.store.tables import counters, node_changes
 
-LONGEST: Final = 5.0  # seconds after which a version ends in any case
-_READ: Final = Statement(sa.select(counters.c.last).where(counters.c.name == "data version"))
+LONGEST: Final = 5.0  # seconds after which everything counts as changed in any case
+_j = node_changes.c
+_COUNTERS: Final = Statement(
+    sa.select(
+        *(sa.select(counters.c.last).where(counters.c.name == name).scalar_subquery() for name in ("data version", "key version"))
+    )
+)
+_LAST: Final = Statement(sa.select(sa.func.max(_j.seq)))
+# With the entry that was read last, to see that the journal still has it.
+_SINCE: Final = Statement(
+    sa.select(_j.seq, _j.kind, _j.id, sa.func.coalesce(_j.parent_id, 0), _j.change)
+    .where(_j.seq >= bindparam("since"))
+    .order_by(_j.seq)
+    .limit(MOST + 1)
+)
 
 
 class SqliteDataVersion:
@@ -27,23 +42,41 @@ class SqliteDataVersion:
         self._tx = tx
         self._pragma: int | None = None
         self._number = -1  # the counter when it was read last
-        self._began = 0.0  # when the version began, on the monotonic clock
-        self._version = 0
+        self._keys = -1
+        self._seq = 0  # the last entry of the journal that was read
+        self._began = 0.0  # when everything was dropped last, on the monotonic clock
+        self.changes = Changes()
+        self.key_version = self.changes.stamp
 
     def read(self) -> int:
         """Return the data version."""
         pragma, now = self._tx.data_version(), monotonic()
         if pragma != self._pragma:
-            rows = self._tx.fetch(_READ)
-            number = int(rows[0][0]) if rows else 0
+            number, keys = (last or 0 for last in self._tx.fetch(_COUNTERS)[0])
+            if number != self._number or self._pragma is None:
+                self._follow(number, now)
+            if keys != self._keys:
+                self._keys, self.key_version = keys, self.changes.stamp
             self._pragma = pragma
-            if number != self._number:
-                self._begin(number, now)
         if now - self._began > LONGEST:
-            self._begin(self._number, now)
-        return self._version
+            self._drop_everything(now)
+        return self.changes.stamp
 
-    def _begin(self, number: int, now: float) -> None:
-        """Begin a version: the counter, and below it the time, so that a version ended by time does not come back."""
-        self._number, self._began = number, now
-        self._version = number << 40 | int(now * 1000)
+    def _follow(self, number: int, now: float) -> None:
+        """Take in what the journal says of the commits since the last time."""
+        begins, self._number = number <= self._number or self._number < 0, number
+        if begins:  # or the database is another one, such as a restored backup
+            self._drop_everything(now)
+            return
+        rows = self._tx.fetch(_SINCE, since=self._seq)
+        if not rows or rows[0][0] != self._seq or len(rows) > MOST:
+            self._drop_everything(now)
+            return
+        self._seq = rows[-1][0]
+        self.changes.add(NodeChange(*row[1:]) for row in rows[1:])
+
+    def _drop_everything(self, now: float) -> None:
+        """Begin anew with what the journal has now: what is in it has happened before anything is read from here on."""
+        self._seq = self._tx.fetch(_LAST)[0][0] or 0
+        self.changes.drop_everything()
+        self.key_version, self._began = self.changes.stamp, now

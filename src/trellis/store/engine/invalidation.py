@@ -1,13 +1,16 @@
 """The data version on PostgreSQL: a number for the state of the data, kept in memory, so that asking for it costs nothing.
 
 Every commit on which a response or the judgement of a key depends increments one counter, 'data version', and sends its new value
-with NOTIFY. The writers' advisory lock makes the order of the values that of the commits. One connection per process listens.
-Why a response cached under a version is right:
+with NOTIFY, and with it the entries of the change journal since the commit before. The writers' advisory lock makes the order of
+the values that of the commits. One connection per process listens. Why a response cached under a version is right until something
+has changed that it shows:
 
 - *Our own commits* are known before they are acknowledged: the writer reports them between the commit and its results.
 - *Others' commits* come as notifications, which PostgreSQL sends once the commit is visible; usually within a millisecond.
 - *A read that began before a commit* is cached under the version that was taken before it began, never under a newer one. It
   may have seen more than that version; then it is only dropped too early.
+- *What a commit has changed* is known where its entries begin at, or before, the last one known here; otherwise everything is
+  dropped. A number that is left out by our own commits, which may be known before others' that precede them, is waited for.
 - *A lost notification* is made up for: the counter is read every 0.4 seconds, and a version is valid for 0.9 seconds from the
   beginning of a reading that agreed with it. After that there is none, whatever has become of thread, network or server.
 - *A change of a key* is acknowledged when no process can honour the old one: see `listeners`.
@@ -24,8 +27,11 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+import orjson
+
+from trellis.store.engine.changes import MOST, Changes, NodeChange, next_stamp
 from trellis.store.engine.listeners import VALID_FOR, Listeners
 from trellis.store.engine.transaction import Transaction
 
@@ -36,18 +42,39 @@ _LONGEST: Final = 60.0  # seconds after which a version ends in any case
 _RETRY_AFTER: Final = 0.5  # seconds until the next attempt to connect
 _JOIN_TIMEOUT: Final = 5.0  # seconds for the thread to end
 
+_LONGEST_TEXT: Final = 7900  # bytes of a notification; PostgreSQL takes 7,999
+_MOST_MISSING: Final = 1000  # numbers that are waited for
+_TOLD_WITHIN: Final = 0.1  # seconds from a reading on in which a commit that it has seen is told, or else counts as not told
+_UNKNOWN: Final = 2**62  # beyond any entry of the journal
+
 # One round trip in each commit, and no notification where the transaction has written nothing. No kind of node can be called
 # 'data version', since a kind's name has no blank in it.
-_ANNOUNCE: Final = """
-    WITH counted AS (
-        INSERT INTO counters (name, last, total) SELECT 'data version', 1, 0 WHERE pg_current_xact_id_if_assigned() IS NOT NULL
-        ON CONFLICT (name) DO UPDATE SET last = counters.last + 1 RETURNING last
+# `total` is the last entry of the change journal as of the commit. With the number go the entries since that of the commit before,
+# or since `known`, up to which this process knows them; none where they are too many for it (null).
+_ANNOUNCE: Final = f"""
+    WITH bounds AS (
+        SELECT least(%(known)s, (SELECT total FROM counters WHERE name = 'data version')) AS first,
+            (SELECT max(seq) FROM node_changes) AS last
+    ), entries AS (
+        SELECT json_build_array(kind, id, coalesce(parent_id, 0), change) AS entry
+        FROM node_changes WHERE seq > (SELECT first FROM bounds) ORDER BY seq LIMIT {MOST + 1}
+    ), counted AS (
+        INSERT INTO counters (name, last, total) SELECT 'data version', 1, coalesce((SELECT last FROM bounds), 0)
+        WHERE pg_current_xact_id_if_assigned() IS NOT NULL
+        ON CONFLICT (name) DO UPDATE SET last = counters.last + 1, total = excluded.total RETURNING last, total
+    ), told AS (
+        SELECT last, json_build_array(
+            (SELECT first FROM bounds), total,
+            (SELECT CASE WHEN count(*) <= {MOST} THEN coalesce(json_agg(entry), '[]'::json) END FROM entries)
+        )::text AS what FROM counted
     )
-    SELECT last, pg_notify('trellis_data', last::text) FROM counted
-"""
-_INCREMENT: Final = (
-    "INSERT INTO counters (name, last, total) VALUES ('data version', 1, 0) ON CONFLICT (name) DO UPDATE SET last = last + 1"
-)
+    SELECT last, what, pg_notify(
+        'trellis_data', last || ' ' || CASE WHEN octet_length(what) < {_LONGEST_TEXT} THEN what ELSE '' END
+    ) FROM told
+"""  # noqa: S608  # our own numbers
+_INCREMENT: Final = "INSERT INTO counters (name, last, total) VALUES ('{}', 1, 0) ON CONFLICT (name) DO UPDATE SET last = last + 1"
+_COUNT: Final = _INCREMENT.format("data version")
+_COUNT_KEYS: Final = _INCREMENT.format("key version")
 _MARK_KEYS: Final = """
     INSERT INTO counters (name, last, total) VALUES ('key version', %(number)s, 0)
     ON CONFLICT (name) DO UPDATE SET last = excluded.last
@@ -59,22 +86,46 @@ _LISTEN: Final = "LISTEN trellis_data"
 monotonic: Final = partial(time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
-def announce_commit(tx: Transaction, *, keys: bool) -> int | None:
+class Commit(NamedTuple):
+    """A commit: its data version, whether it has changed keys, and the entries of the change journal after `first` up to `last`.
+
+    `changes` is None where they are not known.
+    """
+
+    number: int
+    keys: bool = False
+    first: int = 0
+    last: int = 0
+    changes: tuple[NodeChange, ...] | None = None
+
+    @classmethod
+    def read(cls, number: int, told: str, *, keys: bool = False) -> "Commit":
+        """Read what `_ANNOUNCE` tells of a commit; "" is nothing."""
+        first, last, changes = orjson.loads(told) if told else (None, None, None)
+        if first is None or last is None or changes is None:
+            return cls(number, keys, last=last or 0)
+        return cls(number, keys, first, last, tuple(NodeChange(*change) for change in changes))
+
+
+def announce_commit(tx: Transaction, *, keys: bool, known: int) -> Commit | None:
     """Increment the data version and notify other processes, in the transaction that is about to be committed.
 
-    `keys` says that it changes what other processes remember of keys. Returns the new value on PostgreSQL, None if nothing was
-    written. On SQLite there is nobody to notify (see `data_version`): None is returned.
+    `keys` says that it changes what other processes remember of keys; `known` is the entry of the journal up to which this process
+    knows the changes. Returns the commit on PostgreSQL, None if nothing was written. On SQLite there is nobody to notify (see
+    `data_version`): None is returned.
     """
     if tx.sqlite:
-        tx.raw.execute(_INCREMENT)
+        tx.raw.execute(_COUNT)
+        if keys:
+            tx.raw.execute(_COUNT_KEYS)
         return None
-    row = tx.raw.execute(_ANNOUNCE).fetchone()
+    row = tx.raw.execute(_ANNOUNCE, {"known": known}).fetchone()
     if row is None:
         return None
     if keys:
         tx.raw.execute(_MARK_KEYS, {"number": row[0]})
         tx.raw.execute(_NOTIFY_KEYS, {"number": row[0]})
-    return int(row[0])
+    return Commit.read(int(row[0]), row[1], keys=keys)
 
 
 class InvalidationListener:
@@ -84,10 +135,15 @@ class InvalidationListener:
         self._connect = connect
         self._listeners = listeners
         self._lock = threading.Lock()
-        self._version = 0  # only ever grows
+        self.changes = Changes()
+        self._key_version = self.changes.stamp
         self._valid_until = 0.0  # on the monotonic clock
         self._number = -1  # the counter at the newest commit that is known
-        self._began = 0.0  # when the version began
+        self._keys = -1  # the newest commit of those known that has changed keys
+        self._seq: int | None = None  # the last entry of the journal that is known
+        self._missing: set[int] = set()  # numbers below that one of which nothing was heard
+        self._long_missing: set[int] = set()  # those that were missing when the counter was read last
+        self._began = 0.0  # when everything was dropped last
         self._is_lost = False  # whether the loss of the connection has been logged
         self._thread: threading.Thread | None = None
         self._end: socket.socket | None = None  # closing it ends the thread's wait
@@ -95,7 +151,16 @@ class InvalidationListener:
 
     def data_version(self) -> int | None:
         """Return the data version, or None while it is unknown whether the data have changed."""
-        return self._version if monotonic() < self._valid_until else None
+        return self.changes.stamp if monotonic() < self._valid_until else None
+
+    def key_version(self) -> int | None:
+        """Return a number for the state of the keys, or None while it is unknown whether they have changed."""
+        return self._key_version if monotonic() < self._valid_until else None
+
+    @property
+    def known(self) -> int:
+        """The entry of the journal up to which the changes are known; a very high number if they are not."""
+        return _UNKNOWN if self._seq is None else self._seq
 
     def start(self) -> None:
         """Start the thread, unless it runs."""
@@ -112,15 +177,38 @@ class InvalidationListener:
             self._thread.join(_JOIN_TIMEOUT)
             self._thread = None
 
-    def record_commit(self, number: int) -> None:
-        """Begin a new version for a commit of this or another process, given its value of the counter, unless it is known."""
-        with self._lock:
-            if number > self._number:
-                self._begin(number)
+    def record_commit(self, commit: Commit, *, own: bool = True) -> None:
+        """Take in what a commit of this or another process has changed, unless it is known.
 
-    def _begin(self, number: int) -> None:
-        self._number = number
-        self._version += 1
+        Others' come in their order, and this process's own among them: where a number is missing, a notification was lost. Our own
+        is also told by the writer, which may be before others' have come.
+        """
+        with self._lock:
+            self._missing.discard(commit.number)
+            if commit.keys and commit.number > self._keys:
+                self._keys = commit.number
+                self._key_version = next_stamp()
+            if commit.number <= self._number:
+                return
+            skipped = commit.number - self._number - 1
+            continues = self._seq is not None and commit.changes is not None and commit.first <= self._seq
+            if self._number < 0 or (skipped and not own) or skipped > _MOST_MISSING:
+                self._begin(commit.number, commit.last)
+                return
+            self._missing.update(range(self._number + 1, commit.number))
+            self._number = commit.number
+            if continues:
+                self.changes.add(commit.changes or ())
+            else:
+                self.changes.drop_everything()
+            self._seq = commit.last if self._seq is None else max(self._seq, commit.last)
+
+    def _begin(self, number: int, seq: int | None = None) -> None:
+        """Drop everything. What is known from here on is the commit `number`, and the journal up to `seq`."""
+        self._number, self._seq = number, seq
+        self._missing, self._long_missing = set(), set()
+        self.changes.drop_everything()
+        self._key_version = self.changes.stamp
         self._began = monotonic()
 
     # --- the thread -----------------------------------------------------------------------------------------------
@@ -162,30 +250,40 @@ class InvalidationListener:
                 self._read_counter(connection)
                 self._drain(connection)  # the driver has read what came with the result: it would not end the next wait
 
-    def _drain(self, connection: Any) -> None:
+    def _drain(self, connection: Any, timeout: float = 0) -> None:
+        """Take in what was told, and the next that is within `timeout` seconds."""
         dropped = 0
-        for notification in connection.notifies(timeout=0):
+        for notification in connection.notifies(timeout=timeout, stop_after=1 if timeout else None):
             number, _, what = notification.payload.partition(" ")
             if not number.isdecimal():  # by hand
                 with self._lock:
-                    self._begin(self._number)
+                    self._begin(self._number, self._seq)
                 continue
-            self.record_commit(int(number))
             if what == "keys":
+                self.record_commit(Commit(int(number), keys=True), own=False)
                 dropped = int(number)
+            else:
+                self.record_commit(Commit.read(int(number), what), own=False)
         if dropped:
             self._listeners.confirm(connection, dropped)
 
     def _read_counter(self, connection: Any) -> None:
         """Compare the counter with what is known: prolong the version if they agree, begin another if they do not."""
         began, known = monotonic(), self._number
-        number, keys, dropped = self._listeners.read(connection)
+        number, seq, keys, dropped = self._listeners.read(connection)
+        while self._number < number and (left := began + _TOLD_WITHIN - monotonic()) > 0:
+            self._drain(connection, left)  # what the reading has seen is told just behind it
         with self._lock:
             # A value below a notification that came meanwhile was read too early; one below what was known before the reading
             # means that the database is another one, such as a restored backup.
             differs = number > self._number or (number < self._number == known)
-            if differs or began - self._began > _LONGEST:
-                self._begin(number)
+            if differs or self._missing & self._long_missing:
+                self._begin(number, seq)
+            elif began - self._began > _LONGEST:
+                self._begin(self._number, self._seq)
+            if keys > self._keys:
+                self._keys, self._key_version = keys, next_stamp()
+            self._long_missing = set(self._missing)
         if dropped is None:  # another process has waited in vain for this one
             self._listeners.register(connection)
         elif dropped >= keys or self._listeners.confirm(connection, keys):

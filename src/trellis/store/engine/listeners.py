@@ -26,7 +26,8 @@ _FIRST_PAUSE: Final = 0.001  # seconds between two looks at the rows; it doubles
 _LONGEST_PAUSE: Final = 0.02
 
 _READ: Final = """
-    SELECT coalesce(max(last) FILTER (WHERE name = 'data version'), 0), coalesce(max(last) FILTER (WHERE name = 'key version'), 0),
+    SELECT coalesce(max(last) FILTER (WHERE name = 'data version'), 0),
+        coalesce(max(total) FILTER (WHERE name = 'data version'), 0), coalesce(max(last) FILTER (WHERE name = 'key version'), 0),
         max(last) FILTER (WHERE name = %(me)s)
     FROM counters WHERE name IN ('data version', 'key version', %(me)s)
 """
@@ -39,12 +40,13 @@ _GIVE_UP: Final = f"DELETE FROM counters WHERE {_OTHERS}"  # noqa: S608  # our o
 
 
 class Reading(NamedTuple):
-    """The data version, the newest key version, and the one up to which this process has dropped what it remembered.
+    """The data version, the last entry of the change journal as of it, and two key versions.
 
-    The last is None where this process has no row.
+    They are the newest, and the one up to which this process has dropped what it remembered: None where it has no row.
     """
 
     number: int
+    seq: int
     keys: int
     dropped: int | None
 

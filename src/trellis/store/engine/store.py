@@ -19,15 +19,15 @@ from sqlalchemy.pool import NullPool, QueuePool
 
 from trellis.settings import Settings
 from trellis.store import sqlite
+from trellis.store.engine.changes import Shown
 from trellis.store.engine.data_version import SqliteDataVersion
 from trellis.store.engine.faults import Faults, FileGone, is_fault
 from trellis.store.engine.file_lock import FileLock
 from trellis.store.engine.invalidation import InvalidationListener
 from trellis.store.engine.listeners import Listeners
 from trellis.store.engine.outage import Outage
-from trellis.store.engine.query_cache import QueryCache
-from trellis.store.engine.transaction import Statement, Transaction
-from trellis.store.engine.writer import QueueLimits, Writer, refuse_busy, refuse_full
+from trellis.store.engine.transaction import QueryCache, Statement, Transaction
+from trellis.store.engine.writer import QueueLimits, Writer, WriterCounts, refuse_busy, refuse_full
 from trellis.store.tables import counters
 
 log = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ class Store:
             self.failures,
             self.outage,
             QueueLimits(settings.busy_timeout, settings.write_queue),
-            self._listener.record_commit,
+            self._listener,
             self._wait_for_other_processes,
             self.faults,
         )
@@ -94,6 +94,23 @@ class Store:
         except self.failures as error:
             self._close_faulty_reader(error)
             return None
+
+    def key_version(self) -> int | None:
+        """Return a number for the state of the keys, as of when this thread asked for the data version last; None: unknown."""
+        if not self.reads_inline:
+            return self._listener.key_version()
+        version: SqliteDataVersion | None = getattr(self._local, "data_version", None)
+        return None if version is None else version.key_version
+
+    def has_changed(self, shown: tuple[Shown, ...] | None, since: int) -> bool:
+        """Return whether something that an answer shows has changed since a data version that it was read under.
+
+        To be asked in the thread that has asked for the data version, which is then right for the answer if nothing has.
+        """
+        if not self.reads_inline:
+            return self._listener.changes.has_changed(shown, since)
+        version: SqliteDataVersion | None = getattr(self._local, "data_version", None)
+        return version is None or version.changes.has_changed(shown, since)
 
     def reading(self, *, snapshot: bool = True) -> "Reading":
         """Return a context that reads in this thread: in a snapshot, or, for a single statement, without one.
@@ -187,6 +204,16 @@ class Store:
             self._listeners.wait_for_others(tx.raw, number, until)
         finally:
             self.release_reader(tx)
+
+    @property
+    def writer_counts(self) -> WriterCounts:
+        """What the writer of this process has counted."""
+        return self._writer.counts
+
+    @property
+    def writes_waiting(self) -> int:
+        """How many writes wait in this process."""
+        return self._writer.waiting
 
     def check_room(self) -> None:
         """Raise Refused (BUSY) if a write would be refused, since too many wait already."""

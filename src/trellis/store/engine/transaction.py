@@ -1,19 +1,20 @@
 """A transaction, and the statements that run in it."""
 
-from collections import Counter
+import threading
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import orjson
 import sqlalchemy as sa
 
 from trellis.store import sqlite
 from trellis.store.engine.faults import OpenFile
-from trellis.store.engine.query_cache import QueryCache
 
 Row = tuple[Any, ...]
+_KEPT_READS: Final = 128  # the least recently used goes first
 
 
 class Statement:
@@ -33,6 +34,33 @@ class Statement:
             own = {name: value for name, value in compiled.params.items() if value is not None}
             found = self._compiled[tx.sqlite] = (str(compiled), own)
         return found
+
+
+class QueryCache:
+    """What a process keeps of its latest reads: an LRU cache of at most `capacity` entries. Safe to use from many threads.
+
+    It knows nothing of commits. What `trellis.store.lists` puts into it says as of which change it holds.
+    """
+
+    def __init__(self, capacity: int = _KEPT_READS) -> None:
+        self._capacity = capacity
+        self._entries: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: tuple[Any, ...]) -> Any | None:
+        """Return the entry of a key, None if there is none, and mark it as just used."""
+        with self._lock:
+            if (entry := self._entries.get(key)) is not None:
+                self._entries.move_to_end(key)
+            return entry
+
+    def put(self, key: tuple[Any, ...], entry: Any) -> None:
+        """Add an entry or replace it."""
+        with self._lock:
+            self._entries[key] = entry
+            self._entries.move_to_end(key)
+            if len(self._entries) > self._capacity:
+                self._entries.popitem(last=False)
 
 
 @dataclass(slots=True)

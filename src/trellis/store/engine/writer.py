@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from trellis.errors import Refused
 from trellis.store.engine.faults import Faults, is_fault
-from trellis.store.engine.invalidation import announce_commit
+from trellis.store.engine.invalidation import Commit, InvalidationListener, announce_commit
 from trellis.store.engine.listeners import LEASE
 from trellis.store.engine.outage import Outage
 from trellis.store.engine.transaction import Rollback, Transaction
@@ -65,6 +65,16 @@ class QueueLimits(NamedTuple):
     room: int
 
 
+@dataclass(slots=True)
+class WriterCounts:
+    """What a writer counts for monitoring: commits, the writes in them, and seconds. Its thread counts, any may read."""
+
+    commits: int = 0
+    writes: int = 0
+    committing: float = 0.0  # seconds from beginning transactions to their end, those for the lock not among them
+    waiting: float = 0.0  # seconds for the lock that the writers of all processes share
+
+
 class Writer:
     """A thread with a connection of its own, opened with the first write.
 
@@ -72,9 +82,9 @@ class Writer:
     `outage` logs them, and `faults` is told of what is wrong with the file. `limits` are those of the queue: a write waits in it
     behind others, and for the lock that the writers of all processes share.
 
-    `on_commit` is called with the data version of each commit on PostgreSQL that was not quiet, before the writes in it are
-    acknowledged. `wait_for_others` is called, in a thread of its own, with the data version of a commit that has changed keys,
-    and until when it may wait; the writes that have changed them are acknowledged when it returns.
+    `listener` is told of each commit on PostgreSQL that was not quiet, before the writes in it are acknowledged.
+    `wait_for_others` is called, in a thread of its own, with the data version of a commit that has changed keys, and until when it
+    may wait; the writes that have changed them are acknowledged when it returns.
     """
 
     def __init__(
@@ -83,7 +93,7 @@ class Writer:
         failures: tuple[type[Exception], ...],
         outage: Outage,
         limits: QueueLimits,
-        on_commit: Callable[[int], None],
+        listener: InvalidationListener,
         wait_for_others: Callable[[int, float], None],
         faults: Faults,
     ) -> None:
@@ -91,10 +101,11 @@ class Writer:
         self._failures = failures
         self._outage = outage
         self._limits = limits
-        self._on_commit = on_commit
+        self._listener = listener
         self._wait_for_others = wait_for_others
         self._waiting = ThreadPoolExecutor(1, "trellis-acknowledgement")  # the thread is made when it is needed
         self._faults = faults
+        self.counts = WriterCounts()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
@@ -116,6 +127,11 @@ class Writer:
                     self._thread.start()
         self._jobs.put(_Job(work, future, quiet, time.monotonic() + self._limits.timeout))
         return future
+
+    @property
+    def waiting(self) -> int:
+        """How many writes wait."""
+        return self._jobs.qsize()
 
     def is_full(self) -> bool:
         """Return whether as many writes wait as may."""
@@ -177,13 +193,16 @@ class Writer:
 
         Returns the data version of the commit on PostgreSQL, None if that stays the same.
         """
-        if not self._begin(tx, first):
+        began = time.monotonic()
+        has_begun = self._begin(tx, first)
+        opened = time.monotonic()
+        self.counts.waiting += opened - began
+        if not has_begun:
             first.refuse()  # whatever this clock says: PostgreSQL's may be a millisecond ahead
             return None
         tx.newest_event_at = None
         tx.block_changes.clear()
         try:
-            opened = time.monotonic()
             has_written = changes_data = False
             job: _Job | None = first
             while job is not None:
@@ -193,19 +212,26 @@ class Writer:
                     has_written |= stays
                     changes_data |= changes
                 job = self._take_another() if len(batch) < _BATCH and time.monotonic() - opened < _BATCH_SECONDS else None
-            number = announce_commit(tx, keys=any(job.changes_keys for job in batch)) if changes_data else None
+            commit = self._announce(tx, batch) if changes_data else None
             tx.check_file()
             tx.raw.execute("COMMIT" if has_written else "ROLLBACK")
             tx.check_file()
+            self.counts.commits += has_written
+            self.counts.writes += len(batch) if has_written else 0
+            self.counts.committing += time.monotonic() - opened
             if has_written and self._faults.reason is not None:
                 self._faults.record_success()
-            if number is not None:
-                self._on_commit(number)
-            return number
+            if commit is None:
+                return None
+            self._listener.record_commit(commit)
+            return commit.number
         except BaseException:
             with suppress(Exception):
                 tx.raw.execute("ROLLBACK")
             raise
+
+    def _announce(self, tx: Transaction, batch: list[_Job]) -> Commit | None:
+        return announce_commit(tx, keys=any(job.changes_keys for job in batch), known=self._listener.known)
 
     def _take_another(self) -> _Job | None:
         """Take the next job if one waits."""

@@ -21,7 +21,8 @@ from trellis.store.events.log import (
     purge,
     read_page,
 )
-from trellis.store.events.records import Change, find_last_change, find_newest_number, find_since
+from trellis.store.events.records import Change, find_last_change, find_newest_number, find_since, find_since_of
+from trellis.store.events.within import find_inside_or_deleted
 
 __all__ = [
     "Change",
@@ -35,12 +36,14 @@ __all__ = [
     "find_bounds",
     "find_by_request",
     "find_change_set",
+    "find_inside_or_deleted",
     "find_last_change",
     "find_many",
     "find_newest_number",
     "find_newest_timestamp",
     "find_of_key",
     "find_since",
+    "find_since_of",
     "find_timestamp",
     "find_undoing",
     "open_change_set",

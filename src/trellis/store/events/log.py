@@ -10,12 +10,16 @@ from sqlalchemy import bindparam
 from trellis.store.counters import next_number, next_numbers
 from trellis.store.engine import IdIn, JsonMember, ListedAmong, Row, Statement, Transaction
 from trellis.store.events.purged import count_purged_of_change_sets
+from trellis.store.events.within import is_about_inside
 from trellis.store.tables import counters, events
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One successful write. `seq` counts without gaps in the order of the commits; `undoes` is the event that it undoes."""
+    """One successful write. `seq` counts without gaps in the order of the commits; `undoes` is the event that it undoes.
+
+    What came of a proposal has its number, and the actor who approved it.
+    """
 
     seq: int
     at: str
@@ -32,6 +36,8 @@ class Event:
     idempotency_key: str | None = None
     undoes: int | None = None
     change_set: int | None = None
+    proposal: int | None = None
+    approved_by: Mapping[str, Any] | None = None
 
 
 class Wanted(NamedTuple):
@@ -53,7 +59,7 @@ class Wanted(NamedTuple):
         return sa.or_(sa.false(), *wanted)
 
 
-_JSON = ("actor", "before", "after", "changed", "touched")
+_JSON = ("actor", "before", "after", "changed", "touched", "approved_by")
 _APPEND = Statement(sa.insert(events).values({column.name: bindparam(column.name) for column in events.columns}))
 
 
@@ -117,11 +123,12 @@ def read_page(tx: Transaction, filters: Mapping[str, Any], limit: int, after: in
     """Read the events after a sequence number, or before it if newest first; None begins with the first or the newest.
 
     `filters` may contain wanted (a Wanted), operation, resource, resource_id, change_set, request_id, reason, actor (with `type`
-    and `id`), and `since` and `until` (timestamps; the latter not included).
+    and `id`), `since` and `until` (timestamps; the latter not included), and within (roots by resource: what is inside of them).
     """
     statement = _SELECT.order_by(events.c.seq.desc() if newest_first else events.c.seq).limit(limit)
     for name, value in filters.items():
-        statement = statement.where(_FILTERS[name](value))
+        condition = is_about_inside(tx, value) if name == "within" else _FILTERS[name](value)
+        statement = statement.where(condition)
     if after is not None:
         statement = statement.where(events.c.seq < after if newest_first else events.c.seq > after)
     return [Event(*row) for row in tx.connection.execute(statement)]

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.engine import Statement, Transaction
+from trellis.store.engine import IdIn, Statement, Transaction
 from trellis.store.tables import change_sets, counters, events
 
 _LAST: Final = Statement(sa.select(counters.c.last).where(counters.c.name == "events"))
@@ -36,6 +36,19 @@ def find_since(tx: Transaction, seq: int, resources: Sequence[str], most: int) -
     """Return the events after `seq` about these resources, the oldest first, at most so many."""
     found = sa.select(*_COLUMNS).where(events.c.seq > seq, events.c.resource.in_(resources)).order_by(events.c.seq).limit(most)
     return [Change(*row) for row in tx.connection.execute(found)]
+
+
+_SINCE_OF: Final = Statement(
+    sa.select(*_COLUMNS)
+    .where(events.c.resource == bindparam("resource"), IdIn(events.c.resource_id, "ids"), events.c.seq > bindparam("after"))
+    .order_by(events.c.seq)
+    .limit(bindparam("most"))
+)
+
+
+def find_since_of(tx: Transaction, seq: int, resource: str, ids: Sequence[int], most: int) -> list[Change]:
+    """Return the events after `seq` about these records of a resource, the oldest first, at most so many."""
+    return [Change(*row) for row in tx.fetch(_SINCE_OF, after=seq, resource=resource, ids=tx.id_list(ids), most=most)]
 
 
 _LAST_OF: Final = Statement(

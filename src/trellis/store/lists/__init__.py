@@ -20,7 +20,8 @@ The unfiltered list by id needs none of them: `trellis.store.nodes.deleted_ids` 
 """
 
 from trellis.store.lists.filters import ONE_OF, SortBy
-from trellis.store.lists.pages import Query, read_page
+from trellis.store.lists.journal import note_everything
+from trellis.store.lists.pages import Query, Within, read_page
 from trellis.store.lists.search import (
     check_search_index,
     is_search_index_behind,
@@ -33,8 +34,10 @@ __all__ = [
     "ONE_OF",
     "Query",
     "SortBy",
+    "Within",
     "check_search_index",
     "is_search_index_behind",
+    "note_everything",
     "read_page",
     "rebuild_search_index",
     "trim_journal",

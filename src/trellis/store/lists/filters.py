@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.engine import Contains, JsonMember, NodeIdIn, TextIn, WithoutIndex
-from trellis.store.nodes import BELOW
+from trellis.store.nodes import BELOW, is_inside, leads_inside
 from trellis.store.tables import nodes
 
 SortBy = Literal["id", "name", "position", "createdAt", "updatedAt"]
@@ -32,6 +32,8 @@ _FILTERS: Final[Mapping[str, Callable[[_Column], sa.ColumnElement[bool]]]] = {
     "name": lambda column: sa.and_(column("name_key") == bindparam("name_key"), column("name") == bindparam("name")),
     "search": lambda column: Contains(column("name_key"), "search"),
     "updatedSince": lambda column: column("updated_at") >= bindparam("updatedSince"),
+    "within": lambda column: is_inside(column("id")),
+    "leads_within": lambda column: leads_inside(column("id"), column("parent_id")),
     "top": lambda column: column("parent_id").is_(None),
     "parent": lambda column: column("parent_id") == bindparam("parent"),
 }
@@ -52,6 +54,8 @@ def match(names: Sequence[str], table: sa.Table = nodes, *, without_index: bool 
             return TextIn(member, name)
         return (WithoutIndex(member) if without_index else member) == bindparam(name)
 
+    if without_index:  # a walk along an order examines few rows
+        names = ["leads_within" if name == "within" else name for name in names]
     kind = table.c.kind if _BY_ID.isdisjoint(names) else WithoutIndex(table.c.kind)
     conditions = (_FILTERS[name](column) if name in _FILTERS else field(name) for name in names)
     return sa.and_(kind == bindparam("kind"), *conditions)

@@ -73,6 +73,20 @@ def _added(names: tuple[str, ...]) -> Statement:
     )
 
 
+def _regrouped() -> Statement:
+    """Find an entry of a move, or of a delete whose parent is gone too: with it, others may be inside than those that changed."""
+    above = nodes.alias()
+    moved = sa.exists().where(_c.kind == _j.kind, _c.id == _j.id, _c.parent_id.is_distinct_from(_j.parent_id))
+    is_gone = ~sa.exists().where(_c.kind == _j.kind, _c.id == _j.id)
+    parent_is_gone = ~sa.exists().where(above.c.kind == _j.kind, above.c.id == _j.parent_id)
+    lost = sa.and_(_j.parent_id.is_not(None), is_gone, parent_is_gone)
+    return Statement(sa.select(_j.seq).where(_SINCE, _j.name_key.is_not(None), sa.or_(moved, lost)).limit(1))
+
+
+_REGROUPED: Final = _regrouped()
+WITHIN: Final = frozenset({"within", "leads_within"})
+
+
 def find_delta(tx: Transaction, names: tuple[str, ...], params: dict[str, Any], since: int) -> Delta | None:
     """Compare the nodes that pass the filters `names` with those that did as of entry `since`.
 
@@ -84,7 +98,19 @@ def find_delta(tx: Transaction, names: tuple[str, ...], params: dict[str, Any], 
         return None
     if since == last:
         return Delta(last, [], [])
+    if not WITHIN.isdisjoint(names):
+        if tx.fetch(_REGROUPED, kind=params["kind"], since=since):
+            return None
+        names = tuple("leads_within" if name == "within" else name for name in names)
     return Delta(last, tx.fetch(_removed(names), **params, since=since), tx.fetch(_added(names), **params, since=since))
+
+
+_NOTE_ALL = Statement(sa.insert(node_changes).values(kind=sa.text("''"), id=sa.text("0"), change=sa.text("'all'")))
+
+
+def note_everything(tx: Transaction) -> None:
+    """Write that anything may be different from now on: after a repair of what no entry tells about."""
+    tx.execute(_NOTE_ALL)
 
 
 def trim(tx: Transaction, done: int, most: int = 5000) -> int:

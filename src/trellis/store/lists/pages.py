@@ -6,12 +6,13 @@ near the beginning or the end of their order are read with OFFSET, and those in 
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from trellis.store import siblings
+from trellis.store import nodes, siblings
 from trellis.store.engine import Row, Transaction
 from trellis.store.lists import journal, search, statements
 from trellis.store.lists.filters import DIRECT, ONE_OF, SortBy
+from trellis.store.lists.inside import find_all_inside
 from trellis.store.lists.results import MAX_IDS, Anchor, Result
 from trellis.store.lists.statements import Start, Strategy
 from trellis.store.nodes import COLUMNS, Node, decode_node, deleted_ids, fold_name
@@ -20,7 +21,15 @@ _MAX_SKIPPED: Final = 1000  # rows that OFFSET may skip before an anchor is used
 _ANCHOR_DISTANCE: Final = 500  # ranks from one anchor to the next, at least
 _ALWAYS_SORTED: Final = 200  # matches that are sorted in any case
 _MAX_CANDIDATES: Final = 5000  # names that a search compares one by one, or a twentieth of all if that is less
+_ALL_WITHIN: Final = ("within",)
 _ALL_CHILDREN: Final = frozenset({("parent",), ("top",)})  # filters that select all children of one parent
+
+
+class Within(NamedTuple):
+    """A part of the nodes of a kind: those with the ids in `roots`, and in a tree all below them."""
+
+    roots: tuple[int, ...]
+    is_tree: bool
 
 
 @dataclass(frozen=True)
@@ -28,6 +37,7 @@ class Query:
     """A query for a page of a list.
 
     `filters` may contain ids, search (folded as `name_key` is), updatedSince, top (True), parent, and fields of the kind by name.
+    With `within`, only what is inside of that part of the nodes is on any page.
     """
 
     filters: Mapping[str, Any]
@@ -35,15 +45,34 @@ class Query:
     descending: bool = False
     limit: int = 25
     offset: int = 0
+    within: Within | None = None
 
 
 def read_page(tx: Transaction, kind: str, query: Query) -> tuple[int, list[Node]]:
     """Read a page, and the number of nodes on all pages; beyond the last page there are none."""
+    if query.within is not None:
+        query = _narrow(tx, kind, query, query.within)
     page = _Page(tx, kind, query)
     total = page.count()
     if query.offset >= total:
         return total, []
     return total, [decode_node(row, tx) for row in page.read(total)]
+
+
+def _narrow(tx: Transaction, kind: str, query: Query, within: Within) -> Query:
+    """Put the part of the nodes into the filters, by the shortest way: as few ids, or not at all where the filters imply it."""
+    filters, roots = dict(query.filters), within.roots
+    above = {filters[name] for name in ("parent", "under") if name in filters}
+    if above & nodes.find_inside(tx, kind, roots, above):  # then so is all below it
+        return replace(query, within=None)
+    if "ids" in filters:
+        filters["ids"] = sorted(nodes.find_inside(tx, kind, roots, filters["ids"]))
+    elif not within.is_tree or "top" in filters or "parent" in filters:  # of what is under no node inside, only roots are inside
+        filters["ids"] = roots
+    else:
+        direct = not DIRECT.isdisjoint(filters)  # few rows: each is judged by itself
+        filters["leads_within" if direct else "within"] = roots
+    return replace(query, filters=filters, within=None)
 
 
 class _Page:
@@ -58,8 +87,10 @@ class _Page:
         self.cache_key = (kind, self.names, *(query.filters[name] for name in self.names if name != "ids"))
         self.by_ids = not DIRECT.isdisjoint(self.names)
         for name in self.names:
-            if name in {"ids", "externalIds"} or name.endswith(ONE_OF):
+            if name in {"ids", "externalIds", "within"} or name.endswith(ONE_OF):
                 self.params[name] = tx.id_list(query.filters[name])
+        if "leads_within" in self.names:
+            self.params["within"] = tx.id_list(query.filters["leads_within"])
         if "under" in self.names:
             self.params["root"] = query.filters["under"]
         if "name" in self.names:
@@ -75,6 +106,9 @@ class _Page:
             return siblings.count_children(self.tx, self.params["kind"], self.query.filters.get("parent"))
         if self.by_ids:
             return int(self.tx.fetch(statements.count_matches(self.names), **self.params)[0][0])
+        if self.names == _ALL_WITHIN and self.query.sort_by == "id":
+            ids = find_all_inside(self.tx, self.params, ("inside", *self.cache_key))
+            return self._restrict_to_slice(ids)
         result = self._kept_result()
         if result is None or result.total is None:
             result = self._compute_result()
@@ -82,6 +116,15 @@ class _Page:
         if result.ids is not None:
             self._restrict_to(result.ids)
         return result.total or 0
+
+    def _restrict_to_slice(self, ids: Sequence[int]) -> int:
+        """Read by those of the ids, all of which match, that are on the page; return the number of all."""
+        first, last = self.query.offset, self.query.offset + self.query.limit
+        listed = ids[max(0, len(ids) - last) : max(0, len(ids) - first)] if self.query.descending else ids[first:last]
+        self.query = replace(self.query, offset=0)
+        self.names, self.by_ids = ("matches",), True
+        self.params["matches"] = self.tx.id_list(list(listed))
+        return len(ids)
 
     def _restrict_to(self, matches: frozenset[int]) -> None:
         """Read by the matching ids; only by those of the page if the order is by id."""

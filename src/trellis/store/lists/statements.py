@@ -32,6 +32,9 @@ PAGE_FROM_ID: Final = Statement(
 )
 
 
+FIND_ALL_INSIDE: Final = Statement(sa.select(_c.id).where(match(("within",))))
+
+
 @cache
 def count_matches(names: tuple[str, ...]) -> Statement:
     """Count the nodes that pass the filters."""

@@ -1,6 +1,8 @@
 """Nodes: reading, inserting, changing and deleting them."""
 
 from trellis.store.nodes import deleted_ids, outline
+from trellis.store.nodes.inside import find_inside, find_tops, is_inside, leads_inside
+from trellis.store.nodes.located import Located, find_with_path
 from trellis.store.nodes.rows import (
     BELOW,
     COLUMNS,
@@ -17,9 +19,6 @@ from trellis.store.nodes.rows import (
     find_descendants,
     find_existing,
     find_mentioning_group,
-    find_outline,
-    find_tree,
-    find_with_path,
     fold_name,
     insert,
     insert_descendants,
@@ -27,10 +26,12 @@ from trellis.store.nodes.rows import (
     split_into_batches,
     update,
 )
+from trellis.store.nodes.trees import find_outline, find_tree
 
 __all__ = [
     "BELOW",
     "COLUMNS",
+    "Located",
     "Node",
     "decode_node",
     "delete_rows",
@@ -44,14 +45,18 @@ __all__ = [
     "find_by_ids",
     "find_descendants",
     "find_existing",
+    "find_inside",
     "find_mentioning_group",
     "find_outline",
+    "find_tops",
     "find_tree",
     "find_with_path",
     "fold_name",
     "insert",
     "insert_descendants",
     "insert_siblings",
+    "is_inside",
+    "leads_inside",
     "outline",
     "split_into_batches",
     "update",

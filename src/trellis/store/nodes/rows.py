@@ -28,8 +28,6 @@ COLUMNS = (
     _c.external_id,
     _c.managed_by,
 )
-_ABOVE: Final = len(COLUMNS)  # where the names above a node stand in a row that has them too
-_PARENT_OF_SECOND: Final = _ABOVE + 2
 _KIND = _c.kind == bindparam("kind")
 
 
@@ -64,54 +62,6 @@ def find(tx: Transaction, kind: str, node: int) -> Node | None:
     """Read one node."""
     rows = tx.fetch(_FIND, kind=kind, id=node)
     return decode_node(rows[0], tx) if rows else None
-
-
-def _with_path() -> Statement:
-    """Read a node and the names of its ancestors in one statement, which needs no snapshot."""
-    up = (
-        sa.select(_c.parent_id, sa.literal("", sa.Text).label("above"))
-        .where(_KIND, _c.id == bindparam("id"))
-        .cte("up", recursive=True)
-    )
-    parent = nodes.alias()
-    up = up.union_all(
-        sa.select(parent.c.parent_id, parent.c.name + " > " + up.c.above).where(
-            parent.c.kind == bindparam("kind"), parent.c.id == up.c.parent_id
-        )
-    )
-    above = sa.select(up.c.above).where(up.c.parent_id.is_(None)).scalar_subquery()
-    return Statement(sa.select(*COLUMNS, above).where(_KIND, _c.id == bindparam("id")))
-
-
-def _with_two_above(which: sa.ColumnElement[bool]) -> Statement:
-    """Read a node, the names of its parent and grandparent, and the parent of that one: for most nodes, that is all there is.
-
-    Two joins cost half as much as the recursive statement.
-    """
-    parent, second = nodes.alias(), nodes.alias()
-    joined = nodes.outerjoin(parent, sa.and_(parent.c.kind == _c.kind, parent.c.id == _c.parent_id)).outerjoin(
-        second, sa.and_(second.c.kind == parent.c.kind, second.c.id == parent.c.parent_id)
-    )
-    columns = (*COLUMNS, parent.c.name, second.c.name, second.c.parent_id)
-    return Statement(sa.select(*columns).select_from(joined).where(_KIND, which))
-
-
-_FIND_WITH_PATH = _with_path()
-_FIND_WITH_TWO_ABOVE = _with_two_above(_c.id == bindparam("id"))
-_FIND_EXTERNAL_WITH_TWO_ABOVE = _with_two_above(_c.external_id == bindparam("id"))
-
-
-def find_with_path(tx: Transaction, kind: str, node: int | str) -> tuple[Node, str] | None:
-    """Read the node with an id, or with an external id if it is text, and the names of its ancestors with ' > ' behind each.
-
-    At the top level these are "".
-    """
-    rows = tx.fetch(_FIND_EXTERNAL_WITH_TWO_ABOVE if isinstance(node, str) else _FIND_WITH_TWO_ABOVE, kind=kind, id=node)
-    if rows and rows[0][_PARENT_OF_SECOND] is not None:  # deeper: read again, since node and names must be of one snapshot
-        rows = tx.fetch(_FIND_WITH_PATH, kind=kind, id=rows[0][0])
-        return (decode_node(rows[0], tx), rows[0][_ABOVE]) if rows else None
-    above = (name for name in rows[0][_PARENT_OF_SECOND - 1 : _ABOVE - 1 : -1] if name is not None) if rows else ()
-    return (decode_node(rows[0], tx), "".join(f"{name} > " for name in above)) if rows else None
 
 
 _BY_EXTERNAL_IDS = Statement(sa.select(_c.external_id, _c.id).where(_KIND, TextIn(_c.external_id, "texts")))
@@ -175,7 +125,7 @@ def _below() -> sa.CTE:
     )
 
 
-def _is_in(down: sa.CTE) -> sa.ColumnElement[bool]:
+def is_in(down: sa.CTE) -> sa.ColumnElement[bool]:
     """Build the condition that joins nodes to those of a recursion, by the whole primary key.
 
     A condition on the kind of `nodes` alone would let SQLite read all of them and look for each in the recursion.
@@ -191,48 +141,6 @@ _DELETE = Statement(sa.delete(nodes).where(_KIND, NodeIdIn(_c.id, "ids")))
 def find_descendants(tx: Transaction, kind: str, root: int) -> list[int]:
     """Return the ids of all descendants of a node, parents before their children."""
     return [row[0] for row in tx.fetch(_SUBTREE, kind=kind, root=root)]
-
-
-_OUTLINE = Statement(
-    sa.select(_c.id, _c.parent_id, POSITION)
-    .join(BELOW, _is_in(BELOW))
-    .where(BELOW.c.depth > 0)
-    .order_by(BELOW.c.depth, POSITION, _c.id)
-)
-
-
-def find_outline(tx: Transaction, kind: str, root: int) -> list[tuple[int, int, int]]:
-    """Read id, parent's id and position of all descendants of a node, parents before their children, siblings in order."""
-    return [(row[0], row[1], row[2]) for row in tx.fetch(_OUTLINE, kind=kind, root=root)]
-
-
-def _tree(top: sa.ColumnElement[bool]) -> Statement:
-    """Select nodes and those below them down to `:depth` levels, parents before their children, siblings in order."""
-    down = sa.select(_c.kind, _c.id, sa.literal(1).label("depth")).where(_KIND, top).cte("down", recursive=True)
-    child = nodes.alias()
-    down = down.union_all(
-        sa.select(child.c.kind, child.c.id, down.c.depth + 1).where(
-            child.c.kind == down.c.kind, child.c.parent_id == down.c.id, down.c.depth < bindparam("depth", type_=sa.Integer)
-        )
-    )
-    found = sa.select(*COLUMNS).join(down, _is_in(down))
-    return Statement(found.order_by(down.c.depth, POSITION, _c.id).limit(bindparam("most", type_=sa.Integer)))
-
-
-_WHOLE_TREE = _tree(_c.parent_id.is_(None))
-_TREE_BELOW = _tree(_c.parent_id == bindparam("root"))
-
-
-def find_tree(tx: Transaction, kind: str, root: int | None, depth: int, most: int) -> list[Node]:
-    """Read the first `most` nodes below a node (None: all of the kind), `depth` levels of them, parents before their children.
-
-    Siblings are in their order.
-    """
-    if root is None:
-        rows = tx.fetch(_WHOLE_TREE, kind=kind, depth=depth, most=most)
-    else:
-        rows = tx.fetch(_TREE_BELOW, kind=kind, root=root, depth=depth, most=most)
-    return [decode_node(row, tx) for row in rows]
 
 
 BATCH: Final = 2000  # rows that are inserted, deleted or restored together: few enough for a progress report after each

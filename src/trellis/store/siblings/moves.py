@@ -10,7 +10,7 @@ from trellis.store.column_types import NUMBER
 from trellis.store.engine import Statement, Transaction
 from trellis.store.siblings import btree
 from trellis.store.siblings.positions import count_children, count_children_by_parent, find_children, is_child
-from trellis.store.siblings.rows import delete_blocks
+from trellis.store.siblings.rows import delete_blocks, note_order
 from trellis.store.siblings.tree import SiblingTree, Slot, find_slot, find_slots
 from trellis.store.tables import nodes
 
@@ -37,26 +37,33 @@ def attach(tx: Transaction, kind: str, parent: int | None, position: int | None 
 
     Returns the slot to be written to the new row, and its position. The slot holds until the next change of these siblings.
     """
+    if position is not None:
+        note_order(tx, kind, parent)
     return SiblingTree(tx, kind, parent).attach(position)
 
 
 def detach(tx: Transaction, kind: str, parent: int | None, slot: Slot) -> None:
     """Close the gap left by a child whose row is deleted. `slot` is its slot after the last change of its siblings."""
+    note_order(tx, kind, parent)
     SiblingTree(tx, kind, parent).detach(slot)
 
 
 def detach_many(tx: Transaction, kind: str, parent: int | None, slots: Iterable[Slot]) -> None:
     """Close the gaps left by children whose rows are deleted. `slots` are theirs after the last change of their siblings."""
+    note_order(tx, kind, parent)
     SiblingTree(tx, kind, parent).detach_many(slots)
 
 
 def reorder(tx: Transaction, kind: str, parent: int | None, node: int, old: int, position: int | None) -> int:
     """Move a child from position `old` to another among its siblings, or to the end (None); return the new position."""
+    note_order(tx, kind, parent)
     return SiblingTree(tx, kind, parent).reorder(node, old, position)
 
 
 def move(tx: Transaction, kind: str, node: int, old_parent: int | None, new_parent: int | None, position: int | None) -> int:
     """Move a node to another parent, to a position among its children or to the end (None); return the new position."""
+    note_order(tx, kind, old_parent)
+    note_order(tx, kind, new_parent)
     tree = SiblingTree(tx, kind, new_parent)
     target, new = tree.attach(position)
     slot = find_slot(tx, kind, node)
@@ -70,6 +77,8 @@ def attach_many(tx: Transaction, kind: str, parent: int | None, position: int | 
 
     Returns None, and does nothing, if there are so many siblings that it is less work to attach one by one.
     """
+    if position is not None:
+        note_order(tx, kind, parent)
     return SiblingTree(tx, kind, parent).make_room(position, count, most=max(btree.CAPACITY, count * _ROWS_PER_NEW))
 
 
@@ -86,6 +95,8 @@ def move_children(tx: Transaction, kind: str, parent: int, to: int, at: str) -> 
 
     A few children join a large tree one by one; otherwise both trees are flattened, joined in one statement, and built again.
     """
+    note_order(tx, kind, parent)
+    note_order(tx, kind, to)
     source, target = SiblingTree(tx, kind, parent), SiblingTree(tx, kind, to)
     moving, present = count_children(tx, kind, parent), count_children(tx, kind, to)
     tx.execute(_TOUCH, kind=kind, parent=parent, at=at)

@@ -8,6 +8,7 @@ from trellis.store.engine import Transaction
 from trellis.store.siblings import btree
 from trellis.store.siblings.btree import Block, are_consistent
 from trellis.store.siblings.positions import IN_BLOCK_0, POSITION, count_children, is_child, parent_param
+from trellis.store.siblings.rows import note_order
 from trellis.store.siblings.tree import SiblingTree, Slot
 from trellis.store.tables import nodes, sibling_blocks
 
@@ -66,6 +67,7 @@ def _count_rows(tx: Transaction, kind: str, parent: int | None) -> int:
 
 def repair(tx: Transaction, kind: str, parent: int | None) -> None:
     """Number the children of a parent 0…n-1 in the order they have now, by id between equals, and rebuild their blocks."""
+    note_order(tx, kind, parent)
     tree = SiblingTree(tx, kind, parent)
     found = sa.select(_c.id, _c.block, _c.block_offset).where(is_child(parent is None)).order_by(POSITION, _c.id)
     rows = tx.connection.execute(found, {"kind": kind, **parent_param(parent)}).all()

@@ -12,7 +12,7 @@ from trellis.store.column_types import NUMBER
 from trellis.store.engine import IdIn, Statement, Transaction
 from trellis.store.siblings.btree import HEIGHT, Block
 from trellis.store.siblings.positions import POSITION, ZERO, is_child, parent_param
-from trellis.store.tables import nodes, sibling_blocks
+from trellis.store.tables import node_changes, nodes, sibling_blocks
 
 _c, _b = nodes.c, sibling_blocks.c
 _COLUMNS = (_b.id, _b.level, _b.parent_block, _b.start, _b.size)
@@ -20,6 +20,21 @@ _COLUMNS = (_b.id, _b.level, _b.parent_block, _b.start, _b.size)
 
 def _number(name: str) -> sa.BindParameter[int]:
     return bindparam(name, type_=NUMBER)
+
+
+_NOTE = Statement(
+    sa.insert(node_changes).values(
+        kind=bindparam("kind"), id=ZERO, parent_id=bindparam("parent"), change=sa.literal_column("'order'")
+    )
+)
+
+
+def note_order(tx: Transaction, kind: str, parent: int | None) -> None:
+    """Write into the change journal that children of a parent get other positions: answers that show these will be wrong.
+
+    A child that is added at the end moves nobody.
+    """
+    tx.execute(_NOTE, kind=kind, parent=parent or 0)
 
 
 _NEXT_ID = Statement(sa.select(sa.func.coalesce(sa.func.max(_b.id), ZERO) + 1))

@@ -158,6 +158,16 @@ def find_by_event(tx: Transaction, seq: int) -> list[Snapshot]:
     return [_decode(row, tx) for row in tx.fetch(_BY_EVENT, seq=seq)]
 
 
+_SAVED_SINCE = Statement(
+    sa.select(_s.kind, _s.id, _s.updated_at).where(_s.seq > bindparam("after")).order_by(_s.seq, _s.kind, _s.id)
+)
+
+
+def find_saved_since(tx: Transaction, seq: int) -> list[tuple[str, int, str]]:
+    """Return the rows that were saved for events after `seq`, in their order: kind, id, and when they were changed before."""
+    return [(row[0], row[1], row[2]) for row in tx.fetch(_SAVED_SINCE, after=seq)]
+
+
 def find_without_descendants(tx: Transaction, seq: int, root: int) -> list[Snapshot]:
     """Read the rows that an event deleted or changed, by position, without the descendants deleted with the node `root`."""
     return [_decode(row, tx) for row in tx.fetch(_WITHOUT_DESCENDANTS, seq=seq, root=root)]

@@ -58,7 +58,7 @@ function request(form) {
 
 function curl({ method, url, headers, body }) {
   const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
-  const lines = [`curl${method === "GET" || body !== undefined ? "" : ` -X ${method}`} ${quoted(url)}`, '-H "Authorization: Bearer $TRELLIS_KEY"'];
+  const lines = [`curl${method === "GET" || body !== undefined ? "" : ` -X ${method}`} ${quoted(url)}`, '-H "Authorization: Bearer $API_KEY"'];
   for (const [name, text] of Object.entries(headers)) lines.push(`-H ${quoted(`${name}: ${text}`)}`);
   if (body !== undefined) lines.push(`-d ${quoted(body)}`);
   return lines.join(" \\\n  ");

@@ -1,0 +1,134 @@
+"""What a key did, proposed and was refused, day by day, from the event log, the proposals and the request log."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from types import MappingProxyType
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from trellis.admin.page import Page, PageRequest
+from trellis.core.fields import isolate
+
+_HERE: Final = "/keys/{id:int}/activity"
+_ROWS: Final = 50  # of a page
+_END: Final = "end"  # the cursor of a source that has no more
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Something that a key did or tried: by which source it is told, when, and after which cursor the next one comes."""
+
+    source: str
+    at: str
+    cursor: str
+    record: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Entries of one source, the newest first. `next` is the cursor behind them.
+
+    `searched_to` is the time up to which the source was searched, if that took so long that it was ended before the page was full.
+    """
+
+    entries: Sequence[Entry]
+    next: str
+    searched_to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """One day with its entries, and how many requests the key made on it and how many of these were refused, if that is known."""
+
+    date: str
+    entries: Sequence[Entry]
+    requests: int | None
+    refused: int
+
+
+async def _read_events(request: PageRequest, key: int, cursor: str) -> Part:
+    raw = {"actorType": "key", "actorId": key, "limit": _ROWS} | ({"before": cursor} if cursor else {})
+    found = await request.fetch("events.search", raw, slow=True)
+    entries = [Entry("did", one["at"], str(one["seq"]), one) for one in found["results"]]
+    if found["next"] is None:
+        return Part(entries, _END)
+    reached = "" if found["complete"] else (await request.fetch("events.get", target=found["next"]))["at"]
+    return Part(entries, str(found["next"]), reached)
+
+
+async def _read_refusals(request: PageRequest, key: int, cursor: str) -> Part:
+    raw = {"key": key, "status": "4xx", "limit": _ROWS} | ({"before": cursor} if cursor else {})
+    found = await request.fetch("requests.list", raw, slow=True)
+    entries = [Entry("refused", one["at"], f"{one['at']}_{one['id']}", one) for one in found["results"]]
+    return Part(entries, found["next"] or _END, found["searchedTo"] or "")
+
+
+async def _read_proposals(request: PageRequest, key: int, cursor: str) -> Part:
+    """Read proposals; the cursor is how many newer ones there are, which may be more when the next page is asked for."""
+    first = int(cursor) if cursor.isdecimal() else 0
+    found: list[Entry] = []
+    for page in (first // _ROWS + 1, first // _ROWS + 2):
+        listed = await request.fetch("proposals.list", {"key": key, "page": page, "perPage": _ROWS})
+        numbered = enumerate(listed["results"], (page - 1) * _ROWS + 1)
+        found += [Entry("proposed", one["createdAt"], str(number), one) for number, one in numbered if number > first]
+        if page >= listed["totalPages"]:
+            return Part(found[:_ROWS], _END if len(found) <= _ROWS else found[_ROWS - 1].cursor)
+    return Part(found[:_ROWS], str(first + _ROWS))
+
+
+Read = Callable[[PageRequest, int, str], Awaitable[Part]]
+SOURCES: Final[Mapping[str, Read]] = MappingProxyType({"did": _read_events, "proposed": _read_proposals, "refused": _read_refusals})
+
+
+async def show(request: PageRequest) -> Response:
+    """Show a page of it."""
+    key = await request.fetch("keys.get", target=request.number("id"))
+    cursors = {name: request.query.get(name, "") for name in SOURCES}
+    parts = {name: await read(request, key["id"], cursors[name]) for name, read in SOURCES.items() if cursors[name] != _END}
+    entries, reached = merge(parts)
+    summary = await request.fetch("requests.summary", {"key": key["id"]}, slow=True)
+    further = {name: _move_cursor(cursors[name], parts.get(name), entries) for name in SOURCES}
+    return request.page(
+        "keys/activity.html",
+        title=f"What {isolate(key['name'])} did",
+        key=key,
+        days=_group(entries, summary["days"]),
+        older=further if any(cursor != _END for cursor in further.values()) else None,
+        is_newest=not any(cursors.values()),
+        reached=reached[:16].replace("T", " ") + " UTC" if reached else "",
+    )
+
+
+def merge(parts: Mapping[str, Part]) -> tuple[list[Entry], str]:
+    """Merge what the sources told: the newest entries of a page, and the time back to which all were searched, if not to the end.
+
+    What is older than that is left for the next page, since something between may not have been found yet.
+    """
+    reached = max((part.searched_to for part in parts.values()), default="")
+    found = [entry for part in parts.values() for entry in part.entries if entry.at >= reached]
+    found.sort(key=lambda entry: entry.at, reverse=True)
+    return found[:_ROWS], reached if len(found) <= _ROWS else ""
+
+
+def _move_cursor(cursor: str, part: Part | None, shown: Sequence[Entry]) -> str:
+    """Return the cursor of a source for the next page."""
+    if part is None:
+        return _END
+    last = next((entry for entry in reversed(shown) if entry in part.entries), None)
+    if not part.entries or last is part.entries[-1]:
+        return part.next
+    return cursor if last is None else last.cursor
+
+
+def _group(entries: Sequence[Entry], counted: Sequence[Mapping[str, Any]]) -> list[Day]:
+    counts = {one["at"][:10]: (sum(n for name, n in one.items() if name != "at"), one["4xx"]) for one in counted}
+    return [
+        Day(f"{datetime.fromisoformat(date):%A, %-d %B %Y}", tuple(group), *counts.get(date, (None, 0)))
+        for date, group in groupby(entries, lambda entry: entry.at[:10])
+    ]
+
+
+PAGES: Final = (Page("GET", _HERE, show, "keys"),)

@@ -1,0 +1,108 @@
+"""The bounds of a key's grants in its form: a row for each operation that is ticked, with a control for each member of a bound."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from trellis.admin.keys.grants import Box
+from trellis.admin.submitted import Submitted
+from trellis.core.keys import BOUND_MEMBERS
+from trellis.errors import Fault
+
+PREFIX: Final = "bounds."
+_NAMES: Final = tuple(member.name for member in BOUND_MEMBERS)
+_LABELS: Final = {
+    "level": "Level",
+    "under": "Within",
+    "until": "Until",
+    "perDay": "Times a day",
+    "dryRunOnly": "Dry runs only",
+    "ownOnly": "Only what it did itself",
+}
+_EMPTY: Final = dict.fromkeys(_NAMES, "")
+
+
+@dataclass(frozen=True, slots=True)
+class BoundRow:
+    """The bound of one grant as it is shown: texts by member. `writes`: it may be proposed, or tried only.
+
+    `is_about_events`: it may be limited to what the key itself did.
+    """
+
+    name: str
+    summary: str
+    writes: bool
+    is_about_events: bool
+    values: Mapping[str, str]
+    faults: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """The beginning of the ids of its controls."""
+        return "bound-" + self.name.replace(".", "-")
+
+    @property
+    def is_set(self) -> bool:
+        """Whether it limits anything."""
+        return any(value not in {"", "0", "allow"} for value in self.values.values())
+
+
+def split_bounds(typed: Submitted) -> tuple[Submitted, dict[str, dict[str, str]]]:
+    """Split what was typed: the fields of the form without the bounds, and the bounds by operation and member."""
+    bounds: dict[str, dict[str, str]] = {}
+    for name, value in typed.pairs:
+        operation, _, member = name.removeprefix(PREFIX).rpartition(".")
+        if name.startswith(PREFIX) and member in _NAMES:
+            bounds.setdefault(operation, {})[member] = value.strip()
+    rest = (pair for pair in typed.pairs if not (pair[0].startswith(PREFIX) and pair[0].rpartition(".")[2] in _NAMES))
+    return Submitted(rest, typed.size), bounds
+
+
+def describe_typed(bounds: Mapping[str, Mapping[str, str]], chosen: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return the bounds of those grants that are ticked, as the operations on keys take them: without what was left empty."""
+    ticked = set(chosen)
+    return {
+        name: {member: value for member, value in typed.items() if value}
+        for name, typed in bounds.items()
+        if name in ticked and any(value not in {"", "0", "allow"} for value in typed.values())
+    }
+
+
+def build_rows(
+    boxes: Iterable[Box],
+    stored: Mapping[str, Mapping[str, Any]],
+    typed: Mapping[str, Mapping[str, str]] | None,
+    faults: Iterable[Fault],
+) -> tuple[BoundRow, ...]:
+    """Build the rows of some grants, from what was typed, or else from what is stored."""
+    found = list(faults)
+    return tuple(
+        BoundRow(
+            box.name,
+            box.summary,
+            not box.reads and not box.is_plan,
+            box.is_about_events,
+            _show(stored.get(box.name, {}))
+            if typed is None or box.name not in typed
+            else dict.fromkeys(_NAMES, "") | dict(typed[box.name]),
+            tuple(describe_fault(fault) for fault in found if fault.field.startswith(f"{PREFIX}{box.name}.")),
+        )
+        for box in boxes
+    )
+
+
+def describe_fault(fault: Fault) -> str:
+    """Return what is wrong with a bound, with its member named as its control is."""
+    operation, _, member = fault.field.removeprefix(PREFIX).rpartition(".")
+    if member not in _LABELS:
+        return fault.detail
+    return f"{_LABELS[member]} of {operation}: {fault.detail.removeprefix(fault.field).lstrip(': ')}"
+
+
+def _show(bound: Mapping[str, Any]) -> dict[str, str]:
+    """Return a stored bound as texts by member."""
+    texts = {name: bound.get(name) for name in _NAMES}
+    return {
+        name: ", ".join(value) if isinstance(value, list) else "1" if value is True else "" if value is None else str(value)
+        for name, value in texts.items()
+    }

@@ -1,0 +1,68 @@
+"""Pausing all keys of a preset: a page that says which, and then does it."""
+
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from trellis.admin.forms import Form
+from trellis.admin.page import Page, PageRequest
+from trellis.admin.submitted import Submitted
+from trellis.core.keys import PRESET, PRESETS, WHY_PAUSED
+from trellis.errors import Refused
+
+_PAUSE: Final = "keys.pause_preset"
+_PATH: Final = "/keys/presets/{preset}/pause"
+_SECTION: Final = "keys"
+_SHOWN: Final = 20  # names of keys
+
+
+async def fetch_running(request: PageRequest) -> list[tuple[str, str]]:
+    """Return the name of each preset of which there are active keys, and what pausing these is called."""
+    found: list[tuple[str, str]] = []
+    for name, preset in PRESETS.items():
+        listed = await request.fetch("keys.list", {PRESET.name: name, "state": "active", "perPage": 1})
+        found += [(name, preset.pause)] if listed["totalResults"] else []
+    return found
+
+
+async def ask(request: PageRequest) -> Response:
+    """Say which keys would be paused."""
+    return await _show(request, _read_preset(request), _build_form(None), 200)
+
+
+async def pause(request: PageRequest) -> Response:
+    """Pause them."""
+    preset, form = _read_preset(request), _build_form(request.form)
+    try:
+        raw = form.raw()
+        result = await request.perform(_PAUSE, {**raw, PRESET.name: preset}, reason=raw.get(WHY_PAUSED.name))
+    except Refused as refused:
+        return await _show(request, preset, form.add_refusal(refused), 400)
+    count = result.value["count"]
+    if not count:
+        return request.redirect("/keys", "There was no key left to pause.", "note")
+    are = "key is paused. Its next request" if count == 1 else "keys are paused. Their next requests"
+    return request.redirect("/keys?state=paused", f"{count:,} {are} will be refused.")
+
+
+def _read_preset(request: PageRequest) -> str:
+    name = str(request.http.path_params[PRESET.name])
+    if name not in PRESETS:
+        raise Refused("INVALID_ID", f"There is no preset called {name[:60]}.")
+    return name
+
+
+def _build_form(typed: Submitted | None) -> Form:
+    notes = {WHY_PAUSED.name: "Other administrators see it in the list of keys and in the event log."}
+    return Form((WHY_PAUSED,), typed, labels={WHY_PAUSED.name: "Why"}, help=notes)
+
+
+async def _show(request: PageRequest, preset: str, form: Form, status: int) -> Response:
+    plan = await request.dry_run(_PAUSE, {PRESET.name: preset}, None)
+    named: list[Any] = [await request.fetch("keys.get", target=number) for number in plan["keys"][:_SHOWN]]
+    return request.page(
+        "keys/pause_preset.html", status=status, title=PRESETS[preset].pause, form=form, count=plan["count"], named=named
+    )
+
+
+PAGES: Final = (Page("GET", _PATH, ask, _SECTION), Page("POST", _PATH, pause, _SECTION))

@@ -1,0 +1,44 @@
+"""What one can decide on proposals, and how a page has it done."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from trellis.admin.page import PageRequest
+from trellis.core.fields import Field, Text
+from trellis.core.gate import Result
+from trellis.core.keys import redact_keys
+
+REASON: Final = Field("reason", Text(500), "Whoever proposed it can read it, and it is in the event log.")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A decision: its operation, the word for what was `done`, and whether it `needs_reason` and `carries_out` the call."""
+
+    operation: str
+    done: str
+    needs_reason: bool = False
+    carries_out: bool = False
+
+
+DECISIONS: Final[Mapping[str, Decision]] = {
+    "approve": Decision("proposals.approve", "approved", carries_out=True),
+    "reject": Decision("proposals.reject", "rejected", needs_reason=True),
+}
+
+
+def read_reason(request: PageRequest) -> str:
+    """Return the reason that was typed."""
+    return redact_keys(" ".join(request.form.get(REASON.name, "").split()))[:500]
+
+
+async def decide(request: PageRequest, decision: Decision, number: int, reason: str) -> Result:
+    """Approve or reject a proposal. Raises Refused."""
+    return await request.perform(decision.operation, {REASON.name: reason} if reason else {}, number)
+
+
+def needs_password(request: PageRequest, proposal: Mapping[str, Any]) -> bool:
+    """Return whether one has to enter the password before: where it touches more than nodes, as on the pages for that."""
+    kinds = {kind.name for kind in request.kinds}
+    return any(one["resource"] not in kinds for one in proposal["effects"])

@@ -1,0 +1,144 @@
+"""The list of proposals, with filters; several can be decided on at once."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from starlette.responses import Response
+
+from trellis.admin.forms import Form
+from trellis.admin.keys import fetch_key_names
+from trellis.admin.nodes import ACTION
+from trellis.admin.page import Page, PageRequest
+from trellis.admin.proposals.deciding import DECISIONS, REASON, Decision, decide, needs_password, read_reason
+from trellis.admin.submitted import Submitted
+from trellis.admin.view import plural
+from trellis.core.fields import MAX_ID, isolate
+from trellis.core.proposals import FILTERS
+from trellis.errors import Refused
+
+_HERE: Final = "/proposals"
+_SECTION: Final = "proposals"
+_CHOSEN: Final = "proposal"
+_STATES: Final = (
+    ("open", "Open"),
+    ("", "Any state"),
+    ("approved", "Approved"),
+    ("rejected", "Rejected"),
+    ("withdrawn", "Withdrawn"),
+    ("expired", "Expired"),
+)
+_LABELS: Final = {"key": "Proposed by", "reason": "Why"}
+
+
+class Failure(NamedTuple):
+    """A proposal that was not decided on as wanted, and why."""
+
+    proposal: int
+    detail: str
+
+
+async def index(request: PageRequest) -> Response:
+    """List the proposals; the open ones unless another state is chosen."""
+    return await _show(request)
+
+
+async def _show(
+    request: PageRequest, status: int = 200, *, failures: Sequence[Failure] = (), done: str = "", fault: str = ""
+) -> Response:
+    chosen = {"state": "open"} | {name: value.strip() for name, value in request.query.items()}
+    query = Submitted((name, value) for name, value in chosen.items() if value)
+    form = await _build_filters(request, query)
+    page: dict[str, Any] = {"results": [], "page": 1, "totalPages": 1, "totalResults": 0}
+    try:
+        page = await request.fetch("proposals.list", form.raw())
+    except Refused as refused:
+        form.add_refusal(refused)
+        status = 400
+    return request.page(
+        "proposals/index.html",
+        status=status,
+        title="Proposals",
+        form=form,
+        page=page,
+        query=chosen if request.query else {},
+        filtered=bool(set(request.query) - {"page"}),
+        chosen=frozenset(request.form.all(_CHOSEN)),
+        reason=build_reason(request, fault),
+        failures=failures,
+        done=done,
+    )
+
+
+def build_reason(request: PageRequest, fault: str = "") -> Form:
+    """Build the form with the reason of a decision."""
+    form = Form((REASON,), Submitted([(REASON.name, request.form.get(REASON.name, ""))]), labels=_LABELS, id="decision")
+    return form.add_fault(REASON.name, fault) if fault else form
+
+
+async def _build_filters(request: PageRequest, query: Submitted) -> Form:
+    keys = [(str(number), f"{isolate(name)} ({number})") for number, name in (await fetch_key_names(request)).items()]
+    names = sorted(operation.name for operation in request.catalogue.values() if operation.is_proposable)
+    return Form(
+        FILTERS,
+        query,
+        choices={
+            "state": _STATES,
+            "operation": [("", "Any operation"), *((name, name) for name in names)],
+            "key": [("", "Anybody"), *keys],
+        },
+        labels=_LABELS,
+        help=dict.fromkeys((field.name for field in FILTERS), ""),
+    )
+
+
+async def decide_on_several(request: PageRequest) -> Response:
+    """Approve or reject the ticked proposals, one by one."""
+    request.require_fresh_form()
+    decision = DECISIONS.get(request.form.get(ACTION, ""))
+    numbers = [int(text) for text in request.form.all(_CHOSEN) if text.isdecimal() and len(text) < 19 and 0 < int(text) <= MAX_ID]
+    if decision is None or not numbers:
+        return await _show(request, 400, fault="" if numbers else "Tick the proposals to decide on.")
+    reason = read_reason(request)
+    if decision.needs_reason and not reason:
+        return await _show(request, 400, fault="reason is needed, so that whoever proposed it knows.")
+    failures, done = await _decide_on(request, decision, numbers, reason)
+    told = f"{plural(done, 'proposal was', 'proposals were')} {decision.done}."
+    if failures:
+        return await _show(request, 409, failures=failures, done=told if done else "")
+    return request.redirect(_HERE, told)
+
+
+async def _decide_on(
+    request: PageRequest, decision: Decision, numbers: Sequence[int], reason: str
+) -> tuple[Sequence[Failure], int]:
+    failures: list[Failure] = []
+    done = 0
+    if decision.carries_out:
+        await _ask_for_password(request, numbers)
+    for number in dict.fromkeys(numbers):
+        try:
+            await decide(request, decision, number, reason)
+        except Refused as refused:
+            if refused.status >= 500:
+                raise
+            failures.append(Failure(number, refused.detail))
+        else:
+            done += 1
+    return failures, done
+
+
+async def _ask_for_password(request: PageRequest, numbers: Sequence[int]) -> None:
+    for number in numbers:
+        proposal: Mapping[str, Any] | None = None
+        try:
+            proposal = await request.fetch("proposals.get", target=number)
+        except Refused:
+            continue  # it is told when it is decided on
+        if proposal is not None and needs_password(request, proposal):
+            request.require_recent_password()
+
+
+PAGES: Final = (
+    Page("GET", _HERE, index, _SECTION),
+    Page("POST", _HERE, decide_on_several, _SECTION),
+)

@@ -1,0 +1,148 @@
+"""One proposal: what goes, moves and changes, whether it can be approved now, and the decision."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+from starlette.responses import Response
+
+from trellis.admin.events import Change, event_changes
+from trellis.admin.nodes import ACTION, DeletePlan, describe_deletion, fetch_groups
+from trellis.admin.page import Page, PageRequest
+from trellis.admin.proposals.deciding import DECISIONS, decide, needs_password, read_reason
+from trellis.admin.proposals.index import build_reason
+from trellis.admin.structure import Plan, describe_plan
+from trellis.core.nodes import NodeKind
+from trellis.core.verbs import Response as Answer
+from trellis.errors import Refused
+
+_HERE: Final = "/proposals/{id:int}"
+_SECTION: Final = "proposals"
+_SHOWN: Final = 20  # of the events that it would leave
+_LONGEST: Final = 4000  # characters of the input
+_OUTDATED: Final = "differences"  # the member of the refusal of what has changed meanwhile
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One event that the call would leave, as the event log describes events, and what it changes."""
+
+    event: Mapping[str, Any]
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a call would do, in one of three forms: the delete of a node, the plan of a document, or its events.
+
+    `kind` is that of the node; `more` is how many events are not among the `effects`.
+    """
+
+    kind: NodeKind | None = None
+    deletion: DeletePlan | None = None
+    plan: Plan | None = None
+    effects: tuple[Effect, ...] = ()
+    more: int = 0
+
+
+async def show(request: PageRequest) -> Response:
+    """Show a proposal."""
+    return await _show(request, await request.fetch("proposals.get", target=request.number("id")))
+
+
+async def _show(
+    request: PageRequest, proposal: Mapping[str, Any], status: int = 200, *, fault: str = "", problem: Refused | None = None
+) -> Response:
+    is_open = proposal["state"] == "open"
+    obstacle = problem or (await _find_obstacle(request, proposal) if is_open else None)
+    shown = orjson.dumps(proposal["input"], option=orjson.OPT_INDENT_2).decode() if proposal["input"] else ""
+    return await request.large_page(
+        "proposals/show.html",
+        status=status,
+        title=f"Proposal {proposal['id']:,}",
+        proposal=proposal,
+        is_open=is_open,
+        preview=await _preview(request, proposal),
+        obstacle=obstacle,
+        changes=() if obstacle is None else obstacle.facts.get("changes", ()),
+        differences=() if obstacle is None else obstacle.facts.get(_OUTDATED, ()),
+        reason=build_reason(request, fault),
+        shown=shown[:_LONGEST],
+        cut=max(0, len(shown) - _LONGEST),
+    )
+
+
+async def _find_obstacle(request: PageRequest, proposal: Mapping[str, Any]) -> Refused | None:
+    """Return why a proposal could not be approved now, if so, by trying it."""
+    try:
+        await request.dry_run(DECISIONS["approve"].operation, {}, proposal["id"])
+    except Refused as refused:
+        if refused.status >= 500:
+            raise
+        return refused
+    return None
+
+
+async def _preview(request: PageRequest, proposal: Mapping[str, Any]) -> Preview:
+    """Describe what the call would do, as the page for that does it where there is one."""
+    operation = request.catalogue.find(proposal["operation"])
+    plan, effects = proposal["plan"], proposal["effects"]
+    if operation.name in _PLANS and plan:
+        return await _PLANS[operation.name](request, plan)
+    is_delete = operation.verb is not None and operation.verb.response is Answer.NULL
+    if is_delete and operation.kind is not None and plan and effects:
+        children = plan["moved"]["ids"]
+        record = {**effects[0]["before"], "id": effects[0]["id"]}
+        described = await describe_deletion(request, operation.kind, record, plan, children, plan["moved"]["count"])
+        return Preview(kind=operation.kind, deletion=described)
+    groups = await fetch_groups(request) if effects else {}
+    shown = [{**one, "resourceId": one["id"], "actor": proposal["proposer"]} for one in effects[:_SHOWN]]
+    described_effects = tuple(Effect(one, event_changes(one, request.kinds, groups)) for one in shown)
+    return Preview(effects=described_effects, more=max(0, len(effects) - _SHOWN))
+
+
+async def _preview_plan(request: PageRequest, plan: Mapping[str, Any]) -> Preview:
+    return Preview(plan=await describe_plan(request, plan))
+
+
+_PLANS: Final[Mapping[str, Callable[[PageRequest, Mapping[str, Any]], Awaitable[Preview]]]] = {"structure.apply": _preview_plan}
+
+
+async def decide_on_one(request: PageRequest) -> Response:
+    """Approve or reject a proposal."""
+    request.require_fresh_form()
+    proposal = await request.fetch("proposals.get", target=request.number("id"))
+    decision = DECISIONS.get(request.form.get(ACTION, ""))
+    if decision is None:
+        return await _show(request, proposal, 400)
+    reason = read_reason(request)
+    if decision.needs_reason and not reason:
+        return await _show(request, proposal, 400, fault="reason is needed, so that whoever proposed it knows.")
+    if decision.carries_out and needs_password(request, proposal):
+        request.require_recent_password()
+    try:
+        result = await decide(request, decision, proposal["id"], reason)
+    except Refused as refused:
+        if refused.status >= 500:
+            raise
+        proposal = await request.fetch("proposals.get", target=proposal["id"])
+        return await _show(request, proposal, refused.status, problem=refused)
+    told = f"Proposal {proposal['id']:,} was {decision.done}."
+    return request.redirect(
+        f"/proposals/{proposal['id']}", told, undo=result.value["event"] if _is_undoable(request, result) else None
+    )
+
+
+def _is_undoable(request: PageRequest, result: Any) -> bool:
+    """Return whether what was done left one event about a node, which can be undone by itself."""
+    kinds = {kind.name for kind in request.kinds}
+    return (
+        result.value["event"] is not None and len(result.value["effects"]) == 1 and result.value["effects"][0]["resource"] in kinds
+    )
+
+
+PAGES: Final = (
+    Page("GET", _HERE, show, _SECTION),
+    Page("POST", _HERE, decide_on_one, _SECTION),
+)

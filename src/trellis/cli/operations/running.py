@@ -1,0 +1,136 @@
+"""The command that runs any operation, and says which there are and what they take."""
+
+import json as json_text
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Annotated, Any, Final
+from urllib.parse import urlencode
+
+import typer
+
+from trellis.cli.community import act, community
+from trellis.cli.secrets import take_secrets
+from trellis.cli.terminal import MISUSED, Failure, Json, progress_of, show, show_json, show_table
+from trellis.compose import catalogue_of
+from trellis.core.catalogue import Catalogue
+from trellis.core.fields import Field, parse_json, parse_whole_number
+from trellis.core.operation import Operation
+from trellis.errors import Refused
+from trellis.kinds import KINDS
+from trellis.rest.bodies import parse_query
+from trellis.rest.docs import type_in_words
+from trellis.settings import Settings
+
+_PARAMETER: Final = re.compile(r"(.+?)(:=|=)(.*)", re.DOTALL)
+
+run_app = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
+
+
+@run_app.command(add_help_option=False)
+def run(  # one option a parameter, as Typer has it
+    context: typer.Context,
+    operation: Annotated[
+        str | None,
+        typer.Argument(metavar="OPERATION", help="The operation's name, such as forums.create.", show_default=False),
+    ] = None,
+    parameters: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ID] NAME=VALUE…",
+            help="The id of the record, and the parameters: name=News, 'permissions[view]=\\*', or name:=JSON. "
+            "A password is asked for, or read from a file: password=@FILE.",
+            show_default=False,
+        ),
+    ] = None,
+    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="The reason; recorded in the event log.")] = None,
+    list_all: Annotated[bool, typer.Option("--list", help="List all operations, with what each does.")] = False,
+    json: Json = False,
+    wants_help: Annotated[
+        bool, typer.Option("--help", "-h", help="Show this message and exit; behind an operation, what it does and takes.")
+    ] = False,
+) -> None:
+    """Run any operation, as the terminal, and print its result as JSON."""
+    if list_all:
+        _list_operations(json=json)
+    elif wants_help and operation is not None:
+        _describe(_find_operation(catalogue_of(KINDS), operation))
+    elif operation is None:
+        show(context.get_help())
+        if not wants_help:
+            raise Failure("Which operation? trellis run --list lists them.", MISUSED)
+    else:
+        _run(operation, parameters or [], reason, json=json)
+
+
+def _run(name: str, parameters: Iterable[str], reason: str | None, *, json: bool) -> None:
+    with community(Settings.load()) as gate:
+        found = _find_operation(gate.catalogue, name)
+        target, raw = _parse_arguments(found, parameters)
+        with progress_of(f"Running {found.name}") as progress:
+            answer = act(gate, found.name, raw, target, reason=reason, progress=progress)
+    show_json(answer.value, plain=json)
+
+
+def _list_operations(*, json: bool) -> None:
+    found = catalogue_of(KINDS).values()
+    if json:
+        show_json([{"operation": operation.name, "summary": operation.summary} for operation in found], plain=True)
+    else:
+        show_table(("Operation", "What it does"), ((operation.name, operation.summary) for operation in found))
+
+
+def _describe(operation: Operation) -> None:
+    """Say what an operation does, and what it takes."""
+    fields = [field for field in operation.takes if not field.read_only]
+    show(f"trellis run {operation.name}{' ID' if operation.has_target else ''}{' NAME=VALUE…' if fields else ''}", style="bold")
+    show()
+    show(f"{operation.summary}. {operation.doc}".strip())
+    if fields:
+        show()
+        show_table(("Parameter", "Value", "Default", "What it is"), map(_describe_field, fields))
+
+
+def _describe_field(field: Field) -> tuple[str, str, str, str]:
+    default = "required" if field.required else "" if field.default is None else json_text.dumps(field.default, ensure_ascii=False)
+    return field.name, type_in_words(field).replace("`", ""), default, field.doc.replace("`", "")
+
+
+def _find_operation(catalogue: Catalogue, name: str) -> Operation:
+    if name not in catalogue and (near := get_close_matches(name, catalogue, 1)):
+        raise Refused("UNKNOWN_OPERATION", f"There is no operation '{name}'. Did you mean {near[0]}?")
+    return catalogue.find(name)
+
+
+def _parse_arguments(operation: Operation, parameters: Iterable[str]) -> tuple[int | None, dict[str, Any]]:
+    """Parse the arguments: the id of the record that the operation is about, and the parameters by name."""
+    pairs = [_pair(f"id={parameter}" if operation.has_target and parameter.isdigit() else parameter) for parameter in parameters]
+    # Brackets are parsed as in a form, with numbers as placeholders for the values, which may be any JSON.
+    raw = parse_query(urlencode([(name, place) for place, (name, _) in enumerate(pairs)]).encode())
+    raw = take_secrets(operation, {name: _fill_placeholders(part, [value for _, value in pairs]) for name, part in raw.items()})
+    if not operation.has_target:
+        return None, raw
+    target = parse_whole_number(raw.pop("id", None))
+    if target is None:
+        raise Failure(f"{operation.name} is about one record: pass its id as a whole number, such as id=5.", MISUSED)
+    return target, raw
+
+
+def _pair(parameter: str) -> tuple[str, Any]:
+    found = _PARAMETER.fullmatch(parameter)
+    if found is None:
+        raise Failure(f"'{parameter}' is not a parameter. Write name=value, or name:=JSON.", MISUSED)
+    name, sign, text = found.groups()
+    try:
+        parameter.encode()
+        return name, parse_json(text) if sign == ":=" else text
+    except UnicodeEncodeError:
+        raise Failure(f"The parameter {name!r} is not valid UTF-8.", MISUSED) from None
+    except ValueError as error:
+        raise Failure(f"The value of {name} is not JSON: {error}. For text, write {name}=… instead of {name}:=…", MISUSED) from None
+
+
+def _fill_placeholders(part: Any, values: list[Any]) -> Any:
+    if isinstance(part, dict):
+        return {name: _fill_placeholders(below, values) for name, below in part.items()}
+    return [_fill_placeholders(below, values) for below in part] if isinstance(part, list) else values[int(part)]

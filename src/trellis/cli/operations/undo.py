@@ -1,0 +1,121 @@
+"""The command that undoes an event, or many."""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import Annotated, Any, Final
+
+import typer
+
+from trellis.cli.community import act, community
+from trellis.cli.terminal import MISUSED, Failure, Json, progress_of, say, show, show_json
+from trellis.core.fields import Invalid, Timestamp
+from trellis.core.gate import Gate
+from trellis.settings import Settings
+
+_SPAN: Final = re.compile(r"([1-9][0-9]{0,4})([mhd])", re.ASCII)
+_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days"}
+
+
+def restore(  # noqa: PLR0917  # one option a parameter, as Typer has it
+    event: Annotated[
+        int | None,
+        typer.Argument(
+            metavar="[EVENT]",
+            min=1,
+            help="The event's number; `trellis run events.list order=newest` shows the latest.",
+            show_default=False,
+        ),
+    ] = None,
+    change_set: Annotated[
+        int | None,
+        typer.Option("--change-set", metavar="ID", min=1, help="Undo all of this change set.", show_default=False),
+    ] = None,
+    key: Annotated[
+        int | None, typer.Option("--key", metavar="ID", min=1, help="Undo what this key did, with --since.", show_default=False)
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="WHEN", help="How far back: 30m, 1h, 2d, or a timestamp in ISO 8601.", show_default=False),
+    ] = None,
+    after: Annotated[
+        int | None,
+        typer.Option(metavar="EVENT", min=0, help="Of many events, undo only those after this one.", show_default=False),
+    ] = None,
+    skip_conflicts: Annotated[
+        bool, typer.Option("--skip-conflicts", help="Undo the others if some of many events cannot be undone.")
+    ] = False,
+    to: Annotated[
+        str | None,
+        typer.Option(metavar="PARENT", help="The new parent if the old one is gone: an id, or `root` for the top level."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be restored, without changing anything.")] = False,
+    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="The reason; recorded in the event log.")] = None,
+    json: Json = False,
+) -> None:
+    """Undo an event, or many: restore what was deleted, revert what was changed or moved, delete what was created."""
+    if sum(one is not None for one in (event, change_set, key)) != 1:
+        raise Failure("Say what is to be undone: the number of an event, --change-set ID, or --key ID with --since WHEN.", MISUSED)
+    if (key is None) != (since is None):
+        raise Failure("--key and --since belong together: --key 3 --since 1h undoes what key 3 did in the last hour.", MISUSED)
+    with community(Settings.load()) as gate:
+        raw: dict[str, Any]
+        if event is not None:
+            name, target, raw = "events.restore", event, {} if to is None else {"parentId": to}
+        elif change_set is not None:
+            name, target, raw = "changesets.restore", change_set, {"skipConflicts": skip_conflicts}
+        else:
+            name, target = "events.restore_of_key", key or 0
+            raw = {"since": _parse_since(gate, since or ""), "skipConflicts": skip_conflicts}
+        if after is not None and event is None:
+            raw["after"] = after
+        with progress_of(f"Undoing event {event}" if event is not None else "Undoing events") as progress:
+            answer = act(gate, name, raw | {"dryRun": dry_run}, target, reason=reason, progress=progress)
+    if json:
+        show_json(answer.value, plain=True)
+        return
+    for line in _restored(answer.value, answer.event) if event is not None else _undone(answer.value):
+        show(line)
+    if dry_run:
+        say("This was a dry run: nothing was changed.")
+
+
+def _parse_since(gate: Gate, text: str) -> str:
+    if found := _SPAN.fullmatch(text.strip()):
+        return gate.ago(timedelta(**{_UNITS[found[2]]: int(found[1])}))
+    try:
+        return str(Timestamp().parse(text))
+    except Invalid as invalid:
+        raise Failure(f"--since {invalid.detail} A span such as 1h or 2d is right too.", MISUSED) from None
+
+
+def _undone(value: Mapping[str, Any]) -> Iterator[str]:
+    count, dry = value["undoneCount"], bool(value.get("dryRun"))
+    yield f"{count:,} {'event' if count == 1 else 'events'} {'would be' if dry else 'undone'}{' undone' if dry else ''}."
+    for one in value["conflicts"]:
+        yield f"  Event {one['event']} ({one['operation']}) cannot be undone. {one['detail']}"
+    if more := value["conflictCount"] - len(value["conflicts"]):
+        yield f"  … and {more:,} more."
+    if value["purgedCount"] is None:
+        yield "  Older events have been purged; some of them may have been among those to undo."
+    elif purged := value["purgedCount"]:
+        yield f"  {purged:,} {'event has' if purged == 1 else 'events have'} been purged and cannot be undone."
+
+
+def _restored(value: Mapping[str, Any], by: int | None) -> Iterator[str]:
+    record, restored, dry = value["record"], value["restored"]["count"], bool(value.get("dryRun"))
+    where = record.get("path") or record["name"]
+    done = f", by event {by}" if by is not None else ""
+    yield f"Event {value['event']} ({value['operation']}) {'would be' if dry else 'is'} undone{done}: {where}"
+    if restored > 1:
+        yield f"  {restored:,} records are restored in all."
+    if moved := value["moved"]["count"]:
+        yield f"  {moved:,} {'child moves' if moved == 1 else 'children move'} back under it."
+    if changed := value["changed"]["count"]:
+        yield f"  It returns to the permissions of {changed:,} {'record' if changed == 1 else 'records'}."
+    for one in value["left"]["nodes"]:
+        yield f"  {one['resource']} {one['id']} is not changed. {one['why']}"
+    if more := value["left"]["count"] - len(value["left"]["nodes"]):
+        yield f"  … and {more:,} more."
+    if lost := value["lostGroups"]:
+        yield f"  Removed from its permissions, because these groups no longer exist: {', '.join(map(str, lost))}."

@@ -1,0 +1,11 @@
+"""Who may do what: whether a key or a group may, which keys may, and what a group may do, node by node."""
+
+from trellis.core.access import check, holders, view
+from trellis.core.operation import Operation
+
+__all__ = ["operations"]
+
+
+def operations() -> tuple[Operation, ...]:
+    """Return the operations."""
+    return (check.OPERATION, holders.OPERATION, view.OPERATION)

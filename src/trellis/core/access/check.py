@@ -1,0 +1,150 @@
+"""The operation that says whether a key or a group may do something, and if not, which condition is not met."""
+
+from typing import Final
+
+from trellis.core.access.rights import MISSING, describe_right, find_group, list_rights
+from trellis.core.access.verdict import Question, judge_key
+from trellis.core.fields import Boolean, Field, IpAddress, NodeId, Nullable, Text, Timestamp, invalid_id, isolate, require
+from trellis.core.hello import HELLO
+from trellis.core.kind import NodeKind
+from trellis.core.operation import Access, Context, Operation, Outcome
+from trellis.core.verbs import Response, Verb
+from trellis.errors import Fault, Refused, refuse_faults
+from trellis.store import keys, nodes
+from trellis.store.keys import Key
+
+_HOLDER: Final = Field(
+    "holder",
+    Text(100, 1),
+    "Who: a key by its id, its public part, or its name if no other has it; or a group as group:3.",
+    required=True,
+    example="1",
+)
+OPERATION_FIELD: Final = Field(
+    "operation",
+    Text(100, 1),
+    "What: the operation that a key is to run; for a group the right that it is to have, such as forums.read.",
+    required=True,
+    example="forums.delete",
+)
+NODE: Final = Field("id", NodeId(), "The node that it is about; needed for a group. Without it: whether a key may at all.")
+ADDRESS: Final = Field("address", IpAddress(), "From which address. By default, any of the key's.")
+AT: Final = Field("at", Timestamp(nullable=True), "At which time; by default, now.")
+DRY: Final = Field("asDryRun", Boolean(), "Whether it is asked for a dry run.", default=False)
+_FIELDS: Final = (_HOLDER, OPERATION_FIELD, NODE, ADDRESS, AT, DRY)
+_GROUP: Final = "group:"
+
+
+def _check(context: Context) -> Outcome:
+    given = require(_FIELDS, context.input)
+    given.raise_faults()
+    named = given.values["holder"]
+    if named.startswith(_GROUP) and named.removeprefix(_GROUP).isdecimal():
+        return _check_group(context, int(named.removeprefix(_GROUP)[:18]))
+    return _check_key(context, named)
+
+
+def _check_key(context: Context, named: str) -> Outcome:
+    given = context.input
+    key = _find_key(context, named)
+    operation = find_grantable(context, given.values["operation"])
+    node = given.get("id")
+    check_node(context, operation.kind, node)
+    asked = Question(operation, node, given.get("address"), given.get("at") or context.now, dry=given.get("asDryRun", False))
+    verdict = judge_key(context.tx, key, asked)
+    return Outcome(
+        {
+            "may": verdict.condition is None,
+            "condition": verdict.condition,
+            "reason": verdict.reason,
+            "detail": verdict.detail,
+            "at": asked.at,
+        }
+    )
+
+
+def _check_group(context: Context, number: int) -> Outcome:
+    given = context.input
+    group = find_group(context, number)
+    resource, _, wanted = given.values["operation"].partition(".")
+    kind = next((one for one in context.environment.kinds if one.name == resource), None)
+    right = None if kind is None else next((one for one in list_rights(kind) if one.name == wanted), None)
+    if kind is None or right is None:
+        detail = f"operation: '{isolate(given.values['operation'])}' is no right of a group. Send one such as forums.read."
+        raise refuse_faults(Fault("operation", "UNKNOWN_OPERATION", detail))
+    if "id" not in given:
+        raise refuse_faults(Fault("id", "MISSING_VALUE", "id is needed: the node in which a group is to have the right."))
+    node = nodes.find(context.tx, kind.name, given.values["id"])
+    if node is None:
+        raise invalid_id(kind.singular, given.values["id"], MISSING)
+    how = describe_right(right.holders(node), group.id)
+    where = f"in {kind.singular} {node.id}"
+    detail = f"Yes: {how}." if how else f"No: '{isolate(group.name)}' does not have the right {right.name} {where}."
+    return Outcome(
+        {"may": bool(how), "condition": None if how else right.name, "reason": None, "detail": detail, "at": context.now}
+    )
+
+
+def _find_key(context: Context, named: str) -> Key:
+    """Find a key by its id, its public part or its name. Raises Refused (INVALID_ID, INVALID_VALUE)."""
+    found = keys.find(context.tx, int(named)) if named.isdecimal() and len(named) < 19 else None
+    found = found or keys.find_by_public_part(context.tx, named.removeprefix("trl_").partition("_")[0])
+    if found is not None:
+        return found
+    of_name = keys.find_by_name(context.tx, named)
+    if not of_name:
+        raise Refused("INVALID_ID", f"There is no key '{isolate(named)}'.", code=MISSING)
+    if len(of_name) > 1:
+        ids = ", ".join(str(key.id) for key in of_name)
+        raise refuse_faults(Fault("holder", "INVALID_VALUE", f"holder: {len(of_name)} keys have this name. Send the id: {ids}."))
+    return of_name[0]
+
+
+def find_grantable(context: Context, name: str) -> Operation:
+    """Find an operation that a key can run. Raises Refused (UNKNOWN_OPERATION)."""
+    if name == HELLO.name:
+        return HELLO
+    found = next((one for one in context.environment.load_operations() if one.name == name and one.access is Access.GRANTED), None)
+    if found is None:
+        raise refuse_faults(Fault("operation", "UNKNOWN_OPERATION", f"operation: no key can be granted '{isolate(name)}'."))
+    return found
+
+
+def check_node(context: Context, kind: NodeKind | None, node: int | None) -> None:
+    """Refuse a node that is not there, and one where the operation is about none."""
+    if node is None:
+        return
+    if kind is None:
+        raise refuse_faults(Fault("id", "INVALID_VALUE", "id: this operation is not about one node. Leave id out."))
+    if nodes.find(context.tx, kind.name, node) is None:
+        raise invalid_id(kind.singular, node, MISSING)
+
+
+_ANSWERS: Final[tuple[Field, ...]] = (
+    Field("may", Boolean(), "Whether it may.", example=False),
+    Field(
+        "condition",
+        Nullable(Text()),
+        "What is not met: revoked, paused, expires, addresses or grant of the key; until, dryRunOnly, level, under or perDay of "
+        "the grant; for a group the right. null if it may.",
+        example="grant",
+    ),
+    Field("reason", Nullable(Text()), "The errorMessage with which the API would refuse a key.", example="NO_PERMISSION"),
+    Field("detail", Text(), "The same in a sentence.", example="No: forums.delete has not been granted. Tick it to allow it."),
+    Field("at", Timestamp(), "The time for which that is so.", example="2026-01-31T09:30:00.000Z"),
+)
+CHECK: Final = Verb(name="check", method="GET", tail="/check", response=Response.ANSWER, answer="Whether it may, and why.")
+OPERATION: Final = Operation(
+    "access.check",
+    "Check who may do what",
+    "Returns whether a key may run an operation, or a group has a right in a node, and if not, which condition is not met. Nothing "
+    "is run.",
+    _check,
+    _FIELDS,
+    access=Access.GRANTED,
+    verb=CHECK,
+    path="/core/access",
+    refusals=(("INVALID_ID", MISSING),),
+    answers=_ANSWERS,
+    varies=True,  # with the time, too
+)

@@ -1,0 +1,53 @@
+"""The operation that lists the keys which may do something."""
+
+from typing import Final
+
+from trellis.core.access.check import ADDRESS, AT, DRY, NODE, OPERATION_FIELD, check_node, find_grantable
+from trellis.core.access.rights import MISSING
+from trellis.core.access.verdict import Question, judge_key
+from trellis.core.fields import Field, NodeId, Text, require
+from trellis.core.operation import Access, Context, Operation, Outcome
+from trellis.core.paging import PAGING, PER_PAGE, serialize_page
+from trellis.core.verbs import Response, Verb
+from trellis.store import keys
+
+_FIELDS: Final = (*PAGING, OPERATION_FIELD, NODE, ADDRESS, AT, DRY)
+_AT_ONCE: Final = 500  # keys that are read and judged at a time
+
+
+def _list_keys(context: Context) -> Outcome:
+    given = require(_FIELDS, context.input)
+    given.raise_faults()
+    operation = find_grantable(context, given.values["operation"])
+    check_node(context, operation.kind, given.get("id"))
+    at = given.get("at") or context.now
+    asked = Question(operation, given.get("id"), given.get("address"), at, dry=given.get("asDryRun", False))
+    found = []
+    for key in keys.read_granted(context.tx, operation.name if operation.access is Access.GRANTED else None, _AT_ONCE):
+        verdict = judge_key(context.tx, key, asked)
+        if verdict.condition is None:
+            found.append({"id": key.id, "name": key.name, "public": key.public, "detail": verdict.detail})
+    page, per_page = given.get("page", 1), given.get("perPage", PER_PAGE)
+    return Outcome(serialize_page(found[(page - 1) * per_page : page * per_page], len(found), page, per_page))
+
+
+KEYS: Final = Verb(name="keys", method="GET", tail="/keys", response=Response.PAGE, answer="One page.")
+OPERATION: Final = Operation(
+    "access.keys",
+    "List the keys that may do something",
+    "Returns the keys that may run an operation, on a certain node if its id is sent, and on which terms.",
+    _list_keys,
+    _FIELDS,
+    access=Access.GRANTED,
+    verb=KEYS,
+    path="/core/access",
+    refusals=(("INVALID_ID", MISSING),),
+    answers=(
+        Field("id", NodeId(), "The key's id.", example=2),
+        Field("name", Text(), "Its name.", example="Calendar sync"),
+        Field("public", Text(), "Its public part.", example="h3k9x2"),
+        Field("detail", Text(), "On which terms it may.", example="Yes: it has been granted, without an expiry."),
+    ),
+    slow=True,
+    varies=True,
+)

@@ -1,0 +1,103 @@
+"""Judging a key without running anything: in the order in which the gate judges, and with the reason."""
+
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from trellis.core.actor import Actor
+from trellis.core.bounds import WHOLE, Bound, find_broken_condition, find_reach, find_uses
+from trellis.core.hello import HELLO
+from trellis.core.keys import build_actor, describe_bound, is_address_allowed
+from trellis.core.operation import Operation
+from trellis.store.engine import Transaction
+from trellis.store.keys import Key
+
+
+class Question(NamedTuple):
+    """What is asked: whether a key may run an operation on a node (None: any), from an address (None: any of its own), at a time.
+
+    `dry`: as a dry run.
+    """
+
+    operation: Operation
+    node: int | None
+    address: str | None
+    at: str
+    dry: bool = False
+
+
+class Verdict(NamedTuple):
+    """The answer. `condition` is the one that is not met: a member of the key or of the bound, `grant`, or None if it may.
+
+    `reason` is the message of the refusal that the API would answer with; None where it would make a proposal.
+    """
+
+    condition: str | None
+    reason: str | None
+    detail: str
+
+
+def judge_key(tx: Transaction, key: Key, asked: Question) -> Verdict:
+    """Judge whether a key may do what is asked."""
+    if key.revoked_at and key.revoked_at <= asked.at:
+        ended = _describe_end(key.revoked_at, key.revoked_because)
+        told = f"No: the key was revoked {ended} Revoking cannot be undone; create a new key."
+        return Verdict("revoked", "INVALID_API_KEY", told)
+    if key.paused_at and key.paused_at <= asked.at:
+        told = f"No: the key was paused {_describe_end(key.paused_at, key.paused_because)} Resume it to let it go on."
+        return Verdict("paused", "INVALID_API_KEY", told)
+    if key.expires_at and key.expires_at <= asked.at:
+        told = f"No: the key expires on {_format_day(key.expires_at)}. Set a later expiry, or create a new key."
+        return Verdict("expires", "INVALID_API_KEY", told)
+    if asked.address and key.addresses and not is_address_allowed(asked.address, key.addresses):
+        told = f"No: {asked.address} is not one of the key's addresses: {', '.join(key.addresses)}."
+        return Verdict("addresses", "IP_ADDRESS_NOT_ALLOWED", told)
+    if asked.operation.name == HELLO.name:
+        return Verdict(None, None, "Yes: every valid key may run it.")
+    return _judge_grant(tx, key, asked)
+
+
+def _judge_grant(tx: Transaction, key: Key, asked: Question) -> Verdict:
+    name = asked.operation.name
+    if name not in key.grants:
+        return Verdict("grant", "NO_PERMISSION", f"No: {name} has not been granted. Tick it to allow it.")
+    holder = build_actor(key)
+    bound = holder.bounds.get(name, Bound())
+    writes = asked.operation.writes and not asked.operation.is_plan
+    if (broken := find_broken_condition(bound, name, asked.at, writes=writes, dry=asked.dry)) is not None:
+        return Verdict(broken.condition, broken.message, f"No: {broken.detail}.")
+    if (outside := _judge_node(tx, holder, asked)) is not None:
+        return outside
+    for counted, what in ((name, f"run {name}"), (WHOLE, "run operations")):
+        most = holder.bounds.get(counted, Bound()).per_day
+        if most is not None and find_uses(tx, key.id, counted, asked.at) >= most:
+            return Verdict("perDay", "GRANT_USED_UP", f"No: it may {what} {most:,} times a day, and has done so.")
+    return Verdict(None, None, f"Yes: {_describe_terms(key, asked.address)} {describe_bound(bound)}".rstrip())
+
+
+def _judge_node(tx: Transaction, holder: Actor, asked: Question) -> Verdict | None:
+    """Judge whether the node is one that the grant is for; None if it is, or if none was named."""
+    kind = asked.operation.kind
+    if asked.node is None or kind is None:
+        return None
+    reach = find_reach(holder, asked.operation.name, kind.name)
+    if reach is None or reach.contains(tx, asked.node):
+        return None
+    named = ", ".join(f"{kind.name}:{root}" for root in reach.roots)
+    return Verdict("under", "INVALID_ID", f"No: its grant is for {named} only, and {kind.singular} {asked.node} is outside.")
+
+
+def _describe_terms(key: Key, address: str | None) -> str:
+    ends = f"until {_format_day(key.expires_at)}" if key.expires_at else "without an expiry"
+    where = ""
+    if key.addresses:
+        where = f", from {address}" if address else f", from {', '.join(key.addresses)} only"
+    return f"it has been granted, {ends}{where}."
+
+
+def _describe_end(at: str, because: str | None) -> str:
+    return f"on {_format_day(at)}: {because.rstrip('.')}." if because else f"on {_format_day(at)}."
+
+
+def _format_day(moment: str) -> str:
+    at: Any = datetime.fromisoformat(moment)
+    return f"{at.day} {at:%B %Y, %H:%M} UTC"

@@ -1,0 +1,29 @@
+"""The bounds of a grant: how far it reaches, until when, how often, and whether what it allows has to be approved."""
+
+from trellis.core.bounds.bound import ALLOW, LEVELS, NO_BOUNDS, PROPOSE, WHOLE, Bound, Bounds, digest_reach, read_bounds
+from trellis.core.bounds.judge import ProposalNeeded, find_broken_condition, judge_calls, judge_end
+from trellis.core.bounds.reach import Reach, find_reach, is_own_only, judge_touched
+from trellis.core.bounds.uses import count_uses, count_whole, find_uses
+
+__all__ = [
+    "ALLOW",
+    "LEVELS",
+    "NO_BOUNDS",
+    "PROPOSE",
+    "WHOLE",
+    "Bound",
+    "Bounds",
+    "ProposalNeeded",
+    "Reach",
+    "count_uses",
+    "count_whole",
+    "digest_reach",
+    "find_broken_condition",
+    "find_reach",
+    "find_uses",
+    "is_own_only",
+    "judge_calls",
+    "judge_end",
+    "judge_touched",
+    "read_bounds",
+]

@@ -1,0 +1,83 @@
+"""How the gate judges a call by the bound of its grant: when it ends, what may only be tried, what has to be approved."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from trellis.core.bounds.bound import Bound, Holder
+from trellis.core.bounds.uses import count_uses, count_whole
+from trellis.core.fields import isolate
+from trellis.errors import Refused
+from trellis.store.engine import Transaction
+
+_ASK: Final = "An administrator can change that on the key's page."
+
+
+class ProposalNeeded(Exception):
+    """Raised where a call runs an operation that its key may only propose.
+
+    Not a refusal, which others might take for one of theirs. `operation` is the one that has to be approved: that of the call, or
+    one that it runs.
+    """
+
+    def __init__(self, operation: str) -> None:
+        super().__init__(operation)
+        self.operation = operation
+
+
+class Broken(NamedTuple):
+    """A condition of a bound that a call does not meet: the member of the bound, the message of a refusal if it is one, and why."""
+
+    condition: str
+    message: str | None
+    detail: str
+
+
+def find_broken_condition(bound: Bound, operation: str, at: str, *, writes: bool, dry: bool) -> Broken | None:
+    """Return the first condition of a bound that a call would not meet at a time, but for `under` and `per_day`."""
+    if bound.until is not None and bound.until <= at:
+        return Broken("until", "GRANT_ENDED", f"its grant of {operation} ended at {bound.until}")
+    if bound.dry_run_only and writes and not dry:
+        return Broken("dryRunOnly", "DRY_RUN_ONLY", f"it may only try {operation}: send dryRun, and nothing is kept")
+    if bound.is_proposed and writes and not dry:
+        return Broken("level", None, f"it may propose {operation}, and somebody else has to approve")
+    return None
+
+
+def judge_end(actor: Holder, operation: str, now: str) -> None:
+    """Refuse a grant that has ended. Raises Refused (GRANT_ENDED)."""
+    bound = actor.bounds.get(operation)
+    if bound is not None and bound.until is not None and bound.until <= now:
+        raise Refused(
+            "GRANT_ENDED",
+            f"The grant of {operation} to the key '{isolate(actor.name)}' ended at {bound.until}. {_ASK}",
+            facts={"missingOperation": operation, "endedAt": bound.until},
+        )
+
+
+def judge_calls(tx: Transaction, actor: Holder, grants: Sequence[str], times: int, now: str, *, approved: bool | None) -> None:
+    """Judge calls of one operation by the bounds of the grants that it needs, and count them as uses of these.
+
+    `approved` is None for what changes nothing that is kept, and true for what somebody else has to approve, or has.
+    Raises Refused (DRY_RUN_ONLY, GRANT_USED_UP), ProposalNeeded.
+    """
+    for name in grants:
+        if approved is not None:
+            _judge_write(actor, name, approved=approved)
+        count_uses(tx, actor, name, now, times)
+    if grants:
+        count_whole(tx, actor, now, times)
+
+
+def _judge_write(actor: Holder, operation: str, *, approved: bool) -> None:
+    """Judge whether a write may be kept. Raises Refused (DRY_RUN_ONLY), or ProposalNeeded."""
+    bound = actor.bounds.get(operation)
+    if bound is None:
+        return
+    if bound.dry_run_only:
+        raise Refused(
+            "DRY_RUN_ONLY",
+            f"The key '{isolate(actor.name)}' may only try {operation}. Send dryRun=1 to see what it would do. {_ASK}",
+            facts={"operation": operation},
+        )
+    if bound.is_proposed and not approved:
+        raise ProposalNeeded(operation)

@@ -1,0 +1,43 @@
+"""Counting how often a grant is used in a day, where its bound limits that."""
+
+from datetime import datetime, timedelta
+
+from trellis.core.bounds.bound import WHOLE, Holder
+from trellis.core.fields import isolate
+from trellis.errors import Refused
+from trellis.store.engine import Transaction
+from trellis.store.keys import uses
+
+
+def find_uses(tx: Transaction, key: int, operation: str, at: str) -> int:
+    """Return how often a key's grant was used on the day of a time."""
+    return uses.find_times(tx, key, operation, at[:10])
+
+
+def count_uses(tx: Transaction, actor: Holder, operation: str, now: str, times: int = 1) -> None:
+    """Count uses of a grant, in the transaction of what it is used for. Raises Refused (GRANT_USED_UP) if too few are left.
+
+    Only if the transaction commits has the grant been used: what is refused or rolled back does not count.
+    """
+    _count(tx, actor, operation, now, times, f"run {operation}")
+
+
+def count_whole(tx: Transaction, actor: Holder, now: str, times: int = 1) -> None:
+    """Count uses of any grants against what the actor may do in a day in all, as `count_uses` does for one grant."""
+    _count(tx, actor, WHOLE, now, times, "run operations")
+
+
+def _count(tx: Transaction, actor: Holder, operation: str, now: str, times: int, what: str) -> None:
+    bound = actor.bounds.get(operation)
+    if bound is None or bound.per_day is None or actor.id is None:
+        return
+    if not uses.take(tx, actor.id, operation, now[:10], bound.per_day, times):
+        midnight = datetime.fromisoformat(now[:10]) + timedelta(days=1)
+        wait = midnight - datetime.fromisoformat(now).replace(tzinfo=None)
+        raise Refused(
+            "GRANT_USED_UP",
+            f"The key '{isolate(actor.name)}' may {what} {bound.per_day:,} times a day, and today no more. "
+            "The next day begins at midnight, UTC.",
+            facts=({} if operation == WHOLE else {"operation": operation})
+            | {"perDay": bound.per_day, "retryAfter": max(1, int(wait.total_seconds()) + 1)},
+        )

@@ -1,0 +1,69 @@
+"""Recording the events of a call, and of those that it runs."""
+
+import time
+from collections.abc import Sequence
+
+from trellis.core.events.event import build_event
+from trellis.core.operation import Call, Operation, Outcome
+from trellis.store import events
+from trellis.store.engine import Transaction
+
+
+class Overdue(Exception):
+    """Raised where a call that runs others has taken too long. Not a refusal of the other: it must not pass for one."""
+
+
+class Recorder:
+    """Records the events of one call and of those that it runs. `change_set` is the change set that they belong to, if any.
+
+    `until` is when the call must have ended, by the monotonic clock; None for one that may take as long as it likes. `dry`: all of
+    it will be rolled back; `reads`: nothing can be written. `apart`: it needs somebody's approval, and is tried for it, or has it.
+    """
+
+    def __init__(
+        self,
+        tx: Transaction,
+        operation: Operation,
+        call: Call,
+        now: str,
+        until: float | None = None,
+        *,
+        dry: bool = False,
+        apart: bool = False,
+    ) -> None:
+        self.change_set: int | None = None
+        self.dry = dry
+        self.apart = apart
+        self.reads = not operation.writes
+        self.until = until
+        self._tx = tx
+        self._operation = operation.name
+        self._belong_together = operation.is_change_set or call.change_set is not None
+        self._call = call
+        self._now = now
+
+    def check_time(self) -> None:
+        """Raise Overdue if the call should have ended by now."""
+        if self.until is not None and time.monotonic() > self.until:
+            raise Overdue
+
+    def record(self, operation: Operation, call: Call, outcome: Outcome) -> int | None:
+        """Record what happened. If other operations did it, they have recorded it: then return the last of their events."""
+        if outcome.event is not None or not outcome.happened:
+            return outcome.event
+        at = self._open(call)
+        return events.append(self._tx, build_event(operation, call, outcome, at, self.change_set))
+
+    def record_many(self, operation: Operation, calls: Sequence[Call], outcomes: Sequence[Outcome]) -> range:
+        """Record what happened in several calls of one operation, all of which have changed something."""
+        at = self._open(calls[0])
+        happened = zip(calls, outcomes, strict=True)
+        return events.append_many(self._tx, [build_event(operation, call, one, at, self.change_set) for call, one in happened])
+
+    def _open(self, call: Call) -> str:
+        """Open the change set if there is to be one; return the time of the event that will be appended."""
+        at = max(self._now, events.find_newest_timestamp(self._tx))
+        if self._belong_together and self.change_set is None:
+            actor = {"type": call.actor.type, "id": call.actor.id}
+            self.change_set = events.open_change_set(self._tx, actor, self._call.change_set, at, self._operation)
+        return at

@@ -1,0 +1,39 @@
+"""What a caller whose grants are for a part of the nodes is told of an event: nothing of what is outside."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from trellis.store.engine import Transaction
+from trellis.store.events import Event, find_inside_or_deleted
+
+Within = Mapping[str, Collection[int]]  # roots by resource
+
+
+def hide_outside(tx: Transaction, found: Sequence[Event], within: Within) -> list[Event]:
+    """Return events without what is outside: the records that they touched there, and their own where it was there.
+
+    A record that was moved in has no `before`: it was outside.
+    """
+    named: dict[str, set[int]] = {resource: set() for resource in within}
+    for event in found:
+        for one in event.touched:
+            named.get(one["resource"], set()).add(one["id"])
+        named[event.resource].update(_list_parents(event))
+    inside = {resource: find_inside_or_deleted(tx, resource, within[resource], ids) for resource, ids in named.items()}
+    return [_hide(event, inside, frozenset(within[event.resource])) for event in found]
+
+
+def _list_parents(event: Event) -> list[int]:
+    sides = (event.before, event.after)
+    return [side["parentId"] for side in sides if side is not None and side.get("parentId") is not None]
+
+
+def _hide(event: Event, inside: Mapping[str, Collection[int]], roots: Collection[int]) -> Event:
+    def show(side: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        if side is None or event.resource_id in roots or "parentId" not in side:
+            return side
+        return side if side["parentId"] in inside[event.resource] else None
+
+    touched = [one for one in event.touched if one["id"] in inside.get(one["resource"], ())]
+    return replace(event, before=show(event.before), after=show(event.after), touched=touched)

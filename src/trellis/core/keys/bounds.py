@@ -1,0 +1,246 @@
+"""The bounds of a key's grants, as they are entered: by operation or pattern, and what each of them may say."""
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from trellis.core.bounds import ALLOW, LEVELS, Bound
+from trellis.core.bounds import read_bounds as read
+from trellis.core.fields import (
+    MAX_ID,
+    Boolean,
+    Choice,
+    Field,
+    Input,
+    Integer,
+    Invalid,
+    parse_json_text,
+    parse_whole_number,
+    quote,
+    split_list,
+)
+from trellis.core.keys.expiry import Expiry, settle_expiry
+from trellis.core.operation import Context, Operation
+from trellis.errors import Fault
+
+MOST_RECORDS: Final = 100  # that one bound may name
+_MOST: Final = 500  # bounds of one key
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """Records by resource and id: `forums:12`; where the operation says which resource it is, the id alone."""
+
+    widget: str = "text"
+
+    def parse(self, raw: Any) -> tuple[str, ...] | None:
+        if raw is None:
+            return None
+        parts = split_list(raw)
+        if not parts or len(parts) > MOST_RECORDS:
+            raise Invalid(f"must be 1 to {MOST_RECORDS} records such as forums:12, not {quote(raw)}.")
+        return tuple(dict.fromkeys(self._parse_one(part) for part in parts))
+
+    @staticmethod
+    def _parse_one(part: Any) -> str:
+        resource, _, number = part.strip().rpartition(":") if isinstance(part, str) else ("", "", part)
+        found = parse_whole_number(number)
+        if found is None or not 1 <= found <= MAX_ID or not (resource == "" or resource.isidentifier()):
+            raise Invalid(f"must be records such as forums:12, not {quote(part)}.")
+        return f"{resource}:{found}"
+
+    def schema(self) -> dict[str, Any]:
+        one = {"anyOf": [{"type": "string", "pattern": "^[a-z]+:[1-9][0-9]*$"}, {"type": "integer", "minimum": 1}]}
+        return {"type": ["array", "null"], "items": one, "minItems": 1, "maxItems": MOST_RECORDS}
+
+
+MEMBERS: Final = (
+    Field("level", Choice(LEVELS), "`allow`, or `propose`: somebody else has to approve.", default=ALLOW),
+    Field(
+        "under",
+        References(),
+        "The records that the grant is for, such as forums:12; of a tree, with all that is below them. null means all.",
+        example=["forums:12"],
+    ),
+    Field("until", Expiry(), "When the grant ends: 7d, 12h, a timestamp, or null for never.", example="7d"),
+    Field(
+        "perDay",
+        Integer(0, 1_000_000_000, nullable=True),
+        "How often it may be used in a day (UTC); null means as often as the key likes.",
+        example=100,
+    ),
+    Field("dryRunOnly", Boolean(), "Whether the operation may only be tried: it is always rolled back.", default=False),
+    Field(
+        "ownOnly",
+        Boolean(),
+        "Whether it shows or undoes only what the key itself did: for `events.list`, and for the grants to restore.",
+        default=False,
+    ),
+)
+_BY_NAME: Final = {member.name: member for member in MEMBERS}
+
+
+@dataclass(frozen=True, slots=True)
+class BoundsByOperation:
+    """Bounds by operation: an object, from names or patterns to objects of MEMBERS; null stands for none."""
+
+    widget: str = "bounds"
+
+    def parse(self, raw: Any) -> dict[str, dict[str, Any] | None]:
+        raw = parse_json_text(raw)
+        if raw in (None, ""):
+            return {}
+        if not isinstance(raw, Mapping) or len(raw) > _MOST:
+            raise Invalid('must be an object such as {"forums.update": {"under": ["forums:12"]}}, ' + f"not {quote(raw)}.")
+        return {str(name): self._parse_one(str(name), bound) for name, bound in raw.items()}
+
+    @staticmethod
+    def _parse_one(name: str, raw: Any) -> dict[str, Any] | None:
+        where = quote(name).strip("'")
+        raw = parse_json_text(raw)
+        if raw is None or raw == "":
+            return None
+        if not isinstance(raw, Mapping):
+            raise _invalid(where, f"must be an object of {', '.join(_BY_NAME)}, not {quote(raw)}.")
+        found: dict[str, Any] = {}
+        for member, value in raw.items():
+            if member not in _BY_NAME:
+                raise _invalid(f"{where}.{quote(member).strip(chr(39))}", f"is no bound; there are {', '.join(_BY_NAME)}.")
+            try:
+                found[member] = _BY_NAME[member].type.parse(value)
+            except Invalid as invalid:
+                raise _invalid(f"{where}.{member}", invalid.detail) from None
+        return found
+
+    def schema(self) -> dict[str, Any]:
+        properties = {member.name: member.schema() for member in MEMBERS}
+        bound = {"type": ["object", "null"], "properties": properties, "additionalProperties": False}
+        return {"type": "object", "additionalProperties": bound, "maxProperties": _MOST}
+
+
+def _invalid(where: str, detail: str) -> Invalid:
+    path = f"bounds.{where}"
+    return Invalid(detail, parts=((path, f"{path} {detail}"),))
+
+
+# --- settling what was entered ------------------------------------------------------------------------------------
+
+
+def settle_bounds(
+    given: Input, old: Mapping[str, Any], grants: AbstractSet[str], context: Context
+) -> tuple[dict[str, Any], list[Fault]]:
+    """Return the bounds of a key that will have these grants, as they are stored, with the faults found.
+
+    `bounds` replaces all that there are, `bound` some of them. A grant that goes takes its bound with it.
+    """
+    faults: list[Fault] = []
+    settled = {} if "bounds" in given else {name: bound for name, bound in old.items() if name in grants}
+    for field in ("bounds", "bound"):
+        for pattern, members in given.get(field, {}).items():
+            names = [name for name in sorted(grants) if fnmatchcase(name, pattern)]
+            if not names:
+                detail = f"{field}: the key has no grant of {quote(pattern)} that this could bound. Grant it as well."
+                faults.append(Fault(field, "UNKNOWN_OPERATION", detail))
+            for name in names:
+                operation = next((one for one in context.environment.load_operations() if one.name == name), None)
+                ended = old.get(name, {}).get("until")  # may stay: a grant that has ended does not keep its key from being changed
+                bound = None if members is None or operation is None else _settle(operation, members, context, field, ended, faults)
+                if bound is None or bound == Bound():
+                    settled.pop(name, None)
+                else:
+                    settled[name] = bound.serialize()
+    return dict(sorted(settled.items())), faults
+
+
+def _settle(
+    operation: Operation, members: Mapping[str, Any], context: Context, field: str, ended: str | None, faults: list[Fault]
+) -> Bound:
+    """Return a bound of one operation; add a fault for what it cannot have."""
+    where = f"{field}.{operation.name}"
+    until = settle_expiry(members.get("until"), context.now)
+    if until is not None and until <= context.now and until != ended:
+        detail = f"{where}.until is in the past: {until}. To end a grant now, take it away."
+        faults.append(Fault(f"{where}.until", "INVALID_VALUE", detail))
+    level = members.get("level", ALLOW)
+    keeps = operation.writes and not operation.is_plan
+    if level != ALLOW and not keeps:
+        detail = f"{where}.level: {operation.name} changes nothing, so there is nothing to approve. Grant it, or leave it out."
+        faults.append(Fault(f"{where}.level", "INVALID_VALUE", detail))
+    under = _settle_under(operation, members.get("under"), context, where, faults)
+    dry_run_only = bool(members.get("dryRunOnly")) and keeps
+    own_only = bool(members.get("ownOnly"))
+    if own_only and not operation.is_about_events:
+        detail = f"{where}.ownOnly: {operation.name} neither shows events nor undoes them. Leave ownOnly out."
+        faults.append(Fault(f"{where}.ownOnly", "INVALID_VALUE", detail))
+    return Bound(level, under, until, members.get("perDay"), dry_run_only, own_only)
+
+
+def _settle_under(
+    operation: Operation, under: Iterable[str] | None, context: Context, where: str, faults: list[Fault]
+) -> tuple[str, ...] | None:
+    if under is None:
+        return None
+    if not operation.can_be_limited:
+        detail = f"{where}.under: {operation.name} is not about nodes, so that it cannot be limited to some. Leave under out."
+        faults.append(Fault(f"{where}.under", "INVALID_VALUE", detail))
+        return None
+    known = tuple(kind.name for kind in context.environment.kinds) if operation.kind is None else (operation.kind.name,)
+    found: list[str] = []
+    for reference in under:
+        resource, _, number = reference.partition(":")
+        resource = resource or (known[0] if len(known) == 1 else "")
+        if resource not in known:
+            detail = (
+                f"{where}.under: {operation.name} is about {' and '.join(known)}, so that it cannot be limited to "
+                f"'{reference.removeprefix(':')}'. Name records such as {known[0]}:12."
+            )
+            faults.append(Fault(f"{where}.under", "INVALID_VALUE", detail))
+            return None
+        found.append(f"{resource}:{number}")
+    return tuple(sorted(dict.fromkeys(found), key=lambda one: (one.partition(":")[0], int(one.partition(":")[2]))))
+
+
+# --- comparing and describing -------------------------------------------------------------------------------------
+
+
+def are_bounds_widened(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Return whether a grant that a key keeps reaches further than before: to other records, for longer, more often."""
+    old, new = read(before["bounds"]), read(after["bounds"])
+    kept = set(before["grants"]) & set(after["grants"])
+    return any(_is_widened(old[name], new.get(name, Bound())) for name in old if name in kept)
+
+
+def _is_widened(old: Bound, new: Bound) -> bool:
+    return (
+        (old.is_proposed and not new.is_proposed)
+        or (old.dry_run_only and not new.dry_run_only)
+        or (old.own_only and not new.own_only)
+        or (old.under is not None and (new.under is None or not set(new.under) <= set(old.under)))
+        or (old.until is not None and (new.until is None or new.until > old.until))
+        or (old.per_day is not None and (new.per_day is None or new.per_day > old.per_day))
+    )
+
+
+def describe_bound(bound: Bound) -> str:
+    """Describe a bound in a sentence: what it limits the grant to."""
+    said: list[str] = []
+    if bound.under is not None:
+        said.append(f"within {', '.join(bound.under)}")
+    if bound.until is not None:
+        said.append(f"until {bound.until[:16].replace('T', ' ')} UTC")
+    if bound.per_day is not None:
+        said.append("once a day" if bound.per_day == 1 else f"{bound.per_day:,} times a day")
+    if bound.dry_run_only:
+        said.append("dry runs only")
+    if bound.own_only:
+        said.append("what it did itself")
+    if bound.is_proposed:
+        said.append("to be approved by somebody else")
+    return f"Only {', '.join(said)}." if said else ""
+
+
+def describe_bounds(bounds: Mapping[str, Any]) -> dict[str, str]:
+    """Describe the bounds of a key, by operation."""
+    return {name: describe_bound(bound) for name, bound in read(bounds).items()}

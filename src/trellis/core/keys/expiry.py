@@ -1,0 +1,39 @@
+"""The field type of the time at which a key expires, or a grant ends."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from trellis.core.fields import Invalid, Timestamp, format_timestamp, quote
+
+
+@dataclass(frozen=True, slots=True)
+class Expiry:
+    """When a key expires: a timestamp, a duration from now such as 90d or 12h, or null for never."""
+
+    widget: str = "text"
+
+    def parse(self, raw: Any) -> str | timedelta | None:
+        if raw in (None, "", "never"):
+            return None
+        text = raw.strip() if isinstance(raw, str) else ""
+        if text[-1:] in _SPANS and text[:-1].isdecimal() and len(text) <= 6 and 0 < int(text[:-1]) <= 36_500:
+            return timedelta(**{_SPANS[text[-1]]: int(text[:-1])})
+        try:
+            return Timestamp().parse(raw)
+        except Invalid:
+            raise Invalid(
+                f"must be a duration such as 90d or 12h, a timestamp in ISO 8601, or null for never, not {quote(raw)}."
+            ) from None
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": ["string", "null"], "examples": ["90d", "2026-12-31T00:00:00Z"]}
+
+
+_SPANS: Final[Mapping[str, str]] = {"d": "days", "h": "hours"}
+
+
+def settle_expiry(expires: str | timedelta | None, now: str) -> str | None:
+    """Return the time that an expiry stands for, now."""
+    return format_timestamp(datetime.fromisoformat(now) + expires) if isinstance(expires, timedelta) else expires

@@ -1,0 +1,72 @@
+"""The operations that pause keys, one or all of a preset, and let one go on."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+from trellis.core.fields import require
+from trellis.core.keys.crud import find_unrevoked, save_key
+from trellis.core.keys.fields import WHY_PAUSED
+from trellis.core.keys.presets import PRESET
+from trellis.core.operation import Context, Operation, Outcome
+from trellis.store import keys
+
+_PAUSE: Final = "keys.pause"
+_WHICH: Final = replace(PRESET, doc="The preset whose keys are paused.", required=True)
+
+
+def operations() -> tuple[Operation, ...]:
+    """Return the operations, all for the panel and the terminal."""
+    return (
+        Operation(
+            _PAUSE,
+            "Pause a key",
+            "Refuses every request of a key until it is resumed. Its grants stay, and the webhooks that it has made go on.",
+            _pause,
+            (WHY_PAUSED,),
+            writes=True,
+            has_target=True,
+        ),
+        Operation(
+            "keys.resume",
+            "Resume a key",
+            "Lets a paused key be used again, as it was before.",
+            _resume,
+            writes=True,
+            has_target=True,
+        ),
+        Operation(
+            "keys.pause_preset",
+            "Pause all keys of a preset",
+            "Pauses all keys that were made with a preset, in one change set, and returns their ids. Those that are paused or "
+            "revoked already are left as they are. What they may do again is decided key by key.",
+            _pause_preset,
+            (_WHICH, WHY_PAUSED),
+            writes=True,
+            is_change_set=True,
+        ),
+    )
+
+
+def _pause(context: Context) -> Outcome:
+    context.input.raise_faults()
+    old = find_unrevoked(context)
+    if old.paused_at:
+        return save_key(context, old, old)
+    return save_key(context, old, replace(old, paused_at=context.now, paused_because=context.input.get(WHY_PAUSED.name) or None))
+
+
+def _resume(context: Context) -> Outcome:
+    context.input.raise_faults()
+    old = find_unrevoked(context)
+    return save_key(context, old, replace(old, paused_at=None, paused_because=None))
+
+
+def _pause_preset(context: Context) -> Outcome:
+    require((_WHICH,), context.input).raise_faults()
+    found = keys.find_running(context.tx, context.input.get(PRESET.name) or "")
+    raw = {WHY_PAUSED.name: context.input.get(WHY_PAUSED.name) or ""}
+    event = None
+    for number in found:
+        event = context.run(context.call.build_inner(_PAUSE, raw, number)).event
+    result: dict[str, Any] = {"count": len(found), "keys": found}
+    return Outcome(result, plan=result, happened=False, event=event)

@@ -1,0 +1,113 @@
+"""Presets of keys: what a key is granted, and within which bounds, if it is made with one of them."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import Any, Final
+
+from trellis.core.bounds import PROPOSE, Bound
+from trellis.core.fields import Choice, Field, Input, Nullable
+from trellis.core.operation import Access, Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Grants that a preset gives: of the operations that `applies_to` chooses, with a bound."""
+
+    applies_to: Callable[[Operation], bool]
+    bound: Bound
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A preset: the settings of its keys. Of the rules, the first one for an operation is the one that counts.
+
+    `pause` is what pausing all its keys is called.
+    """
+
+    title: str
+    pause: str
+    summary: str
+    expires: timedelta
+    per_day: int
+    rules: tuple[Rule, ...]
+
+    def list_grants(self, operations: Iterable[Operation]) -> dict[str, Bound]:
+        """Return the bounds of the grants that it gives, by operation."""
+        found: dict[str, Bound] = {}
+        for operation in operations:
+            rule = next((rule for rule in self.rules if rule.applies_to(operation)), None)
+            if rule is not None and operation.access is Access.GRANTED:
+                found[operation.name] = rule.bound
+        return found
+
+
+def _reads(operation: Operation) -> bool:
+    """Return whether an operation is about nodes, and keeps no change."""
+    return operation.can_be_limited and (operation.is_plan or not operation.writes)
+
+
+PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
+    {
+        "agent": Preset(
+            title="An agent",
+            pause="Pause all agents",
+            summary="It may read every part of the community, try out any change, propose changes for somebody else to approve, "
+            "and undo what it did itself: up to 1,000 uses a day, for 7 days.",
+            expires=timedelta(days=7),
+            per_day=1_000,
+            rules=(
+                Rule(lambda operation: operation.is_about_events, Bound(own_only=True)),
+                Rule(_reads, Bound()),
+                Rule(lambda operation: operation.can_be_limited, Bound(PROPOSE)),
+            ),
+        ),
+    }
+)
+WORDS: Final = {name: preset.summary for name, preset in PRESETS.items()}
+PRESET: Final = Field(
+    "preset",
+    Nullable(Choice(WORDS)),
+    "A preset, for what is not sent: grants with their bounds, expiry and uses a day. Bounds that are sent are added to its own, "
+    "and grants that are sent are granted in place of its own, with the bounds that it has for them. It stays with the key, so "
+    "that all keys of a preset can be paused at once.",
+    example="agent",
+)
+
+
+def describe_preset(preset: Preset, operations: Iterable[Operation]) -> dict[str, Any]:
+    """Return the settings that a preset gives, as they are entered."""
+    gives = preset.list_grants(operations)
+    return {
+        "grants": list(gives),
+        "bounds": {name: bound.serialize() for name, bound in gives.items() if bound != Bound()},
+        "expires": f"{preset.expires.days}d",
+        "perDay": preset.per_day,
+    }
+
+
+def apply_preset(given: Input, operations: Iterable[Operation]) -> Input:
+    """Return the settings of a new key with those of its preset, if it has one, for what was not sent."""
+    preset = PRESETS.get(given.get(PRESET.name) or "")
+    if preset is None:
+        return given
+    gives = preset.list_grants(operations)
+    grants = given.get("grants", tuple(gives))
+    held = {name: bound for name, bound in gives.items() if any(fnmatchcase(name, pattern) for pattern in grants)}
+    bounds = _combine_bounds({name: bound.serialize() for name, bound in held.items()}, given.get("bounds", {}))
+    settings = {"grants": grants, "bounds": bounds, "expires": preset.expires, "perDay": preset.per_day}
+    return Input({**settings, **given.values, "bounds": bounds}, given.faults)
+
+
+def _combine_bounds(own: Mapping[str, Mapping[str, Any]], sent: Mapping[str, Mapping[str, Any] | None]) -> dict[str, Any]:
+    """Return the bounds of a preset, with those that were sent: null takes a bound away, and members are added to it."""
+    combined: dict[str, Any] = dict(sent)
+    for name, bound in own.items():
+        members: Mapping[str, Any] | None = bound
+        for pattern, more in sent.items():
+            if fnmatchcase(name, pattern):
+                members = None if more is None else {**(members or {}), **more}
+        combined[name] = members
+    return combined

@@ -1,0 +1,32 @@
+"""Operations: what one is, a call of one, and what they need to know about the service. Every act on the community is one."""
+
+from trellis.core.operation.access import Access
+from trellis.core.operation.call import Call, Progress
+from trellis.core.operation.operation import (
+    DRY_RUN,
+    Context,
+    Environment,
+    Fork,
+    Judge,
+    Operation,
+    Outcome,
+    RawText,
+    WebhookPolicy,
+    judge_nothing,
+)
+
+__all__ = [
+    "DRY_RUN",
+    "Access",
+    "Call",
+    "Context",
+    "Environment",
+    "Fork",
+    "Judge",
+    "Operation",
+    "Outcome",
+    "Progress",
+    "RawText",
+    "WebhookPolicy",
+    "judge_nothing",
+]

@@ -1,0 +1,352 @@
+"""An operation: one act on the community, under the one name that every interface uses for it."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from ipaddress import IPv4Network, IPv6Network
+from typing import Any, Final, NamedTuple
+
+from trellis.core.actor import Actor
+from trellis.core.bounds import Reach, find_reach
+from trellis.core.fields import Boolean, Field, Form, Input
+from trellis.core.kind import NodeKind
+from trellis.core.operation.access import OPEN, Access
+from trellis.core.operation.call import Call
+from trellis.core.verbs import Body, Response, Verb
+from trellis.refusals import REFUSALS
+from trellis.store.engine import Shown, Transaction
+from trellis.store.events import find_newest_timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookPolicy:
+    """The operator's settings for webhooks: where they may go besides the public internet, and the key for their secrets."""
+
+    allowed: tuple[IPv4Network | IPv6Network, ...] = ()
+    key: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)  # without slots: the cached properties need a __dict__
+class Environment:
+    """What operations need to know about the service that they run in. Kinds and operations are loaded on first use."""
+
+    community_name: str
+    community_url: str
+    version: str
+    load_kinds: Callable[[], tuple[NodeKind, ...]]
+    load_operations: "Callable[[], Iterable[Operation]]"
+    load_event_types: Callable[[], tuple[str, ...]]
+    keep_events: int = 90  # days
+    keep_snapshots: int = 30
+    job_timeout: float = 20  # seconds for which what runs other operations may keep other writes waiting, but for the terminal
+    outgoing: WebhookPolicy = WebhookPolicy()
+    most_proposals: int = 50  # open ones of a key
+    proposal_days: int = 7  # for which a proposal can be approved
+    public_url: str | None = None  # of this service, without /api; None if it is not known
+
+    @cached_property
+    def kinds(self) -> tuple[NodeKind, ...]:
+        """All kinds of nodes."""
+        return self.load_kinds()
+
+    @cached_property
+    def group_kind(self) -> NodeKind | None:
+        """The kind whose nodes are groups; None if there is none."""
+        return next((kind for kind in self.kinds if kind.is_group), None)
+
+    @cached_property
+    def grantable(self) -> frozenset[str]:
+        """The names of the operations that a key can be granted."""
+        return frozenset(operation.name for operation in self.load_operations() if operation.access is Access.GRANTED)
+
+    @cached_property
+    def granted_alone(self) -> frozenset[str]:
+        """The names of the operations that patterns of several resources leave out."""
+        return frozenset(operation.name for operation in self.load_operations() if operation.granted_alone)
+
+    @cached_property
+    def batchable(self) -> "Mapping[str, Operation]":
+        """The operations that a batch may run, by name: those over REST that write, or that get one record."""
+        return {
+            operation.name: operation
+            for operation in self.load_operations()
+            if operation.path is not None and operation.access not in OPEN and not operation.lists
+        }
+
+    @cached_property
+    def undone_by_deleting(self) -> frozenset[str]:
+        """The names of the operations whose events are undone by deleting what they created."""
+        return frozenset(o.name for o in self.load_operations() if o.verb is not None and o.verb.undone_by_deleting)
+
+    @cached_property
+    def event_types(self) -> tuple[str, ...]:
+        """The types of all events that webhooks can subscribe to."""
+        return self.load_event_types()
+
+
+class RawText(NamedTuple):
+    """A result that is text of a media type of its own, and not a JSON value."""
+
+    text: str
+    media_type: str
+
+
+class Outcome(NamedTuple):
+    """What an operation did. `result` is returned to the caller; the rest is for the event log.
+
+    `happened` is false if nothing changed; then no event is recorded. `changed` names the members that an update has changed,
+    including write-only ones. `plan` is returned by a dry run and stored for an Idempotency-Key, if that differs from the result:
+    it never contains a secret. `undoes` is the event that was undone. An operation that runs others records no event itself:
+    `event` is the last event of these, and `verb` is the one whose success it reports. `shows` is what of the nodes the result of
+    a read depends on; None is everything there is.
+    """
+
+    result: Any
+    resource_id: int | None = None
+    before: Mapping[str, Any] | None = None
+    after: Mapping[str, Any] | None = None
+    changed: tuple[str, ...] = ()
+    happened: bool = True
+    touched: tuple[Mapping[str, Any], ...] = ()
+    plan: Any = None
+    undoes: int | None = None
+    event: int | None = None
+    verb: Verb | None = None
+    shows: tuple[Shown, ...] | None = None
+
+    def list_touched(self, resource: str) -> list[int]:
+        """Return the ids of the records of a resource that were created, changed or deleted."""
+        own = [] if self.resource_id is None else [self.resource_id]
+        return own + [one["id"] for one in self.touched if one["resource"] == resource]
+
+
+@dataclass(slots=True)
+class Context:
+    """A call under way: inside its transaction, with its input already validated.
+
+    `run` carries out another call as part of this one: in the same transaction, with a grant and an event of its own. `run_many`
+    does that with several calls of one operation that has a `run_many`. `run_apart` carries out a call that has to be approved, to
+    try it or once it is, as if it were alone; its input may have been read before. `now` is the time by which expiries are judged.
+    `grants` are the grants that the call needs.
+    """
+
+    call: Call
+    input: Input
+    tx: Transaction
+    now: str
+    environment: Environment
+    run: Callable[[Call], Outcome]
+    run_many: Callable[[Sequence[Call]], list[Outcome]]
+    run_apart: Callable[[Call, Input | None], Outcome]
+    grants: tuple[str, ...] = ()
+
+    def find_reach(self, kind: NodeKind, operation: str = "") -> Reach | None:
+        """Return how far the call may reach among the nodes of a kind by its own grant, or by that of another operation.
+
+        None means all of them.
+        """
+        actor = self.call.actor
+        return find_reach(actor, operation or self.grants[-1], kind.name) if actor.bounds and (operation or self.grants) else None
+
+    @property
+    def at(self) -> str:
+        """The time that records and the event of a write bear: `now`, or that of the newest event where the clock is behind it."""
+        return max(self.now, find_newest_timestamp(self.tx))
+
+
+class Fork(NamedTuple):
+    """Where an operation leads that is only an address: to one of the operations `to`, chosen by `find` from a record's id.
+
+    `find` is told who asks, and answers for what that actor may not know of as it does for what there is not.
+    """
+
+    to: tuple[str, ...]
+    find: Callable[[Transaction, int, Actor], str]
+
+
+DRY_RUN: Final = Field(
+    "dryRun",
+    Boolean(),
+    "Run the whole operation, including all checks, and roll it back: the response says what would have happened.",
+    default=False,
+    write_only=True,
+    brief="",
+)
+
+
+Judge = Callable[[Context], Mapping[str, str | None]]
+
+
+def judge_nothing(_: Context) -> Mapping[str, str | None]:
+    """Refuse nothing, and know of no digests."""
+    return {}
+
+
+def call_nothing(_call: Call, _given: Input) -> Iterable[Call]:
+    """Run no other operation."""
+    return ()
+
+
+@dataclass(frozen=True)  # without slots: the cached property needs a __dict__
+class Operation:
+    """One act on the community.
+
+    `name` identifies it in grants, events, the OpenAPI document, the reference and the command line: `forums.create`.
+    `path` and `also` are the paths of its resource, if it is served over REST; `verb` says how. `fields` are its parameters, and
+    `run` carries it out inside a transaction; `snapshot` is false for a reading operation with a single statement. `refusals` are
+    the refusals that it can raise in addition to those shared by all operations, as pairs of message and code.
+
+    `run_many` carries out several calls together, which is quicker than one by one; their outcomes are in the order of the calls.
+
+    `judge` is for operations that take passwords. It is run before their digests are made, which is slow, in a read of its own:
+    it refuses what can be refused by then, and returns the digests that are stored so far, by field; a password that fits its
+    own keeps it. `calls` are the calls that an operation will run, as far as they are known before: their passwords become
+    digests too. `read_ahead` names an operation and the values sent to it, for the gate to read before the writer is held.
+
+    `kind` is None for the few operations that are not about nodes; if REST serves these, `answers` are the fields of their
+    response or of each record in it, and `once` are fields that are returned only when something is created. An operation with
+    a `fork` is never run itself: the gate runs the operation that it leads to, and checks the grant for that one. `needs` are
+    the operations all of which a key must have been granted, for one that has no grant of its own. `slow`: it may read more
+    than a page holds, so that it does not run on an event loop; with the parameter `slow_with` it may do so too. `is_change_set`:
+    the events of one run belong together. `varies`: keys that may run it get different responses. `most_bytes`: how large its
+    requests may be, if larger than others. `is_plan`: all that it does is rolled back. `reads_nodes`: it is about nodes of several
+    kinds, so that its grant can be limited to some. `is_about_events`: its grant can be limited to what the key itself did.
+    `is_announced`: webhooks can subscribe to its events, as to those of nodes. With `granted_alone`, a pattern of several resources
+    such as `*.create` does not grant it. `brief` describes it to agents where `summary` does not. `runs` are patterns of the
+    operations that it may run in turn, if it needs no grant of its own: a key that has been granted no write among these has no
+    use for it. `for_proposers`: neither has a key that proposes nothing.
+    """
+
+    name: str
+    summary: str
+    doc: str
+    run: Callable[[Context], Outcome]
+    fields: tuple[Field, ...] = ()
+    writes: bool = False
+    snapshot: bool = True
+    run_many: "Callable[[Sequence[Context]], list[Outcome]] | None" = None
+    judge: Judge = judge_nothing
+    calls: Callable[[Call, Input], Iterable[Call]] = call_nothing
+    read_ahead: "Callable[[Context], tuple[str, Mapping[str, Any]] | None] | None" = None
+    has_target: bool = False
+    access: Access = Access.INSIDE
+    verb: Verb | None = None
+    path: str | None = None
+    also: tuple[str, ...] = ()
+    kind: NodeKind | None = None
+    refusals: tuple[tuple[str, str], ...] = ()
+    recode: Callable[[str], str] = lambda _: ""
+    answers: tuple[Field, ...] = ()
+    once: tuple[Field, ...] = ()
+    fork: Fork | None = None
+    needs: tuple[str, ...] = ()
+    granted_alone: bool = False
+    slow: bool = False
+    slow_with: str = ""
+    is_change_set: bool = False
+    varies: bool = False
+    most_bytes: int = 0
+    is_plan: bool = False
+    reads_nodes: bool = False
+    brief: str = ""
+    runs: tuple[str, ...] = ()
+    is_announced: bool = False
+    for_proposers: bool = False
+    is_about_events: bool = False
+
+    @cached_property
+    def takes(self) -> tuple[Field, ...]:
+        """All its parameters: its fields, and `dryRun` for a write."""
+        return (*self.fields, DRY_RUN) if self.writes else self.fields
+
+    @cached_property
+    def secrets(self) -> frozenset[str]:
+        """The names under which it takes passwords."""
+        return frozenset(name for field in self.takes if field.is_secret for name in (field.name, *field.also))
+
+    @cached_property
+    def form(self) -> Form:
+        """The form that parses its requests."""
+        return Form(self.takes, self.recode)
+
+    @property
+    def lists(self) -> bool:
+        """Whether it reads more than one record."""
+        return not self.writes and (self.verb is None or self.verb.response is not Response.RECORD)
+
+    @property
+    def changes(self) -> bool:
+        """Whether its fields are changes, so that none of them must be sent."""
+        return self.verb is not None and self.verb.body is Body.CHANGES
+
+    @property
+    def runs_others(self) -> bool:
+        """Whether it runs operations that its request names, which leave events in its place."""
+        return self.calls is not call_nothing
+
+    @property
+    def can_be_limited(self) -> bool:
+        """Whether its grant can be limited to some nodes."""
+        return self.kind is not None or self.reads_nodes
+
+    @property
+    def sends_events(self) -> bool:
+        """Whether webhooks can subscribe to its events."""
+        return self.writes and (self.is_announced or (self.kind is not None and self.verb is not None))
+
+    @property
+    def is_proposable(self) -> bool:
+        """Whether it changes something and keys may run it, so that a call of it can wait for somebody's approval."""
+        return self.writes and not self.is_plan and (bool(self.grants) or self.access is Access.INNER)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether every valid key may run it, whatever it has been granted."""
+        return self.access in OPEN
+
+    @property
+    def shows_secret(self) -> bool:
+        """Whether its response has a secret that is shown once. Agents never run it: what they read stands in their transcripts."""
+        return bool(self.once)
+
+    @property
+    def is_tool(self) -> bool:
+        """Whether agents can be given it as a tool."""
+        return self.path is not None and not self.shows_secret
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether it may be run on condition that its record has a certain version (If-Match)."""
+        return self.verb is not None and self.verb.if_match
+
+    @property
+    def grants(self) -> tuple[str, ...]:
+        """The operations that a key must have been granted: all that it needs, or one of those that it forks to."""
+        own = (self.name,) if self.access is Access.GRANTED else ()
+        return self.fork.to if self.fork is not None else self.needs or own
+
+    @property
+    def judged_by(self) -> tuple[str, ...]:
+        """The grants by whose bounds it is judged itself: none if it runs others, which are judged by theirs."""
+        return self.grants if self.access is Access.GRANTED or not self.writes else ()
+
+    @property
+    def path_field(self) -> Field | None:
+        """The field whose value stands in the path in place of an id."""
+        name = self.verb.path_parameter if self.verb is not None else ""
+        return None if self.has_target else next((f for f in self.fields if f.name == name), None)
+
+    @property
+    def missing_code(self) -> str:
+        """The error code of 'no such record', or "" if it is not about a record."""
+        return next((code for message, code in self.refusals if REFUSALS[message].status == 404), "")
+
+    @property
+    def resource(self) -> str:
+        """The first half of its name."""
+        return self.name.partition(".")[0]
+
+    @property
+    def singular(self) -> str:
+        """The name of a single record of its resource."""
+        return self.kind.singular if self.kind else self.resource.removesuffix("s")

@@ -1,0 +1,13 @@
+"""Proposals: calls of keys that may only propose them, which wait until somebody approves or rejects them."""
+
+from trellis.core.operation import Operation
+from trellis.core.proposals import creation, decision, reading
+from trellis.core.proposals.expiry import count_open, find_overdue
+from trellis.core.proposals.reading import FILTERS
+
+__all__ = ["FILTERS", "count_open", "find_overdue", "operations"]
+
+
+def operations() -> tuple[Operation, ...]:
+    """Return the operations on proposals."""
+    return (*reading.operations(), creation.operation(), *decision.operations())

@@ -1,0 +1,170 @@
+"""The operation that makes a proposal of a call, instead of carrying it out."""
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import orjson
+
+from trellis.core.fields import Field, Input, NodeId, Text, TextList, format_timestamp, quote, require
+from trellis.core.operation import DRY_RUN, Call, Context, Operation, Outcome
+from trellis.core.proposals.effects import Effects, try_call
+from trellis.core.proposals.record import OPEN, WHOLE, JsonObject, serialize_content, serialize_proposal
+from trellis.core.verbs import PROPOSE
+from trellis.core.version import record_version
+from trellis.errors import Fault, Refused, refuse_faults
+from trellis.store import events, proposals
+from trellis.store.counters import next_number
+from trellis.store.proposals import Proposal
+
+_MOST_BYTES: Final = 64 * 2**20  # of all open proposals of one actor
+_FIELDS: Final = (
+    Field("operation", Text(100, 1), "The operation to propose.", required=True, example="forums.create"),
+    Field("target", NodeId(nullable=True), "The id of the record that it is about."),
+    Field("input", JsonObject(), "What it takes.", example={"name": "Bulletin"}),
+    Field("ifMatch", TextList(), "The versions that its record may have."),
+    Field("changeSet", Text(64), "The name of the change set that its events will belong to."),
+)
+
+
+def operation() -> Operation:
+    """Return the operation. Over REST, every call of a key that may only propose it leads here."""
+    return Operation(
+        name="proposals.create",
+        summary="Propose a call",
+        doc="Runs a call, undoes it, and keeps it until somebody approves it.",
+        run=_create,
+        fields=_FIELDS,
+        writes=True,
+        is_announced=True,
+        answers=WHOLE,
+    )
+
+
+def _create(context: Context) -> Outcome:
+    given = require(_FIELDS, context.input)
+    given.raise_faults()
+    operation = _find_operation(context, given.get("operation"))
+    raw = _clean(operation, given.get("input", {}))
+    expected = tuple(given.get("ifMatch", ()))
+    call = context.call.build_inner(operation.name, raw, given.get("target"), expected)
+    call = call._replace(change_set=given.get("changeSet") or None, proposed=None)
+    identity = _compute_identity(call)
+    same = proposals.find_open_by_identity(context.tx, identity, context.now)
+    if same is not None:
+        found = serialize_content(context, same, proposals.find_content(context.tx, same.id))
+        return Outcome(found, same.id, happened=False, verb=PROPOSE)
+    known = context.call.proposed
+    _refuse_passwords(context, operation, call, operation.form.read(raw) if known is None else known)
+    held = _check_limit(context)
+    revision = events.find_newest_number(context.tx)
+    outcome, effects = try_call(context, call, known)
+    if effects.is_empty:  # there is nothing to approve
+        return outcome._replace(event=None, happened=False)
+    content = {
+        "input": dict(raw),
+        "ifMatch": list(expected),
+        "plan": outcome.result if outcome.plan is None else outcome.plan,
+        "effects": effects.shown,
+    }
+    if held + len(orjson.dumps(content)) > _MOST_BYTES:
+        raise _refuse_too_many(context, f"its open proposals would take more than {_MOST_BYTES >> 20} MiB")
+    proposal = _build(context, call, identity, revision, effects)
+    proposal = replace(proposal, etag=_find_version(call, outcome))
+    proposals.insert(context.tx, proposal, content)
+    whole, after = serialize_content(context, proposal, content), serialize_proposal(context, proposal)
+    return Outcome(whole, proposal.id, after=after, verb=PROPOSE)
+
+
+def _find_operation(context: Context, name: str) -> Operation:
+    known = {operation.name: operation for operation in context.environment.load_operations()}
+    operation = known.get(name)
+    if operation is None or not operation.is_proposable:
+        detail = f"operation: {quote(name)} is no operation that changes something and that a key can be granted."
+        raise refuse_faults(Fault("operation", "INVALID_VALUE", detail))
+    return operation
+
+
+def _clean(operation: Operation, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out what is accepted and ignored."""
+    fields = {name: operation.form.find(name) for name in raw}
+    return {
+        name: value
+        for name, value in raw.items()
+        if name != DRY_RUN.name and ((field := fields[name]) is None or not field.read_only)
+    }
+
+
+def _compute_identity(call: Call) -> str:
+    actor = call.actor
+    parts = [actor.type, actor.id, call.operation, call.target, call.raw, sorted(call.expected)]
+    try:
+        return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    except TypeError:
+        detail = "The request holds a number of more than 64 bits, or something else that cannot be kept until it is approved."
+        raise refuse_faults(Fault("input", "INVALID_VALUE", detail)) from None
+
+
+def _refuse_passwords(context: Context, operation: Operation, call: Call, given: Input) -> None:
+    """Refuse a call with a password in it: it would have to be kept in clear."""
+    known = {one.name: one for one in context.environment.load_operations()}
+    calls = [call, *(() if given.faults else operation.calls(call, given))]
+    if any(one.operation in known and not known[one.operation].secrets.isdisjoint(one.raw) for one in calls):
+        raise Refused(
+            "PASSWORD_IN_PROPOSAL",
+            "A password cannot be proposed, since it would have to be kept until somebody approves it. Nothing was done. "
+            "Leave it out, and have an administrator set it.",
+        )
+
+
+def _check_limit(context: Context) -> int:
+    """Return the size of the caller's open proposals. Refuses one more than it may have."""
+    actor = context.call.actor
+    held = proposals.measure_open(context.tx, actor.type, actor.id or 0, context.now)
+    most = context.environment.most_proposals
+    if held.number >= most:
+        raise _refuse_too_many(context, f"it has {held.number:,} open proposals, as many as it may")
+    return held.size
+
+
+def _refuse_too_many(context: Context, why: str) -> Refused:
+    return Refused(
+        "TOO_MANY_PROPOSALS",
+        f"Nothing was proposed: {why}. Wait until some are closed, or withdraw some.",
+        facts={"limit": context.environment.most_proposals},
+    )
+
+
+def _find_version(call: Call, outcome: Outcome) -> str | None:
+    """Return the version of the record that a call is about; None where it creates one, or is about another than it changes."""
+    is_own = outcome.resource_id == call.target and outcome.undoes is None
+    return record_version(outcome.before) if is_own and outcome.before is not None else None
+
+
+def _build(context: Context, call: Call, identity: str, revision: int, effects: Effects) -> Proposal:
+    actor = call.actor
+    expires = datetime.fromisoformat(context.at) + timedelta(days=context.environment.proposal_days)
+    return Proposal(
+        id=next_number(context.tx, "proposals"),
+        handle=f"prp_{secrets.token_urlsafe(16)}",
+        state=OPEN,
+        actor_type=actor.type,
+        actor_id=actor.id or 0,
+        actor_name=actor.name,
+        operation=call.operation,
+        target=call.target,
+        about=effects.about,
+        identity=identity,
+        reason=call.reason,
+        idempotency_key=call.idempotency_key,
+        change_set=call.change_set,
+        etag=None,
+        counts=effects.counts,
+        revision=revision,
+        digest=effects.digest,
+        created_at=context.at,
+        expires_at=format_timestamp(expires),
+    )

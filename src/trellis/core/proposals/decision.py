@@ -1,0 +1,292 @@
+"""The operations that close a proposal: approve, reject, withdraw, expire."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final, NoReturn
+
+from trellis.core.actor import TERMINAL, Actor, Approval
+from trellis.core.events import changed_members
+from trellis.core.fields import Field, Input, Text, invalid_id, isolate, require
+from trellis.core.keys import find_holder
+from trellis.core.operation import Access, Call, Context, Operation, Outcome
+from trellis.core.proposals.effects import Effects, collect_effects, find_difference, is_changed_since
+from trellis.core.proposals.record import (
+    APPROVED,
+    EXPIRED,
+    OPEN,
+    REJECTED,
+    WHOLE,
+    WITHDRAWN,
+    find_state,
+    name_state,
+    serialize_content,
+    serialize_proposal,
+)
+from trellis.core.proposals.verbs import APPROVE, PATH, REJECT, WITHDRAW
+from trellis.core.proposals.visibility import find_visible, is_decided_by_proposer, is_own
+from trellis.core.verbs import Verb
+from trellis.core.version import check_precondition
+from trellis.errors import Refused
+from trellis.refusals import with_codes
+from trellis.store import events, proposals
+from trellis.store.admins import administrators
+from trellis.store.proposals import Proposal
+
+_CODES: Final = {WITHDRAW.name: "1T115/8", APPROVE.name: "1T115/9", REJECT.name: "1T115/A"}
+_REASON: Final = Field("reason", Text(500), "Why.", example="Agreed with the gardeners.")
+_NEEDED: Final = replace(_REASON, type=Text(500, 1), required=True, example="It is still in use.")
+EXPIRE: Final = "proposals.expire"
+
+
+def operations() -> tuple[Operation, ...]:
+    """Return the operations."""
+    return (
+        replace(
+            _build_operation(
+                WITHDRAW,
+                "Withdraw a proposal",
+                "Closes an open proposal of the key's own. Nothing of it is done.",
+                _withdraw,
+                (_REASON,),
+            ),
+            access=Access.ANY_KEY,
+            for_proposers=True,
+        ),
+        replace(
+            _build_operation(
+                APPROVE,
+                "Approve a proposal",
+                "Runs the call of an open proposal as its proposer, with the grants and bounds that it has now. It is refused if "
+                "what it touches has changed since it was proposed; the response says how. The events name the proposer as their "
+                "`actor`, and the one who has approved it as `approvedBy`. No key can approve what it has proposed itself.",
+                _approve,
+                (_REASON,),
+                ("OWN_PROPOSAL", "PROPOSAL_OUTDATED", "PROPOSAL_REFUSED"),
+            ),
+            calls=_list_calls,
+            read_ahead=_find_call,
+        ),
+        _build_operation(
+            REJECT,
+            "Reject a proposal",
+            "Closes an open proposal. Nothing of it is done. Whoever proposed it can read the reason.",
+            _reject,
+            (_NEEDED,),
+            ("OWN_PROPOSAL", "MISSING_VALUE"),
+        ),
+        Operation(
+            name=EXPIRE,
+            summary="Close a proposal that has expired",
+            doc="The service does this by itself. A proposal cannot be approved from the moment on at which it expires.",
+            run=_expire,
+            writes=True,
+            is_announced=True,
+            has_target=True,
+        ),
+    )
+
+
+def _build_operation(
+    verb: Verb,
+    summary: str,
+    doc: str,
+    run: Callable[[Context], Outcome],
+    fields: tuple[Field, ...],
+    refusals: tuple[str, ...] = (),
+) -> Operation:
+    return Operation(
+        name=f"proposals.{verb.name}",
+        summary=summary,
+        doc=doc,
+        run=run,
+        fields=fields,
+        writes=True,
+        is_announced=True,
+        has_target=True,
+        access=Access.GRANTED,
+        verb=verb,
+        path=PATH,
+        refusals=(("INVALID_ID", _CODES[verb.name]), *with_codes("PROPOSAL_CLOSED", *refusals)),
+        answers=WHOLE,
+        granted_alone=True,  # it decides on what others may not do alone
+    )
+
+
+# --- the operations -----------------------------------------------------------------------------------------------
+
+
+def _approve(context: Context) -> Outcome:
+    proposal = _find_to_decide(context, APPROVE, (_REASON,))
+    content = proposals.find_content(context.tx, proposal.id)
+    try:
+        call = _build_call(context, proposal, content)
+        outcome, effects = _carry_out(context, call, proposal)
+    except Refused as refused:
+        raise _refuse(proposal, refused) from None
+    if outcome is None:
+        raise _refuse_outdated(context, proposal, content, effects)
+    result = outcome.result if outcome.plan is None else outcome.plan
+    return _close(context, proposal, APPROVED, event=outcome.event, result=result)
+
+
+def _carry_out(context: Context, call: Call, proposal: Proposal) -> tuple[Outcome | None, Effects]:
+    """Run the call. Undo it and return no outcome if it touches something that is not as it was."""
+    revision = events.find_newest_number(context.tx)
+    try:
+        with context.tx.savepoint():
+            outcome = context.run_apart(call, context.call.proposed)
+            effects = collect_effects(context.tx, call, revision)
+            if effects.digest != proposal.digest or is_changed_since(context.tx, proposal.revision, revision, effects):
+                _undo(effects)
+    except _Outdated as outdated:
+        return None, outdated.effects
+    return outcome, effects
+
+
+class _Outdated(Exception):
+    """Raised to undo a call that would do something else than was proposed; what it would do."""
+
+    def __init__(self, effects: Effects) -> None:
+        super().__init__()
+        self.effects = effects
+
+
+def _undo(effects: Effects) -> NoReturn:
+    raise _Outdated(effects)
+
+
+def _reject(context: Context) -> Outcome:
+    return _close(context, _find_to_decide(context, REJECT, (_NEEDED,)), REJECTED)
+
+
+def _withdraw(context: Context) -> Outcome:
+    context.input.raise_faults()
+    proposal = _find(context, WITHDRAW)
+    if context.call.actor.grants is not None and not is_own(context, proposal):
+        raise invalid_id("proposal of this key", proposal.id, _CODES[WITHDRAW.name])
+    return _close(context, _require_open(context, proposal), WITHDRAWN)
+
+
+def _expire(context: Context) -> Outcome:
+    context.input.raise_faults()
+    proposal = find_visible(context, _CODES[REJECT.name])
+    if proposal.state != OPEN or find_state(proposal, context.now) != EXPIRED:
+        return Outcome(serialize_proposal(context, proposal), proposal.id, happened=False)
+    return _close(context, proposal, EXPIRED)
+
+
+def _find_to_decide(context: Context, verb: Verb, fields: tuple[Field, ...]) -> Proposal:
+    require(fields, context.input).raise_faults()
+    proposal = _find(context, verb)
+    if is_decided_by_proposer(context, proposal):
+        detail = f"Proposal {proposal.id} was made by the caller itself. Somebody else has to decide on it."
+        raise Refused("OWN_PROPOSAL", detail)
+    return _require_open(context, proposal)
+
+
+def _find(context: Context, verb: Verb) -> Proposal:
+    """Return the proposal that a call is about, as its caller expects it (If-Match)."""
+    proposal = find_visible(context, _CODES[verb.name])
+    if context.call.expected:
+        whole = serialize_content(context, proposal, proposals.find_content(context.tx, proposal.id))
+        check_precondition(context.call.expected, whole)
+    return proposal
+
+
+def _require_open(context: Context, proposal: Proposal) -> Proposal:
+    state = find_state(proposal, context.now)
+    if state != OPEN:
+        by = "" if proposal.closed_by is None else f" By {isolate(proposal.closed_by['name'])}, at {proposal.closed_at}."
+        detail = f"Proposal {proposal.id} is not open any more: {name_state(state)}{by}"
+        raise Refused("PROPOSAL_CLOSED", detail, facts={"state": state})
+    return proposal
+
+
+# --- running the call ---------------------------------------------------------------------------------------------
+
+
+def _list_calls(_call: Call, _given: Input) -> Iterable[Call]:
+    """Return no call with a password in it, for which the gate asks: none is in a proposal."""
+    return ()
+
+
+def _build_call(context: Context, proposal: Proposal, content: Mapping[str, Any]) -> Call:
+    """Build the call as it was when it was proposed, by its proposer as that is now. Raises Refused if that is no more.
+
+    If-Match is not among it: whatever the call touches must be as it was, anyway.
+    """
+    return context.call._replace(
+        operation=proposal.operation,
+        actor=_find_proposer(context, proposal),
+        raw=content.get("input") or {},
+        target=proposal.target,
+        expected=(),
+        reason=proposal.reason,
+        token=None,
+        idempotency_key=proposal.idempotency_key,
+        change_set=proposal.change_set,
+        approval=Approval(proposal.id, context.call.actor),
+        proposed=None,
+    )
+
+
+def _find_call(context: Context) -> tuple[str, Mapping[str, Any]] | None:
+    """Return the operation and the input of a proposal that is to be approved; None if there is none."""
+    proposal = proposals.find(context.tx, context.call.target or 0)
+    content = None if proposal is None else proposals.find_content(context.tx, proposal.id)
+    return None if proposal is None or not content else (proposal.operation, content.get("input") or {})
+
+
+def _find_proposer(context: Context, proposal: Proposal) -> Actor:
+    """Return the actor who proposed, with the grants that it has now. Raises Refused if it may do nothing any more."""
+    return _PROPOSERS[proposal.actor_type](context, proposal)
+
+
+def _find_administrator(context: Context, proposal: Proposal) -> Actor:
+    found = administrators.find(context.tx, proposal.actor_id)
+    if found is None or found.disabled_at is not None:
+        raise Refused("NO_PERMISSION", f"{isolate(proposal.actor_name)}, who proposed it, is no administrator any more.")
+    return Actor("admin", found.id, found.name)
+
+
+_PROPOSERS: Final[Mapping[str, Callable[[Context, Proposal], Actor]]] = {
+    "key": lambda context, proposal: find_holder(context.tx, proposal.actor_id, context.now),
+    "admin": _find_administrator,
+    "terminal": lambda _context, _proposal: TERMINAL,
+}
+
+
+def _refuse(proposal: Proposal, refused: Refused) -> Refused:
+    detail = f"Nothing was done: {proposal.operation}, run as {isolate(proposal.actor_name)}, was refused. {refused.detail}"
+    return Refused("PROPOSAL_REFUSED", detail, facts={"problem": refused})
+
+
+def _refuse_outdated(context: Context, proposal: Proposal, content: Mapping[str, Any], effects: Effects) -> Refused:
+    found = find_difference(context.tx, proposal.revision, content.get("effects", ()), effects)
+    told = [f"event {one['event']}, {one['operation']} of {one['id']}" for one in found.changes[:3]]
+    fields = dict.fromkeys(one["field"] for one in found.members)
+    parts = [*told, *((f"another {', '.join(fields)}",) if fields else ())]
+    since = f" ({'; '.join(parts)})" if parts else ""
+    return Refused(
+        "PROPOSAL_OUTDATED",
+        f"Nothing was done: what proposal {proposal.id} touches has changed since it was made{since}. Have it proposed again.",
+        facts={"changes": found.changes, "differences": found.members},
+    )
+
+
+# --- closing ------------------------------------------------------------------------------------------------------
+
+
+def _close(context: Context, proposal: Proposal, state: str, *, event: int | None = None, result: Any = None) -> Outcome:
+    closed = replace(
+        proposal,
+        state=state,
+        closed_at=context.at,
+        closed_by=context.call.actor.serialize(),
+        closed_because=context.input.get(_REASON.name) or context.call.reason,
+        event=event,
+    )
+    before, after = serialize_proposal(context, proposal), serialize_proposal(context, closed)
+    proposals.close(context.tx, closed, result)
+    whole = serialize_content(context, closed, proposals.find_content(context.tx, closed.id))
+    return Outcome(whole, closed.id, before, after, changed_members(before, after))

@@ -1,0 +1,198 @@
+"""What a call changes, found by running it: compared when it is approved with what it would have changed when it was proposed."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, Final, NamedTuple, NoReturn
+
+from trellis.core.events import event_type
+from trellis.core.fields import Input
+from trellis.core.operation import Call, Context, Outcome
+from trellis.core.verbs import past_tense
+from trellis.core.version import encode_json, record_version
+from trellis.store import events, snapshots
+from trellis.store.engine import Transaction
+from trellis.store.events import Event
+
+SHOWN: Final = 50  # events that are kept for people to see
+TOUCHED: Final = 1000  # ids of other records that are kept of each
+_MOST: Final = 1_000_000  # events of one call
+_CREATED: Final = "created"
+# What became of another record, by the word for it in an event.
+_FATES: Final[Mapping[str, str]] = {"made": _CREATED, "restored": _CREATED, "deleted": "deleted", "moved": "moved"}
+_MADE: Final = "made"
+_DERIVED: Final = frozenset({"url", "updatedAt"})  # members that change with others
+COUNTED: Final = (_CREATED, "changed", "moved", "deleted")
+
+
+class Effects(NamedTuple):
+    """What a call changes. `digest` is the same for as long as the records that it touches are as they were.
+
+    `records` are the ids of these by resource, `counts` their number by what becomes of them, `shown` the first of its events, and
+    `about` the name of the record that it is about.
+    """
+
+    digest: str
+    records: Mapping[str, Sequence[int]]
+    counts: dict[str, int]
+    shown: list[dict[str, Any]]
+    about: str | None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it changes nothing."""
+        return not self.shown
+
+
+class _Undone(Exception):
+    """Raised to undo what was tried; what that did."""
+
+    def __init__(self, outcome: Outcome, effects: Effects) -> None:
+        super().__init__()
+        self.outcome = outcome
+        self.effects = effects
+
+
+def try_call(context: Context, call: Call, given: Input | None) -> tuple[Outcome, Effects]:
+    """Run a call, undo it, and return what it did. `given` is its input, if it was read before. Raises Refused as the call does."""
+    newest = context.tx.newest_event_at
+    try:
+        with context.tx.savepoint():
+            revision = events.find_newest_number(context.tx)
+            outcome = context.run_apart(call, given)
+            _undo(outcome, collect_effects(context.tx, call, revision))
+    except _Undone as undone:
+        context.tx.newest_event_at = newest
+        return undone.outcome, undone.effects
+
+
+def _undo(outcome: Outcome, effects: Effects) -> NoReturn:
+    raise _Undone(outcome, effects)
+
+
+def collect_effects(tx: Transaction, call: Call, revision: int) -> Effects:
+    """Return what this transaction has changed since event `revision`, which was the newest one before the call was run."""
+    left = events.read_page(tx, {}, _MOST, revision, newest_first=False)
+    counts = Counter(one for event in left for one in _count(event))
+    made = _find_made(left)
+    records: dict[str, set[int]] = {}
+    for event in left:
+        for resource, number in ((event.resource, event.resource_id), *((one["resource"], one["id"]) for one in event.touched)):
+            if number is not None and (resource, number) not in made:
+                records.setdefault(resource, set()).add(number)
+    return Effects(
+        digest=_compute_digest(tx, left, revision, made),
+        records={resource: sorted(ids) for resource, ids in records.items()},
+        counts={name: counts[name] for name in COUNTED},
+        shown=[_describe(event) for event in left[:SHOWN]],
+        about=_name(_find_record(left, call) or (left[0] if left else None)),
+    )
+
+
+def _count(event: Event) -> list[str]:
+    return [_find_fate(event), *(_FATES.get(one.get("how", ""), "changed") for one in event.touched)]
+
+
+def _find_fate(event: Event) -> str:
+    if event.before is None:
+        return _CREATED
+    if event.after is None:
+        return past_tense("delete")
+    return "moved" if event_type(event).endswith(".moved") else "changed"
+
+
+def _find_record(left: Sequence[Event], call: Call) -> Event | None:
+    """Return the first event about the record that a call is about; None if there is none."""
+    resource = call.operation.partition(".")[0]
+    return next((one for one in left if (one.resource, one.resource_id) == (resource, call.target) and one.undoes is None), None)
+
+
+def _name(event: Event | None) -> str | None:
+    record = None if event is None else event.before or event.after
+    if record is None:
+        return None
+    named = next((record[name] for name in ("path", "name", "description", "url") if record.get(name)), None)
+    return None if named is None else str(named)[:500]
+
+
+def _describe(event: Event) -> dict[str, Any]:
+    return {
+        "operation": event.operation,
+        "type": event_type(event),
+        "resource": event.resource,
+        "id": event.resource_id if event.before is not None else None,
+        "before": event.before,
+        "after": event.after,
+        "changed": list(event.changed),
+        "touched": [dict(one) for one in event.touched[:TOUCHED]],
+        "touchedCount": len(event.touched),
+    }
+
+
+def _find_made(left: Sequence[Event]) -> set[tuple[str, int | None]]:
+    """Return the records that were created, as resource and id: the next time they have other ids."""
+    made = {(event.resource, event.resource_id) for event in left if event.before is None}
+    return made | {(one["resource"], one["id"]) for event in left for one in event.touched if one.get("how") == _MADE}
+
+
+def _compute_digest(tx: Transaction, left: Sequence[Event], revision: int, made: set[tuple[str, int | None]]) -> str:
+    """Return a digest of the records that were touched as they were before, without anything that only this run has made."""
+    parts: list[Any] = []
+    seen = set(made)
+    for event in left:
+        record = (event.resource, event.resource_id)
+        version = None if record in seen or event.before is None else record_version(event.before)
+        seen.add(record)
+        named = None if record in made else event.resource_id
+        touched = [
+            (one["resource"], one["id"], one.get("how")) for one in event.touched if (one["resource"], one["id"]) not in made
+        ]
+        parts.append((event.operation, event.resource, named, version, sorted(touched), len(event.touched) - len(touched)))
+    rows: dict[tuple[str, int], str] = {}
+    for kind, number, updated_at in snapshots.find_saved_since(tx, revision):
+        if (kind, number) not in made:
+            rows.setdefault((kind, number), updated_at)
+    return blake2b(encode_json([parts, sorted((*key, at) for key, at in rows.items())]), digest_size=16).hexdigest()
+
+
+class Difference(NamedTuple):
+    """How what a call touches differs from what it would have touched: `changes` are events since, `members` of records."""
+
+    changes: list[dict[str, Any]]
+    members: list[dict[str, Any]]
+
+
+def is_changed_since(tx: Transaction, revision: int, until: int, now: Effects) -> bool:
+    """Return whether there is an event after `revision`, up to event `until`, about a record that a call touches."""
+    first = (events.find_since_of(tx, revision, resource, ids, 1) for resource, ids in now.records.items())
+    return any(found[0].event <= until for found in first if found)
+
+
+def find_difference(tx: Transaction, revision: int, then: Sequence[Mapping[str, Any]], now: Effects, most: int = 100) -> Difference:
+    """Return what has changed since event `revision` of what a call touched `then` and touches `now`.
+
+    To be called once what was run is undone, since the events of the run are not among those since.
+    """
+    ids = {resource: set(some) for resource, some in now.records.items()}
+    for one in then:
+        for resource, number in ((one["resource"], one["id"]), *((each["resource"], each["id"]) for each in one["touched"])):
+            if number is not None:
+                ids.setdefault(resource, set()).add(number)
+    changes = [one for name, some in ids.items() for one in events.find_since_of(tx, revision, name, sorted(some), most)]
+    told = [
+        {"event": one.event, "operation": one.operation, "resource": one.resource, "id": one.id, "at": one.at}
+        for one in sorted(changes)[:most]
+    ]
+    return Difference(told, _compare(then, now.shown)[:most])
+
+
+def _compare(then: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    old = {(one["resource"], one["id"]): one["before"] for one in reversed(then) if one["id"] is not None}
+    new = {(one["resource"], one["id"]): one["before"] for one in reversed(now) if one["id"] is not None}
+    return [
+        {"resource": resource, "id": number, "field": name, "then": before.get(name), "now": new[resource, number].get(name)}
+        for (resource, number), before in old.items()
+        if (resource, number) in new
+        for name in before
+        if name not in _DERIVED and before[name] != new[resource, number].get(name)
+    ]

@@ -1,0 +1,74 @@
+"""The operations that read proposals."""
+
+from typing import Final
+
+from trellis.core.fields import Field, NodeId, Text, invalid_id
+from trellis.core.operation import Access, Context, Operation, Outcome
+from trellis.core.paging import PAGING, PER_PAGE, serialize_page
+from trellis.core.proposals.record import STATE, WHOLE, serialize_content, serialize_proposals
+from trellis.core.proposals.verbs import PATH
+from trellis.core.proposals.visibility import find_visible, sees_all
+from trellis.core.verbs import GET, LIST
+from trellis.store import proposals
+
+_CODE: Final = "1T115/7"
+FILTERS: Final = (
+    Field("state", STATE, "Only proposals in this state."),
+    Field("operation", Text(100), "Only proposals of this operation, such as forums.delete."),
+    Field("key", NodeId(), "Only proposals of the key with this id. A key that may not approve sees its own only."),
+)
+
+
+def operations() -> tuple[Operation, ...]:
+    """Return the operations."""
+    return (
+        Operation(
+            name=f"proposals.{LIST.name}",
+            summary="List proposals",
+            doc="Returns one page of the proposals that this key has made, the newest first; a key that may approve or reject "
+            "gets those of all. `input`, `ifMatch`, `plan`, `effects` and `result` are empty here: `proposals.get` returns them.",
+            run=_list,
+            fields=(*FILTERS, *PAGING),
+            access=Access.ANY_KEY,
+            for_proposers=True,
+            verb=LIST,
+            path=PATH,
+            answers=WHOLE,
+            varies=True,
+        ),
+        Operation(
+            name=f"proposals.{GET.name}",
+            summary="Get a proposal",
+            doc="Returns a proposal of this key, or of any one if it may approve or reject: its state, and what it would change.",
+            run=_get,
+            has_target=True,
+            access=Access.ANY_KEY,
+            for_proposers=True,
+            verb=GET,
+            path=PATH,
+            refusals=(("INVALID_ID", _CODE),),
+            answers=WHOLE,
+            varies=True,
+        ),
+    )
+
+
+def _list(context: Context) -> Outcome:
+    given, actor = context.input, context.call.actor
+    given.raise_faults()
+    page, per_page = given.get("page", 1), given.get("perPage", PER_PAGE)
+    filters = {name: given.get(name) for name in ("state", "operation") if given.get(name)}
+    if not sees_all(context):
+        if given.get("key", actor.id) != actor.id:
+            raise invalid_id("key", given.get("key"), _CODE)
+        filters["actor"] = (actor.type, actor.id or 0)
+    elif "key" in given:
+        filters["actor"] = ("key", given.get("key"))
+    total, found = proposals.read_page(context.tx, filters, per_page, (page - 1) * per_page, now=context.now)
+    return Outcome(serialize_page(serialize_proposals(context, found), total, page, per_page))
+
+
+def _get(context: Context) -> Outcome:
+    context.input.raise_faults()
+    proposal = find_visible(context, _CODE)
+    return Outcome(serialize_content(context, proposal, proposals.find_content(context.tx, proposal.id)))

@@ -1,0 +1,36 @@
+"""The verbs of proposals, which no other resource has."""
+
+from typing import Final
+
+from trellis.core.verbs import Body, Verb
+
+PATH: Final = "/core/proposals"
+WITHDRAW: Final = Verb(
+    name="withdraw",
+    method="POST",
+    tail="/{id}/withdraw",
+    writes=True,
+    body=Body.OPTIONS,
+    answer="The proposal, which is withdrawn.",
+    if_match=True,
+)
+APPROVE: Final = Verb(
+    name="approve",
+    method="POST",
+    tail="/{id}/approve",
+    writes=True,
+    body=Body.OPTIONS,
+    answer="The proposal, with the `result` of its call.",
+    idempotency_key=True,
+    destructive=True,
+    if_match=True,
+)
+REJECT: Final = Verb(
+    name="reject",
+    method="POST",
+    tail="/{id}/reject",
+    writes=True,
+    body=Body.NEW,
+    answer="The proposal, which is rejected.",
+    if_match=True,
+)

@@ -1,0 +1,38 @@
+"""Which proposals a caller may see: its own, and all for whoever may decide on them."""
+
+from typing import Final
+
+from trellis.core.fields import invalid_id
+from trellis.core.operation import Context
+from trellis.core.proposals.verbs import APPROVE, REJECT
+from trellis.store import proposals
+from trellis.store.proposals import Proposal
+
+_DECIDING: Final = (f"proposals.{APPROVE.name}", f"proposals.{REJECT.name}")
+
+
+def sees_all(context: Context) -> bool:
+    """Return whether the caller may see the proposals of others."""
+    actor = context.call.actor
+    return actor.grants is None or actor.type == "service" or any(actor.may(name) for name in _DECIDING)
+
+
+def is_own(context: Context, proposal: Proposal) -> bool:
+    """Return whether the caller has made a proposal."""
+    actor = context.call.actor
+    return (actor.type, actor.id or 0) == (proposal.actor_type, proposal.actor_id)
+
+
+def is_decided_by_proposer(context: Context, proposal: Proposal) -> bool:
+    """Return whether the caller has made a proposal, or whoever approved that it decides. The terminal may always decide."""
+    approval = context.call.approval
+    deciding = [context.call.actor, *(() if approval is None else (approval.by,))]
+    return any((one.type, one.id) == (proposal.actor_type, proposal.actor_id) for one in deciding if one.id is not None)
+
+
+def find_visible(context: Context, code: str) -> Proposal:
+    """Return the proposal that a call is about. Refuses one that there is not, and one that the caller may not see, alike."""
+    proposal = proposals.find(context.tx, context.call.target or 0)
+    if proposal is None or not (sees_all(context) or is_own(context, proposal)):
+        raise invalid_id("proposal", context.call.target, code)
+    return proposal

@@ -1,0 +1,62 @@
+"""How far a document may reach, where the grants of its caller are for a part of the nodes."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from trellis.core.actor import Actor
+from trellis.core.bounds import Bound, Reach, find_reach
+from trellis.core.kind import NodeKind
+from trellis.core.operation import Context
+from trellis.core.verbs import CREATE, DELETE, LIST, UPDATE
+from trellis.store.engine import Transaction
+from trellis.store.events import Change
+
+_RUN: Final = (CREATE.name, UPDATE.name, DELETE.name)  # by a document
+
+
+def find_section_reach(context: Context, kind: NodeKind) -> Reach | None:
+    """Return what a section may be about: what both the operation and listing the kind are granted for. None is all nodes."""
+    return _narrow(context.tx, context.find_reach(kind), context.find_reach(kind, kind.operation(LIST.name)))
+
+
+def limit_actor(context: Context, kinds: Iterable[NodeKind], *, planned: bool) -> Actor:
+    """Return who runs the operations of a document: with the grants of its caller, each no further than the sections reach.
+
+    For a plan, it has all grants, and of the bounds only these.
+    """
+    actor = context.call.actor
+    if not actor.bounds:
+        return replace(actor, grants=None) if planned else actor
+    bounds = {name: Bound(under=bound.under) for name, bound in actor.bounds.items()} if planned else dict(actor.bounds)
+    for kind in kinds:
+        section = find_section_reach(context, kind)
+        for name in map(kind.operation, _RUN):
+            reach = _narrow(context.tx, find_reach(actor, name, kind.name), section)
+            if reach is not None:
+                under = tuple(f"{kind.name}:{root}" for root in reach.roots)
+                bounds[name] = replace(bounds.get(name, Bound()), under=under)
+    return replace(actor, grants=None if planned else actor.grants, bounds=bounds)
+
+
+def list_missing(actor: Actor, needed: Iterable[str], now: str) -> list[str]:
+    """Return those of the operations that an actor may not run now, since it has not been granted them or its grant has ended."""
+    ends = {name: bound.until for name, bound in actor.bounds.items() if bound.until is not None}
+    return sorted(name for name in needed if not actor.may(name) or ends.get(name, now) < now)
+
+
+def hide_outside(context: Context, kinds: Mapping[str, NodeKind], changes: Iterable[Change]) -> list[Change]:
+    """Return those of the changes that are about something in reach."""
+    reaches = {name: find_section_reach(context, kind) for name, kind in kinds.items()}
+
+    def is_told(change: Change) -> bool:
+        reach = reaches.get(change.resource)
+        return reach is None or reach.contains(context.tx, change.id)
+
+    return [change for change in changes if is_told(change)]
+
+
+def _narrow(tx: Transaction, one: Reach | None, other: Reach | None) -> Reach | None:
+    if one is None or other is None:
+        return one or other
+    return one.narrow(tx, other)

@@ -1,0 +1,32 @@
+"""What the interfaces for keys share, REST and MCP: who asks, how often, what is read and written, cached, answered and logged."""
+
+from trellis.http.api.cache import CachedResponse, Name
+from trellis.http.api.calls import build_call, is_larger, receive_body
+from trellis.http.api.counts import BOUNDS, RequestCounts
+from trellis.http.api.headers import is_not_modified
+from trellis.http.api.log import RequestLog
+from trellis.http.api.options import refuse_method, respond_to_options
+from trellis.http.api.request import ApiRequest, ApiResponse, Headers, Receive, Scope, Send
+from trellis.http.api.service import Service, require_bearer
+
+__all__ = [
+    "BOUNDS",
+    "ApiRequest",
+    "ApiResponse",
+    "CachedResponse",
+    "Headers",
+    "Name",
+    "Receive",
+    "RequestCounts",
+    "RequestLog",
+    "Scope",
+    "Send",
+    "Service",
+    "build_call",
+    "is_larger",
+    "is_not_modified",
+    "receive_body",
+    "refuse_method",
+    "require_bearer",
+    "respond_to_options",
+]

@@ -1,0 +1,111 @@
+"""The response cache: encoded responses, valid until something that they show changes, bounded in bytes."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+from weakref import WeakValueDictionary
+
+from trellis.http.api.request import Headers
+from trellis.store.engine import Shown
+
+# Bytes that an entry takes beside the bytes of its parts: it in the dictionaries, the tuples, and what each object has before
+# its bytes. Measured; see the test.
+_OVERHEAD: Final = 1000
+_SHOWN: Final = 400  # of what it shows of a kind, and below, of each number there
+_NUMBER: Final = 40
+
+Name = tuple[str, bytes, str, str]  # path, query, the address of the service, the dialect of the answer and what the key sees
+
+
+@dataclass(slots=True, weakref_slot=True)
+class CachedResponse:
+    """An encoded response: body, entity tag, the headers that go with it, and its content type.
+
+    `shows` is what of the nodes it depends on, None for everything there is; `version` is a data version under which it is right.
+    """
+
+    body: bytes
+    tag: bytes
+    headers: Headers = ()
+    type: bytes = b"application/json"
+    shows: tuple[Shown, ...] | None = None
+    version: int = field(default=0, compare=False)
+
+
+class ResponseCache:
+    """The responses whose data have not changed since; the least recently used one is evicted first.
+
+    `has_changed` tells whether something that a response shows has changed since a data version. Keys and grants are checked before
+    anything is looked up here, and a response is cached only where every key that may run the operation gets the same one. A
+    response that is too large to be cached is found for as long as somebody is sending it.
+    """
+
+    def __init__(self, capacity: int, has_changed: Callable[[tuple[Shown, ...] | None, int], bool]) -> None:
+        self._capacity = capacity
+        self._has_changed = has_changed
+        self._used = 0
+        self._entries: OrderedDict[Name, CachedResponse] = OrderedDict()
+        self._shared: WeakValueDictionary[Name, CachedResponse] = WeakValueDictionary()
+
+    @property
+    def used(self) -> int:
+        """The bytes that the entries take."""
+        return self._used
+
+    def find(self, version: int, name: Name) -> CachedResponse | None:
+        """Return the response cached or being sent under a name, if nothing that it shows has changed until the data version."""
+        cached = self._entries.get(name)
+        if cached is None:
+            cached = self._shared.get(name) if self._shared else None
+            return None if cached is None or not self._is_right(cached, version) else cached
+        if not self._is_right(cached, version):
+            del self._entries[name]
+            self._used -= _size(name, cached)
+            return None
+        self._entries.move_to_end(name)
+        return cached
+
+    def _is_right(self, cached: CachedResponse, version: int) -> bool:
+        if cached.version != version:
+            if self._has_changed(cached.shows, cached.version):
+                return False
+            cached.version = version
+        return True
+
+    def add(self, version: int, name: Name, response: CachedResponse) -> CachedResponse:
+        """Cache a response that was made from data not older than `version`; return the one to send.
+
+        It stays right when the version has gone on meanwhile, unless something that it shows has changed: `find` will see.
+        """
+        response.version = version
+        known = self._entries.get(name) or self._shared.get(name)
+        if known is not None:
+            if known.tag == response.tag and known.headers == response.headers and known.body == response.body:
+                if known.version < version:
+                    self._used -= _size(name, known) if name in self._entries else 0
+                    known.version, known.shows = version, response.shows
+                    self._used += _size(name, known) if name in self._entries else 0
+                return known
+            if known.version > version:
+                return response
+            if self._entries.pop(name, None) is not None:
+                self._used -= _size(name, known)
+        # orjson hands out its whole buffer, of which a response fills a part: 8 KiB for a record of 500 bytes.
+        response.body = bytes(memoryview(response.body))
+        size = _size(name, response)
+        if size > self._capacity // 8:
+            self._shared[name] = response
+            return response
+        self._entries[name] = response
+        self._used += size
+        while self._used > self._capacity:
+            self._used -= _size(*self._entries.popitem(last=False))
+        return response
+
+
+def _size(name: Name, response: CachedResponse) -> int:
+    """Return about how many bytes of memory an entry takes."""
+    headers = sum(len(part) + len(value) for part, value in response.headers)
+    shown = sum(_SHOWN + _NUMBER * sum(map(len, (one.rows, one.orders, one.children))) for one in response.shows or ())
+    return sum(map(len, name)) + len(response.body) + len(response.tag) + headers + shown + _OVERHEAD

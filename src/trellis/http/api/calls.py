@@ -1,0 +1,69 @@
+"""Builds the call of an operation that writes: what the headers say beside what was sent, and the body as it comes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from trellis.core.actor import Actor
+from trellis.core.keys import redact_keys
+from trellis.core.operation import Call, Operation
+from trellis.errors import Refused
+from trellis.http.api.headers import audit_reason, change_set_name, expected_versions, fingerprint, idempotency_token
+from trellis.http.api.request import ApiRequest
+
+
+def build_call(request: ApiRequest, operation: Operation, actor: Actor, target: int | None, raw: Mapping[str, Any]) -> Call:
+    """Build the call of an operation that writes, from what was sent and the headers. Raises Refused."""
+    headers = request.headers
+    expected = expected_versions(headers.get(b"if-match"))
+    if expected and not operation.is_conditional:
+        detail = f"{operation.name} changes no record that is there already, whose version If-Match could tell. Leave If-Match out."
+        raise Refused("INVALID_HEADER", detail)
+    token = headers.get(b"idempotency-key") if operation.verb is not None and operation.verb.idempotency_key else None
+    return Call(
+        operation.name,
+        actor,
+        raw,
+        target,
+        expected=expected,
+        request_id=request.request_id,
+        reason=audit_reason(headers.get(b"x-audit-log-reason")),
+        token=idempotency_token(token),
+        change_set=change_set_name(headers.get(b"change-set")),
+        fingerprint=fingerprint(_name_target(operation, target), raw) if token else "",
+        idempotency_key=redact_keys(token.decode("ascii")) if token else None,
+    )
+
+
+def _name_target(operation: Operation, target: int | None) -> str:
+    return operation.name if target is None else f"{operation.name} {target}"
+
+
+def is_larger(request: ApiRequest, limit: int) -> bool:
+    """Return whether the body of a request is announced as larger than `limit` bytes."""
+    announced = request.headers.get(b"content-length", b"0")
+    return announced.isdigit() and int(announced) > limit
+
+
+async def receive_body(request: ApiRequest, limit: int) -> bytes:
+    """Wait for the body of a request. Raises Refused for one that is larger than `limit`, before it is read whole."""
+    if is_larger(request, limit):
+        raise _refuse_large(limit)
+    if request.headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in request.headers:
+        return b""
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise Refused("MALFORMED_REQUEST", "The connection was closed before the whole body was received.")
+        part: bytes = message.get("body", b"")
+        size += len(part)
+        if size > limit:
+            raise _refuse_large(limit)
+        parts.append(part)
+        if not message.get("more_body"):
+            return b"".join(parts)
+
+
+def _refuse_large(limit: int) -> Refused:
+    return Refused("BODY_TOO_LARGE", f"The body is larger than {limit:,} bytes, the limit of this service.")

@@ -1,0 +1,107 @@
+"""Rate limits: requests per key, and requests without a good key per address."""
+
+import time
+from typing import Final, NamedTuple
+
+from trellis.core.networks import find_network
+from trellis.errors import Refused
+from trellis.http.api.shared_windows import SharedWindows
+from trellis.http.api.windows import RateWindows
+
+WINDOW: Final = 60  # seconds
+_ADDRESSES: Final = 10_000  # whose bad keys a process counts at a time
+_BEHIND: Final = (
+    100  # a process is behind by at most this part of a key's limit when all of them count together: see `SharedWindows`
+)
+
+
+class Allowance(NamedTuple):
+    """A key's allowance: requests per window, how many are left of this one, and when the next begins (Unix seconds)."""
+
+    limit: int
+    remaining: int
+    reset: int
+
+
+class Throttle:
+    """Counts in fixed windows of a minute: in this process, or in Redis for all of them together.
+
+    Addresses that have to wait are remembered until their window is over, so that a request costs nothing while there are none. Of
+    a window in Redis a process knows what all have counted when it has itself seen a bad key from the address.
+    """
+
+    def __init__(self, storage: str, bad_keys: int) -> None:
+        self._shared = SharedWindows(storage, WINDOW) if storage != "memory://" else None
+        self._keys = RateWindows()
+        self._bad_keys = bad_keys
+        self._bad = RateWindows(_ADDRESSES)
+        self._bad_until = 0.0  # when the last window in Redis ends in which this process has counted a bad key
+        self._throttled: dict[str, float] = {}  # network → when its window ends, on the monotonic clock
+
+    async def admit_address(self, address: str) -> None:
+        """Refuse an address that has sent too many requests without a good key, until its window is over; it is never banned."""
+        if not self._throttled and (self._shared is None or self._bad_until < time.monotonic()):
+            return
+        network = find_network(address)
+        if self._shared is not None and network not in self._throttled:
+            count, left = await self._shared.look(f"bad/{network}")
+            self._throttle(network, count, left)
+        if (end := self._throttled.get(network)) is None:
+            return
+        if (left := end - time.monotonic()) <= 0:
+            del self._throttled[network]
+            return
+        wait = max(1, int(left) + 1)
+        raise Refused(
+            "TOO_MANY_REQUESTS_WITH_BAD_KEY",
+            f"Too many requests without a good key came from {address}. Wait {wait} seconds, and send a good one.",
+            facts={"retryAfter": wait},
+        )
+
+    async def count_bad_key(self, address: str) -> None:
+        """Remember that a request without a good key came from an address."""
+        network = find_network(address)
+        if self._shared is None:
+            self._throttle(network, *self._bad.count(network, WINDOW))
+        else:
+            self._bad_until = time.monotonic() + WINDOW
+            self._throttle(network, *await self._shared.count(f"bad/{network}", 0))
+
+    def _throttle(self, network: str, count: int, left: float) -> None:
+        """Have an address wait until its window is over, if it has sent too many bad keys in it."""
+        if count < self._bad_keys or left <= 0:
+            return
+        now = time.monotonic()
+        if len(self._throttled) >= _ADDRESSES:
+            self._throttled = {other: end for other, end in self._throttled.items() if end > now}
+        if len(self._throttled) >= _ADDRESSES:
+            del self._throttled[next(iter(self._throttled))]
+        self._throttled[network] = now + left
+
+    async def admit_key(self, public: str, limit: int) -> Allowance:
+        """Count a request of a key; refuse it when the key has none left in this window."""
+        if self._shared is None:
+            return _check(limit, *self._keys.count(public, WINDOW))
+        return _check(limit, *await self._shared.count(f"key/{public}", limit // _BEHIND))
+
+    async def close(self) -> None:
+        """End the connections to Redis."""
+        if self._shared is not None:
+            await self._shared.close()
+
+
+def _check(limit: int, count: int, left: float) -> Allowance:
+    """Return what is left of a limit after this request. Raises Refused (RATE_LIMITED) if nothing was.
+
+    `left` is in how many seconds the window ends.
+    """
+    now = time.time()
+    reset = int(now + left) + 1
+    if count > limit:
+        wait = max(1, reset - int(now))
+        raise Refused(
+            "RATE_LIMITED",
+            f"This key may send {limit} requests a minute, and has. Wait {wait} seconds.",
+            facts={"retryAfter": wait, "limit": limit, "reset": reset},
+        )
+    return Allowance(limit, max(0, limit - count), reset)

@@ -1,0 +1,107 @@
+"""A request with a key and its response, as REST and MCP pass them on."""
+
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from trellis.core.dialect import TRELLIS
+from trellis.core.keys import Bearer
+from trellis.http.api.limits import Allowance
+from trellis.http.json_body import find_pretty
+from trellis.http.policy import NO_SNIFFING, POLICY
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Headers = tuple[tuple[bytes, bytes], ...]
+
+JSON: Final = b"application/json"
+_BODILESS: Final = frozenset((204, 304))
+_ALWAYS: Final[Headers] = (
+    (b"cache-control", b"private, no-cache"),
+    (b"vary", b"Authorization, X-API-Key, Origin"),
+    NO_SNIFFING,
+)
+_EXPOSED: Final = (
+    b"access-control-expose-headers",
+    (
+        b"Change-Set-Id, Dry-Run, ETag, Event, Idempotent-Replayed, Link, Location, Retry-After, "
+        b"X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id"
+    ),
+)
+
+
+@dataclass(slots=True)
+class ApiResponse:
+    """A response: status, body, and the headers besides those that every response has."""
+
+    status: int
+    body: bytes = b""
+    headers: Headers = ()
+    type: bytes = JSON
+    source: object = None  # kept while the response is sent, so that others who ask for the same get the same bytes
+
+
+@dataclass(slots=True)
+class ApiRequest:
+    """A request, and what is known about it so far."""
+
+    method: str
+    prefix: str  # of the interface, such as /api
+    path: str  # relative to it
+    query: bytes
+    headers: Mapping[bytes, bytes]
+    base: str  # the URL under which the caller reaches this service
+    address: str
+    request_id: str
+    at: str  # when it was received
+    receive: Receive
+    key_in_url: bool = False  # whether there is a key in the query
+    path_values: Mapping[str, str] = field(default_factory=dict)  # what stands in the path in place of an id, by field
+    version: int | None = None  # the data version when its key was checked
+    operation: str | None = None
+    bearer: Bearer | None = None
+    allowance: Allowance | None = None
+    logged: bool = True
+    details: str = ""  # that the log has after the path
+    refused: str | None = None  # the message of its refusal
+    outcome: tuple[int, str | None] | None = None  # status and error for the log, where they are not those of the response
+
+    @property
+    def name(self) -> tuple[str, bytes, str, str]:
+        """What its answer depends on, beside the data."""
+        return self.path, self.query, self.base, self.dialect
+
+    @property
+    def pretty(self) -> bool:
+        """Whether its answer is to be indented."""
+        return bool(self.query and find_pretty(self.query))
+
+    @property
+    def dialect(self) -> str:
+        """The dialect of its key; ours for as long as the key is not known."""
+        return TRELLIS if self.bearer is None else self.bearer.key.dialect
+
+    @property
+    def caller(self) -> str:
+        """Whose request it is: a key's, or an address's where there is none."""
+        return self.address if self.bearer is None else self.bearer.public
+
+
+def build_headers(request: ApiRequest, response: ApiResponse, origin: bytes | None, also: Headers) -> list[tuple[bytes, bytes]]:
+    """Return all headers of a response, `also` among them; `origin` is that whose scripts may read it, for a browser."""
+    headers = [*response.headers, *_ALWAYS, *also, (b"x-request-id", request.request_id.encode("latin-1"))]
+    if not any(name == POLICY[0] for name, _ in response.headers):  # the pages of the reference have one of their own
+        headers.append(POLICY)
+    if response.status not in _BODILESS:
+        headers += ((b"content-type", response.type), (b"content-length", b"%d" % len(response.body)))
+    if origin is not None:
+        headers += ((b"access-control-allow-origin", origin), _EXPOSED)
+    if request.allowance is not None:
+        limit, remaining, reset = request.allowance
+        headers += (
+            (b"x-ratelimit-limit", b"%d" % limit),
+            (b"x-ratelimit-remaining", b"%d" % remaining),
+            (b"x-ratelimit-reset", b"%d" % reset),
+        )
+    return headers

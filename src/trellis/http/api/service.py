@@ -1,0 +1,283 @@
+"""Serves callers who have a key, over whichever interface: who they are, how much they may ask for, what is cached and logged."""
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from functools import partial
+from typing import Final
+
+from trellis.core.gate import Gate, Result
+from trellis.core.keys import Bearer, Keyring, authenticate, redact_keys
+from trellis.core.operation import Access, Call, Operation
+from trellis.errors import Refused
+from trellis.http.api.cache import CachedResponse, Name, ResponseCache
+from trellis.http.api.counts import RequestCounts
+from trellis.http.api.event_loop import CompletionQueue, OncePerTick
+from trellis.http.api.headers import accept_request_id, generate_request_ids
+from trellis.http.api.identify import find_key, refuse_key_in_url
+from trellis.http.api.limits import Allowance, Throttle
+from trellis.http.api.log import RequestLog
+from trellis.http.api.request import ApiRequest, ApiResponse, Receive, Scope, Send, build_headers
+from trellis.http.large import LARGE, LargeRequests, run_by_size
+from trellis.http.reading import read_in_thread
+from trellis.http.sending import BytesUnderWay, send_body
+from trellis.http.withdrawal import wait_for_write
+from trellis.settings import Settings
+from trellis.store.requests import Request
+
+log = logging.getLogger(__name__)
+
+_READ: Final = frozenset(
+    b"accept authorization change-set content-length content-type host idempotency-key if-match if-none-match mcp-method mcp-name "
+    b"mcp-protocol-version origin transfer-encoding x-api-key x-audit-log-reason x-request-id".split()
+)
+_SAME_FOR_ALL: Final = frozenset((Access.GRANTED, Access.IMPLIED))  # every key that may run it gets the same response
+_HOST: Final = re.compile(r"[A-Za-z0-9._:\[\]-]{1,255}")
+
+Fail = Callable[[ApiRequest, Refused], tuple[ApiResponse, str]]
+
+
+class Service:
+    """What the interfaces for keys share. Checks are made in this order: address throttle, key, rate limit.
+
+    It belongs to one event loop. `key_in_url` tells whether a key of a dialect may be sent in the URL.
+    """
+
+    def __init__(self, gate: Gate, settings: Settings, key_in_url: Callable[[str], bool] = lambda _: False) -> None:
+        self.gate = gate
+        self.settings = settings
+        self.keyring = Keyring()
+        self.throttle = Throttle(settings.rate_limit_storage, settings.bad_key_limit)
+        self.log = RequestLog(gate, self.keyring, settings.request_log_size)
+        self.responses = ResponseCache(settings.answer_cache, gate.store.has_changed)
+        self.counts = RequestCounts() if settings.has_metrics else None
+        self.large = LargeRequests()
+        self.under_way = BytesUnderWay(settings.answers_under_way)
+        self._key_in_url = key_in_url
+        self._reading: dict[tuple[int, Name], asyncio.Future[CachedResponse]] = {}  # in threads
+        # The data version; None if it is unknown. Reading it once per tick of the event loop is exact: a request whose task
+        # runs in this tick arrived before the tick began, and so before the version was read.
+        self._version = OncePerTick(gate.store.data_version)
+        self._completions = CompletionQueue()
+        self._read_seconds = settings.database_pool_timeout + settings.database_read_timeout
+        self._ids = generate_request_ids()
+        self._also = settings.transport_headers
+
+    # --- receiving ----------------------------------------------------------------------------------------------------
+
+    def read_request(self, scope: Scope, receive: Receive, prefix: str) -> ApiRequest:
+        """Read the head of a request to what is below a prefix."""
+        headers: dict[bytes, bytes] = {}
+        for name, value in scope["headers"]:
+            if name in _READ:
+                headers[name] = headers[name] + b", " + value if name in headers else value
+        raw_path: bytes = scope.get("raw_path") or scope["path"].encode("utf-8", "surrogatepass")
+        client = scope.get("client")
+        return ApiRequest(
+            scope["method"],
+            prefix,
+            _trim_slash(raw_path.partition(b"?")[0].decode("latin-1").removeprefix(prefix)),
+            scope["query_string"],
+            headers,
+            self._find_base_url(scope, headers),
+            client[0] if client else "-",
+            accept_request_id(headers.get(b"x-request-id")) or next(self._ids),
+            self.gate.now(),
+            receive,
+        )
+
+    def _find_base_url(self, scope: Scope, headers: dict[bytes, bytes]) -> str:
+        """Return the URL under which the caller reaches this service."""
+        if self.settings.public_url:
+            return self.settings.public_url
+        host = headers.get(b"host", b"").decode("latin-1")
+        if not _HOST.fullmatch(host):
+            server = scope.get("server") or ("localhost", 80)
+            host = f"{server[0]}:{server[1]}"
+        return f"{scope.get('scheme', 'http')}://{host}"
+
+    # --- answering ----------------------------------------------------------------------------------------------------
+
+    async def answer(self, request: ApiRequest, send: Send, responding: Awaitable[ApiResponse], fail: Fail) -> None:
+        """Send the response to a request, or what `fail` makes of a refusal, and log it. `fail` also returns the error's code."""
+        started = time.perf_counter_ns()
+        error: str | None = None
+        try:
+            response = await responding
+        except Exception as raised:  # noqa: BLE001  # whatever it was, the caller gets a response
+            response, error = fail(request, self.explain(request, raised))
+        headers = build_headers(request, response, self.find_allowed_origin(request), self._also)
+        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        body = b"" if request.method == "HEAD" else response.body
+        with self.under_way.hold(request.caller, body):
+            await send_body(send, body)
+        status, error = request.outcome or (response.status, error)
+        self._log_request(request, status, error, started)
+
+    def explain(self, request: ApiRequest, raised: Exception) -> Refused:
+        """Return the refusal that an exception means for the caller of a request."""
+        if not isinstance(raised, Refused):
+            log.error("Request %s failed.", request.request_id, exc_info=raised)
+            request.refused = "INTERNAL_ERROR"
+            told = "The service failed unexpectedly. As far as we know, nothing of this request was saved."
+            return Refused("INTERNAL_ERROR", told)
+        request.refused = raised.message
+        if "reset" in (facts := raised.facts):
+            request.allowance = Allowance(facts["limit"], 0, facts["reset"])
+        return raised
+
+    def find_allowed_origin(self, request: ApiRequest) -> bytes | None:
+        """Return the origin of the page whose scripts may read the response."""
+        if not self.settings.cors_origins or (origin := request.headers.get(b"origin")) is None:
+            return None
+        allowed = self.settings.cors_origins
+        return origin if "*" in allowed or origin.decode("latin-1") in allowed else None
+
+    def _log_request(self, request: ApiRequest, status: int, error: str | None, started: int) -> None:
+        bearer = request.bearer
+        duration = (time.perf_counter_ns() - started) // 1000
+        key = bearer.actor.id if bearer is not None else None
+        if self.counts is not None:
+            self.counts.count(request.prefix[1:], request.operation or "", status, duration, request.refused, key)
+        if not request.logged or (bearer is not None and not bearer.log_requests):
+            return
+        self.log.record(
+            Request(
+                at=request.at,
+                method=request.method[:16],
+                path=redact_keys(request.prefix + request.path + request.details)[:512],
+                operation=request.operation,
+                key_id=key,
+                address=request.address,
+                status=status,
+                duration=duration,
+                request_id=request.request_id,
+                error=error,
+            )
+        )
+
+    # --- who asks -----------------------------------------------------------------------------------------------------
+
+    async def admit(self, request: ApiRequest) -> Bearer:
+        """Find out whose request it is, and count it. Raises Refused."""
+        await self.throttle.admit_address(request.address)
+        bearer = request.bearer = await self._identify(request)
+        if limit := self._find_rate_limit(bearer):
+            request.allowance = await self.throttle.admit_key(bearer.public, limit)
+        return bearer
+
+    async def _identify(self, request: ApiRequest) -> Bearer:
+        refused: Refused | None = None
+        try:
+            presented, request.key_in_url = find_key(request.headers, request.query)
+            bearer = await self._find_bearer(request, presented)
+            if not request.key_in_url or self.settings.key_in_url or self._key_in_url(bearer.key.dialect):
+                return bearer
+        except Refused as raised:
+            if raised.status != 401:
+                raise
+            refused = None if request.key_in_url and not self.settings.key_in_url else raised
+        await self.throttle.count_bad_key(request.address)
+        raise refused or refuse_key_in_url()
+
+    async def _find_bearer(self, request: ApiRequest, presented: str) -> Bearer:
+        """Return the bearer of a key. Raises Refused: INVALID_API_KEY, IP_ADDRESS_NOT_ALLOWED."""
+        address, now = request.address, request.at
+        request.version = self._version()
+        version = None if request.version is None else self.gate.store.key_version()
+        if (bearer := self.keyring.find(presented, address, now, version)) is not None:
+            return bearer
+        in_place = self.gate.store.reads_inline
+        look_up = partial(self._authenticate, presented, now)
+        bearer = look_up() if in_place else await read_in_thread(self._read_seconds, look_up)
+        return self.keyring.admit(bearer, presented, address, now, version)
+
+    def _authenticate(self, presented: str, now: str) -> Bearer:
+        return self.gate.store.read_single(lambda tx: authenticate(tx, presented, now))
+
+    def _find_rate_limit(self, bearer: Bearer) -> int:
+        """Return how many requests per minute a key may send; 0 means any number."""
+        return self.settings.rate_limit if bearer.rate_limit is None else bearer.rate_limit
+
+    # --- running operations -------------------------------------------------------------------------------------------
+
+    async def follow(self, call: Call) -> Call:
+        """Return the call that a forking operation leads to. Raises Refused."""
+        in_place = self.gate.store.reads_inline
+        return self.gate.follow(call) if in_place else await read_in_thread(self._read_seconds, self.gate.follow, call)
+
+    async def write(self, request: ApiRequest, size: int, submit: Callable[[], Future[Result]]) -> Result:
+        """Read a request of so many bytes, hand it to the writer, both of which `submit` does, and wait. Raises Refused."""
+        future = await run_by_size(size, submit)
+        waiting = self._completions.wait_for(future)
+        return await wait_for_write(future, waiting, request.receive, self.settings.busy_timeout)
+
+    def is_cacheable(self, request: ApiRequest, operation: Operation) -> bool:
+        """Return whether every key that may run the operation gets the same answer."""
+        if operation.access not in _SAME_FOR_ALL or operation.varies or request.key_in_url:
+            return False
+        return not _is_counted(request, operation)
+
+    async def read(
+        self, request: ApiRequest, operation: Operation, name: Name, run: Callable[[], CachedResponse], *, slow: bool, size: int
+    ) -> CachedResponse:
+        """Return the cached answer of this name, or that of `run`, which reads a request of so many bytes and what it asks for.
+
+        `slow`: it may take long.
+        """
+        version = request.version if self.is_cacheable(request, operation) else None
+        if request.bearer is not None and request.bearer.reach:  # keys whose grants are for the same share their answers
+            name = (*name[:3], name[3] + request.bearer.reach)
+        slow = slow or _is_counted(request, operation)
+        cached = None if version is None else self.responses.find(version, name)
+        if self.counts is not None:
+            self.counts.count_lookup(found=cached is not None)
+        if cached is None:
+            if self.gate.store.reads_inline and not slow and size <= LARGE:
+                cached = run()
+            else:
+                cached = await self._read_in_thread(name, run, version, slow=slow)
+            if version is not None:
+                cached = self.responses.add(version, name, cached)
+        return cached
+
+    async def _read_in_thread(
+        self, name: Name, run: Callable[[], CachedResponse], version: int | None, *, slow: bool
+    ) -> CachedResponse:
+        """Read in a thread; if others are just reading the same of the same data version, wait for what they read.
+
+        `version` is None if the response is for this caller alone.
+        """
+        # On SQLite nothing is waited for, and a slow read takes long on purpose: neither has a time limit.
+        unlimited = self.gate.store.reads_inline or slow
+
+        def start() -> Awaitable[CachedResponse]:
+            return asyncio.to_thread(run) if unlimited else read_in_thread(self._read_seconds, run)
+
+        if version is None:
+            return await start()
+        shared = version, name
+        if (reading := self._reading.get(shared)) is None:
+            reading = self._reading[shared] = asyncio.ensure_future(start())
+            reading.add_done_callback(lambda _: self._reading.pop(shared, None))
+        return await asyncio.shield(reading)
+
+
+def require_bearer(request: ApiRequest) -> Bearer:
+    """Return the bearer of the key of a request that has been admitted."""
+    if request.bearer is None:
+        raise RuntimeError("the caller was not identified")
+    return request.bearer
+
+
+def _is_counted(request: ApiRequest, operation: Operation) -> bool:
+    """Return whether each use of what a request needs is counted, which is a write."""
+    actor = None if request.bearer is None else request.bearer.actor
+    return actor is not None and bool(actor.bounds) and any(actor.counts(grant) for grant in operation.grants)
+
+
+def _trim_slash(path: str) -> str:
+    return path.rstrip("/") if len(path) > 1 else path

@@ -1,0 +1,147 @@
+"""Rate windows that several processes count in together, in Redis.
+
+A process counts for itself, and tells Redis what it has counted since the last time: after 100 ms, or earlier where it has counted
+much, for all windows in one pipelined round trip, which also brings what the others have counted. A caller says how many counts of
+a window Redis may not have been told yet; with more, the request waits for the round trip. So all processes together can let pass
+more than a limit allows by at most this number for each process. The first request of a window always waits.
+"""
+
+import asyncio
+import logging
+import math
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
+log = logging.getLogger(__name__)
+
+_EVERY: Final = 0.1  # seconds from a count to the round trip that tells it
+_MOST: Final = 10_000  # windows that a process knows of
+_WARN_EVERY: Final = 60  # seconds: not with each request, of which anybody can send many
+_PREFIX: Final = "trellis/"
+
+
+class _Window:
+    """What a process knows of a window: what it was told, what it has counted since, and when the window ends."""
+
+    __slots__ = ("end", "heard_at", "told", "untold")
+
+    def __init__(self, end: float) -> None:
+        self.told = 0  # by Redis, of all processes
+        self.untold = 0  # by this one
+        self.end = end  # on the monotonic clock
+        self.heard_at = -math.inf
+
+
+class SharedWindows:
+    """Counts by name, in windows of so many seconds. While Redis does not answer, nothing is counted."""
+
+    def __init__(self, url: str, seconds: int) -> None:
+        from redis.asyncio import from_url  # noqa: PLC0415  # start-up time: few services count in Redis
+
+        self._redis: Redis = from_url(url)
+        self._seconds = seconds
+        self._open: dict[str, _Window] = {}
+        self._changed: dict[str, _Window] = {}  # what the next round trip is about
+        self._exchange: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._warned_at = -math.inf
+
+    async def count(self, name: str, behind: int) -> tuple[int, float]:
+        """Add one; return the count as far as it is known, and in how many seconds the window ends.
+
+        At most `behind` counts of this process are not yet told to Redis when this returns.
+        """
+        now = time.monotonic()
+        window = self._open.get(name)
+        is_new = window is None or window.end <= now
+        if window is None or is_new:
+            window = self._begin(name, now)
+        window.untold += 1
+        self._changed[name] = window
+        if is_new or window.untold > behind:
+            await self._tell()
+        elif 2 * window.untold > behind:
+            self._start()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_EVERY, self._start)
+        return self._read(name, window)
+
+    async def look(self, name: str) -> tuple[int, float]:
+        """Return what is known of a window that this process has counted in, at most 100 ms old; 0 and 0 if there is none."""
+        now = time.monotonic()
+        if (window := self._open.get(name)) is None or window.end <= now:
+            return 0, 0.0
+        if now - window.heard_at > _EVERY:
+            self._changed[name] = window
+            await self._tell()
+        return self._read(name, window)
+
+    def _begin(self, name: str, now: float) -> _Window:
+        self._open.pop(name, None)  # so that the oldest stand first
+        if len(self._open) >= _MOST:
+            self._open = {other: kept for other, kept in self._open.items() if kept.end > now}
+        if len(self._open) >= _MOST:
+            del self._open[next(iter(self._open))]
+        window = self._open[name] = _Window(now + self._seconds)
+        return window
+
+    def _read(self, name: str, window: _Window) -> tuple[int, float]:
+        if self._open.get(name) is not window:  # Redis did not answer
+            return 0, float(self._seconds)
+        return window.told + window.untold, max(0.0, window.end - time.monotonic())
+
+    # --- the round trip -----------------------------------------------------------------------------------------------
+
+    async def _tell(self) -> None:
+        """Wait until what was counted by now is told."""
+        if self._exchange is not None:  # it may have begun before
+            await asyncio.shield(self._exchange)
+        await asyncio.shield(self._start())
+
+    def _start(self) -> "asyncio.Task[None]":
+        """Begin a round trip, unless one is under way."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._exchange is None:
+            self._exchange = asyncio.get_running_loop().create_task(self._ask())
+        return self._exchange
+
+    async def _ask(self) -> None:
+        changed, self._changed = self._changed, {}
+        sent = {name: window.untold for name, window in changed.items()}
+        try:
+            pipeline = self._redis.pipeline(transaction=False)
+            for name, more in sent.items():
+                pipeline.set(_PREFIX + name, 0, ex=self._seconds, nx=True)
+                pipeline.incrby(_PREFIX + name, more)
+                pipeline.pttl(_PREFIX + name)
+            answers = await pipeline.execute()
+        except Exception as error:  # noqa: BLE001  # whatever Redis has: a counter that is down must not take the service down
+            self._open.clear()
+            if (now := time.monotonic()) - self._warned_at >= _WARN_EVERY:
+                self._warned_at = now
+                log.warning("Requests are not counted, since Redis does not answer: %s", error)
+        else:
+            now = time.monotonic()
+            for (name, window), count, left in zip(changed.items(), answers[1::3], answers[2::3], strict=True):
+                window.told, window.heard_at = int(count), now
+                window.untold -= sent[name]
+                window.end = now + max(0, int(left)) / 1000
+        finally:
+            self._exchange = None
+            if self._changed and self._timer is None:  # counted meanwhile
+                self._timer = asyncio.get_running_loop().call_later(_EVERY, self._start)
+
+    async def close(self) -> None:
+        """Tell what was counted, and end the connections."""
+        if self._timer is not None:
+            with suppress(Exception):
+                await self._tell()
+        if self._exchange is not None:
+            await asyncio.shield(self._exchange)
+        await self._redis.aclose()

@@ -1,0 +1,288 @@
+"""The MCP endpoint: one POST for each message, answered with JSON, and nothing remembered from one to the next."""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from functools import partial
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import orjson
+
+from trellis.core.actor import Actor
+from trellis.core.fields import quote
+from trellis.core.gate import Result
+from trellis.core.operation import Call, Operation
+from trellis.errors import Refused
+from trellis.http.api import (
+    ApiRequest,
+    ApiResponse,
+    CachedResponse,
+    Receive,
+    Scope,
+    Send,
+    Service,
+    build_call,
+    is_larger,
+    receive_body,
+    refuse_method,
+    require_bearer,
+    respond_to_options,
+)
+from trellis.http.large import run_by_size
+from trellis.http.problems import encode_problem_headers, format_problem
+from trellis.mcp import results
+from trellis.mcp.arguments import encode_arguments, find_secrets, summarize, take_target
+from trellis.mcp.guide import INSTRUCTIONS
+from trellis.mcp.messages import (
+    INITIALIZE,
+    INVALID_PARAMS,
+    LEGACY,
+    METHOD_NOT_FOUND,
+    SUPPORTED,
+    Message,
+    ProtocolError,
+    check_headers,
+    decode_name,
+    encode_error,
+    encode_result,
+    read_message,
+)
+from trellis.mcp.resources import Resources
+from trellis.mcp.tools import Tools
+
+PREFIX: Final = "/mcp"
+_METHODS: Final = ("POST",)
+_LOOPBACK: Final = frozenset(("localhost", "127.0.0.1", "::1"))
+_CAPABILITIES: Final[Mapping[str, Mapping[str, Any]]] = {"tools": {}, "resources": {}}
+_HEADERS: Final[Mapping[str, bytes]] = {  # what stands in `_meta` of a call, and over REST in a header
+    "trellis/idempotencyKey": b"idempotency-key",
+    "trellis/ifMatch": b"if-match",
+    "trellis/changeSet": b"change-set",
+    "trellis/reason": b"x-audit-log-reason",
+}
+_OK: Final = 200
+_ACCEPTED: Final = 202
+
+
+class Mcp:
+    """The endpoint.
+
+    Checks are made in this order: origin, address throttle, key, rate limit, body, protocol, tool, grant, arguments.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.gate = service.gate
+        self.settings = service.settings
+        self.tools = Tools(self.gate)
+        self.resources = Resources(self.gate)
+        self._secrets: frozenset[str] | None = None
+        self._answers: Mapping[str, Callable[[Message, Actor], bytes]] = {
+            "server/discover": self._discover,
+            INITIALIZE: self._initialize,
+            "ping": lambda _, __: results.encode_complete({}),
+            "tools/list": self._list_tools,
+            "resources/list": self._list_resources,
+            "resources/templates/list": lambda _, __: results.encode_cacheable({"resourceTemplates": []}, results.LISTS_LAST),
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, malformed: str = "") -> None:
+        """Answer a request; with `malformed`, which says what is wrong with it as HTTP, refuse it."""
+        request = self.service.read_request(scope, receive, PREFIX)
+        request.path = ""  # a slash at the end means nothing
+        await self.service.answer(request, send, self._respond(request, malformed), _refuse)
+
+    async def _respond(self, request: ApiRequest, malformed: str) -> ApiResponse:
+        if malformed:
+            raise Refused("MALFORMED_REQUEST", malformed)
+        self._check_origin(request)
+        if request.method == "OPTIONS":
+            return respond_to_options(_METHODS, cors=bool(self.settings.cors_origins))
+        await self.service.admit(request)
+        if request.method not in _METHODS:
+            raise refuse_method(request.method, _METHODS)
+        _check_type(request)
+        limit = self.settings.body_limit
+        if not is_larger(request, limit):
+            return await self._receive(request, limit)
+        tool = self.tools.find(decode_name(request.headers.get(b"mcp-name", b"")))
+        large = tool is not None and tool.most_bytes > limit
+        with self.service.large.hold(request.caller, large=large):
+            return await self._receive(request, tool.most_bytes if tool is not None and large else limit)
+
+    async def _receive(self, request: ApiRequest, limit: int) -> ApiResponse:
+        """Wait for the message of a request, and answer it."""
+        message: Message | None = None
+        try:
+            body = await receive_body(request, limit)
+            message = await run_by_size(len(body), read_message, body)
+            check_headers(message, request.headers)
+        except ProtocolError as error:
+            return _respond_to_error(request, message, error, error.status)
+        try:
+            return await self._answer(request, message, len(body))
+        except ProtocolError as error:  # to older clients, what is no 200 is a broken connection or an ended session
+            return _respond_to_error(request, message, error, error.status if message.modern else _OK)
+
+    def _check_origin(self, request: ApiRequest) -> None:
+        """Refuse what a browser sends for a page of another origin, which may have a name that leads here (DNS rebinding)."""
+        origin = request.headers.get(b"origin")
+        if origin is None or self.service.find_allowed_origin(request) is not None:
+            return
+        told = origin.decode("latin-1")
+        base = urlsplit(request.base)
+        if told == f"{base.scheme}://{base.netloc}" and (self.settings.public_url is not None or base.hostname in _LOOPBACK):
+            return
+        raise Refused("ORIGIN_NOT_ALLOWED", f"Pages of {quote(told)} may not send requests to {PREFIX}.")
+
+    # --- methods ------------------------------------------------------------------------------------------------------
+
+    async def _answer(self, request: ApiRequest, message: Message, size: int) -> ApiResponse:
+        request.details = f" {message.method[:64]}"
+        if message.is_notification:
+            return ApiResponse(_ACCEPTED)
+        actor = require_bearer(request).agent
+        if message.method == "tools/call":
+            return ApiResponse(_OK, encode_result(message, await self._call_tool(request, message, actor, size)))
+        if message.method == "resources/read":
+            result = await self._read_resource(request, message, actor)
+        elif (answer := self._answers.get(message.method)) is not None:
+            result = answer(message, actor)
+        else:
+            raise ProtocolError(METHOD_NOT_FOUND, f"There is no method {quote(message.method)}.")
+        body = encode_result(message, result)
+        self.service.under_way.admit(request.caller, body)
+        return ApiResponse(_OK, body)
+
+    def _discover(self, _: Message, __: Actor) -> bytes:
+        told = {"supportedVersions": SUPPORTED, "capabilities": _CAPABILITIES, "instructions": INSTRUCTIONS}
+        return results.encode_cacheable(told, results.LISTS_LAST)
+
+    def _initialize(self, message: Message, _: Actor) -> bytes:
+        wanted = message.params.get("protocolVersion")
+        told = {"protocolVersion": wanted if wanted in LEGACY else LEGACY[0], "capabilities": _CAPABILITIES}
+        return results.encode_complete({**told, "serverInfo": results.SERVER, "instructions": INSTRUCTIONS})
+
+    def _list_tools(self, _: Message, actor: Actor) -> bytes:
+        return results.encode_cacheable({"tools": orjson.Fragment(self.tools.encode(actor))}, results.LISTS_LAST)
+
+    def _list_resources(self, _: Message, actor: Actor) -> bytes:
+        found = [one.describe() for one in self.resources.find_granted(actor)]
+        return results.encode_cacheable({"resources": found}, results.LISTS_LAST)
+
+    async def _read_resource(self, request: ApiRequest, message: Message, actor: Actor) -> bytes:
+        uri = message.params.get("uri")
+        resource = self.resources.find(actor, uri)
+        if resource is None:
+            raise ProtocolError(INVALID_PARAMS, f"There is no resource {quote(uri)}, or the key may not read it.")
+        request.details += f" {resource.uri}"
+        if not resource.operation:
+            return results.encode_contents(resource.uri, resource.media_type, resource.text, results.LISTS_LAST)
+        operation = self.gate.catalogue.find(resource.operation)
+        request.operation = operation.name
+        try:
+            read = await self._read(request, operation, actor, None, resource.arguments)
+        except Exception as raised:  # noqa: BLE001  # whatever it was, the caller is told with the id of its message
+            raise self._fail(request, raised) from None
+        text = orjson.loads(read.body)["content"][0]["text"]
+        return results.encode_contents(resource.uri, resource.media_type, text, 0)
+
+    def _fail(self, request: ApiRequest, raised: Exception) -> ProtocolError:
+        """Return a refusal as an error of the protocol."""
+        refused = self.service.explain(request, raised)
+        status, problem = format_problem(refused, request.base, request.request_id)
+        return ProtocolError(status, refused.detail, orjson.Fragment(problem), status)
+
+    # --- tools --------------------------------------------------------------------------------------------------------
+
+    async def _call_tool(self, request: ApiRequest, message: Message, actor: Actor, size: int) -> bytes:
+        name, arguments = message.params.get("name"), message.params.get("arguments", {})
+        operation = self.tools.find(name)
+        if operation is None:
+            raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {quote(name)}")
+        if not isinstance(arguments, dict):
+            raise ProtocolError(INVALID_PARAMS, "arguments must be an object.")
+        request.operation = operation.name
+        request.headers = _take_meta(message.meta, request.headers)
+        if require_bearer(request).log_requests:
+            request.details = f" {operation.name} {await run_by_size(size, self._summarize, arguments)}".rstrip()
+        try:
+            self.gate.authorise(operation.name, actor)  # before anything is said of what there is
+            target, given = take_target(operation, arguments)
+            if operation.writes:
+                return await self._write(request, operation, actor, target, given, size)
+            read = await self._read(request, operation, actor, target, given)
+            self.service.under_way.admit(request.caller, read.body)  # not what a write returns: it is done
+            return read.body
+        except Exception as raised:  # noqa: BLE001  # whatever it was, the caller gets a result
+            refused = self.service.explain(request, raised)
+            status, problem = format_problem(refused, request.base, request.request_id)
+            request.outcome = (status, refused.code)
+            return results.encode_refusal(problem)
+
+    def _summarize(self, arguments: Mapping[str, Any]) -> str:
+        if self._secrets is None:
+            self._secrets = find_secrets(self.gate.catalogue.values())
+        return summarize(arguments, self._secrets)
+
+    async def _read(
+        self, request: ApiRequest, operation: Operation, actor: Actor, target: int | None, given: Mapping[str, Any]
+    ) -> CachedResponse:
+        call = Call(operation.name, actor, given, target, request_id=request.request_id)
+        sent = encode_arguments(target, given)
+        name = f"{PREFIX} {operation.name}", sent, *request.name[2:]  # beside these, what tells keys apart that see other things
+        slow = operation.slow or operation.slow_with in given
+        return await self.service.read(request, operation, name, partial(self._run_read, call), slow=slow, size=len(sent))
+
+    def _run_read(self, call: Call) -> CachedResponse:
+        return results.encode_read(self.gate.run(call).value)
+
+    async def _write(
+        self, request: ApiRequest, operation: Operation, actor: Actor, target: int | None, given: Mapping[str, Any], size: int
+    ) -> bytes:
+        self.gate.store.check_room()
+        if operation.fork is not None:
+            followed = await self.service.follow(Call(operation.name, actor, target=target))
+            operation = self.gate.catalogue.find(followed.operation)
+            request.operation = operation.name
+        result = await self.service.write(request, size, partial(self._submit, request, operation, actor, target, given))
+        if (verb := result.verb or operation.verb) is None:
+            raise LookupError(f"{operation.name} has no verb")
+        return results.encode_write(verb, result)
+
+    def _submit(
+        self, request: ApiRequest, operation: Operation, actor: Actor, target: int | None, given: Mapping[str, Any]
+    ) -> Future[Result]:
+        return self.gate.submit(build_call(request, operation, actor, target, given))
+
+
+def _respond_to_error(request: ApiRequest, message: Message | None, error: ProtocolError, status: int) -> ApiResponse:
+    request.outcome = (error.status, str(error.code))
+    return ApiResponse(status, encode_error(message, error.code, error.message, error.data))
+
+
+def _check_type(request: ApiRequest) -> None:
+    kind = request.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    if kind != b"application/json":
+        raise Refused("UNSUPPORTED_MEDIA_TYPE", f"Send Content-Type: application/json, not {quote(kind.decode('latin-1'))}.")
+
+
+def _take_meta(meta: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> Mapping[bytes, bytes]:
+    """Return the headers, with what the call itself says in their place. Raises ProtocolError."""
+    told = {name: meta[name] for name in _HEADERS if name in meta}
+    if not told:
+        return headers
+    if not all(isinstance(value, str) for value in told.values()):
+        raise ProtocolError(INVALID_PARAMS, f"In params._meta, {' and '.join(told)} must be text.")
+    sent = {_HEADERS[name]: value.encode() for name, value in told.items()}
+    version = meta.get("trellis/ifMatch")
+    if version is not None and not version.endswith('"') and version != "*":
+        sent[_HEADERS["trellis/ifMatch"]] = f'"{version}"'.encode()
+    return {**headers, **sent}
+
+
+def _refuse(request: ApiRequest, refused: Refused) -> tuple[ApiResponse, str]:
+    """Return the response to a request that was refused before its message was read, and the code of the error."""
+    status, problem = format_problem(refused, request.base, request.request_id)
+    body = encode_error(None, status, refused.detail, orjson.Fragment(problem))
+    return ApiResponse(status, body, encode_problem_headers(refused)), refused.code

@@ -1,0 +1,84 @@
+"""The results of tool calls and of reading resources, encoded."""
+
+from http import HTTPStatus
+from typing import Any, Final
+
+from trellis import __version__
+from trellis.core.gate import Result
+from trellis.core.operation import RawText
+from trellis.core.verbs import Verb
+from trellis.core.version import compute_version, encode_json
+from trellis.http.api import CachedResponse
+
+PRIVATE: Final = "private"  # nothing is the same for all keys
+LISTS_LAST: Final = 60_000  # milliseconds
+_SERVER: Final = {"io.modelcontextprotocol/serverInfo": {"name": "trellis", "version": __version__}}
+SERVER: Final = _SERVER["io.modelcontextprotocol/serverInfo"]
+
+
+def encode_complete(members: dict[str, Any], **meta: Any) -> bytes:
+    """Return a result of these members."""
+    return encode_json(
+        {**members, "resultType": "complete", "_meta": _SERVER | {f"trellis/{name}": at for name, at in meta.items()}}
+    )
+
+
+def encode_cacheable(members: dict[str, Any], milliseconds: int) -> bytes:
+    """Return a result that a client may keep for so long."""
+    return encode_complete({**members, "ttlMs": milliseconds, "cacheScope": PRIVATE})
+
+
+def encode_read(value: Any) -> CachedResponse:
+    """Return the result of a tool that reads, with the version of what it returns."""
+    if isinstance(value, RawText):
+        return CachedResponse(_encode(value.text, b"", {}), b"")
+    body = encode_json(value)
+    version = compute_version(body)
+    return CachedResponse(_encode(body.decode(), body, {"etag": version}), version.encode())
+
+
+def encode_write(verb: Verb, result: Result) -> bytes:
+    """Return the result of a tool that writes: the value, and what else there is to know about it, for programs and in words.
+
+    `verb` is what was carried out. That of a call which waits for somebody's approval has the status 202, and its value is the
+    proposal.
+    """
+    body = encode_json(result.value)
+    meta: dict[str, Any] = {}
+    notes: list[str] = []
+    if verb.status == HTTPStatus.ACCEPTED:
+        meta["proposal"] = result.value["id"]
+        notes.append(verb.answer)
+    if result.dry:
+        meta["dryRun"] = True
+        notes.append("Dry run: nothing has changed.")
+    elif verb.etag:
+        meta["etag"] = compute_version(body)
+    if result.event is not None:
+        meta["event"] = result.event
+        notes.append(f"Recorded as event {result.event}.")
+    if result.change_set is not None:
+        meta["changeSet"] = result.change_set
+        notes.append(f"Change set {result.change_set}.")
+    if result.replayed:
+        meta["replayed"] = True
+        notes.append("This is the result of the first call with this idempotency key.")
+    return _encode(body.decode(), body if isinstance(result.value, dict) else b"", meta, notes)
+
+
+def encode_refusal(problem: bytes) -> bytes:
+    """Return the result of a tool that has been refused, with the problem document."""
+    return _encode(problem.decode(), problem, {}, error=True)
+
+
+def encode_contents(uri: str, media_type: str, text: str, milliseconds: int) -> bytes:
+    """Return what a resource holds."""
+    return encode_cacheable({"contents": [{"uri": uri, "mimeType": media_type, "text": text}]}, milliseconds)
+
+
+def _encode(text: str, structured: bytes, meta: dict[str, Any], notes: list[str] | None = None, *, error: bool = False) -> bytes:
+    """Return the result of a tool. What is structured is encoded already, and stands in it as it is."""
+    content = encode_json([{"type": "text", "text": one} for one in (text, *(notes or ()))])
+    told = b',"structuredContent":%b' % structured if structured else b""
+    failed = b',"isError":true' if error else b""
+    return b'{"content":%b%b%b,%b' % (content, told, failed, encode_complete({}, **meta)[1:])

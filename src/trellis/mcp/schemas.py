@@ -1,0 +1,92 @@
+"""JSON Schemas of tools, in few tokens: a model reads all of them each time, and a refusal explains what they leave out."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from trellis.core.fields import Anything, Boolean, Field, Permissions
+from trellis.core.operation import DRY_RUN, Operation
+from trellis.core.verbs import Response
+
+Schema = dict[str, Any]
+
+_KEPT: Final = ("type", "enum", "properties", "required", "items")
+_TELLING: Final = 1000  # a bound of a number that is larger says nothing about what it means
+_CLAUSE: Final = re.compile(r"[.;:,](?= |$)| \(")
+_WORD: Final = re.compile(r"[A-Z]?[a-z]+")
+_IDLE: Final = frozenset(("a", "an", "and", "by", "id", "ids", "is", "it", "its", "number", "of", "only", "or", "records")) | {
+    *("that", "the", "these", "this", "to", "what", "which", "whether", "with"),
+}
+_ID: Final[Schema] = {"type": "integer"}
+
+
+def build_input_schema(operation: Operation, known: Iterable[Field] = ()) -> Schema:
+    """Return the schema of a tool's arguments, without the fields that are `known` from other tools."""
+    fields = [field for field in operation.takes if is_offered(field) and (field not in known or field == DRY_RUN)]
+    properties = {"id": _ID} if operation.has_target else {}
+    properties |= {field.name: _build_property(operation, field) for field in fields}
+    needed = [*(["id"] if operation.has_target else []), *(f.name for f in fields if _is_needed(operation, f))]
+    return {"type": "object"} | ({"properties": properties} if properties else {}) | ({"required": needed} if needed else {})
+
+
+def build_output_schema(operation: Operation) -> Schema | None:
+    """Return the schema of a tool's structured content; None if nothing is said of it.
+
+    Only the tool that gets a record by its id names the record's members: every other one that returns it has the same.
+    """
+    verb = operation.verb
+    if verb is None or verb.response is not Response.RECORD or not operation.has_target or operation.writes:
+        return None
+    fields = operation.kind.answered if operation.kind is not None else operation.answers
+    return {"type": "object", "required": [field.name for field in fields]}
+
+
+def is_offered(field: Field) -> bool:
+    """Return whether a tool lists a field."""
+    return field.for_agents and not field.read_only and not isinstance(field.type, Anything)
+
+
+def _is_needed(operation: Operation, field: Field) -> bool:
+    return field.required and (not operation.changes or field == operation.path_field)
+
+
+def _build_property(operation: Operation, field: Field) -> Schema:
+    if isinstance(field.type, Permissions):
+        return {"type": "object", "description": f'{", ".join(field.type.options)}: "*" or group ids'}
+    schema, text = _shorten(field.type.schema()), summarize(field, operation.singular)
+    return schema | {"description": text} if text else schema
+
+
+def summarize(field: Field, singular: str) -> str:
+    """Return the beginning of a field's description; "" if it says no more than the name, as that of most yes or no."""
+    if field.brief is not None or isinstance(field.type, Boolean):
+        return field.brief or ""
+    text = _CLAUSE.split(field.doc, maxsplit=1)[0]
+    known = [word.lower() for word in _WORD.findall(field.name)]
+    told = [word for word in _WORD.findall(text.lower()) if word not in _IDLE and word.removesuffix("s") not in singular]
+    return text if any(not any(word.startswith(one) or one.startswith(word) for one in known) for word in told) else ""
+
+
+def _shorten(schema: Mapping[str, Any]) -> Schema:
+    """Leave out of a schema what a refusal explains when it is needed: patterns, lengths, bounds that say nothing."""
+    for several in ("anyOf", "oneOf"):
+        if several in schema:
+            return {"type": _join(_shorten(one) for one in schema[several])}
+    short = {name: schema[name] for name in _KEPT if name in schema}
+    if "properties" in short:
+        short["properties"] = {name: _shorten(one) for name, one in short["properties"].items()}
+    if "items" in short:
+        short["items"] = _shorten(short["items"])
+    if "enum" in short:
+        short.pop("type", None)
+    if schema.get("maximum", _TELLING) < _TELLING:
+        short |= {name: schema[name] for name in ("minimum", "maximum")}
+    return short
+
+
+def _join(schemas: Iterable[Schema]) -> list[str]:
+    names: dict[str, None] = {}
+    for schema in schemas:
+        kind = schema.get("type", "string")
+        names |= dict.fromkeys([kind] if isinstance(kind, str) else kind)
+    return list(names)

@@ -1,0 +1,5 @@
+"""THE NUMBERS: what a monitoring system such as Prometheus reads at /metrics."""
+
+from trellis.metrics.app import PATH, Metrics
+
+__all__ = ["PATH", "Metrics"]

@@ -1,0 +1,113 @@
+"""The endpoint /metrics: who may read it, and what it answers."""
+
+import asyncio
+import hmac
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from trellis import __version__
+from trellis.core.keys import is_address_allowed
+from trellis.errors import Refused
+from trellis.http.api import Scope, Service
+from trellis.metrics.sample import Sample, sum_up, take_sample
+from trellis.metrics.shared import SharedSamples
+from trellis.store.figures import Figures, read_figures
+
+PATH: Final = "/metrics"
+_FRESH: Final = 2.0  # seconds for which what was read from the database is told again
+_TEXT: Final = "text/plain; charset=utf-8"
+
+
+class Metrics:
+    """What this process tells, and for several workers what all of them tell together, by way of a folder of theirs."""
+
+    def __init__(self, service: Service, folder: Path | None = None) -> None:
+        self._service = service
+        self._settings = service.settings
+        self._shared = SharedSamples(folder, self._take) if folder is not None and self._settings.has_metrics else None
+        self._figures: tuple[float, Figures | None] = (-_FRESH, None)
+        self._answering = asyncio.Lock()
+
+    def start(self) -> None:
+        """Begin, in the running event loop."""
+        if self._shared is not None:
+            self._shared.start()
+
+    async def stop(self) -> None:
+        """End."""
+        if self._shared is not None:
+            await self._shared.stop()
+
+    async def respond(self, scope: Scope) -> tuple[int, bytes, str]:
+        """Return status, body and content type of the answer to a request."""
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        if (refusal := await self._judge(scope, headers)) is not None:
+            return refusal
+        if scope["method"] not in {"GET", "HEAD"}:
+            return 405, b"Only GET reads the metrics.\n", _TEXT
+        async with self._answering:  # one at a time: a scrape every 100 ms holds up nobody but the next
+            figures = await asyncio.to_thread(self._find_figures)
+            own = self._take()
+            body, kind = await asyncio.to_thread(self._encode, own, figures, headers.get(b"accept", b"").decode("latin-1"))
+        return 200, body, kind
+
+    async def _judge(self, scope: Scope, headers: dict[bytes, bytes]) -> tuple[int, bytes, str] | None:
+        """Return the refusal of a request that may not read the metrics."""
+        if not self._settings.has_metrics:
+            return 404, b"There are no metrics: TRELLIS_METRICS_TOKEN or TRELLIS_METRICS_ALLOW switches them on.\n", _TEXT
+        address = scope["client"][0] if scope.get("client") else "-"
+        if self._settings.metrics_allow and not is_address_allowed(address, self._settings.metrics_allow):
+            return 403, b"This address is not in TRELLIS_METRICS_ALLOW.\n", _TEXT
+        if (token := self._settings.metrics_token) is not None:
+            try:
+                await self._service.throttle.admit_address(address)
+            except Refused:
+                return 429, b"Too many requests without a good key from this address. Wait for a minute.\n", _TEXT
+            if not hmac.compare_digest(headers.get(b"authorization", b""), b"Bearer " + token.encode()):
+                await self._service.throttle.count_bad_key(address)
+                return 401, b"Send Authorization: Bearer and the text of TRELLIS_METRICS_TOKEN.\n", _TEXT
+        return None
+
+    def _take(self) -> Sample:
+        service = self._service
+        if service.counts is None:
+            return Sample()
+        return take_sample(service.gate, service.counts, service.responses.used)
+
+    def _encode(self, own: Sample, figures: Figures | None, accepted: str) -> tuple[bytes, str]:
+        from trellis.metrics.exposition import encode  # noqa: PLC0415  # start-up time: most services are not monitored so
+
+        whole = sum_up([(own, True), *(self._shared.read() if self._shared is not None else ())])
+        _add_figures(whole, figures, self._service.gate.now())
+        whole.add("info", 1, __version__, self._service.gate.store.engine.dialect.name)
+        return encode(whole, accepted)
+
+    def _find_figures(self) -> Figures | None:
+        """Read from the database, unless that was done just now. None if it cannot be read."""
+        read_at, figures = self._figures
+        if time.monotonic() - read_at >= _FRESH:
+            figures = self._read_figures()
+            self._figures = (time.monotonic(), figures)
+        return figures
+
+    def _read_figures(self) -> Figures | None:
+        try:
+            with self._service.gate.store.reading() as tx:
+                return read_figures(tx)
+        except Refused:
+            return None
+
+
+def _add_figures(whole: Sample, figures: Figures | None, now: str) -> None:
+    whole.add("database_up", figures is not None)
+    if figures is None:
+        return
+    whole.add("database_bytes", figures.size)
+    whole.add("events", figures.newest_event)
+    for webhook in figures.webhooks:
+        since = webhook.waiting_since
+        lag = max(0.0, (datetime.fromisoformat(now) - datetime.fromisoformat(since)).total_seconds()) if since is not None else 0.0
+        whole.add("webhook_lag_seconds", lag, str(webhook.id))
+        whole.add("webhook_failures", webhook.failures, str(webhook.id))

@@ -1,0 +1,76 @@
+"""What one process has to tell, and what several have together: plain numbers by metric and labels."""
+
+import os
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from trellis.core.gate import Gate
+from trellis.http.api import RequestCounts
+from trellis.metrics.table import METRICS
+
+Key = tuple[str, tuple[str, ...]]  # the name of a metric, and the values of its labels
+_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+_GAUGES: Final = frozenset(metric.name for metric in METRICS if metric.kind == "gauge")
+
+
+class Sample:
+    """Numbers, and histograms: the requests in each class of durations with the sum in seconds."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Key, float] = defaultdict(float)
+        self.histograms: dict[Key, tuple[list[int], float]] = {}
+
+    def add(self, name: str, value: float, *labels: str) -> None:
+        """Add to a number."""
+        self.numbers[name, labels] += value
+
+    def include(self, other: "Sample", *, alive: bool) -> None:
+        """Add what another process tells: all of it, or where it has ended what it has counted."""
+        for (name, labels), value in other.numbers.items():
+            if alive or name not in _GAUGES:
+                self.numbers[name, labels] += value
+        for key, (classes, total) in other.histograms.items():
+            known, sum_so_far = self.histograms.get(key, ([0] * len(classes), 0.0))
+            self.histograms[key] = ([one + more for one, more in zip(known, classes, strict=True)], sum_so_far + total)
+
+
+def take_sample(gate: Gate, counts: RequestCounts, cache_bytes: int) -> Sample:
+    """Return what this process has to tell by itself."""
+    sample = Sample()
+    for (interface, operation, status), times in tuple(counts.requests.items()):
+        sample.add("requests", times, interface, operation, f"{status}xx")
+    for key, durations in tuple(counts.durations.items()):
+        sample.histograms["request_duration_seconds", key] = (list(durations.classes), durations.total / 1_000_000)
+    for (reason, number), times in tuple(counts.refusals.items()):
+        sample.add("refusals", times, reason, str(number))
+    sample.add("cache_lookups", counts.hits, "hit")
+    sample.add("cache_lookups", counts.misses, "miss")
+    sample.add("cache_bytes", cache_bytes)
+    written = gate.store.writer_counts
+    sample.add("writes", written.writes)
+    sample.add("commits", written.commits)
+    sample.add("commit_seconds", written.committing)
+    sample.add("write_lock_wait_seconds", written.waiting)
+    sample.add("writes_waiting", gate.store.writes_waiting)
+    _add_process(sample)
+    return sample
+
+
+def _add_process(sample: Sample) -> None:
+    sample.add("workers", 1)
+    sample.add("process_cpu_seconds", time.process_time())
+    with suppress(OSError, ValueError, IndexError):  # Linux has them
+        sample.add("process_resident_bytes", int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE)
+        sample.add("process_open_files", sum(1 for _ in Path("/proc/self/fd").iterdir()))
+
+
+def sum_up(samples: Iterable[tuple[Sample, bool]]) -> Sample:
+    """Return the sum of what several processes tell, each with whether it lives."""
+    whole = Sample()
+    for sample, alive in samples:
+        whole.include(sample, alive=alive)
+    return whole

@@ -1,0 +1,80 @@
+"""How the workers of one parent tell each other their numbers: each keeps a file in a folder of theirs, and any reads all.
+
+The file of a worker that has ended stays, so that counters never go back; the parent removes the folder with its own end.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import orjson
+
+from trellis.metrics.sample import Sample
+
+_EVERY: Final = 1.0  # seconds between two writings
+
+
+class SharedSamples:
+    """The folder, for one worker. `take` returns what this process has to tell."""
+
+    def __init__(self, folder: Path, take: Callable[[], Sample]) -> None:
+        self._folder = folder
+        self._take = take
+        self._own = folder / f"{os.getpid()}.json"
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to write, in the running event loop."""
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        """Write a last time."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+        self.write()
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.to_thread(self.write)  # a slow disk is not to hold up requests
+            await asyncio.sleep(_EVERY)
+
+    def write(self) -> None:
+        """Write what this process has to tell. Where that fails, what it told before stays."""
+        sample = self._take()
+        told = {
+            "numbers": [[*key, value] for key, value in sample.numbers.items()],
+            "histograms": [[*key, *value] for key, value in sample.histograms.items()],
+        }
+        draft = self._own.with_suffix(".new")
+        with suppress(OSError):
+            draft.write_bytes(orjson.dumps(told))
+            draft.replace(self._own)
+
+    def read(self) -> Iterator[tuple[Sample, bool]]:
+        """Read what the other processes tell, and whether each of them lives."""
+        for file in sorted(self._folder.glob("*.json")):
+            if file != self._own:
+                with suppress(OSError):
+                    yield _read(orjson.loads(file.read_bytes())), _is_alive(int(file.stem))
+
+
+def _read(told: dict[str, list[list]]) -> Sample:  # type: ignore[type-arg]
+    sample = Sample()
+    for name, labels, value in told["numbers"]:
+        sample.numbers[name, tuple(labels)] = value
+    for name, labels, classes, total in told["histograms"]:
+        sample.histograms[name, tuple(labels)] = (classes, total)
+    return sample
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,17 @@
+"""The table of refusals: one row for each error that Trellis can return on purpose, with everything that is said about it."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from trellis.refusals.refusal import Member, Refusal, Scope
+from trellis.refusals.rows import ROWS
+
+__all__ = ["REFUSALS", "Member", "Refusal", "Scope", "with_codes"]
+
+REFUSALS: Final[Mapping[str, Refusal]] = MappingProxyType({refusal.message: refusal for refusal in ROWS})
+
+
+def with_codes(*messages: str) -> tuple[tuple[str, str], ...]:
+    """Pair messages with their codes, as an operation declares the refusals that it can return."""
+    return tuple((message, REFUSALS[message].code) for message in messages)

@@ -1,0 +1,62 @@
+"""What monitoring reads from the database: how far the event log is, how late webhooks are, how large the database is."""
+
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from trellis.store import events
+from trellis.store.engine import Statement, Transaction
+from trellis.store.tables import deliveries, webhooks
+from trellis.store.tables import events as log
+
+_d, _e, _w = deliveries.c, log.c, webhooks.c
+_FIRST_WAITING: Final = (
+    sa.select(sa.func.min(_d.seq)).where(_d.state == "waiting", _d.webhook_id == _w.id).correlate(webhooks).scalar_subquery()
+)
+_WEBHOOKS: Final = Statement(
+    sa.select(_w.id, _w.failures, _w.cursor, _FIRST_WAITING).where(_w.enabled == sa.true()).order_by(_w.id)
+)
+_NEXT: Final = Statement(sa.select(_e.at).where(_e.seq > sa.bindparam("cursor")).order_by(_e.seq).limit(1))
+
+
+class WebhookFigures(NamedTuple):
+    """A webhook that is switched on: failures in a row, and since when the oldest message that it has not taken waits."""
+
+    id: int
+    failures: int
+    waiting_since: str | None
+
+
+class Figures(NamedTuple):
+    """The number of the newest event, the bytes of the database (on SQLite with its log), and the webhooks."""
+
+    newest_event: int
+    size: int
+    webhooks: list[WebhookFigures]
+
+
+def read_figures(tx: Transaction) -> Figures:
+    """Read the figures."""
+    _, newest = events.find_bounds(tx)
+    found = [
+        WebhookFigures(number, failures, _find_waiting_since(tx, cursor, waiting, newest))
+        for number, failures, cursor, waiting in tx.fetch(_WEBHOOKS)
+    ]
+    return Figures(newest, _measure(tx), found)
+
+
+def _find_waiting_since(tx: Transaction, cursor: int, waiting: int | None, newest: int) -> str | None:
+    if waiting is not None:
+        return events.find_timestamp(tx, waiting)
+    if cursor >= newest:
+        return None
+    rows = tx.fetch(_NEXT, cursor=cursor)
+    return str(rows[0][0]) if rows else None
+
+
+def _measure(tx: Transaction) -> int:
+    if not tx.sqlite:
+        return int(tx.connection.execute(sa.text("SELECT pg_database_size(current_database())")).scalar_one())
+    file: Any = tx.connection.engine.url.database
+    return sum(path.stat().st_size for path in (Path(file), Path(f"{file}-wal")) if path.exists())

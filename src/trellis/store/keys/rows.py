@@ -1,0 +1,150 @@
+"""The rows of API keys."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import bindparam
+
+from trellis.store.engine import Statement, Transaction
+from trellis.store.tables import keys
+
+_c = keys.c
+
+
+@dataclass(slots=True)
+class Key:
+    """An API key as it is stored: never its secret, only SHA-256 digests in hex. Timestamps are ISO 8601 text, UTC."""
+
+    id: int
+    public: str
+    name: str
+    digest: str
+    old_digest: str | None
+    old_until: str | None
+    grants: list[str]
+    bounds: dict[str, dict[str, Any]]
+    expires_at: str | None
+    addresses: list[str]
+    rate_limit: int | None
+    per_day: int | None
+    log_requests: bool
+    dialect: str
+    preset: str | None
+    created_at: str
+    updated_at: str
+    paused_at: str | None
+    paused_because: str | None
+    revoked_at: str | None
+    revoked_because: str | None
+    last_used_at: str | None
+
+
+_COLUMNS = tuple(_c[f.name] for f in fields(Key))
+_BY_PUBLIC = Statement(sa.select(*_COLUMNS).where(_c.public == bindparam("public")))
+
+
+def find_by_public_part(tx: Transaction, public: str) -> Key | None:
+    """Read a key by its public part."""
+    rows = tx.fetch(_BY_PUBLIC, public=public)
+    if not rows:
+        return None
+    key = Key(*rows[0])
+    key.grants, key.addresses = Transaction.decode(key.grants), Transaction.decode(key.addresses)
+    key.bounds = Transaction.decode(key.bounds)
+    key.log_requests = bool(key.log_requests)
+    return key
+
+
+def find(tx: Transaction, key: int) -> Key | None:
+    """Read one key."""
+    row = tx.connection.execute(sa.select(*_COLUMNS).where(_c.id == key)).first()
+    return Key(*row) if row else None
+
+
+def read_page(
+    tx: Transaction, limit: int, offset: int, filters: Mapping[str, Any] | None = None, *, now: str = "", newest_first: bool = False
+) -> tuple[int, list[Key]]:
+    """Read a page of keys, including revoked ones, and the number of keys on all pages.
+
+    `filters` may contain search (a part of the name or of the public part), state, preset, and operation (one that was granted).
+    The states are those at `now`.
+    """
+    conditions = _conditions(filters or {}, now)
+    total = tx.connection.execute(sa.select(sa.func.count()).select_from(keys).where(*conditions)).scalar_one()
+    order = _c.id.desc() if newest_first else _c.id
+    rows = tx.connection.execute(sa.select(*_COLUMNS).where(*conditions).order_by(order).limit(limit).offset(offset))
+    return total, [Key(*row) for row in rows]
+
+
+def _conditions(filters: Mapping[str, Any], now: str) -> list[sa.ColumnElement[bool]]:
+    found: list[sa.ColumnElement[bool]] = []
+    if search := filters.get("search"):
+        public = str(search).removeprefix("trl_").partition("_")[0]
+        found.append(sa.or_(_c.name.icontains(search, autoescape=True), _c.public.contains(public or search, autoescape=True)))
+    if state := filters.get("state"):
+        ended = _c.expires_at <= now
+        unexpired = sa.or_(_c.expires_at.is_(None), sa.not_(ended))
+        living = {
+            "expired": ended,
+            "paused": sa.and_(_c.paused_at.is_not(None), unexpired),
+            "active": sa.and_(_c.paused_at.is_(None), unexpired),
+        }
+        found.append(_c.revoked_at.is_not(None) if state == "revoked" else sa.and_(_c.revoked_at.is_(None), living[state]))
+    if preset := filters.get("preset"):
+        found.append(_c.preset == preset)
+    if operation := filters.get("operation"):
+        found.append(sa.cast(_c.grants, sa.Text).contains(f'"{operation}"', autoescape=True))
+    return found
+
+
+def find_by_name(tx: Transaction, name: str) -> list[Key]:
+    """Read the keys that have a name and are not revoked, at most ten."""
+    found = sa.select(*_COLUMNS).where(_c.name == name, _c.revoked_at.is_(None)).order_by(_c.id).limit(10)
+    return [Key(*row) for row in tx.connection.execute(found)]
+
+
+def read_granted(tx: Transaction, operation: str | None, at_once: int) -> Iterator[Key]:
+    """Read all keys that are not revoked and have been granted an operation, or all with None, by id, so many at a time."""
+    granted = [] if operation is None else _conditions({"operation": operation}, "")
+    last = 0
+    while True:
+        page = sa.select(*_COLUMNS).where(_c.id > last, _c.revoked_at.is_(None), *granted).order_by(_c.id).limit(at_once)
+        found = [Key(*row) for row in tx.connection.execute(page)]
+        yield from found
+        if len(found) < at_once:
+            return
+        last = found[-1].id
+
+
+def find_running(tx: Transaction, preset: str) -> list[int]:
+    """Return the ids of the keys of a preset that are neither paused nor revoked, the oldest first."""
+    chosen = sa.select(_c.id).where(_c.preset == preset, _c.paused_at.is_(None), _c.revoked_at.is_(None))
+    return list(tx.connection.execute(chosen.order_by(_c.id)).scalars())
+
+
+def insert(tx: Transaction, key: Key) -> None:
+    """Insert a key."""
+    tx.connection.execute(sa.insert(keys).values(**asdict(key)))
+
+
+def update(tx: Transaction, key: Key) -> None:
+    """Write a changed key, but not its last use, which is bookkeeping. Other processes drop what they remember of keys."""
+    tx.changes_keys = True
+    values: dict[str, Any] = asdict(key)
+    del values["last_used_at"]
+    tx.connection.execute(sa.update(keys).where(_c.id == key.id).values(**values))
+
+
+_RECORD_USE = Statement(
+    sa.update(keys)
+    .where(_c.id == bindparam("key"), sa.or_(_c.last_used_at.is_(None), _c.last_used_at < bindparam("at")))
+    .values(last_used_at=bindparam("at"))
+)
+
+
+def record_uses(tx: Transaction, uses: Iterable[tuple[int, str]]) -> None:
+    """Record when keys were last used: pairs of id and timestamp. An older timestamp does not replace a newer one."""
+    for key, at in uses:
+        tx.execute(_RECORD_USE, key=key, at=at)

@@ -1,0 +1,37 @@
+"""How often a grant was used on a day (UTC), for grants that are limited in that."""
+
+import sqlalchemy as sa
+from sqlalchemy import bindparam
+
+from trellis.store.engine import Statement, Transaction
+from trellis.store.tables import grant_uses
+
+_u = grant_uses.c
+_TAKE = Statement(
+    sa.text(
+        "INSERT INTO grant_uses (key_id, operation, day, times) VALUES (:key, :operation, :day, :more) "
+        "ON CONFLICT (key_id, operation, day) DO UPDATE SET times = grant_uses.times + :more "
+        "WHERE grant_uses.times + :more <= :most "
+        "RETURNING times"
+    )
+)
+
+
+def take(tx: Transaction, key: int, operation: str, day: str, most: int, times: int) -> bool:
+    """Count uses of a grant on a day, unless it would be more than `most` in all; return whether they were counted."""
+    return times <= most and bool(tx.fetch(_TAKE, key=key, operation=operation, day=day, most=most, more=times))
+
+
+_THIS = (_u.key_id == bindparam("key"), _u.operation == bindparam("operation"), _u.day == bindparam("day"))
+_FIND = Statement(sa.select(_u.times).where(*_THIS))
+
+
+def find_times(tx: Transaction, key: int, operation: str, day: str) -> int:
+    """Return how often a grant was used on a day."""
+    rows = tx.fetch(_FIND, key=key, operation=operation, day=day)
+    return int(rows[0][0]) if rows else 0
+
+
+def purge(tx: Transaction, before: str) -> int:
+    """Delete the counts of the days before one; return their number."""
+    return tx.connection.execute(sa.delete(grant_uses).where(_u.day < before)).rowcount

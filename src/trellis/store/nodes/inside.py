@@ -1,0 +1,61 @@
+"""Which nodes are inside of a part of the community: of some nodes, given by their ids as `:within`, and of all below them."""
+
+from collections.abc import Iterable, Sequence
+
+import sqlalchemy as sa
+from sqlalchemy import bindparam
+
+from trellis.store.engine import IdIn, NodeIdIn, Transaction
+from trellis.store.nodes.rows import find_ancestors
+from trellis.store.tables import nodes
+
+_c = nodes.c
+
+
+def _inside() -> sa.CTE:
+    top = sa.select(_c.kind, _c.id).where(_c.kind == bindparam("kind"), NodeIdIn(_c.id, "within"))
+    inside = top.cte("inside", recursive=True, nesting=True)
+    child = nodes.alias()
+    return inside.union(sa.select(child.c.kind, child.c.id).where(child.c.kind == inside.c.kind, child.c.parent_id == inside.c.id))
+
+
+def is_inside(node: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
+    """Build the condition that a node is inside. All that is inside is found, once: right where much of it is wanted."""
+    return node.in_(sa.select(_inside().c.id))
+
+
+def leads_inside(node: sa.ColumnElement[int], parent: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
+    """Build the same condition, judged row by row on the way up from the node: right where few rows are examined."""
+    up = sa.select(parent.label("id")).correlate(*_tables(parent)).cte("up", recursive=True, nesting=True)
+    above = nodes.alias()
+    up = up.union_all(sa.select(above.c.parent_id).where(above.c.kind == bindparam("kind"), above.c.id == up.c.id))
+    return sa.or_(IdIn(node, "within"), sa.exists(sa.select(up.c.id).where(IdIn(up.c.id, "within"))))
+
+
+def _tables(column: sa.ColumnElement[int]) -> Sequence[sa.FromClause]:
+    return column._from_objects  # noqa: SLF001  # the table whose rows are judged, wrapped though the column may be
+
+
+def find_inside(tx: Transaction, kind: str, roots: Iterable[int], ids: Iterable[int]) -> set[int]:
+    """Return those of some nodes that are there and inside of the roots."""
+    wanted, tops = set(ids), set(roots)
+    lines = find_ancestors(tx, kind, wanted)
+    inside = tops & lines.keys()
+    outside: set[int | None] = {None}
+    for node in lines:
+        path: list[int] = []
+        at: int | None = node
+        while at is not None and at not in inside and at not in outside and len(path) <= len(lines):
+            path.append(at)
+            at = lines[at][0] if at in lines else None
+        (inside if at in inside else outside).update(path)
+    return wanted & inside
+
+
+def find_tops(tx: Transaction, kind: str, roots: Iterable[int]) -> list[int]:
+    """Return those of the roots that are there and not below another one."""
+    lines = find_ancestors(tx, kind, roots)
+    there = [root for root in roots if root in lines]
+    parents = {root: lines[root][0] for root in there}
+    above = find_inside(tx, kind, there, {parent for parent in parents.values() if parent is not None})
+    return [root for root in there if parents[root] not in above]

@@ -1,0 +1,57 @@
+"""Reading subtrees: parents before their children, siblings in their order."""
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+from sqlalchemy import bindparam
+
+from trellis.store.engine import NodeIdIn, Statement, Transaction
+from trellis.store.nodes.rows import BELOW, COLUMNS, Node, decode_node, is_in
+from trellis.store.siblings import POSITION
+from trellis.store.tables import nodes
+
+_c = nodes.c
+_KIND = _c.kind == bindparam("kind")
+_OUTLINE = Statement(
+    sa.select(_c.id, _c.parent_id, POSITION)
+    .join(BELOW, is_in(BELOW))
+    .where(BELOW.c.depth > 0)
+    .order_by(BELOW.c.depth, POSITION, _c.id)
+)
+
+
+def find_outline(tx: Transaction, kind: str, root: int) -> list[tuple[int, int, int]]:
+    """Read id, parent's id and position of all descendants of a node, parents before their children, siblings in order."""
+    return [(row[0], row[1], row[2]) for row in tx.fetch(_OUTLINE, kind=kind, root=root)]
+
+
+def _tree(top: sa.ColumnElement[bool]) -> Statement:
+    """Select nodes and those below them down to `:depth` levels, parents before their children, siblings in order."""
+    down = sa.select(_c.kind, _c.id, sa.literal(1).label("depth")).where(_KIND, top).cte("down", recursive=True)
+    child = nodes.alias()
+    down = down.union_all(
+        sa.select(child.c.kind, child.c.id, down.c.depth + 1).where(
+            child.c.kind == down.c.kind, child.c.parent_id == down.c.id, down.c.depth < bindparam("depth", type_=sa.Integer)
+        )
+    )
+    found = sa.select(*COLUMNS).join(down, is_in(down))
+    return Statement(found.order_by(down.c.depth, POSITION, _c.id).limit(bindparam("most", type_=sa.Integer)))
+
+
+_WHOLE_TREE = _tree(_c.parent_id.is_(None))
+_TREE_BELOW = _tree(_c.parent_id == bindparam("root"))
+_TREES = _tree(NodeIdIn(_c.id, "tops"))
+
+
+def find_tree(tx: Transaction, kind: str, root: int | None, depth: int, most: int, tops: Sequence[int] | None = None) -> list[Node]:
+    """Read the first `most` nodes below a node (None: all of the kind), `depth` levels of them, parents before their children.
+
+    Siblings are in their order. With `tops`, read these and what is below them.
+    """
+    if tops is not None:
+        rows = tx.fetch(_TREES, kind=kind, tops=tx.id_list(tops), depth=depth, most=most)
+    elif root is None:
+        rows = tx.fetch(_WHOLE_TREE, kind=kind, depth=depth, most=most)
+    else:
+        rows = tx.fetch(_TREE_BELOW, kind=kind, root=root, depth=depth, most=most)
+    return [decode_node(row, tx) for row in rows]

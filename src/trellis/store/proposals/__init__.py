@@ -1,0 +1,31 @@
+"""Proposals: calls that wait for somebody's approval, and those of which that was decided."""
+
+from trellis.store.proposals.rows import (
+    Held,
+    Proposal,
+    close,
+    count_open,
+    find,
+    find_content,
+    find_open_by_identity,
+    find_overdue,
+    insert,
+    measure_open,
+    purge,
+    read_page,
+)
+
+__all__ = [
+    "Held",
+    "Proposal",
+    "close",
+    "count_open",
+    "find",
+    "find_content",
+    "find_open_by_identity",
+    "find_overdue",
+    "insert",
+    "measure_open",
+    "purge",
+    "read_page",
+]

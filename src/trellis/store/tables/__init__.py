@@ -1,0 +1,49 @@
+"""The tables, in SQLAlchemy Core. The migrations create them; a test proves that both agree."""
+
+from trellis.store.tables.metadata import METADATA
+from trellis.store.tables.panel import administrators, failed_sign_ins, first_run_links, sessions, sign_in_attempts, signing_keys
+from trellis.store.tables.programs import (
+    change_sets,
+    events,
+    grant_uses,
+    idempotent_responses,
+    key_uses,
+    keyless_requests,
+    keys,
+    request_hours,
+    requests,
+    snapshots,
+)
+from trellis.store.tables.proposals import proposals
+from trellis.store.tables.structure import counters, deleted_id_counts, node_changes, nodes, search_names, sibling_blocks
+from trellis.store.tables.webhooks import attempts, deliveries, webhooks
+
+__all__ = [
+    "METADATA",
+    "administrators",
+    "attempts",
+    "change_sets",
+    "counters",
+    "deleted_id_counts",
+    "deliveries",
+    "events",
+    "failed_sign_ins",
+    "first_run_links",
+    "grant_uses",
+    "idempotent_responses",
+    "key_uses",
+    "keyless_requests",
+    "keys",
+    "node_changes",
+    "nodes",
+    "proposals",
+    "request_hours",
+    "requests",
+    "search_names",
+    "sessions",
+    "sibling_blocks",
+    "sign_in_attempts",
+    "signing_keys",
+    "snapshots",
+    "webhooks",
+]

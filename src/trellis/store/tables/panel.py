@@ -1,0 +1,72 @@
+"""The administrators, how they sign in, and what the service signs with."""
+
+import sqlalchemy as sa
+
+from trellis.store.column_types import NUMBER, PLAIN
+from trellis.store.tables.metadata import METADATA
+
+administrators = sa.Table(
+    "administrators",
+    METADATA,
+    sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("login", sa.Text, nullable=False),
+    sa.Column("login_key", PLAIN, nullable=False, unique=True),  # the case-folded login
+    sa.Column("digest", PLAIN, nullable=False),  # argon2id
+    sa.Column("created_at", PLAIN, nullable=False),
+    sa.Column("updated_at", PLAIN, nullable=False),
+    sa.Column("disabled_at", PLAIN),
+    sa.Column("last_seen_at", PLAIN),
+    sa.Column("must_change", sa.Boolean, nullable=False, server_default=sa.false()),  # somebody else has chosen the password
+)
+
+sessions = sa.Table(
+    "sessions",
+    METADATA,
+    sa.Column("digest", PLAIN, primary_key=True),  # SHA-256 of the cookie, in hex
+    sa.Column("admin_id", NUMBER, sa.ForeignKey("administrators.id", name="sessions_admin"), nullable=False),
+    sa.Column("created_at", PLAIN, nullable=False),
+    sa.Column("seen_at", PLAIN, nullable=False),
+    sa.Column("expires_at", PLAIN, nullable=False),
+    sa.Column("confirmed_until", PLAIN),  # until when the password counts as recently entered
+    sa.Column("address", PLAIN, nullable=False),
+    sa.Column("agent", sa.Text, nullable=False),
+    sa.Index("sessions_by_admin", "admin_id"),
+)
+
+# Who tried to sign in: one row for an account, an address, or a browser that has signed in before.
+sign_in_attempts = sa.Table(
+    "sign_in_attempts",
+    METADATA,
+    sa.Column("subject", PLAIN, primary_key=True),
+    sa.Column("failures", sa.Integer, nullable=False),
+    sa.Column("at", PLAIN, nullable=False),
+    sa.Column("wait_until", PLAIN, nullable=False),
+    sa.Index("sign_in_attempts_by_time", "at"),
+)
+
+# Sign-ins that failed, counted until their minute (`2026-01-31T09:30`, UTC) is over and an event tells them.
+failed_sign_ins = sa.Table(
+    "failed_sign_ins",
+    METADATA,
+    sa.Column("minute", PLAIN, primary_key=True),
+    sa.Column("address", PLAIN, primary_key=True),
+    sa.Column("admin_id", NUMBER, primary_key=True, autoincrement=False),  # whose login was typed; 0 for nobody's
+    sa.Column("attempts", NUMBER, nullable=False),
+)
+
+# One-time links to create the first administrator.
+first_run_links = sa.Table(
+    "first_run_links",
+    METADATA,
+    sa.Column("digest", PLAIN, primary_key=True),  # SHA-256 of the link's secret, in hex
+    sa.Column("expires_at", PLAIN, nullable=False),
+)
+
+# What the service signs with: 32 random bytes in hex for each purpose.
+signing_keys = sa.Table(
+    "signing_keys",
+    METADATA,
+    sa.Column("purpose", PLAIN, primary_key=True),
+    sa.Column("key", PLAIN, nullable=False),
+)

@@ -1,0 +1,174 @@
+"""Keys, the events and requests of all who do something, and what undo needs."""
+
+import sqlalchemy as sa
+
+from trellis.store.column_types import JSON, NUMBER, PLAIN
+from trellis.store.tables.metadata import METADATA
+
+keys = sa.Table(
+    "api_keys",
+    METADATA,
+    sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("public", PLAIN, nullable=False, unique=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("digest", PLAIN, nullable=False),  # SHA-256 of the secret, in hex
+    sa.Column("old_digest", PLAIN),
+    sa.Column("old_until", PLAIN),
+    sa.Column("grants", JSON, nullable=False),
+    sa.Column("bounds", JSON, nullable=False, server_default=sa.text("'{}'")),  # of the grants that have some, by operation
+    sa.Column("expires_at", PLAIN),
+    sa.Column("addresses", JSON, nullable=False),
+    sa.Column("rate_limit", NUMBER),
+    sa.Column("per_day", NUMBER),  # uses of all grants together
+    sa.Column("log_requests", sa.Boolean, nullable=False),
+    sa.Column("dialect", PLAIN, nullable=False, server_default="trellis"),
+    sa.Column("preset", PLAIN),
+    sa.Column("created_at", PLAIN, nullable=False),
+    sa.Column("updated_at", PLAIN, nullable=False),
+    sa.Column("paused_at", PLAIN),
+    sa.Column("paused_because", sa.Text),
+    sa.Column("revoked_at", PLAIN),
+    sa.Column("revoked_because", sa.Text),
+    sa.Column("last_used_at", PLAIN),
+)
+
+events = sa.Table(
+    "events",
+    METADATA,
+    sa.Column("seq", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("at", PLAIN, nullable=False),
+    sa.Column("operation", PLAIN, nullable=False),
+    sa.Column("actor", JSON, nullable=False),
+    sa.Column("request_id", PLAIN),
+    sa.Column("reason", sa.Text),
+    sa.Column("resource", PLAIN, nullable=False),
+    sa.Column("resource_id", NUMBER),
+    sa.Column("before", JSON),
+    sa.Column("after", JSON),
+    sa.Column("changed", JSON, nullable=False),  # the names of the members that differ, write-only ones included
+    sa.Column("idempotency_key", PLAIN),
+    sa.Column("touched", JSON, nullable=False),  # what else was deleted, moved or changed: [{resource, id}, …]
+    sa.Column("undoes", NUMBER),  # the event that this one undoes
+    sa.Column("change_set", NUMBER),
+    sa.Column("proposal", NUMBER),  # the proposal that it came of
+    sa.Column("approved_by", JSON),  # and the actor who approved that
+    sa.Index("events_by_record", "resource", "resource_id", "seq"),
+    sa.Index("events_by_time", "at"),
+)
+_in_change_set = events.c.change_set.is_not(None)
+sa.Index("events_by_change_set", events.c.change_set, events.c.seq, sqlite_where=_in_change_set, postgresql_where=_in_change_set)
+
+# Events that belong together: those of one batch, and those whose caller sent the same name.
+change_sets = sa.Table(
+    "change_sets",
+    METADATA,
+    sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("actor_type", PLAIN, nullable=False),
+    sa.Column("actor_id", NUMBER, nullable=False),  # 0 for an actor without an id
+    sa.Column("name", PLAIN),  # as the caller sent it; null for a batch without one
+    sa.Column("at", PLAIN, nullable=False),  # of its first event
+    sa.Column("operation", PLAIN),  # the one that began it
+)
+_named = change_sets.c.name.is_not(None)
+_owner = (change_sets.c.actor_type, change_sets.c.actor_id, change_sets.c.name)
+sa.Index("change_sets_by_name", *_owner, unique=True, sqlite_where=_named, postgresql_where=_named)
+_undoing = events.c.undoes.is_not(None)
+sa.Index("events_by_undone", events.c.undoes, sqlite_where=_undoing)
+
+# The rows that an event deleted or changed, as they were before it, including password hashes. No interface shows them.
+snapshots = sa.Table(
+    "snapshots",
+    METADATA,
+    sa.Column("seq", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("kind", PLAIN, primary_key=True),
+    sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("change", PLAIN, nullable=False),  # what the event did to the row: deleted, moved or changed
+    sa.Column("parent_id", NUMBER),
+    sa.Column("position", NUMBER, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("name_key", PLAIN, nullable=False),
+    sa.Column("fields", JSON, nullable=False),
+    sa.Column("permissions", JSON, nullable=False),
+    sa.Column("created_at", PLAIN, nullable=False),
+    sa.Column("updated_at", PLAIN, nullable=False),
+    sa.Column("neighbours", JSON),  # the nearest siblings, or the parent it moved to: what undo finds its position by
+    sa.Column("external_id", PLAIN),
+    sa.Column("managed_by", PLAIN),
+    sa.Index("snapshots_by_record", "kind", "id", "seq"),
+)
+
+# The responses to creates with an Idempotency-Key, kept for a day.
+idempotent_responses = sa.Table(
+    "idempotent_responses",
+    METADATA,
+    sa.Column("key_id", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("token", PLAIN, primary_key=True),
+    sa.Column("fingerprint", PLAIN, nullable=False),
+    sa.Column("response", sa.Text, nullable=False),  # JSON, as text: JSONB would not preserve the order of its members
+    sa.Column("at", PLAIN, nullable=False),
+    sa.Index("idempotent_responses_by_time", "at"),
+)
+
+requests = sa.Table(
+    "requests",
+    METADATA,
+    sa.Column("id", NUMBER, primary_key=True, autoincrement=True),
+    sa.Column("at", PLAIN, nullable=False),
+    sa.Column("method", PLAIN, nullable=False),
+    sa.Column("path", sa.Text, nullable=False),
+    sa.Column("operation", PLAIN),
+    sa.Column("key_id", NUMBER),
+    sa.Column("address", PLAIN, nullable=False),
+    sa.Column("status", sa.Integer, nullable=False),
+    sa.Column("duration", sa.Integer, nullable=False),  # microseconds
+    sa.Column("request_id", PLAIN, nullable=False),
+    sa.Column("error", PLAIN),
+    sa.Index("requests_by_key", "key_id", "at"),
+    sa.Index("requests_by_operation", "operation", "at"),
+    sa.Index("requests_by_address", "address", "at"),
+    sa.Index("requests_by_status", "status", "at"),
+    sa.Index("requests_by_outcome", "at", "status"),
+)
+
+# How often a key ran an operation on a day (UTC), by status: kept for longer than the requests themselves.
+key_uses = sa.Table(
+    "key_uses",
+    METADATA,
+    sa.Column("key_id", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("day", PLAIN, primary_key=True),
+    sa.Column("operation", PLAIN, primary_key=True),  # "" for a path without an operation
+    sa.Column("status", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("times", NUMBER, nullable=False),
+    sa.Column("last_at", PLAIN, nullable=False),
+    sa.Index("key_uses_by_day", "day"),
+)
+
+# How often a key used a grant on a day (UTC), for grants that are limited in that.
+grant_uses = sa.Table(
+    "grant_uses",
+    METADATA,
+    sa.Column("key_id", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("operation", PLAIN, primary_key=True),
+    sa.Column("day", PLAIN, primary_key=True),
+    sa.Column("times", NUMBER, nullable=False),
+)
+
+# The number of requests in an hour (`2026-01-31T09`, UTC), by first digit of the status.
+request_hours = sa.Table(
+    "request_hours",
+    METADATA,
+    sa.Column("hour", PLAIN, primary_key=True),
+    sa.Column("digit", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("times", NUMBER, nullable=False),
+)
+
+# How many requests without a good key an address sent in a minute (`2026-01-31T09:30`, UTC), by their outcome.
+keyless_requests = sa.Table(
+    "keyless_requests",
+    METADATA,
+    sa.Column("minute", PLAIN, primary_key=True),
+    sa.Column("address", PLAIN, primary_key=True),  # an address, a /64 network of IPv6, or "others"
+    sa.Column("status", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("error", PLAIN, primary_key=True),  # an errorCode; "" for none
+    sa.Column("times", NUMBER, nullable=False),
+)

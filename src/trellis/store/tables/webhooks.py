@@ -1,0 +1,66 @@
+"""Webhooks, the messages to them, and the attempts to send these."""
+
+import sqlalchemy as sa
+
+from trellis.store.column_types import JSON, NUMBER, PLAIN
+from trellis.store.tables.metadata import METADATA
+
+webhooks = sa.Table(
+    "webhooks",
+    METADATA,
+    sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("url", sa.Text, nullable=False),
+    sa.Column("events", JSON, nullable=False),
+    sa.Column("description", sa.Text, nullable=False),
+    sa.Column("enabled", sa.Boolean, nullable=False),
+    sa.Column("secret", PLAIN, nullable=False),  # see core/webhooks/secret.py
+    sa.Column("old_secret", PLAIN),
+    sa.Column("old_until", PLAIN),
+    sa.Column("disabled_at", PLAIN),
+    sa.Column("disabled_because", sa.Text),
+    sa.Column("created_at", PLAIN, nullable=False),
+    sa.Column("updated_at", PLAIN, nullable=False),
+    sa.Column("cursor", NUMBER, nullable=False),  # the last event that was processed for the outbox
+    # Written by the worker that has leased the endpoint, as bookkeeping:
+    sa.Column("owner", PLAIN),  # the worker
+    sa.Column("heartbeat", NUMBER, nullable=False),  # increases while the worker lives
+    sa.Column("failures", NUMBER, nullable=False),  # in a row
+    sa.Column("failing_since", PLAIN),
+    sa.Column("attempted_at", PLAIN),
+    sa.Column("paused_until", PLAIN),
+    sa.Column("maker", JSON),  # the actor who made it, or last changed where it sends and what
+)
+
+# The outbox and its log: one row for each event and endpoint that subscribes to it.
+deliveries = sa.Table(
+    "webhook_deliveries",
+    METADATA,
+    sa.Column("id", NUMBER, primary_key=True, autoincrement=True),
+    sa.Column("webhook_id", NUMBER, nullable=False),
+    sa.Column("seq", NUMBER),  # the event; none for a test
+    sa.Column("message", PLAIN, nullable=False),  # the webhook-id
+    sa.Column("type", PLAIN, nullable=False),
+    sa.Column("state", PLAIN, nullable=False),  # waiting, delivered or failed
+    sa.Column("step", NUMBER, nullable=False),  # attempts of the schedule that were made
+    sa.Column("early_attempts", NUMBER, nullable=False),  # attempts made before they were due
+    sa.Column("due_at", PLAIN),
+    sa.Column("created_at", PLAIN, nullable=False),
+    sa.Column("attempted_at", PLAIN),
+    sa.Index("webhook_deliveries_waiting", "state", "webhook_id", "seq"),
+    sa.Index("webhook_deliveries_by_webhook", "webhook_id", "id"),
+    sa.Index("webhook_deliveries_by_time", "created_at"),
+)
+
+attempts = sa.Table(
+    "webhook_attempts",
+    METADATA,
+    sa.Column("id", NUMBER, primary_key=True, autoincrement=True),
+    sa.Column("delivery_id", NUMBER, nullable=False),
+    sa.Column("at", PLAIN, nullable=False),
+    sa.Column("url", sa.Text, nullable=False),
+    sa.Column("duration", NUMBER, nullable=False),  # milliseconds
+    sa.Column("status", NUMBER),
+    sa.Column("error", sa.Text),
+    sa.Column("answer", sa.Text),
+    sa.Index("webhook_attempts_by_delivery", "delivery_id"),
+)

@@ -1,0 +1,78 @@
+"""Bounds of grants in the panel: set without scripts, shown, kept where the form does not name them."""
+
+from typing import Any
+
+from tests.admin.conftest import Visitor, page_text
+from tests.admin.keys.test_index import _form
+from tests.fixture_types import Clock, MakeKey, Run
+
+UPDATE = "bounds.forums.update"
+
+
+def _edit(admin: Visitor, **values: Any) -> dict[str, Any]:
+    return _form(admin, "/keys/1/edit", **({"name": "Plugin", "expires": "keep"} | values))
+
+
+def test_a_button_lists_a_row_for_each_grant_that_is_ticked(admin: Visitor, key: MakeKey) -> None:
+    key(["forums.list"])
+    page = admin.post("/keys/1/edit", _edit(admin, grants=["", "forums.list", "forums.update"], _tick="bounds"))
+    assert page.status_code == 200
+    assert f'name="{UPDATE}.level"' in page.text
+    assert 'name="bounds.forums.list.under"' in page.text
+    assert 'name="bounds.forums.list.level"' not in page.text, "a read has nothing to approve"
+    assert 'name="bounds.forums.get.under"' not in page.text
+
+
+def test_bounds_are_set_for_each_grant_and_shown(admin: Visitor, key: MakeKey, run: Run) -> None:
+    key(["forums.list", "forums.update"])
+    typed = {f"{UPDATE}.level": "propose", f"{UPDATE}.under": "12, forums:7", f"{UPDATE}.until": "7d", f"{UPDATE}.perDay": "9"}
+    empty = {f"bounds.forums.list.{name}": "" for name in ("under", "until", "perDay")}
+    saved = admin.post("/keys/1/edit", _edit(admin, grants=["", "forums.list", "forums.update"], **typed, **empty))
+    assert saved.status_code == 303
+    bound = {"level": "propose", "under": ["forums:7", "forums:12"], "until": "2026-02-07T09:30:00.000Z", "perDay": 9}
+    assert run("keys.get", 1)["bounds"] == {"forums.update": bound}
+    shown = page_text(admin.get("/keys/1"))
+    assert "Only within forums:7, forums:12, until 2026-02-07 09:30 UTC, 9 times a day, to be approved by somebody else." in shown
+    form = admin.get("/keys/1/edit").text
+    assert f'name="{UPDATE}.under" value="forums:7, forums:12"' in form
+
+
+def test_what_is_wrong_stands_at_its_grant_and_what_was_typed_stays(admin: Visitor, key: MakeKey, run: Run) -> None:
+    key(["forums.update"])
+    page = admin.post("/keys/1/edit", _edit(admin, grants=["", "forums.update"], **{f"{UPDATE}.under": "calendars:3"}))
+    assert page.status_code == 400
+    assert "Within of forums.update: forums.update is about forums, so that it cannot be limited to 'calendars:3'." in page_text(
+        page
+    )
+    assert f'name="{UPDATE}.under" value="calendars:3"' in page.text
+    assert run("keys.get", 1)["bounds"] == {}
+
+
+def test_a_form_that_does_not_name_a_bound_leaves_it(admin: Visitor, key: MakeKey, run: Run, clock: Clock) -> None:
+    key(["forums.update", "forums.list"], bounds={"forums.update": {"until": "1h"}})
+    before = run("keys.get", 1)["bounds"]
+    clock.move(hours=2)
+    admin.sign_in()
+    assert admin.post("/keys/1/edit", _edit(admin, name="Other", grants=["", "forums.update"])).status_code == 303
+    assert run("keys.get", 1)["bounds"] == before
+    assert admin.post("/keys/1/edit", _edit(admin, name="Other", grants=["", "forums.list"])).status_code == 303
+    assert run("keys.get", 1)["bounds"] == {}
+
+
+def test_widening_a_bound_asks_for_the_password(admin: Visitor, key: MakeKey, run: Run, clock: Clock) -> None:
+    key(["forums.update"], bounds={"forums.update": {"perDay": 5, "under": [12]}})
+    admin.sign_in()
+    clock.move(minutes=20)
+    fewer = _edit(admin, grants=["", "forums.update"], **{f"{UPDATE}.perDay": "3", f"{UPDATE}.under": "forums:12"})
+    assert admin.post("/keys/1/edit", fewer).headers["location"].endswith("/keys/1")
+    more = _edit(admin, grants=["", "forums.update"], **{f"{UPDATE}.perDay": "3", f"{UPDATE}.under": ""})
+    asked = admin.post("/keys/1/edit", more)
+    assert "Enter your password" in page_text(asked)
+    assert run("keys.get", 1)["bounds"] == {"forums.update": {"level": "allow", "under": ["forums:12"], "perDay": 3}}
+
+
+def test_a_new_key_has_its_bounds_from_the_start(admin: Visitor, run: Run) -> None:
+    typed = {"bounds.forums.list.under": "forums:12", "bounds.forums.list.perDay": "100"}
+    made = admin.post("/keys/new", _form(admin, "/keys/new", name="Bot", expires="90d", grants=["", "forums.list"], **typed))
+    assert made.status_code == 200
+    assert run("keys.get", 1)["bounds"] == {"forums.list": {"level": "allow", "under": ["forums:12"], "perDay": 100}}

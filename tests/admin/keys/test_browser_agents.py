@@ -1,0 +1,90 @@
+"""Agents in a real Chromium: a key made with the preset, what it did and was refused, taken back, and all of them paused."""
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.admin.conftest import LOGIN, PASSWORD
+from tests.browser import confirm, faults, opened, sign_in
+from tests.fixture_types import Run
+from tests.service_process import Service
+from tests.wait import wait_until
+from trellis.core.keys import PRESETS
+
+pytestmark = pytest.mark.browser
+ACTIVITY = "/admin/keys/1/activity"
+
+
+def _make_agent(page: Page) -> str:
+    page.goto("/admin/keys")
+    page.get_by_role("link", name="Create the first key").click()
+    confirm(page, PASSWORD)
+    page.get_by_role("link", name="An agent").click()
+    expect(page.get_by_text(PRESETS["agent"].summary)).to_be_visible()
+    expect(page.get_by_role("checkbox", name="Create a forum")).to_be_checked()
+    page.get_by_label("Name").fill("Gardener")
+    page.get_by_role("button", name="Create the key").last.click()
+    return page.locator("#new-key").inner_text()
+
+
+def _see_refusal(page: Page) -> None:
+    """Open what the key did until a refusal is told: it is written a second after it was answered."""
+
+    def is_told() -> bool:
+        page.goto(ACTIVITY)
+        return page.get_by_text("blogs.delete").count() > 0
+
+    wait_until(is_told)
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_an_agent_from_its_making_to_the_switch(chrome: Browser, mira: int, service: Service, run: Run, scripts: bool) -> None:
+    context = opened(chrome, service.address, scripts=scripts)
+    page = context.new_page()
+    sign_in(page, LOGIN, PASSWORD)
+    text = _make_agent(page)
+    run("keys.update", 1, bound={"forums.create": None})
+    assert service.call("POST", "/forums/forums", text, json={"name": "Olds"}).status_code == 201
+    assert service.call("DELETE", "/blog/blogs/999", text).status_code in {403, 404}
+    _see_refusal(page)
+    expect(page.locator(".acts li", has_text="Gardener created forum Olds")).to_be_visible()
+    page.get_by_role("link", name="Take back the last hour").click()
+    page.get_by_role("button", name="Undo 1 event").click()
+    expect(page.get_by_text("1 event was undone.")).to_be_visible()
+    assert run("forums.list", name="Olds")["totalResults"] == 0
+    page.goto("/admin/keys")
+    page.get_by_role("link", name="Pause all agents").click()
+    page.get_by_label("Why").fill("Too much at once")
+    page.get_by_role("button", name="Pause it").click()
+    expect(page.get_by_text("1 key is paused. Its next request will be refused.")).to_be_visible()
+    assert service.call("GET", "/forums/forums", text).status_code == 401
+    page.goto("/admin/keys/1")
+    page.get_by_role("link", name="Resume").click()
+    page.get_by_role("button", name="Resume the key").click()
+    expect(page.get_by_text("The key may be used again.")).to_be_visible()
+    assert service.call("GET", "/forums/forums", text).status_code == 200
+    context.close()
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_axe_finds_nothing(chrome: Browser, mira: int, service: Service, run: Run) -> None:
+    context = opened(chrome, service.address)
+    page = context.new_page()
+    sign_in(page, LOGIN, PASSWORD)
+    text = _make_agent(page)
+    run("keys.update", 1, bound={"forums.create": None})
+    for name in ("Olds", "News of the garden", "x" * 200):
+        service.call("POST", "/forums/forums", text, json={"name": name})
+    service.call("DELETE", "/blog/blogs/999", text)
+    _see_refusal(page)
+    found: dict[str, object] = {}
+    for path in (ACTIVITY, "/admin/keys/new?preset=agent", "/admin/keys/presets/agent/pause", "/admin/keys/1/pause", "/admin/keys"):
+        page.goto(path)
+        if faulty := faults(page):
+            found[path] = faulty
+    run("keys.pause", 1, reason="Odd requests")
+    for path in ("/admin/keys", "/admin/keys/1", "/admin/keys/1/resume", "/admin/keys/1/edit"):
+        page.goto(path)
+        if faulty := faults(page):
+            found[f"{path}, paused"] = faulty
+    context.close()
+    assert found == {}

@@ -1,0 +1,201 @@
+"""The pages on proposals, without scripts: the list with its filters, one proposal, and the decisions."""
+
+from typing import Any
+
+import pytest
+
+from tests.admin.conftest import PASSWORD, Visitor, page_text
+from tests.admin.html_forms import find_form
+from tests.admin.proposals.conftest import Propose
+from tests.community import Community
+from tests.fixture_types import Clock, Events, Run
+
+
+def _decide(admin: Visitor, path: str, action: str, *chosen: int, reason: str = "") -> Any:
+    form = find_form(admin.get(path), path)
+    return admin.post(path, form.filled(*(("proposal", str(number)) for number in chosen), _action=action, reason=reason))
+
+
+def _child_of(run: Run, forum: int) -> dict[str, Any]:
+    children = [one for one in run("forums.list", perPage=1000)["results"] if one["parentId"] == forum]
+    return dict(children[0])
+
+
+@pytest.fixture
+def parent(community: Community, run: Run) -> dict[str, Any]:
+    """A forum with children."""
+    del community
+    found = run("forums.list", perPage=1000)["results"]
+    parents = {one["parentId"] for one in found}
+    return next(one for one in found if one["id"] in parents)
+
+
+def test_the_menu_tells_how_many_are_open(admin: Visitor, propose: Propose, run: Run) -> None:
+    assert "waiting" not in admin.get("").text
+    propose("forums.create", name="News")
+    propose("forums.create", name="More")
+    assert '<span class="badge note waiting">2<span class="unseen"> open</span></span>' in admin.get("").text
+    run("proposals.reject", 1, reason="No.")
+    assert '<span class="badge note waiting">1<' in admin.get("/keys").text
+
+
+def test_none_is_open(admin: Visitor) -> None:
+    page = page_text(admin.get("/proposals"))
+    assert "Nothing waits for a decision" in page
+
+
+def test_a_delete_is_shown_as_its_own_page_shows_it_and_rejected_with_a_reason(
+    admin: Visitor, propose: Propose, run: Run, parent: dict[str, Any], events: Events
+) -> None:
+    number = propose("forums.delete", parent["id"], deleteChildrenOrMove=-1, reason="Nobody writes there.")
+    page = page_text(admin.get(f"/proposals/{number}"))
+    assert f"Agent wants to run forums.delete {parent['name']}" in page
+    assert f"Goes: forum {parent['name']} , and" in page
+    assert _child_of(run, parent["id"])["name"] in page
+    assert "Nobody writes there." in page
+    refused = _decide(admin, f"/proposals/{number}", "reject")
+    assert (refused.status_code, "Why is needed" in page_text(refused)) == (400, True)
+    done = _decide(admin, f"/proposals/{number}", "reject", reason="It is still in use.")
+    assert (done.status_code, done.headers["location"]) == (303, f"/admin/proposals/{number}")
+    page = page_text(admin.get(f"/proposals/{number}"))
+    assert f"Proposal {number} was rejected." in page
+    assert "Mira Holm" in page
+    assert "It is still in use." in page
+    assert run("forums.get", parent["id"])["name"] == parent["name"]
+    assert events()[-1]["type"] == "proposal.rejected"
+    assert f"Mira Holm rejected proposal {number}: forums.delete {parent['name']}" in page_text(admin.get("/events"))
+
+
+def test_a_delete_that_moves_the_children_tells_where_they_go(
+    admin: Visitor, propose: Propose, parent: dict[str, Any], run: Run
+) -> None:
+    to = run("forums.create", name="Attic")["id"]
+    number = propose("forums.delete", parent["id"], deleteChildrenOrMove=to)
+    page = page_text(admin.get(f"/proposals/{number}"))
+    assert "Moves:" in page
+    assert f"to forum {to}" in page
+    assert _child_of(run, parent["id"])["name"] in page
+
+
+def test_an_approved_one_is_done_and_can_be_undone(
+    admin: Visitor, propose: Propose, parent: dict[str, Any], run: Run, events: Events
+) -> None:
+    number = propose("forums.update", parent["id"], name="Bulletin")
+    page = page_text(admin.get(f"/proposals/{number}"))
+    assert f"Change forum {parent['name']}" in page
+    assert "Bulletin" in page
+    done = _decide(admin, f"/proposals/{number}", "approve", reason="Fine.")
+    assert done.status_code == 303
+    assert run("forums.get", parent["id"])["name"] == "Bulletin"
+    seq = events()[-2]["seq"]
+    page = admin.get(f"/proposals/{number}")
+    assert f'href="/admin/events/{seq}/undo"' in page.text
+    assert f'href="/admin/events/{seq}"' in page.text
+    told = page_text(admin.get(f"/events/{seq}"))
+    assert "Agent changed forum Bulletin , approved by Mira Holm" in told
+    assert "Approved by Mira Holm" in told
+    assert f'href="/admin/proposals/{number}"' in admin.get(f"/events/{seq}").text
+    assert "Agent changed forum Bulletin , approved by Mira Holm" in page_text(admin.get("/events"))
+
+
+def test_what_has_changed_meanwhile_is_shown_and_cannot_be_approved(
+    admin: Visitor, propose: Propose, parent: dict[str, Any], run: Run
+) -> None:
+    number = propose("forums.delete", parent["id"], deleteChildrenOrMove=-1)
+    path = f"/proposals/{number}"
+    form = find_form(admin.get(path), path).filled(_action="approve", reason="")
+    run("forums.update", parent["id"], name="Bulletin")
+    late = admin.post(path, form)
+    assert late.status_code == 409
+    for page in (late, admin.get(path)):
+        text = page_text(page)
+        assert "It cannot be approved as it is." in text
+        assert "forums.update of forum" in text
+        assert f"{parent['name']} now: Bulletin" in text
+        assert ("_action", "approve") not in find_form(page, path).buttons
+    assert _decide(admin, path, "reject", reason="Outdated.").status_code == 303
+
+
+def test_what_was_decided_meanwhile_is_told(admin: Visitor, propose: Propose, run: Run) -> None:
+    number = propose("forums.create", name="News")
+    path = f"/proposals/{number}"
+    form = find_form(admin.get(path), path).filled(_action="approve", reason="")
+    run("proposals.withdraw", number)
+    late = admin.post(path, form)
+    assert late.status_code == 409
+    assert "It was decided on already." in page_text(late)
+    assert run("forums.list", search="News")["totalResults"] == 0
+
+
+def test_several_are_decided_on_at_once(admin: Visitor, propose: Propose, run: Run, parent: dict[str, Any], events: Events) -> None:
+    made = propose("forums.create", name="Board")
+    changed = propose("forums.update", parent["id"], name="Bulletin")
+    third = propose("forums.create", name="Garden")
+    run("forums.update", parent["id"], name="News of today")
+    refused = _decide(admin, "/proposals", "approve")
+    assert (refused.status_code, "Tick the proposals" in page_text(refused)) == (400, True)
+    refused = _decide(admin, "/proposals", "reject", made)
+    assert (refused.status_code, "Why is needed" in page_text(refused)) == (400, True)
+    assert f'name="proposal" value="{made}" aria-label="Proposal {made}" checked' in refused.text
+    done = _decide(admin, "/proposals", "approve", made, changed)
+    page = page_text(done)
+    assert done.status_code == 409
+    assert "1 proposal was approved." in page
+    assert f"Proposal {changed} : Nothing was done: what proposal {changed} touches has changed" in page
+    assert [event["type"] for event in events()[-2:]] == ["forum.created", "proposal.approved"]
+    assert _decide(admin, "/proposals", "reject", changed, third, reason="Not now.").status_code == 303
+    assert "2 proposals were rejected." in page_text(admin.get("/proposals"))
+
+
+def test_the_list_is_filtered(admin: Visitor, propose: Propose, run: Run, clock: Clock) -> None:
+    first = propose("forums.create", name="News")
+    propose("forums.create", name="Board")
+    run("proposals.reject", first, reason="No.")
+    assert [name in page_text(admin.get("/proposals")) for name in ("News", "Board")] == [False, True]
+    assert [name in page_text(admin.get("/proposals?state=rejected")) for name in ("News", "Board")] == [True, False]
+    assert [name in page_text(admin.get("/proposals?state=")) for name in ("News", "Board")] == [True, True]
+    assert "No proposal matches" in page_text(admin.get("/proposals?operation=forums.delete"))
+    assert "No proposal matches" in page_text(admin.get("/proposals?key=999"))
+    clock.move(days=7)
+    admin.sign_in()
+    assert "Nothing waits for a decision" in page_text(admin.get("/proposals"))
+    assert "Board" in page_text(admin.get("/proposals?state=expired"))
+    assert admin.get("/proposals?state=nothing").status_code == 400
+
+
+def test_other_calls_are_shown_too(admin: Visitor, propose: Propose, run: Run, community: Community) -> None:
+    del community
+    group = run("groups.create", name="Editors")["id"]
+    run("forums.create", name="Desk", permissions={"view": [group]})
+    pages = [
+        propose("groups.delete", group),
+        propose("core.batch", operations=[{"operation": "forums.create", "body": {"name": "Board"}}]),
+        propose(
+            "structure.apply", document={"format": "trellis/1", "name": "spring", "forums": [{"externalId": "s", "name": "Spring"}]}
+        ),
+    ]
+    told = [page_text(admin.get(f"/proposals/{number}")) for number in pages]
+    assert "Desk" in told[0]
+    assert "It is removed from the permissions of 1 node" in told[0]
+    assert "Create forum Board" in told[1]
+    assert "Create Forum Spring" in told[2]
+    for number in pages:
+        assert _decide(admin, f"/proposals/{number}", "approve").status_code == 303
+        assert admin.get(f"/proposals/{number}").status_code == 200
+
+
+def test_where_it_touches_more_than_nodes_the_password_is_asked_for(admin: Visitor, propose: Propose, clock: Clock) -> None:
+    number = propose("webhooks.create", url="https://agents.example/hook", events=["*"])
+    clock.move(hours=1)
+    asked = _decide(admin, f"/proposals/{number}", "approve")
+    assert (asked.status_code, "Enter your password" in asked.text) == (403, True)
+    admin.post("/confirm-password", {"password": PASSWORD, "next": f"/admin/proposals/{number}"})
+    assert _decide(admin, f"/proposals/{number}", "approve").status_code == 303
+    assert "secret" not in admin.get(f"/proposals/{number}").text
+
+
+def test_there_is_no_such_proposal(admin: Visitor) -> None:
+    assert admin.get("/proposals/999").status_code == 404
+    assert admin.post("/proposals/999", {"_action": "approve"}).status_code == 404
+    assert admin.post("/proposals", {"_action": "approve", "proposal": "999"}).status_code == 409
+    assert admin.post("/proposals", {"_action": "eat", "proposal": "1"}).status_code == 400

@@ -1,0 +1,34 @@
+"""`trellis may`: a sentence for people, a status for pipelines."""
+
+import orjson
+
+from tests.cli.conftest import Trellis
+from tests.fixture_types import Run
+
+
+def test_it_says_yes_or_no_and_why(trellis: Trellis, run: Run) -> None:
+    run("forums.create", name="News")
+    run("forums.create", name="Help")
+    trellis("keys", "create", "Calendar sync", "--grant", "forums.delete", "--under", "forums:1")
+
+    yes = trellis("may", "Calendar sync", "forums.delete", 1)
+    assert (yes.exit_code, yes.stdout[:5]) == (0, "Yes: ")
+    no = trellis("may", "Calendar sync", "forums.delete", 2)
+    assert (no.exit_code, no.stdout) == (1, "No: its grant is for forums:1 only, and forum 2 is outside.\n")
+    told = trellis("may", "1", "forums.list", "--json")
+    assert told.exit_code == 1
+    assert orjson.loads(told.stdout)["condition"] == "grant"
+
+
+def test_it_answers_for_groups(trellis: Trellis, run: Run) -> None:
+    staff = run("groups.create", name="Staff")["id"]
+    run("forums.create", name="News", permissions={"view": "*", "read": [staff]})
+    assert trellis("may", f"group:{staff}", "forums.read", 1).stdout == "Yes: by name.\n"
+    assert trellis("may", f"group:{staff}", "forums.reply", 1).exit_code == 1
+
+
+def test_what_makes_no_sense_is_refused(trellis: Trellis) -> None:
+    assert trellis("may", "group:999", "forums.read", 1).exit_code == 1
+    assert trellis("may", "Nobody").exit_code == 2
+    unknown = trellis("may", "Nobody", "forums.list")
+    assert (unknown.exit_code, unknown.stderr) == (1, "INVALID_ID: There is no key 'Nobody'.\n")

@@ -1,0 +1,101 @@
+"""Grants with bounds: until when, how often, tried only, proposed only; judged by the gate, call by call."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.fixture_types import Clock, Events, Run
+from trellis.core.actor import Actor
+from trellis.core.gate import Result
+from trellis.errors import Refused
+
+Act = Callable[..., Result]
+MakeActor = Callable[..., Actor]
+Refuse = Callable[..., Refused]
+
+
+def test_a_grant_ends_when_it_is_to_end_and_the_others_do_not(actor: MakeActor, act: Act, refused: Refuse, clock: Clock) -> None:
+    caller = actor(["forums.create", "forums.list"], forums__create={"until": "7d"})
+    act(caller, "forums.create", name="News")
+    clock.move(days=7)
+    answer = refused(caller, "forums.create", name="More")
+    assert (answer.message, answer.status) == ("GRANT_ENDED", 403)
+    assert answer.facts == {"missingOperation": "forums.create", "endedAt": "2026-02-07T09:30:00.000Z"}
+    assert act(caller, "forums.list").value["totalResults"] == 1
+
+
+def test_what_may_only_be_tried_is_tried(actor: MakeActor, act: Act, refused: Refuse, events: Events) -> None:
+    caller = actor(["forums.create"], forums__create={"dryRunOnly": True})
+    before = len(events())
+    assert refused(caller, "forums.create", name="News").message == "DRY_RUN_ONLY"
+    assert act(caller, "forums.create", name="News", dryRun=True).value["name"] == "News"
+    assert len(events()) == before
+
+
+def test_what_has_to_be_approved_is_proposed_and_may_be_tried(actor: MakeActor, act: Act, run: Run, events: Events) -> None:
+    caller = actor(["forums.create"], forums__create={"level": "propose"})
+    before = len(events())
+    assert act(caller, "forums.create", name="News", dryRun=True).dry
+    assert len(events()) == before
+    assert act(caller, "forums.create", name="News").value["state"] == "open"
+    assert [event["type"] for event in events()[before:]] == ["proposal.created"]
+    assert run("forums.list")["totalResults"] == 0
+
+
+@pytest.mark.parametrize("bound", [{"dryRunOnly": True}, {"until": "1h"}, {"perDay": 1}])
+def test_what_a_batch_runs_is_judged_by_its_own_grant(
+    actor: MakeActor, act: Act, refused: Refuse, run: Run, clock: Clock, bound: dict[str, Any]
+) -> None:
+    caller = actor(["forums.create", "calendars.create"], forums__create=bound)
+    steps = [
+        {"operation": "calendars.create", "body": {"name": "Meetings"}},
+        {"operation": "forums.create", "body": {"name": "News"}},
+        {"operation": "forums.create", "body": {"name": "More"}},
+    ]
+    clock.move(hours=1)
+    answer = refused(caller, "core.batch", operations=steps)
+    assert answer.status in {403, 409}
+    assert run("calendars.list")["totalResults"] == 0
+    if "until" not in bound and "perDay" not in bound:
+        assert len(act(caller, "core.batch", operations=steps, dryRun=True).value["results"]) == 3
+
+
+def test_uses_are_counted_by_day_and_only_those_that_were_kept(actor: MakeActor, act: Act, refused: Refuse, clock: Clock) -> None:
+    caller = actor(["forums.create"], forums__create={"perDay": 2})
+    act(caller, "forums.create", name="One")
+    act(caller, "forums.create", name="Tried", dryRun=True)
+    refused(caller, "forums.create", name="")
+    act(caller, "forums.create", name="Two")
+    answer = refused(caller, "forums.create", name="Three")
+    assert (answer.message, answer.status) == ("GRANT_USED_UP", 429)
+    assert answer.facts == {"operation": "forums.create", "perDay": 2, "retryAfter": 14.5 * 3600 + 1}
+    clock.move(hours=15)
+    act(caller, "forums.create", name="Three")
+
+
+def test_reads_are_counted_too(actor: MakeActor, act: Act, refused: Refuse) -> None:
+    caller = actor(["forums.list"], forums__list={"perDay": 2})
+    act(caller, "forums.list")
+    act(caller, "forums.tree")
+    assert refused(caller, "forums.list").message == "GRANT_USED_UP"
+    assert refused(caller, "forums.tree").message == "GRANT_USED_UP"
+
+
+def test_what_a_read_runs_is_counted_too(actor: MakeActor, act: Act, refused: Refuse) -> None:
+    caller = actor(["structure.export", "calendars.list", "groups.list"], calendars__list={"perDay": 2})
+    for _ in range(2):
+        act(caller, "structure.export", sections=["calendars"])
+    assert refused(caller, "structure.export", sections=["calendars"]).message == "GRANT_USED_UP"
+
+
+def test_a_limit_of_none_is_never(actor: MakeActor, act: Act, refused: Refuse) -> None:
+    caller = actor(["forums.list"], forums__list={"perDay": 0})
+    assert refused(caller, "forums.list").message == "GRANT_USED_UP"
+
+
+def test_operations_by_external_ids_are_judged_by_the_grants_that_they_need(actor: MakeActor, act: Act, refused: Refuse) -> None:
+    caller = actor(["forums.create", "forums.update"], forums__update={"dryRunOnly": True})
+    act(caller, "forums.put_external", externalId="news", name="News")
+    assert refused(caller, "forums.put_external", externalId="news", name="Bulletin").message == "DRY_RUN_ONLY"
+    assert act(caller, "forums.put_external", externalId="news", name="Bulletin", dryRun=True).dry

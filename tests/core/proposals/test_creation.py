@@ -1,0 +1,169 @@
+"""Proposing: a call that a key may not run by itself is tried, undone, and kept until somebody decides."""
+
+from typing import Any
+
+import pytest
+
+from tests.core.proposals.conftest import Act, MakeAgent
+from tests.database_state import DatabaseState
+from tests.fixture_types import Clock, Run
+from trellis.core.actor import Actor
+from trellis.core.gate import Gate
+from trellis.core.version import record_version
+
+PASSWORD = "correct horse battery staple"
+
+
+@pytest.fixture
+def news(run: Run) -> int:
+    """A forum with a child and a grandchild."""
+    news = run("forums.create", name="News")["id"]
+    below = run("forums.create", name="Below", parentId=news)["id"]
+    run("forums.create", name="Deep", parentId=below)
+    return int(news)
+
+
+def test_a_call_is_proposed_with_what_it_would_do(
+    agent: Actor, act: Act, run: Run, news: int, database: DatabaseState, clock: Clock
+) -> None:
+    record = run("forums.get", news)
+    with database.new_events() as events:
+        result = act(agent, "forums.delete", news, deleteChildrenOrMove=-1, call={"reason": "Empty."})
+    made = result.value
+    assert [(event["type"], event["actor"]["name"], event["resourceId"]) for event in events()] == [
+        ("proposal.created", "Agent", 1)
+    ]
+    assert run("forums.get", news) == record
+    assert (made["id"], made["state"], made["operation"], made["target"], made["about"]) == (
+        1,
+        "open",
+        "forums.delete",
+        news,
+        "News",
+    )
+    assert made["proposer"] == {"type": "key", "id": agent.id, "name": "Agent"}
+    assert made["counts"] == {"created": 0, "changed": 0, "moved": 0, "deleted": 3}
+    assert made["plan"]["deleted"]["count"] == 3
+    assert made["etag"] == f'"{record_version(record)}"'
+    assert (made["createdAt"], made["expiresAt"]) == (clock.text, "2026-02-07T09:30:00.000Z")
+    assert (made["reason"], made["approvers"], made["input"]) == ("Empty.", ["admin"], {"deleteChildrenOrMove": -1})
+    assert made["task"]["status"] == "pending"
+    assert [one["before"]["name"] for one in made["effects"]] == ["News"]
+    assert (result.event, result.dry, result.verb and result.verb.status) == (events()[0]["seq"], False, 202)
+    assert events()[0]["after"]["state"] == "open"
+    assert "input" not in events()[0]["after"]
+
+
+def test_what_would_be_refused_is_refused_when_it_is_proposed(agent: Actor, news: int, act: Act) -> None:
+    assert act.refuse(agent, "forums.delete", news).message == "HAS_CHILDREN"
+    assert act.refuse(agent, "forums.delete", 999).message == "INVALID_ID"
+    assert act.refuse(agent, "forums.create").message == "NO_TITLE"
+    assert act.refuse(agent, "forums.update", news, name="Bulletin", call={"expected": ("other",)}).message == "PRECONDITION_FAILED"
+    assert act.refuse(agent, "categories.create", name="Files").message == "NO_PERMISSION"
+    assert act.refuse(agent, "proposals.create", operation="forums.create", input={"name": "News"}).message == "NO_PERMISSION"
+
+
+def test_a_dry_run_is_a_dry_run(agent: Actor, act: Act, news: int, database: DatabaseState) -> None:
+    with database.unchanged():
+        result = act(agent, "forums.delete", news, deleteChildrenOrMove=-1, dryRun=True)
+    assert (result.dry, result.value["deleted"]["count"]) == (True, 3)
+
+
+def test_what_would_change_nothing_is_answered_at_once(
+    agent: Actor, act: Act, run: Run, news: int, database: DatabaseState
+) -> None:
+    with database.unchanged():
+        result = act(agent, "forums.update", news, name="News")
+    assert (result.value, result.event, result.verb and result.verb.status) == (run("forums.get", news), None, 200)
+
+
+def test_the_same_proposal_is_one_for_as_long_as_it_is_open(
+    agent: Actor, make_agent: MakeAgent, act: Act, run: Run, news: int, database: DatabaseState
+) -> None:
+    first = act(agent, "forums.update", news, name="Bulletin").value
+    with database.unchanged():
+        again = act(agent, "forums.update", news, name="Bulletin", call={"reason": "Once more."})
+    assert (again.value, again.event) == (first, None)
+    other = make_agent("forums.update")
+    assert act(other, "forums.update", news, name="Bulletin").value["id"] == 2
+    assert act(agent, "forums.update", news, name="Board").value["id"] == 3
+    run("proposals.reject", 1, reason="No.")
+    assert act(agent, "forums.update", news, name="Bulletin").value["id"] == 4
+
+
+def test_one_that_has_expired_can_be_proposed_again(agent: Actor, act: Act, clock: Clock, news: int) -> None:
+    act(agent, "forums.update", news, name="Bulletin")
+    clock.move(days=7)
+    assert act(agent, "forums.update", news, name="Bulletin").value["id"] == 2
+
+
+def test_an_idempotency_key_gets_the_first_answer(agent: Actor, act: Act, run: Run, database: DatabaseState) -> None:
+    sent = {"token": "t-1", "fingerprint": "f", "idempotency_key": "t-1"}
+    first = act(agent, "forums.create", name="News", call=sent)
+    assert first.value["idempotencyKey"] == "t-1"
+    run("proposals.approve", 1)
+    run("keys.update", agent.id, bounds={})
+    with database.unchanged():
+        again = act(agent, "forums.create", name="News", call=sent)
+    assert (again.replayed, again.value, again.verb and again.verb.status) == (True, first.value, 202)
+
+
+def test_a_key_has_so_many_open_proposals_at_most(gate: Gate, agent: Actor, make_agent: MakeAgent, act: Act, run: Run) -> None:
+    most = gate.environment.most_proposals
+    for number in range(most):
+        act(agent, "forums.create", name=f"Forum {number}")
+    for number in range(20):
+        refused = act.refuse(agent, "forums.create", name=f"More {number}")
+        assert (refused.message, refused.status, refused.facts) == ("TOO_MANY_PROPOSALS", 409, {"limit": most})
+    act(make_agent("forums.create"), "forums.create", name="Another key's")
+    run("proposals.withdraw", 1)
+    act(agent, "forums.create", name="More")
+
+
+def test_a_batch_is_proposed_whole_if_one_operation_of_it_needs_approval(
+    agent: Actor, act: Act, run: Run, news: int, database: DatabaseState
+) -> None:
+    operations = [
+        {"operation": "calendars.create", "body": {"name": "Meetings"}, "as": "meetings"},
+        {"operation": "forums.create", "body": {"name": {"$ref": "meetings.name"}}, "as": "board"},
+        {"operation": "forums.update", "id": news, "body": {"parentId": {"$ref": "board.id"}}},
+    ]
+    with database.new_events() as events:
+        made = act(agent, "core.batch", operations=operations).value
+    assert [event["type"] for event in events()] == ["proposal.created"]
+    assert (made["operation"], made["counts"]) == ("core.batch", {"created": 2, "changed": 0, "moved": 1, "deleted": 0})
+    assert [one["operation"] for one in made["plan"]["results"]] == ["calendars.create", "forums.create", "forums.update"]
+    assert run("calendars.list", search="Meetings")["totalResults"] == 0
+    refused = act.refuse(agent, "core.batch", operations=[operations[0], {"operation": "forums.delete", "id": 999}])
+    assert (refused.message, refused.facts["index"]) == ("BATCH_REFUSED", 1)
+    alone = act(agent, "core.batch", operations=operations[:1])
+    assert alone.value["results"][0]["result"]["name"] == "Meetings"
+
+
+def test_an_apply_is_proposed_whole(make_agent: MakeAgent, act: Act, run: Run, news: int) -> None:
+    agent = make_agent("forums.update", grants=("structure.apply", "structure.plan", "forums.create", "forums.list", "groups.list"))
+    document = {"format": "trellis/1", "name": "site", "forums": [{"externalId": "board", "name": "Board"}]}
+    made = act(agent, "structure.apply", document=document)
+    assert made.value["counts"]["create"] == 1  # which the key may do by itself
+    agent = make_agent("structure.apply", "forums.create", grants=("forums.update", "forums.list", "groups.list"))
+    document["forums"] = [{"externalId": "board", "name": "Bulletin"}, {"externalId": "garden", "name": "Garden"}]
+    made = act(agent, "structure.apply", document=document)
+    assert made.value["counts"] == {"created": 1, "changed": 1, "moved": 0, "deleted": 0}
+    assert [one["action"] for one in made.value["plan"]["changes"]] == ["update", "create"]
+    run("proposals.approve", made.value["id"])
+    assert run("forums.list", search="Garden")["totalResults"] == 1
+
+
+def test_a_password_is_never_kept(agent: Actor, make_agent: MakeAgent, act: Act, news: int) -> None:
+    applying = make_agent("forums.create", "structure.apply", grants=("forums.update", "forums.list", "groups.list"))
+    document = {"format": "trellis/1", "name": "site", "forums": [{"externalId": "a", "name": "A", "password": PASSWORD}]}
+    steps: Any = [{"operation": "forums.update", "id": news, "body": {"password": PASSWORD}}]
+    assert act.refuse(agent, "forums.update", news, password=PASSWORD).message == "PASSWORD_IN_PROPOSAL"
+    assert act.refuse(agent, "core.batch", operations=steps).message == "PASSWORD_IN_PROPOSAL"
+    assert act.refuse(applying, "structure.apply", document=document).message == "PASSWORD_IN_PROPOSAL"
+    assert act(agent, "forums.update", news, password=PASSWORD, dryRun=True).dry
+
+
+def test_a_number_that_cannot_be_kept_is_refused(agent: Actor, act: Act) -> None:
+    refused = act.refuse(agent, "core.batch", operations=[{"operation": "forums.create", "body": {"name": "A", "id": 10**40}}])
+    assert refused.status == 400

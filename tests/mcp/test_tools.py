@@ -1,0 +1,120 @@
+"""The list of tools: which a key has, in how many tokens, and whether they tell the truth about themselves."""
+
+import random
+import warnings
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from itertools import combinations
+from typing import Any, Final
+
+import jsonschema  # type: ignore[import-untyped]  # it has no types of its own
+import orjson
+import pytest
+
+from tests.agent_client import AgentClient
+from tests.community import Community
+from tests.fixture_types import MakeKey
+from trellis.compose import catalogue_of
+from trellis.core.operation import Access, Operation
+from trellis.kinds import KINDS
+from trellis.mcp.schemas import is_offered
+from trellis.mcp.tools import describe_tool
+
+CATALOGUE: Final = catalogue_of(KINDS)
+TOOLS: Final = [operation for operation in CATALOGUE.values() if operation.is_tool]
+NAMES: Final = sorted(operation.name for operation in CATALOGUE.grantable)
+MOST: Final = 9000  # tokens of the tools of a key with every grant
+FEW: Final = 1200  # and of one with three
+WRITES: Final = {operation.name for operation in CATALOGUE.grantable if operation.writes}
+
+
+def expect_tools(granted: set[str]) -> list[str]:
+    """Say which tools a key with these grants has, from what the declarations say of access."""
+    ways: dict[Access, Callable[[Operation], bool]] = {
+        Access.GRANTED: lambda operation: operation.name in granted,
+        Access.IMPLIED: lambda operation: set(operation.needs) <= granted,
+        Access.FORKED: lambda operation: operation.fork is not None and bool(set(operation.fork.to) & granted),
+        Access.ANY_KEY: lambda operation: not operation.for_proposers,
+        Access.INNER: lambda operation: any(fnmatchcase(name, one) for one in operation.runs for name in granted & WRITES),
+    }
+    return [one.name for one in TOOLS if ways[one.access](one)]
+
+
+def count_tokens(answer: bytes) -> int:
+    """Count the tokens of a vocabulary that comes with its package."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        from bpe_openai import get_encoding  # type: ignore[import-untyped]  # noqa: PLC0415  # it warns when it is imported
+    return len(get_encoding("o200k_base").encode(answer.decode()))
+
+
+def test_fifty_keys_have_the_tools_of_their_grants_in_one_order(agent: AgentClient, key: MakeKey) -> None:
+    dice = random.Random(14)  # noqa: S311  # no secret
+    for _ in range(50):
+        granted = set(dice.sample(NAMES, dice.randint(0, len(NAMES))))
+        text = key(sorted(granted))
+        assert [tool["name"] for tool in agent.tools(key=text)] == expect_tools(granted)
+
+
+def test_a_key_with_every_grant_has_them_all_but_what_shows_a_secret(agent: AgentClient, key: MakeKey) -> None:
+    text = key(NAMES, bounds={"forums.delete": {"level": "propose"}})
+    listed = {tool["name"] for tool in agent.tools(key=text)}
+    assert listed == {operation.name for operation in CATALOGUE.values() if operation.path} - {"webhooks.create"}
+    assert not {name for name in listed if name.startswith(("keys.", "admins."))}
+
+
+def test_nothing_that_a_tool_returns_is_shown_once() -> None:
+    for operation in TOOLS:
+        assert not operation.once
+        assert not any(field.is_secret for field in operation.answers)
+
+
+def test_all_tools_together_take_few_tokens(agent: AgentClient, key: MakeKey) -> None:
+    answer = agent.send("tools/list", key=key(NAMES, bounds={"forums.delete": {"level": "propose"}})).content
+    assert count_tokens(answer) < MOST
+
+
+def test_three_grants_take_few_tokens_whichever_they_are(agent: AgentClient, key: MakeKey) -> None:
+    alone = {tool["name"]: count_tokens(orjson.dumps(tool)) for tool in agent.tools(key=key(NAMES))}
+    around = count_tokens(agent.send("tools/list", key=key()).content) - alone["core.hello"]
+    counted = {three: around + sum(alone[name] for name in expect_tools(set(three))) for three in combinations(NAMES, 3)}
+    largest = max(counted, key=lambda three: counted[three])
+    assert counted[largest] < FEW, (largest, counted[largest])
+    assert count_tokens(agent.send("tools/list", key=key(largest)).content) < FEW
+
+
+@pytest.mark.parametrize("operation", TOOLS, ids=lambda one: one.name)
+def test_a_tool_tells_what_the_verb_is(operation: Operation) -> None:
+    tool = describe_tool(operation, CATALOGUE)
+    hints = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False} | tool.get("annotations", {})
+    assert hints["readOnlyHint"] == (not operation.writes)
+    if operation.writes and operation.verb is not None:
+        assert hints["destructiveHint"] == operation.verb.destructive
+        assert hints["idempotentHint"] == operation.verb.idempotent
+    assert tool["description"]
+    assert len(tool["description"]) < 200
+
+
+@pytest.mark.parametrize("operation", TOOLS, ids=lambda one: one.name)
+def test_a_tool_takes_what_its_operation_takes(operation: Operation) -> None:
+    tool = describe_tool(operation, CATALOGUE)
+    schema = tool["inputSchema"]
+    jsonschema.Draft202012Validator.check_schema(schema)
+    named = {field.name for field in operation.takes if is_offered(field)} | ({"id"} if operation.has_target else set())
+    told = set(schema.get("properties", {}))
+    for other in operation.needs:
+        if f"takes what {other} takes" in tool["description"]:
+            told |= set(describe_tool(CATALOGUE[other], CATALOGUE)["inputSchema"]["properties"]) & named
+    assert told == named
+    assert set(schema.get("required", ())) <= named
+    assert ("dryRun" in schema.get("properties", {})) == operation.writes
+    left_out = [field for field in operation.takes if not is_offered(field) and not field.read_only]
+    assert not any(field.required for field in left_out)
+
+
+@pytest.mark.usefixtures("community")
+def test_what_is_read_fits_the_output_schema(agent: AgentClient, community: Community) -> None:
+    schemas: dict[str, Any] = {tool["name"]: tool.get("outputSchema") for tool in agent.tools()}
+    for resource in ("forums", "calendars", "categories", "groups", "blogs"):
+        first = agent.value(f"{resource}.list", {"perPage": 1})["results"][0]["id"]
+        jsonschema.validate(agent.value(f"{resource}.get", {"id": first}), schemas[f"{resource}.get"])

@@ -1,0 +1,224 @@
+"""What a monitoring system reads at /metrics, and who may."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import orjson
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.api_client import CLIENT_ADDRESS, ApiClient
+from tests.api_fixtures import MakeApiClient
+from tests.community import Community
+from tests.fixture_types import Clock, MakeKey
+from trellis.asgi import Application
+from trellis.core.gate import Gate
+from trellis.errors import Refused
+from trellis.metrics.table import METRICS, PREFIX
+from trellis.settings import Settings
+
+TOKEN = "a-long-text-that-nobody-guesses"  # of the tests
+Labels = tuple[tuple[str, str], ...]
+
+
+def read(api: ApiClient, *, token: str | None = TOKEN, address: str = CLIENT_ADDRESS, accept: str = "*/*") -> httpx.Response:
+    """Read the metrics."""
+    headers = {"Accept": accept} | ({} if token is None else {"Authorization": f"Bearer {token}"})
+    transport = httpx.ASGITransport(api.application, client=(address, 50_000))
+
+    async def ask() -> httpx.Response:
+        async with httpx.AsyncClient(transport=transport, base_url="http://trellis.example") as client:
+            return await client.get("/metrics", headers=headers)
+
+    answer = api.do(ask())
+    assert isinstance(answer, httpx.Response)
+    return answer
+
+
+def parse(text: str) -> dict[str, dict[Labels, float]]:
+    """Return the values by name of the sample and labels."""
+    found: dict[str, dict[Labels, float]] = {}
+    for metric in text_string_to_metric_families(text):
+        for sample in metric.samples:
+            found.setdefault(sample.name.removeprefix(PREFIX), {})[tuple(sorted(sample.labels.items()))] = sample.value
+    return found
+
+
+def labelled(**labels: str) -> Labels:
+    return tuple(sorted(labels.items()))
+
+
+# --- who may ------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_setting_there_are_none(api: ApiClient) -> None:
+    answer = read(api)
+    assert answer.status_code == 404
+    assert "TRELLIS_METRICS_TOKEN" in answer.text
+    assert api.application.service.counts is None
+
+
+@pytest.mark.parametrize("token", [None, "", "nope", TOKEN[:-1], TOKEN + "x", TOKEN.upper()])
+def test_only_the_token_reads_them(make_api: MakeApiClient, token: str | None) -> None:
+    api = make_api(metrics_token=TOKEN)
+    refused = read(api, token=token)
+    assert refused.status_code == 401
+    assert TOKEN not in refused.text
+    assert read(api).status_code == 200
+
+
+def test_an_address_outside_the_list_reads_nothing_with_the_right_token_either(make_api: MakeApiClient) -> None:
+    api = make_api(metrics_token=TOKEN, metrics_allow=("192.0.2.0/24",))
+    assert read(api, address="198.51.100.1").status_code == 403
+    assert read(api, address="192.0.2.7", token="nope").status_code == 401
+    assert read(api, address="192.0.2.7").status_code == 200
+    assert read(make_api(metrics_allow=("192.0.2.0/24",)), address="192.0.2.7", token=None).status_code == 200
+
+
+def test_guesses_slow_an_address_down_like_bad_keys(make_api: MakeApiClient) -> None:
+    api = make_api(metrics_token=TOKEN, bad_key_limit=3)
+    assert [read(api, token=f"guess {number}").status_code for number in range(5)] == [401, 401, 401, 429, 429]
+    assert read(api).status_code == 429
+    assert read(api, address="192.0.2.9").status_code == 200
+
+
+def test_only_get_reads_them(make_api: MakeApiClient) -> None:
+    api = make_api(metrics_token=TOKEN)
+    headers = [(b"authorization", f"Bearer {TOKEN}".encode())]
+    scope = {"type": "http", "method": "POST", "headers": headers, "client": ("192.0.2.1", 1)}
+    assert api.do(api.application.metrics.respond(scope))[0] == 405
+
+
+# --- what they say ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def watched(make_api: MakeApiClient) -> ApiClient:
+    return make_api(metrics_token=TOKEN)
+
+
+def test_requests_refusals_and_the_cache_add_up(watched: ApiClient, community: Community, key: MakeKey) -> None:
+    poor = key(name="Poor")
+    for _ in range(3):
+        watched.get(f"/forums/forums/{community.news}")
+    watched.get("/forums/forums/999999")
+    watched.post("/forums/forums", {"name": "Garden"})
+    watched.get("/forums/forums", key=poor)
+    watched.get("/forums/forums", key="trl_nonsense")
+
+    found = parse(read(watched).text)
+    counted = found["requests_total"]
+    assert counted[labelled(interface="api", operation="forums.get", status="2xx")] == 3
+    assert counted[labelled(interface="api", operation="forums.get", status="4xx")] == 1
+    assert counted[labelled(interface="api", operation="forums.create", status="2xx")] == 1
+    assert sum(counted.values()) == 7
+    assert sum(found["request_duration_seconds_count"].values()) == 7
+    assert found["cache_lookups_total"] == {labelled(result="hit"): 2, labelled(result="miss"): 2}
+    refusals = {(dict(labels)["reason"], dict(labels)["key"] != "0"): times for labels, times in found["refusals_total"].items()}
+    assert refusals == {("INVALID_ID", True): 1, ("NO_PERMISSION", True): 1, ("INVALID_API_KEY", False): 1}
+
+
+def test_durations_are_counted_in_the_classes_that_they_are_below(watched: ApiClient) -> None:
+    for duration in (999, 1000, 1001, 9_999_999, 60_000_000):  # microseconds
+        watched.application.service.counts.count("api", "forums.get", 200, duration, None, 1)  # type: ignore[union-attr]
+    found = parse(read(watched).text)
+    classes = {dict(labels)["le"]: times for labels, times in found["request_duration_seconds_bucket"].items()}
+    assert (classes["0.001"], classes["0.0025"], classes["2.5"], classes["10.0"], classes["+Inf"]) == (2, 3, 3, 4, 5)
+    assert sum(found["request_duration_seconds_sum"].values()) == pytest.approx(70.002999)
+
+
+def test_writes_and_the_database_are_told(watched: ApiClient, community: Community) -> None:
+    before = parse(read(watched).text)
+    for number in range(5):
+        watched.post("/forums/forums", {"name": f"Garden {number}"})
+    watched.post("/forums/forums", {"nmae": "refused"})
+    watched.application.metrics._figures = (-10, None)  # as after a while
+    after = parse(read(watched).text)
+    assert after["events_total"][()] - before["events_total"][()] == 5
+    assert after["writes_total"][()] - before["writes_total"][()] == 5
+    assert after["commits_total"][()] > before["commits_total"][()]
+    assert after["database_bytes"][()] > 10_000
+    assert after["process_resident_bytes"][()] > 10_000_000
+    assert (after["database_up"][()], after["workers"][()], after["writes_waiting"][()]) == (1, 1, 0)
+
+
+def test_a_webhook_that_is_behind_is_told(watched: ApiClient, community: Community, clock: Clock) -> None:
+    made = watched.post("/core/webhooks", {"url": "https://receiver.example/", "events": ["forum.created"]})
+    assert made.status_code == 201, made.text
+    (fresh,) = parse(read(watched).text)["webhook_lag_seconds"].values()
+    assert fresh == 0
+    watched.post("/forums/forums", {"name": "Garden"})
+    clock.move(minutes=2)
+    watched.application.metrics._figures = (-10, None)
+    found = parse(read(watched).text)
+    assert found["webhook_lag_seconds"][labelled(webhook="1")] == 120
+    assert found["webhook_failures"][labelled(webhook="1")] == 0
+
+
+def test_a_database_that_is_away_leaves_the_rest(watched: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: object) -> None:
+        raise Refused("BUSY", "The database cannot be read.")
+
+    monkeypatch.setattr("trellis.metrics.app.read_figures", fail)
+    watched.get("/core/hello")
+    found = parse(read(watched).text)
+    assert found["database_up"][()] == 0
+    assert "events_total" not in found
+    assert sum(found["requests_total"].values()) == 1
+
+
+def test_every_metric_is_told_in_both_formats(watched: ApiClient, community: Community) -> None:
+    watched.get("/forums/forums/999999")
+    watched.post("/core/webhooks", {"url": "https://receiver.example/", "events": ["forum.created"]})
+    plain, open_ = read(watched), read(watched, accept="application/openmetrics-text; version=1.0.0")
+    assert plain.headers["content-type"].startswith("text/plain; version=")
+    assert open_.headers["content-type"].startswith("application/openmetrics-text; version=")
+    told = list(parse_openmetrics(open_.text))  # type: ignore[no-untyped-call]
+    assert {metric.name: metric.type for metric in told} == {PREFIX + metric.name: metric.kind for metric in METRICS}
+    assert [metric.name for metric in told if not metric.samples] == []
+
+
+def test_no_secret_and_nothing_that_callers_make_up_stands_in_them(watched: ApiClient, key: MakeKey) -> None:
+    secret = key("forums.list", name="Very private name")
+    for path in (f"/forums/{secret}", f"/forums/forums?key={secret}", "/made/up"):
+        watched.get(path, key=secret)
+    text = read(watched).text
+    for hidden in (secret, secret.partition("_")[2], TOKEN, "Very private", "made"):
+        assert hidden not in text
+
+
+# --- several workers ----------------------------------------------------------------------------------------------
+
+
+def share(folder: Path, process: int, numbers: list[list[object]], histograms: list[list[object]]) -> None:
+    """Tell what another worker would."""
+    (folder / f"{process}.json").write_bytes(orjson.dumps({"numbers": numbers, "histograms": histograms}))
+
+
+def test_workers_are_summed_up_and_what_ended_ones_counted_stays(
+    gate: Gate, settings: Settings, key: MakeKey, tmp_path: Path
+) -> None:
+    api = ApiClient(Application(replace(settings, metrics_token=TOKEN), gate, tmp_path), key("*"))
+    try:
+        api.get("/core/hello")
+        labels = ["api", "core.hello", "2xx"]
+        classes = [1, *[0] * 12]
+        told = [["requests", labels, 10], ["workers", [], 1], ["cache_bytes", [], 5000]]
+        share(tmp_path, os.getppid(), told, [["request_duration_seconds", labels[:2], classes, 0.5]])  # one that lives
+        share(tmp_path, 2**22 + 1, told, [["request_duration_seconds", labels[:2], classes, 0.5]])  # beyond any process id
+        found = parse(read(api).text)
+        assert found["requests_total"] == {labelled(interface="api", operation="core.hello", status="2xx"): 21}
+        assert found["workers"][()] == 2
+        assert found["cache_bytes"][()] == 5000
+        assert sum(found["request_duration_seconds_count"].values()) == 3
+
+        api.application.metrics._shared.write()  # type: ignore[union-attr]
+        own: Mapping[str, list[list[object]]] = orjson.loads((tmp_path / f"{os.getpid()}.json").read_bytes())
+        assert ["requests", labels, 1] in own["numbers"]
+        assert parse(read(api).text)["workers"][()] == 2  # its own file is not counted again
+    finally:
+        api.close()

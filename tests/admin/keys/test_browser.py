@@ -120,6 +120,7 @@ def test_the_key_journey_by_keyboard_alone(chrome: Browser, mira: int, service: 
     context = opened(chrome, service.address)
     page = context.new_page()
     page.goto("/admin/sign-in")
+    expect(page.get_by_label("Login")).to_be_focused()
     page.keyboard.type(LOGIN)
     page.keyboard.press("Tab")
     page.keyboard.type(PASSWORD)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser import chromium
 from tests.community import Community, create_community
@@ -170,9 +170,9 @@ def test_copying_finding_and_one_language_for_all(visit: Visit) -> None:
     page.locator("h1").click()
     page.keyboard.press("/")
     page.keyboard.type("calendars.upd")
-    assert page.locator("nav li:visible").count() == 1
+    expect(page.locator("nav li:visible")).to_have_count(1)
     page.keyboard.press("Enter")
-    assert page.url.endswith("#calendars.update")
+    page.wait_for_url("**#calendars.update")
 
 
 def test_it_fits_every_width_in_both_themes(visit: Visit) -> None:

@@ -3,15 +3,16 @@
 import asyncio
 import gc
 import logging
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from trellis.admin import PREFIX as PANEL
 from trellis.compose import compose
 from trellis.core.gate import Gate
-from trellis.errors import Refused
+from trellis.health import Health
 from trellis.housekeeping import Housekeeping
+from trellis.http.access_log import App, run_logged
 from trellis.http.addresses import rewrite_address
 from trellis.http.api import Receive, Scope, Send, Service
 from trellis.http.policy import NO_SNIFFING, POLICY
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_HEALTH: Final = 1.0  # seconds after which a database that does not answer counts as one that cannot be read
 _LONGEST_ADDRESS: Final = 64  # characters that are kept of what a trusted proxy tells as the address of a caller
 
 
@@ -46,8 +46,8 @@ class Application:
         self.metrics = Metrics(self.service, shared)
         self.housekeeping = Housekeeping(self.gate, settings, self.service.log)
         self.outgoing = Background(self.gate) if settings.webhook_delivery else None
-        self._health_thread = ThreadPoolExecutor(1, "trellis-health")  # of its own, since reads may take all others
-        self._looking: asyncio.Future[None] | None = None
+        self.health = Health(self.gate.store, settings)
+        self._respond: App = partial(run_logged, self._dispatch) if settings.access_log else self._dispatch
         self._always = (POLICY, NO_SNIFFING, *settings.transport_headers)
         self._panel: Panel | None = None
         self._panel_loading = asyncio.Lock()
@@ -55,25 +55,29 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             rewrite_address(scope, PREFIX)
-            path: str = scope["path"]
-            malformed = "" if _has_one_host(scope) else "A request must have exactly one Host header."
             if (client := scope.get("client")) and len(client[0]) > _LONGEST_ADDRESS:  # a proxy lets through whatever it was sent
                 scope["client"] = (client[0][:_LONGEST_ADDRESS], client[1])
-            if path.startswith(PREFIX + "/") or path == PREFIX:
-                await self.rest(scope, receive, send, malformed)
-            elif path.rstrip("/") == AGENTS:
-                await self.mcp(scope, receive, send, malformed)
-            elif malformed:
-                await self._plain(send, 400, f"{malformed}\n".encode())
-            elif path.startswith(PANEL + "/") or path == PANEL:
-                panel = self._panel or await self._load_panel()
-                await panel(scope, receive, send)
-            else:
-                await self._elsewhere(path, scope, send)
+            await self._respond(scope, receive, send)
         elif scope["type"] == "lifespan":
             await self._live(receive, send)
         else:
             raise RuntimeError(f"Trellis does not support {scope['type']}.")
+
+    async def _dispatch(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the interface answer to which a request's path belongs."""
+        path: str = scope["path"]
+        malformed = "" if _has_one_host(scope) else "A request must have exactly one Host header."
+        if path.startswith(PREFIX + "/") or path == PREFIX:
+            await self.rest(scope, receive, send, malformed)
+        elif path.rstrip("/") == AGENTS:
+            await self.mcp(scope, receive, send, malformed)
+        elif malformed:
+            await self._plain(send, 400, f"{malformed}\n".encode())
+        elif path.startswith(PANEL + "/") or path == PANEL:
+            panel = self._panel or await self._load_panel()
+            await panel(scope, receive, send)
+        else:
+            await self._elsewhere(path, scope, send)
 
     async def _load_panel(self) -> "Panel":
         """Load the panel on its first request, once, in a thread: loading takes longer than a request may block the loop."""
@@ -90,8 +94,8 @@ class Application:
     async def _elsewhere(self, path: str, scope: Scope, send: Send) -> None:
         if path == "/":
             await self._plain(send, 307, b"", (b"location", f"{PREFIX}/docs".encode()))
-        elif path == "/healthz":
-            await self._health(send)
+        elif (told := await self.health.respond(path)) is not None:
+            await self._plain(send, *told)
         elif path == METRICS:
             status, body, kind = await self.metrics.respond(scope)
             await self._plain(send, status, body, kind=kind)
@@ -112,35 +116,6 @@ class Application:
         await send({"type": "http.response.start", "status": status, "headers": given})
         await send({"type": "http.response.body", "body": body})
 
-    async def _health(self, send: Send) -> None:
-        """Respond whether this process can use its database, and why not, for a load balancer or a supervisor: they do not wait."""
-        try:
-            if self.gate.store.reads_inline:
-                self._look()
-            else:
-                if self._looking is None or self._looking.done():  # those who ask meanwhile wait for the same look
-                    self._looking = asyncio.ensure_future(asyncio.wrap_future(self._health_thread.submit(self._look)))
-                    self._looking.add_done_callback(lambda look: look.cancelled() or look.exception())  # nobody may wait for it
-                await asyncio.wait_for(asyncio.shield(self._looking), _HEALTH)
-            await self._see_whether_fault_is_over()
-        except (Refused, TimeoutError):
-            reason = self.gate.store.faults.reason or "the database cannot be read"
-            await self._plain(send, 503, f"{reason}\n".encode())
-        else:
-            await self._plain(send, 200, b"ok\n")
-
-    async def _see_whether_fault_is_over(self) -> None:
-        """Write, if that is what failed last. Raises Refused while the fault lasts."""
-        store = self.gate.store
-        if store.faults.reason is not None:
-            await asyncio.wrap_future(store.try_to_write())
-        if (reason := store.faults.reason) is not None:
-            raise Refused("BUSY", reason)
-
-    def _look(self) -> None:
-        with self.gate.store.reading():
-            pass
-
     async def _live(self, receive: Receive, send: Send) -> None:
         while True:
             message = await receive()
@@ -148,6 +123,7 @@ class Application:
                 self.gate.store.listen()
                 self.housekeeping.start()
                 self.metrics.start()
+                self.health.start()
                 if self.outgoing is not None:
                     self.outgoing.start()
                 await send({"type": "lifespan.startup.complete"})
@@ -156,9 +132,9 @@ class Application:
                     await asyncio.to_thread(self.outgoing.stop)
                 await self.housekeeping.stop()
                 await self.metrics.stop()
+                await self.health.stop()
                 await self.service.throttle.close()
                 self.gate.store.close()
-                self._health_thread.shutdown(wait=False)
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 

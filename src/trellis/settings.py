@@ -77,6 +77,15 @@ def _networks(text: str) -> tuple[str, ...]:
     return parts
 
 
+def _choice(*allowed: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if (chosen := text.strip().lower()) in allowed:
+            return chosen
+        raise ValueError(f"must be one of {', '.join(allowed)}")
+
+    return parse
+
+
 def _setting(default: Any, parse: Callable[[str], Any], description: str) -> Any:
     return field(default=default, metadata={"parse": parse, "description": description})
 
@@ -188,10 +197,29 @@ class Settings:
         "Addresses or CIDRs, separated by commas, that may read `/metrics`, with the token if there is one; without both, nobody.",
     )
 
+    log_format: str = _setting(
+        "text", _choice("text", "json"), "How the log on stderr is written: `text` for people, `json` for machines."
+    )
+    log_level: str = _setting(
+        "info",
+        _choice("debug", "info", "warning", "error"),
+        "The least level of what is in it: `debug`, `info`, `warning` or `error`.",
+    )
+    access_log: bool = _setting(default=False, parse=_flag, description="Whether it has a line for each request as well.")
+
     @property
     def has_metrics(self) -> bool:
         """Whether a monitoring system may read how this service does."""
         return bool(self.metrics_token or self.metrics_allow)
+
+    @property
+    def changed(self) -> dict[str, str]:
+        """The settings that are not at their defaults, by variable, as they may be shown: without what may hold a password."""
+        return {
+            variable(name): "(set)" if name in _MAY_HOLD_A_PASSWORD else _write(value)
+            for name, setting in definitions().items()
+            if (value := getattr(self, name)) != setting.default
+        }
 
     @property
     def is_https(self) -> bool:
@@ -238,6 +266,12 @@ def _parse(setting: "Field[Any]", text: str) -> Any:
         raise SettingsError(
             f"{variable(setting.name)} is set{shown}, which is not allowed: {error}. {description(setting.name)}"
         ) from None
+
+
+def _write(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
 def definitions() -> "dict[str, Field[Any]]":

@@ -32,6 +32,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Settings, int]]:
     """Stop short of serving: what would have been served, with how many workers."""
     runs: list[tuple[Settings, int]] = []
     monkeypatch.setenv("TRELLIS_COMMUNITY_URL", "")  # a demonstration sets it: this takes it back
+    monkeypatch.setattr("trellis.cli.serve.configure_logs", lambda _settings: None)
     monkeypatch.setattr("trellis.cli.serve._run", lambda settings, _listener, workers: runs.append((settings, workers)))
     return runs
 
@@ -48,13 +49,16 @@ def test_without_demo_it_tells_the_addresses_and_the_way_in(trellis: Trellis, se
     assert [workers for _, workers in served] == [3]
 
 
-def test_a_sqlite_database_is_made_first(cli: Trellis, nowhere: Environment, served: list[tuple[Settings, int]]) -> None:
+def test_a_sqlite_database_is_made_first(
+    cli: Trellis, nowhere: Environment, served: list[tuple[Settings, int]], caplog: pytest.LogCaptureFixture
+) -> None:
     nowhere(database_url="sqlite:///lantern.db")
 
-    result = cli("serve", "--port", "0")
+    with caplog.at_level("INFO", "trellis"):
+        result = cli("serve", "--port", "0")
 
     assert result.exit_code == 0
-    assert result.stderr == "Made a new database: lantern.db\n"
+    assert caplog.messages[0] == "Made a new database: lantern.db"
     assert len(served) == 1
     assert cli("migrate").stdout.startswith("Nothing to do")
 
@@ -181,7 +185,8 @@ def test_sigterm_lets_a_request_in_flight_finish(settings: Settings, tmp_path: P
         assert process.wait(60) == 0
         with closing(open_sqlite(settings)) as file:
             assert file.execute("SELECT count(*) FROM nodes WHERE name = 'Last words'").fetchone() == (1,)
-    assert (tmp_path / "errors.txt").read_text() == ""
+    logged = (tmp_path / "errors.txt").read_text().splitlines()
+    assert {line.split()[1] for line in logged if line[0].isdigit()} == {"INFO"}, "beside the progress of the sample"
 
 
 def test_several_workers_serve_one_community(settings: Settings, tmp_path: Path) -> None:
@@ -191,5 +196,5 @@ def test_several_workers_serve_one_community(settings: Settings, tmp_path: Path)
         assert client.get("/forums/forums?search=news").json()["totalResults"] == 5
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
-    logged = (tmp_path / "errors.txt").read_text()
-    assert {line.split()[2] for line in logged.splitlines() if line[0].isdigit()} == {"INFO:"}, "beside the progress of the sample"
+    logged = (tmp_path / "errors.txt").read_text().splitlines()
+    assert {line.split()[1] for line in logged if line[0].isdigit()} == {"INFO"}, "beside the progress of the sample"

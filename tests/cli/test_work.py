@@ -43,7 +43,9 @@ def test_work_delivers_until_it_is_told_to_end(allowed: Settings, run: Run, tmp_
         process.send_signal(signal.SIGTERM)
         _, told = process.communicate(timeout=60)
     assert process.returncode == 0
-    assert told == "Delivering webhooks. Send SIGTERM to stop.\n"
+    began, ended = told.splitlines()
+    assert began.endswith(" INFO trellis.cli.work: Delivering webhooks. Send SIGTERM to stop.")
+    assert ended.endswith(" INFO trellis.cli.work: Trellis has stopped.")
 
 
 @pytest.mark.parametrize("delivery", [True, False])

@@ -1,8 +1,7 @@
 """The command that serves the community over HTTP."""
 
-import copy
 import errno
-import logging.config
+import logging
 import os
 import signal
 import socket
@@ -15,18 +14,19 @@ from typing import Annotated, Any, Final
 
 import typer
 import uvicorn
-from uvicorn.config import LOGGING_CONFIG
 
+from trellis import __version__
 from trellis.admin import first_run_link
 from trellis.cli.community import act, community, explaining
 from trellis.cli.demo import load_sample
 from trellis.cli.keys import every_key
 from trellis.cli.limits import OncePerMinute, limits_of, raise_descriptors
 from trellis.cli.loading import uncollected
-from trellis.cli.terminal import MISUSED, Failure, progress_of, say, show
+from trellis.cli.terminal import MISUSED, Failure, progress_of, show
 from trellis.cli.workers import GaveUp, Workers, run_server
 from trellis.core.admins import create_demo_administrator
 from trellis.core.gate import Gate
+from trellis.logs import configure_logs
 from trellis.settings import Settings, variable
 from trellis.store.condition import Condition, describe_database, explain_condition, find_condition, find_file
 from trellis.store.sqlite import describe_wal_reset_bug
@@ -48,15 +48,20 @@ def serve(
 ) -> None:
     """Serve the REST API, its reference and the administration panel. A SQLite database is made and brought up to date first."""
     settings = Settings.load()
+    configure_logs(settings)
     _judge_library(settings, workers)
     with _bound(host, port) as listener:
         address = _address(host, listener.getsockname()[1])
         settings = _settle_community(settings, address) if demo else settings
         with explaining(settings):
             _bring_up_to_date(settings)
-        key = _demonstrate(settings) if demo else None
+        with community(settings) as gate:
+            key = _demonstrate(gate) if demo else None
+            way_in = _way_in(gate, settings, address, demo=demo)
+            engine = gate.store.describe_engine()
         _listen(listener, host, port)
-        _announce(address, key, _way_in(settings, address, demo=demo))
+        _announce(address, key, way_in)
+        _log_start(settings, address, workers, engine)
         _run(settings, listener, workers)
 
 
@@ -66,7 +71,7 @@ def _judge_library(settings: Settings, workers: int) -> None:
         return
     if workers > 1:
         raise Failure(f"With this SQLite only one process may use a database: leave --workers at 1. {bug}", MISUSED)
-    say(f"Warning: no other process may use the database while this one does. {bug}", style="yellow")
+    log.warning("No other process may use the database while this one does. %s", bug)
 
 
 def _bound(host: str, port: int) -> socket.socket:
@@ -108,11 +113,7 @@ def _bring_up_to_date(settings: Settings) -> None:
 
     made = at is not Condition.OLDER
     migrate(settings)
-    say(
-        f"Made a new database: {describe_database(settings)}"
-        if made
-        else f"Brought the database {describe_database(settings)} up to date."
-    )
+    log.info("Made a new database: %s" if made else "Brought the database %s up to date.", describe_database(settings))
 
 
 def _settle_community(settings: Settings, address: str) -> Settings:
@@ -125,13 +126,12 @@ def _settle_community(settings: Settings, address: str) -> Settings:
     return Settings.load()
 
 
-def _demonstrate(settings: Settings) -> str:
+def _demonstrate(gate: Gate) -> str:
     """See to the sample community and to a key that may do everything; give the key."""
-    with community(settings) as gate:
-        if not act(gate, "forums.list", {"perPage": 1}).value["totalResults"]:
-            with progress_of("Loading the sample community") as progress:
-                load_sample(gate, progress)
-        return _demo_key(gate)
+    if not act(gate, "forums.list", {"perPage": 1}).value["totalResults"]:
+        with progress_of("Loading the sample community") as progress:
+            load_sample(gate, progress)
+    return _demo_key(gate)
 
 
 def _demo_key(gate: Gate) -> str:
@@ -148,11 +148,10 @@ def _address(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _way_in(settings: Settings, address: str, *, demo: bool) -> tuple[str, ...]:
+def _way_in(gate: Gate, settings: Settings, address: str, *, demo: bool) -> tuple[str, ...]:
     """Say how the panel is entered: by the administrator of the demonstration, or by a one-time link on the first run."""
-    with community(settings) as gate:
-        made = create_demo_administrator(gate) if demo else None
-        link = first_run_link(gate, settings.public_url or address)
+    made = create_demo_administrator(gate) if demo else None
+    link = first_run_link(gate, settings.public_url or address)
     if made is not None:
         login, password = made
         return (f"Sign in as: {login}", f"Password:   {password}  (made up just now, and shown this once)")
@@ -177,18 +176,29 @@ def _announce(address: str, key: str | None, way_in: tuple[str, ...]) -> None:
     sys.stdout.flush()
 
 
+def _log_start(settings: Settings, address: str, workers: int, engine: str) -> None:
+    told = ", ".join(f"{name}={value}" for name, value in settings.changed.items()) or "all at their defaults"
+    processes = "1 process" if workers == 1 else f"{workers} processes"
+    database = f"{engine}, {describe_database(settings)}"
+    log.info("Trellis %s listens on %s, in %s. The database: %s.", __version__, address, processes, database)
+    log.info("Settings: %s.", told)
+
+
 def _run(settings: Settings, listener: socket.socket, workers: int) -> None:
-    logging.config.dictConfig(_log_config())
     descriptors = raise_descriptors()
-    if workers == 1:
-        signal.signal(signal.SIGHUP, lambda *_: log.warning("SIGHUP replaces workers, where there are several; nothing was done."))
-        run_server(_config(settings, descriptors), listener)
-        return
     try:
+        if workers == 1:
+            signal.signal(
+                signal.SIGHUP, lambda *_: log.warning("SIGHUP replaces workers, where there are several; nothing was done.")
+            )
+            run_server(_config(settings, descriptors), listener)
+            return
         with TemporaryDirectory(prefix="trellis-") as shared:
             Workers(partial(_config, settings, descriptors, Path(shared)), listener, workers).run()
     except GaveUp as error:
         raise Failure(str(error)) from None
+    finally:
+        log.info("Trellis has stopped.")
 
 
 def _load_application(shared: Path | None) -> Any:
@@ -198,7 +208,9 @@ def _load_application(shared: Path | None) -> Any:
 
 
 def _config(settings: Settings, descriptors: int, shared: Path | None = None) -> uvicorn.Config:
-    """Configure the server, in the process that serves. `shared` is a folder of all workers."""
+    """Configure the server and its log, in the process that serves. `shared` is a folder of all workers."""
+    configure_logs(settings)
+    logging.getLogger("uvicorn.error").addFilter(OncePerMinute())  # where the parser warns of what it cannot read
     return uvicorn.Config(
         partial(_load_application, shared),
         factory=True,
@@ -216,16 +228,5 @@ def _config(settings: Settings, descriptors: int, shared: Path | None = None) ->
         timeout_keep_alive=settings.idle_timeout,
         timeout_graceful_shutdown=30,
         log_level="warning",
-        log_config=_log_config(),
+        log_config=None,
     )
-
-
-def _log_config() -> dict[str, Any]:
-    """Let Trellis's own warnings into the log beside those of the server."""
-    config = copy.deepcopy(LOGGING_CONFIG)
-    config["formatters"]["default"]["fmt"] = "%(asctime)s %(levelprefix)s %(name)s: %(message)s"
-    config["loggers"]["trellis"] = {"handlers": ["default"], "level": "WARNING", "propagate": False}
-    config["loggers"]["trellis.cli.workers"] = {"level": "INFO"}
-    config["filters"] = {"once per minute": {"()": OncePerMinute}}
-    config["loggers"]["uvicorn.error"]["filters"] = ["once per minute"]  # where the parser warns of what it cannot read
-    return config

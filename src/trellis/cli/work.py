@@ -1,19 +1,23 @@
 """The command that delivers webhooks separately from serving."""
 
 import asyncio
+import logging
 import signal
 from contextlib import suppress
 
 from trellis.cli.community import community
-from trellis.cli.terminal import say
 from trellis.core.gate import Gate
+from trellis.logs import configure_logs
 from trellis.settings import Settings
 from trellis.webhooks import Worker
+
+log = logging.getLogger(__name__)
 
 
 def work() -> None:
     """Deliver webhooks until SIGTERM. You can run several; they share the work with each other and with `trellis serve`."""
-    with community(Settings.load()) as gate, suppress(KeyboardInterrupt):
+    configure_logs(settings := Settings.load())
+    with community(settings) as gate, suppress(KeyboardInterrupt):
         asyncio.run(_work(gate))
 
 
@@ -22,5 +26,6 @@ async def _work(gate: Gate) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, worker.stop)
-    say("Delivering webhooks. Send SIGTERM to stop.")
+    log.info("Delivering webhooks. Send SIGTERM to stop.")
     await worker.run()
+    log.info("Trellis has stopped.")

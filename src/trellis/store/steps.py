@@ -2,13 +2,14 @@
 
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import sqlalchemy as sa
 
 from trellis.settings import Settings
-from trellis.store.engine import create_engine
+from trellis.store.engine import Transaction, create_engine
 
+_READ: Final = sa.text("SELECT version_num FROM alembic_version")
 _VERSIONS: Final = Path(__file__).parent / "migrations" / "versions"
 
 
@@ -28,6 +29,11 @@ def is_known_step(step: str) -> bool:
     return step in _steps()
 
 
+def read_step(tx: Transaction) -> str | None:
+    """Return the name of the step that a database in use is at."""
+    return cast("str | None", tx.connection.execute(_READ).scalar())
+
+
 def find_step(settings: Settings) -> str | None:
     """Return the name of the step that a database is at; None for an empty one."""
     engine = create_engine(settings)
@@ -35,6 +41,6 @@ def find_step(settings: Settings) -> str | None:
         with engine.connect() as connection:
             if not engine.dialect.has_table(connection, "alembic_version"):
                 return None
-            return connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar()
+            return cast("str | None", connection.execute(_READ).scalar())
     finally:
         engine.dispose()

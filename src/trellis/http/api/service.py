@@ -76,7 +76,7 @@ class Service:
                 headers[name] = headers[name] + b", " + value if name in headers else value
         raw_path: bytes = scope.get("raw_path") or scope["path"].encode("utf-8", "surrogatepass")
         client = scope.get("client")
-        return ApiRequest(
+        request = scope["trellis.request"] = ApiRequest(
             scope["method"],
             prefix,
             _trim_slash(raw_path.partition(b"?")[0].decode("latin-1").removeprefix(prefix)),
@@ -88,6 +88,7 @@ class Service:
             self.gate.now(),
             receive,
         )
+        return request
 
     def _find_base_url(self, scope: Scope, headers: dict[bytes, bytes]) -> str:
         """Return the URL under which the caller reaches this service."""
@@ -120,7 +121,7 @@ class Service:
     def explain(self, request: ApiRequest, raised: Exception) -> Refused:
         """Return the refusal that an exception means for the caller of a request."""
         if not isinstance(raised, Refused):
-            log.error("Request %s failed.", request.request_id, exc_info=raised)
+            log.error("Request %s failed.", request.request_id, exc_info=raised, extra={"request": request.request_id})
             request.refused = "INTERNAL_ERROR"
             told = "The service failed unexpectedly. As far as we know, nothing of this request was saved."
             return Refused("INTERNAL_ERROR", told)

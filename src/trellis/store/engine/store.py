@@ -215,6 +215,14 @@ class Store:
         """How many writes wait in this process."""
         return self._writer.waiting
 
+    def is_write_queue_full(self) -> bool:
+        """Return whether as many writes wait as may."""
+        return self._writer.is_full()
+
+    def writer_busy_seconds(self) -> float:
+        """Return for how long the writer has been at one commit; 0 while it waits for work."""
+        return self._writer.busy_seconds()
+
     def check_room(self) -> None:
         """Raise Refused (BUSY) if a write would be refused, since too many wait already."""
         if self._writer.is_full():
@@ -239,6 +247,13 @@ class Store:
         if self.reads_inline and is_fault(error):
             with suppress(Exception):
                 self.close_reader()
+
+    def describe_engine(self) -> str:
+        """Return the name and the version of what keeps the data, as `PostgreSQL 15.4`."""
+        if self.reads_inline:
+            return f"SQLite {sqlite.library_version()}"
+        with self.reading() as tx:
+            return f"PostgreSQL {str(tx.connection.execute(sa.text('SHOW server_version')).scalar_one()).split()[0]}"
 
     def try_to_write(self) -> Future[int]:
         """Write a row as it is, in order to find out whether a fault is over; its end is then recorded in `faults`."""

@@ -109,6 +109,7 @@ class Writer:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
+        self._busy_since: float | None = None  # on the monotonic clock
 
     def submit(self, work: Callable[[Transaction], T], *, quiet: bool) -> Future[T]:
         """Queue a piece of work; the future is done once what it wrote is durable. Unless `quiet`, it changes the data version.
@@ -133,6 +134,11 @@ class Writer:
         """How many writes wait."""
         return self._jobs.qsize()
 
+    def busy_seconds(self) -> float:
+        """Return for how long the writer has been at what it is doing; 0 while it waits for work."""
+        since = self._busy_since
+        return 0.0 if since is None else time.monotonic() - since
+
     def is_full(self) -> bool:
         """Return whether as many writes wait as may."""
         return self._jobs.qsize() >= self._limits.room
@@ -150,6 +156,7 @@ class Writer:
         while (job := self._jobs.get()) is not None:
             batch: list[_Job] = []
             number: int | None = None
+            self._busy_since = time.monotonic()
             try:
                 if tx is None:
                     tx = self._open_connection()
@@ -166,6 +173,7 @@ class Writer:
                     failed.result, failed.error = None, refusal
                 self._discard(tx)
                 tx = None
+            self._busy_since = None
             self._settle(batch, number)
         if tx is not None:
             tx.connection.close()

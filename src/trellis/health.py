@@ -1,0 +1,118 @@
+"""Whether this process lives and can do its work, for load balancers and supervisors: /livez, /readyz and /healthz."""
+
+import asyncio
+import shutil
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Final
+
+from trellis.errors import Refused
+from trellis.settings import Settings
+from trellis.store.condition import find_file
+from trellis.store.engine import Store
+from trellis.store.steps import find_newest_step, read_step
+
+_EVERY: Final = 1.0  # seconds between two looks
+_PATIENCE: Final = 2.0  # seconds within which a look has to end
+_HEALTH: Final = 1.0  # seconds after which a database that does not answer counts as one that cannot be read
+_LEAST_DISK: Final = 64 * 2**20  # free bytes that a SQLite database needs to go on
+_OK: Final = "ok"
+
+
+class Health:
+    """What one process tells of itself. It looks every second by itself, so that to ask costs nothing, however often."""
+
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self._store = store
+        self._settings = settings
+        self._file = find_file(settings)
+        self._thread = ThreadPoolExecutor(1, "trellis-health")  # of its own, since reads may take all others
+        self._looking: asyncio.Future[Mapping[str, str]] | None = None
+        self._found: Mapping[str, str] = {"start": "not looked yet"}
+        self._task: asyncio.Task[None] | None = None
+        self._pages: Mapping[str, Callable[[], Awaitable[tuple[int, str]]]] = {
+            "/livez": self._live,
+            "/readyz": self._ready,
+            "/healthz": self._health,
+        }
+
+    def start(self) -> None:
+        """Begin to look, in the running event loop."""
+        self._task = asyncio.create_task(self._keep_looking())
+
+    async def stop(self) -> None:
+        """End."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+        self._thread.shutdown(wait=False)
+
+    async def respond(self, path: str) -> tuple[int, bytes] | None:
+        """Return status and text of the page at a path; None if there is none."""
+        if (page := self._pages.get(path)) is None:
+            return None
+        status, text = await page()
+        return status, f"{text}\n".encode()
+
+    async def _live(self) -> tuple[int, str]:
+        """Tell that the event loop runs; the database is nobody's reason to start this process again."""
+        return 200, _OK
+
+    async def _ready(self) -> tuple[int, str]:
+        """Tell what the last look found: 200 if all of it is well, or 503."""
+        is_ready = all(told == _OK for told in self._found.values())
+        return (200 if is_ready else 503), "\n".join(f"{what}: {told}" for what, told in self._found.items())
+
+    async def _health(self) -> tuple[int, str]:
+        """Tell whether this process can use its database now, and why not: who asks does not wait."""
+        try:
+            await self._look(_HEALTH)
+            if self._store.faults.reason is not None:
+                await asyncio.wrap_future(self._store.try_to_write())  # is that over?
+        except (Refused, TimeoutError):
+            return 503, self._store.faults.reason or "the database cannot be read"
+        reason = self._store.faults.reason
+        return (200, _OK) if reason is None else (503, reason)
+
+    # --- looking ------------------------------------------------------------------------------------------------------
+
+    async def _keep_looking(self) -> None:
+        while True:
+            try:
+                database = await self._look(_PATIENCE)
+            except (Refused, TimeoutError) as error:
+                silent = f"no answer within {_PATIENCE:.0f} seconds"
+                database = {"database": silent if isinstance(error, TimeoutError) else "it cannot be read"}
+            self._found = {**database, "writer": self._judge_writer(), **self._judge_disk()}
+            await asyncio.sleep(_EVERY)
+
+    async def _look(self, seconds: float) -> Mapping[str, str]:
+        """Read from the database; those who ask meanwhile wait for the same look. Raises Refused, TimeoutError."""
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.ensure_future(asyncio.wrap_future(self._thread.submit(self._read)))
+            self._looking.add_done_callback(lambda look: look.cancelled() or look.exception())  # nobody may wait for it
+        return await asyncio.wait_for(asyncio.shield(self._looking), seconds)
+
+    def _read(self) -> Mapping[str, str]:
+        with self._store.reading() as tx:
+            step = read_step(tx)
+        newest = find_newest_step()
+        schema = _OK if step == newest else f"the database is at step {step}, and this release needs {newest}"
+        return {"database": self._store.faults.reason or _OK, "schema": schema}
+
+    def _judge_writer(self) -> str:
+        if self._store.is_write_queue_full():
+            return f"{self._store.writes_waiting} writes wait for their turn"
+        busy = self._store.writer_busy_seconds()
+        return _OK if busy < self._settings.busy_timeout else f"one commit has taken {busy:.0f} seconds so far"
+
+    def _judge_disk(self) -> Mapping[str, str]:
+        if self._file is None:
+            return {}
+        try:
+            free = shutil.disk_usage(self._file.parent).free
+        except OSError as error:
+            return {"disk": str(error.strerror or error)}
+        return {"disk": _OK if free >= _LEAST_DISK else f"only {free // 2**20} MiB are free"}

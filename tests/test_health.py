@@ -1,0 +1,87 @@
+"""What /livez, /readyz and /healthz tell a load balancer or a supervisor."""
+
+import asyncio
+import shutil
+import threading
+from types import SimpleNamespace
+
+import pytest
+import sqlalchemy as sa
+
+from trellis.compose import compose
+from trellis.health import Health
+from trellis.settings import Settings
+from trellis.store.engine import Transaction
+
+
+async def _ready(health: Health) -> tuple[int, str]:
+    """Start, and tell what the first look has found."""
+    health.start()
+    try:
+        while True:
+            told = await health.respond("/readyz")
+            assert told is not None
+            if b"not looked yet" not in told[1]:
+                return told[0], told[1].decode()
+            await asyncio.sleep(0.01)
+    finally:
+        await health.stop()
+
+
+def _look(settings: Settings) -> tuple[int, str]:
+    store = compose(settings).store
+    try:
+        return asyncio.run(_ready(Health(store, settings)))
+    finally:
+        store.close()
+
+
+def test_a_process_that_can_do_its_work_is_ready(settings: Settings) -> None:
+    status, told = _look(settings)
+    disk = "disk: ok\n" if settings.database_url.startswith("sqlite") else ""
+    assert (status, told) == (200, f"database: ok\nschema: ok\nwriter: ok\n{disk}")
+
+
+def test_a_database_of_another_release_is_told(settings: Settings) -> None:
+    store = compose(settings).store
+    store.write(lambda tx: tx.connection.execute(sa.text("UPDATE alembic_version SET version_num = '0001'")), quiet=True).result()
+    status, told = asyncio.run(_ready(Health(store, settings)))
+    store.close()
+    assert status == 503
+    assert "schema: the database is at step 0001, and this release needs " in told
+
+
+def test_a_writer_that_does_not_end_is_told(settings: Settings) -> None:
+    store = compose(settings).store
+    begun, go_on = threading.Event(), threading.Event()
+
+    def work(_tx: Transaction) -> None:
+        begun.set()
+        go_on.wait()
+
+    writing = store.write(work, quiet=True)
+    begun.wait()
+    impatient = SimpleNamespace(busy_timeout=0, database_url=settings.database_url)
+    status, told = asyncio.run(_ready(Health(store, impatient)))  # type: ignore[arg-type]
+    go_on.set()
+    writing.result()
+    store.close()
+    assert status == 503
+    assert "writer: one commit has taken 0 seconds so far" in told
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_disk_that_is_nearly_full_is_told(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=3 * 2**20))
+    status, told = _look(settings)
+    assert (status, told.splitlines()[-1]) == (503, "disk: only 3 MiB are free")
+
+
+def test_without_a_database_a_process_lives_and_is_not_ready() -> None:
+    unreachable = Settings.load({"TRELLIS_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/nothing"}, None)
+    store = compose(unreachable).store
+    health = Health(store, unreachable)
+    assert asyncio.run(_ready(health)) == (503, "database: it cannot be read\nwriter: ok\n")
+    assert asyncio.run(health.respond("/livez")) == (200, b"ok\n")
+    assert asyncio.run(health.respond("/nothing")) is None
+    store.close()

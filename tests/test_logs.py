@@ -1,0 +1,146 @@
+"""The service's own log: what it tells, in which form, what never stands in it, and that nobody has to read it."""
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from tests.api_fixtures import MakeService, serve
+from tests.fixture_types import MakeKey
+from tests.service_process import Service
+from tests.wait import wait_until
+from trellis import __version__
+from trellis.logs import JsonFormatter, TextFormatter, configure_logs
+from trellis.settings import Settings, SettingsError
+
+__all__ = ["serve"]
+
+TRACE = "0af7651916cd43dd8448eb211c80319c"
+
+
+def _record(message: str, *values: object, **facts: object) -> logging.LogRecord:
+    record = logging.LogRecord("trellis.somewhere", logging.WARNING, "", 0, message, values, None)
+    vars(record).update(facts)
+    return record
+
+
+def test_who_sends_a_line_feed_cannot_make_a_line_of_their_own() -> None:
+    line = TextFormatter().format(_record("Refused %s.", "a\n2026-01-01 ERROR forged\x1b[2J\u202e"))
+    assert "\n" not in line
+    assert line.endswith("WARNING trellis.somewhere: Refused a\\n2026-01-01 ERROR forged\\u001b[2J\\u202e.")
+    assert json.loads(JsonFormatter().format(_record("%s", "a\nb")))["message"] == "a\nb"
+
+
+def test_a_record_for_machines_has_its_request_and_its_error() -> None:
+    try:
+        json.loads("it broke")
+    except ValueError:
+        record = _record("Request %s failed.", "r1", request="r1")
+        record.exc_info = sys.exc_info()
+    told = json.loads(JsonFormatter().format(record))
+    assert (told["level"], told["logger"], told["message"], told["request"]) == (
+        *("warning", "trellis.somewhere"),
+        *("Request r1 failed.", "r1"),
+    )
+    assert "JSONDecodeError: Expecting value" in told["error"].splitlines()[-1]
+    assert TextFormatter().format(record).splitlines()[-1] == told["error"].splitlines()[-1]
+
+
+@pytest.fixture
+def log_to() -> Iterator[Callable[[int], logging.Logger]]:
+    """Write the log to a descriptor, until the test ends."""
+    own = logging.getLogger("trellis")
+    before = own.level, own.handlers[:], logging.getLogger().handlers[:], logging.getLogger().level
+
+    def write(descriptor: int) -> logging.Logger:
+        configure_logs(Settings(), descriptor)
+        return logging.getLogger("trellis.somewhere")
+
+    yield write
+    for handler in set(logging.getLogger().handlers) - set(before[2]):
+        handler.close()
+    own.setLevel(before[0])
+    own.handlers[:], logging.getLogger().handlers[:] = before[1], before[2]
+    logging.getLogger().setLevel(before[3])
+
+
+def test_a_log_that_nobody_reads_holds_up_nobody_and_says_later_what_was_left_out(
+    log_to: Callable[[int], logging.Logger],
+) -> None:
+    reads, writes = os.pipe()
+    log = log_to(writes)
+    for number in range(12_000):  # a pipe takes about a thousand of these
+        log.warning("Line %d. %s", number, "x" * 50)
+    with os.fdopen(reads, "rb") as reader:
+        found = b""
+        while b"were left out" not in found:
+            log.warning("Later.")
+            found += os.read(reader.fileno(), 65_536)
+        assert b"Line 0. " in found
+        os.close(writes)
+
+
+@pytest.mark.parametrize("text", ["xml", "verbose"])
+def test_a_setting_of_the_log_that_cannot_be_is_refused_with_what_can(text: str) -> None:
+    with pytest.raises(SettingsError, match="must be one of text, json"):
+        Settings.load({"TRELLIS_LOG_FORMAT": text}, None)
+    with pytest.raises(SettingsError, match="must be one of debug, info, warning, error"):
+        Settings.load({"TRELLIS_LOG_LEVEL": text}, None)
+
+
+def _lines(service: Service) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in service.output.splitlines() if line.startswith("{")]
+
+
+def test_the_log_of_a_run_tells_its_start_its_requests_and_its_end_and_no_secret(serve: MakeService, key: MakeKey) -> None:
+    text = key("forums.list", name="Reader")
+    token = "metrics-token-of-this-test"
+    service = serve(log_format="json", access_log=True, metrics_token=token, key_in_url=True)
+    traced = {"traceparent": f"00-{TRACE}-b7ad6b7169203331-01", "X-Request-Id": "mine"}
+    assert service.call("GET", "/forums/forums", text, traced).status_code == 200
+    assert service.call("GET", f"/forums/forums?key={text}").status_code == 200
+    assert service.call("GET", f"/forums/{quote(text, safe='')}", text).status_code == 404
+    assert service.call("GET", f"/forums/%74{text[1:]}", text).status_code == 404
+    assert service.client.get(f"{service.address}/metrics", headers={"Authorization": f"Bearer {token}"}).status_code == 200
+    assert service.client.get(f"{service.address}/admin/sign-in?secret={text}").status_code == 200
+    service.terminate()
+
+    lines = _lines(service)
+    began, settings = lines[0]["message"], lines[1]["message"]
+    engine = "SQLite" if service.settings.database_url.startswith("sqlite") else "PostgreSQL"
+    assert began.startswith(f"Trellis {__version__} listens on {service.address}, in 1 process. The database: {engine} ")
+    assert "TRELLIS_DATABASE_URL=(set)" in settings
+    assert "TRELLIS_METRICS_TOKEN=(set)" in settings
+    assert "TRELLIS_LOG_FORMAT=json" in settings
+    assert lines[-1]["message"] == "Trellis has stopped."
+    requests = [line for line in lines if line["logger"] == "trellis.access" and not line["path"].startswith("/healthz")]
+    assert [(line["status"], line.get("operation")) for line in requests[:2]] == [
+        (200, "forums.list"),
+        (200, "forums.list"),
+    ]
+    assert (requests[0]["request"], requests[0]["trace"], requests[0]["key"]) == ("mine", TRACE, 1)
+    assert [line["path"].partition("/")[2].partition("/")[0] for line in requests] == [*["api"] * 4, "metrics", "admin"]
+    assert text not in service.output
+    assert text.rpartition("_")[2] not in service.output, "no part of it that is secret"
+    assert token not in service.output
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_the_log_of_several_processes_is_one_of_lines_that_are_whole(settings: Settings, tmp_path: Path, key: MakeKey) -> None:
+    text = key("forums.list")
+    with Service(replace(settings, log_format="json", access_log=True), tmp_path, options=("--workers", "2")) as service:
+        for _ in range(50):
+            service.call("GET", "/forums/forums", text)
+        wait_until(lambda: sum(line["message"].endswith(" serves.") for line in _lines(service)) == 2)
+        wait_until(lambda: sum(line.get("operation") == "forums.list" for line in _lines(service)) == 50)
+    told = [line["message"] for line in _lines(service)]
+    assert sum("started." in message for message in told) == sum(" serves." in message for message in told) == 2
+    assert sum(message.startswith("Worker ") and message.endswith(" ended.") for message in told) == 2
+    assert told[-1] == "Trellis has stopped."

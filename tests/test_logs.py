@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -39,11 +38,10 @@ def test_who_sends_a_line_feed_cannot_make_a_line_of_their_own() -> None:
 
 
 def test_a_record_for_machines_has_its_request_and_its_error() -> None:
-    try:
+    with pytest.raises(ValueError, match="Expecting value") as raised:
         json.loads("it broke")
-    except ValueError:
-        record = _record("Request %s failed.", "r1", request="r1")
-        record.exc_info = sys.exc_info()
+    record = _record("Request %s failed.", "r1", request="r1")
+    record.exc_info = (raised.type, raised.value, raised.tb)
     told = json.loads(JsonFormatter().format(record))
     assert (told["level"], told["logger"], told["message"], told["request"]) == (
         *("warning", "trellis.somewhere"),

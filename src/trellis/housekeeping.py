@@ -18,7 +18,7 @@ from trellis.core.operation import Call
 from trellis.core.proposals import find_overdue
 from trellis.errors import Refused
 from trellis.settings import Settings
-from trellis.store import events, idempotency, keys, lists, proposals, purges, requests, snapshots
+from trellis.store import events, idempotency, keys, lists, moments, proposals, requests, snapshots
 from trellis.store.admins import attempts, sessions
 from trellis.store.engine import Transaction
 from trellis.store.webhooks import log as deliveries
@@ -148,8 +148,8 @@ class Purges:
         """Where no purge is known, count from the newest row of a log, or from now. To be run before anything is written."""
 
         def note(tx: Transaction) -> None:
-            if purges.find_last(tx) is None:
-                purges.record(tx, _milliseconds(purges.find_newest_row(tx) or self._gate.now()))
+            if moments.find(tx, moments.PURGE) is None:
+                moments.record(tx, moments.PURGE, _milliseconds(moments.find_newest_row(tx) or self._gate.now()))
 
         await self._write(note)
 
@@ -175,10 +175,10 @@ class Purges:
             if count:
                 log.info("Deleted %d old %s.", count, purge.rows)
         with suppress(Refused):
-            await self._write(lambda tx: purges.record(tx, _milliseconds(now)))
+            await self._write(lambda tx: moments.record(tx, moments.PURGE, _milliseconds(now)))
 
     async def _is_clock_trusted(self, now: str) -> bool:
-        last = await self._write(purges.find_last)
+        last = await self._write(lambda tx: moments.find(tx, moments.PURGE))
         if last is None or _milliseconds(now) - last <= _DAY / timedelta(milliseconds=1):
             self._doubted_at = None
             return True

@@ -6,7 +6,7 @@ from tests.cli.conftest import Trellis
 from tests.fixture_types import Run
 from trellis.core.fields import format_timestamp
 from trellis.core.gate import Gate
-from trellis.store import events, purges, requests
+from trellis.store import events, moments, requests
 from trellis.store.engine import Transaction
 from trellis.store.requests import Request
 
@@ -18,12 +18,12 @@ def test_what_is_old_is_deleted_at_once_and_the_clock_is_trusted(gate: Gate, run
 
     def jumped(tx: Transaction) -> None:
         requests.append(tx, [recent])
-        purges.record(tx, 0)
+        moments.record(tx, moments.PURGE, 0)
 
     gate.store.write(jumped).result(30)
     result = trellis("purge")
     assert (result.exit_code, result.output.startswith("Deleted what was older")) == (0, True)
     with gate.store.reading() as tx:
         assert events.count(tx) == 0
-        assert purges.find_newest_row(tx) == recent.at
-        assert (purges.find_last(tx) or 0) >= now.timestamp() * 1000 - 1
+        assert moments.find_newest_row(tx) == recent.at
+        assert (moments.find(tx, moments.PURGE) or 0) >= now.timestamp() * 1000 - 1

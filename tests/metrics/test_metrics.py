@@ -20,6 +20,7 @@ from trellis.core.gate import Gate
 from trellis.errors import Refused
 from trellis.metrics.table import METRICS, PREFIX
 from trellis.settings import Settings
+from trellis.store import moments
 
 TOKEN = "a-long-text-that-nobody-guesses"  # of the tests
 Labels = tuple[tuple[str, str], ...]
@@ -174,6 +175,8 @@ def test_a_database_that_is_away_leaves_the_rest(watched: ApiClient, monkeypatch
 def test_every_metric_is_told_in_both_formats(watched: ApiClient, community: Community) -> None:
     watched.get("/forums/forums/999999")
     watched.post("/core/webhooks", {"url": "https://receiver.example/", "events": ["forum.created"]})
+    store = watched.application.gate.store
+    store.write(lambda tx: moments.record(tx, moments.BACKUP, 1_700_000_000_000), quiet=True).result()
     plain, open_ = read(watched), read(watched, accept="application/openmetrics-text; version=1.0.0")
     assert plain.headers["content-type"].startswith("text/plain; version=")
     assert open_.headers["content-type"].startswith("application/openmetrics-text; version=")

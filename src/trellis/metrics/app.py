@@ -106,6 +106,8 @@ def _add_figures(whole: Sample, figures: Figures | None, now: str) -> None:
         return
     whole.add("database_bytes", figures.size)
     whole.add("events", figures.newest_event)
+    if figures.last_backup is not None:
+        whole.add("last_backup_timestamp_seconds", figures.last_backup / 1000)
     for webhook in figures.webhooks:
         since = webhook.waiting_since
         lag = max(0.0, (datetime.fromisoformat(now) - datetime.fromisoformat(since)).total_seconds()) if since is not None else 0.0

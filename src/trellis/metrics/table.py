@@ -46,5 +46,6 @@ METRICS: Final = (
     Metric("events", "counter", "The number of the newest event."),
     Metric("webhook_lag_seconds", "gauge", "For how long the oldest message that a webhook has not taken waits.", ("webhook",)),
     Metric("webhook_failures", "gauge", "Failed attempts in a row, by webhook.", ("webhook",)),
+    Metric("last_backup_timestamp_seconds", "gauge", "When `trellis backup` last copied the database; missing if it never has."),
     Metric("info", "gauge", "Always 1, with the version of Trellis and the engine of its database.", ("version", "engine")),
 )  # fmt: skip

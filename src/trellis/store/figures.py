@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from trellis.store import events
+from trellis.store import events, moments
 from trellis.store.engine import Statement, Transaction
 from trellis.store.tables import deliveries, webhooks
 from trellis.store.tables import events as log
@@ -29,11 +29,15 @@ class WebhookFigures(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """The number of the newest event, the bytes of the database (on SQLite with its log), and the webhooks."""
+    """The number of the newest event, the bytes of the database (on SQLite with its log), the webhooks, and the last backup.
+
+    That is in Unix milliseconds, if one was made by `trellis backup`.
+    """
 
     newest_event: int
     size: int
     webhooks: list[WebhookFigures]
+    last_backup: int | None
 
 
 def read_figures(tx: Transaction) -> Figures:
@@ -43,7 +47,7 @@ def read_figures(tx: Transaction) -> Figures:
         WebhookFigures(number, failures, _find_waiting_since(tx, cursor, waiting, newest))
         for number, failures, cursor, waiting in tx.fetch(_WEBHOOKS)
     ]
-    return Figures(newest, _measure(tx), found)
+    return Figures(newest, _measure(tx), found, moments.find(tx, moments.BACKUP))
 
 
 def _find_waiting_since(tx: Transaction, cursor: int, waiting: int | None, newest: int) -> str | None:

@@ -1,0 +1,154 @@
+"""The commands that copy the database, now or again and again, and restore a copy."""
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from typer.core import TyperGroup
+
+from trellis.cli.backup.schedule import Schedule, run_schedule
+from trellis.cli.community import act, community, explaining
+from trellis.cli.terminal import MISUSED, Failure, progress_of, show
+from trellis.compose import compose
+from trellis.errors import Refused
+from trellis.logs import configure_logs
+from trellis.settings import Settings
+from trellis.store import moments
+from trellis.store.condition import Condition, explain_condition, find_condition, find_file
+from trellis.store.engine import Damaged, backup
+from trellis.store.restore import NotRestorable, prepare_restore
+
+_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days"}
+_EVERY: Final = re.compile(r"([1-9][0-9]{0,3})([mhd])", re.ASCII)
+
+
+class BackupCommands(TyperGroup):
+    """`backup restore FILE`, and `backup FILE`, in which the name of the command `create` is left out."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            args = ["create", *args]
+        return super().parse_args(ctx, args)
+
+
+backup_app = typer.Typer(
+    cls=BackupCommands,
+    help="Copy the SQLite database while it is in use (`trellis backup FILE`), and restore such a copy.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+)
+
+Copy = Annotated[Path, typer.Argument(metavar="FILE", help="The copy.", show_default=False)]
+
+
+@backup_app.command("create")
+def create_backup(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="Where the copy goes. It must not be there yet. With --every, a folder.", show_default=False
+        ),
+    ],
+    every: Annotated[
+        str | None, typer.Option(help="Make a copy now and again after so long, until SIGTERM: 30m, 6h, 1d.", show_default=False)
+    ] = None,
+    keep: Annotated[int, typer.Option(min=1, max=10_000, help="With --every, how many copies are kept.")] = 7,
+) -> None:
+    """Copy the SQLite database as it is now, while it is in use, and verify the copy. Only you may read it."""
+    settings = Settings.load()
+    source = _sqlite_file(settings, "copies SQLite databases", "pg_dump --format=custom --file=FILE ADDRESS")
+    if not source.exists():
+        raise Failure(explain_condition(settings, Condition.MISSING))
+    if every is None:
+        copy_database(settings, source, file)
+        show(f"Copied {source} to {file} ({file.stat().st_size:,} bytes).")
+        return
+    schedule = Schedule(file, parse_interval(every), keep)
+    configure_logs(settings)
+    run_schedule(schedule, lambda target: copy_database(settings, source, target))
+
+
+def parse_interval(text: str) -> timedelta:
+    """Read a time such as 30m, 6h or 1d. Raises Failure."""
+    if (found := _EVERY.fullmatch(text)) is None:
+        raise Failure(f"--every must be a number of minutes, hours or days, such as 30m, 6h or 1d, not '{text}'.", MISUSED)
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+
+
+def copy_database(settings: Settings, source: Path, target: Path) -> None:
+    """Copy a database, verify the copy, and note in the database when that was. Raises Failure."""
+    with explaining(settings), _explaining_files(target):
+        try:
+            with progress_of("Copying pages") as progress:
+                backup(source, target, progress)
+        except Damaged as damage:
+            raise Failure(
+                f"The database {source} is damaged: {damage}. No copy was kept. Restore one of before: trellis backup restore FILE"
+            ) from None
+        _note(settings)
+
+
+def _note(settings: Settings) -> None:
+    """Write when the backup was made, for `trellis doctor` and monitoring; a database that takes no writes has been copied too."""
+    if find_condition(settings) is not Condition.READY:
+        return
+    gate = compose(settings)
+    try:
+        with suppress(Refused):
+            gate.store.write(lambda tx: moments.record(tx, moments.BACKUP, int(time.time() * 1000)), quiet=True).result()
+    finally:
+        gate.store.close()
+
+
+@backup_app.command("restore")
+def restore_backup(file: Copy) -> None:
+    """Replace the SQLite database by a copy, once it is verified and up to date. The old database is set aside, not deleted."""
+    settings = Settings.load()
+    database = _sqlite_file(settings, "restores SQLite databases", "pg_restore --exit-on-error --no-owner --dbname=ADDRESS FILE")
+    if not file.is_file():
+        raise Failure(f"There is no file {file}.")
+    of_copy = replace(settings, database_url=f"sqlite:///{file}")
+    with explaining(of_copy), _explaining_files(database):
+        try:
+            with progress_of("Copying pages") as progress, prepare_restore(settings, database, file, progress) as candidate:
+                problems = _count_problems(candidate.settings)
+                aside = candidate.put_in_place()
+        except Damaged as damage:
+            raise Failure(f"{file} is damaged: {damage}. Nothing was changed; restore another copy.") from None
+        except NotRestorable as refused:
+            raise Failure(f"{refused} Nothing was changed.") from None
+    for path in aside:
+        show(f"Set aside: {path}")
+    show(f"Restored {database} from {file}.")
+    if problems:
+        show(f"Its check found problems ({problems:,}): `trellis check` tells them.", style="red")
+
+
+def _sqlite_file(settings: Settings, does: str, instead: str) -> Path:
+    file = find_file(settings)
+    if file is None:
+        raise Failure(f"`trellis backup` {does}. For PostgreSQL use its own tool: {instead}", MISUSED)
+    return file
+
+
+def _count_problems(settings: Settings) -> int:
+    with community(settings) as gate:
+        return int(act(gate, "check.list").value["count"])
+
+
+@contextmanager
+def _explaining_files(file: Path) -> Iterator[None]:
+    """Turn an error about a file that is written into a Failure."""
+    try:
+        yield
+    except FileExistsError:
+        raise Failure(f"{file} is there already. Nothing was overwritten: give another name.") from None
+    except OSError as error:
+        raise Failure(f"{file} cannot be written: {error.strerror or error}.") from None

@@ -1,0 +1,56 @@
+"""Copies again and again: one every so often in one folder, of which the newest are kept."""
+
+import logging
+import re
+import signal
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from trellis.cli.terminal import Failure
+
+log = logging.getLogger(__name__)
+
+_NAME: Final = re.compile(r"trellis-[0-9]{8}T[0-9]{6}Z\.db", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Where copies go, how long after each the next one is made, and how many stay."""
+
+    folder: Path
+    every: timedelta
+    keep: int
+
+
+def run_schedule(schedule: Schedule, copy: Callable[[Path], None]) -> None:
+    """Make copies until SIGTERM or SIGINT. One that fails is logged, and the next is made when it is due."""
+    over = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: over.set())
+    log.info("A copy every %s in %s; the newest %d are kept. Send SIGTERM to stop.", schedule.every, schedule.folder, schedule.keep)
+    while True:
+        make_one(schedule, copy, datetime.now(UTC))
+        if over.wait(schedule.every.total_seconds()):
+            log.info("Trellis has stopped.")
+            return
+
+
+def make_one(schedule: Schedule, copy: Callable[[Path], None], at: datetime) -> None:
+    """Make a copy, and then delete the oldest of those that are too many. Without a new one, none is deleted."""
+    target = schedule.folder / f"trellis-{at:%Y%m%dT%H%M%SZ}.db"
+    try:
+        schedule.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        copy(target)
+    except (Failure, OSError) as error:
+        log.error("No copy was made: %s", error)  # noqa: TRY400  # the sentence says it; a traceback would not help
+        return
+    log.info("Copied the database to %s (%d bytes).", target, target.stat().st_size)
+    for old in sorted(path for path in schedule.folder.iterdir() if _NAME.fullmatch(path.name))[: -schedule.keep]:
+        try:
+            old.unlink()
+        except OSError as error:
+            log.error("%s could not be deleted: %s", old, error.strerror)  # noqa: TRY400  # as above

@@ -1,0 +1,64 @@
+"""The command `trellis doctor`."""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import typer
+
+from trellis.cli.doctor.database import look_at_database
+from trellis.cli.doctor.finding import Finding, State, wrong
+from trellis.cli.doctor.machine import (
+    look_at_addresses,
+    look_at_descriptors,
+    look_at_files,
+    look_at_redis,
+    look_at_settings,
+    look_at_versions,
+)
+from trellis.cli.terminal import FAILED, Json, progress_of, show, show_json, show_table
+from trellis.settings import Settings, SettingsError
+
+_LOOKS: Final[tuple[Callable[[Settings], Iterator[Finding]], ...]] = (
+    look_at_versions,
+    look_at_settings,
+    look_at_files,
+    look_at_database,
+    look_at_descriptors,
+    look_at_addresses,
+    look_at_redis,
+)
+_COLOURS: Final = {State.GOOD: "green", State.DOUBTFUL: "yellow", State.WRONG: "red"}
+
+
+def doctor(json: Json = False) -> None:
+    """Look at settings, versions, files, clock, disk, database, proxies and backups. Exit 1 if something is wrong."""
+    with progress_of("Looking"):
+        found = _look()
+    if json:
+        show_json([one._asdict() for one in found], plain=True)
+    else:
+        rows = [(one.state.value, one.what, one.told) for one in found]
+        show_table(("", "What", "Found"), rows, [_COLOURS[one.state] for one in found])
+        for one in found:
+            if one.action:
+                show(f"{one.what}: {one.action}", style=_COLOURS[one.state])
+    if any(one.state is State.WRONG for one in found):
+        raise typer.Exit(FAILED)
+
+
+def _look() -> list[Finding]:
+    """Look at everything. What cannot be looked at is a finding too, and keeps nothing else from being looked at."""
+    try:
+        settings = Settings.load()
+    except SettingsError as error:
+        return [wrong("settings", str(error), "Put it right, and look again.")]
+    found: list[Finding] = []
+    for look in _LOOKS:
+        try:
+            found += look(settings)
+        except Exception as error:  # noqa: BLE001  # whatever it is, the operator wants to know the rest
+            name = look.__name__.removeprefix("look_at_")
+            found.append(
+                wrong(name, f"It could not be looked at: {type(error).__name__}: {error}", "Put that right, and look again.")
+            )
+    return found

@@ -1,0 +1,99 @@
+"""What `trellis doctor` looks at in the database: its server, the clocks, backups, administrators and webhooks."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from trellis.cli.community import act, community
+from trellis.cli.doctor.finding import Finding, doubtful, good, wrong
+from trellis.cli.terminal import Failure
+from trellis.core.gate import Gate
+from trellis.settings import Settings, variable
+from trellis.store.figures import read_figures
+from trellis.store.inspection import Inspection, Server, inspect
+
+_APART: Final = 2.0  # seconds by which two clocks may differ
+_OLDEST_BACKUP: Final = timedelta(days=7)
+_OLDEST_SERVER: Final = 140_000
+_LATE: Final = timedelta(minutes=15)
+
+
+def look_at_database(settings: Settings) -> Iterator[Finding]:
+    """Open the database, and look at what is in it and around it."""
+    try:
+        with community(settings) as gate:
+            yield good("database", f"{gate.store.describe_engine()}, at the newest step.")
+            with gate.store.reading() as tx:
+                found, figures = inspect(tx), read_figures(tx)
+            now = datetime.fromisoformat(gate.now())
+            if found.server is not None:
+                yield from _judge_server(found.server, settings)
+            yield from _judge_clocks(found, now)
+            yield _judge_backup(found, now)
+            yield _judge_administrators(gate)
+            late = [w.id for w in figures.webhooks if w.waiting_since and now - datetime.fromisoformat(w.waiting_since) > _LATE]
+            if late:
+                yield doubtful(
+                    "webhooks",
+                    f"Not taken for a quarter of an hour: {', '.join(f'webhook {number}' for number in late)}.",
+                    "Their pages in the panel say what their endpoints answer. Is `trellis serve` or `trellis work` running?",
+                )
+            elif figures.webhooks:
+                yield good("webhooks", f"{len(figures.webhooks)} switched on, none is late.")
+    except Failure as failure:
+        yield wrong("database", str(failure), "Nothing else in it could be looked at.")
+
+
+def _judge_server(server: Server, settings: Settings) -> Iterator[Finding]:
+    if server.version < _OLDEST_SERVER:
+        yield wrong("PostgreSQL", f"Version {server.version // 10_000} is too old.", "Trellis needs version 14 or newer.")
+    if server.encoding != "UTF8":
+        yield wrong("PostgreSQL", f"The encoding is {server.encoding}.", "Make a database with the encoding UTF8.")
+    for name, value in (("synchronous_commit", server.synchronous_commit), ("fsync", server.fsync)):
+        if value not in {"on", "remote_apply", "remote_write"}:
+            yield wrong("PostgreSQL", f"{name} is {value}: acknowledged writes can be lost.", f"Set {name} to on.")
+    if server.is_standby:
+        yield wrong("PostgreSQL", "This server is a standby, which takes no writes.", "Use the address of the primary.")
+    needed = settings.database_pool + 2
+    if server.max_connections < 2 * needed:
+        yield doubtful(
+            "PostgreSQL",
+            f"It takes {server.max_connections} connections, and each process uses up to {needed}.",
+            f"Raise max_connections, or set {variable('database_pool')} to less.",
+        )
+    else:
+        yield good("PostgreSQL", f"It takes {server.max_connections} connections, and each process uses up to {needed}.")
+
+
+def _judge_clocks(found: Inspection, now: datetime) -> Iterator[Finding]:
+    if found.server is not None and (apart := abs(found.server.time - now.timestamp())) > _APART:
+        told = f"This machine's clock and that of PostgreSQL are {apart:,.0f} seconds apart."
+        yield wrong("clock", told, "Let both follow a time server (NTP): expiry depends on it.")
+    elif found.newest_row is not None and datetime.fromisoformat(found.newest_row) > now + timedelta(seconds=_APART):
+        told = f"The newest row is of {found.newest_row}, which lies ahead of this machine's clock ({_write(now)})."
+        yield wrong("clock", told, "Let every machine follow a time server (NTP).")
+    else:
+        yield good("clock", f"{_write(now)}.")
+
+
+def _judge_backup(found: Inspection, now: datetime) -> Finding:
+    if found.server is not None:
+        return good("backups", "Those of PostgreSQL are not known here.")
+    action = "Run `trellis backup FILE`, or keep `trellis backup FOLDER --every 6h --keep 28` running."
+    if found.last_backup is None:
+        return doubtful("backups", "No backup was made by `trellis backup`.", action)
+    made = datetime.fromtimestamp(found.last_backup / 1000, UTC)
+    told = f"The last one was made at {_write(made)}."
+    return good("backups", told) if now - made <= _OLDEST_BACKUP else doubtful("backups", told, action)
+
+
+def _judge_administrators(gate: Gate) -> Finding:
+    if act(gate, "admins.list", {"perPage": 1}).value["totalResults"]:
+        return good("administrators", "There are some.")
+    return doubtful(
+        "administrators", "There is none, so nobody can use the panel.", "`trellis serve` prints a link to make the first."
+    )
+
+
+def _write(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

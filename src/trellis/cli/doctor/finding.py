@@ -1,0 +1,36 @@
+"""What `trellis doctor` finds."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class State(StrEnum):
+    """How bad a finding is: `wrong` will lose data or does not work, `doubtful` should be looked at."""
+
+    GOOD = "good"
+    DOUBTFUL = "doubtful"
+    WRONG = "wrong"
+
+
+class Finding(NamedTuple):
+    """One finding: what was looked at, what it is like, and what to do about it."""
+
+    what: str
+    state: State
+    told: str
+    action: str = ""
+
+
+def good(what: str, told: str) -> Finding:
+    """Make a finding about which there is nothing to do."""
+    return Finding(what, State.GOOD, told)
+
+
+def doubtful(what: str, told: str, action: str) -> Finding:
+    """Make a finding that somebody should look at."""
+    return Finding(what, State.DOUBTFUL, told, action)
+
+
+def wrong(what: str, told: str, action: str) -> Finding:
+    """Make a finding that has to be put right."""
+    return Finding(what, State.WRONG, told, action)

@@ -1,0 +1,124 @@
+"""What `trellis doctor` looks at without opening the database: versions, files, the disk, descriptors, addresses, Redis."""
+
+import platform
+import resource
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from trellis import __version__
+from trellis.cli.doctor.finding import Finding, doubtful, good, wrong
+from trellis.settings import Settings, definitions, variable
+from trellis.store.condition import find_file
+from trellis.store.sqlite import describe_wal_reset_bug, library_version
+
+_LOCAL: Final = {"localhost", "127.0.0.1", "::1"}
+_LITTLE: Final = 2**30  # free bytes
+_LEAST: Final = 64 * 2**20  # below which a process says that it is not ready
+_KEPT: Final = 96  # descriptors for logs, webhooks and files
+
+
+def look_at_versions(settings: Settings) -> Iterator[Finding]:
+    """Look at Trellis, Python and SQLite."""
+    yield good("versions", f"Trellis {__version__}, Python {platform.python_version()}, SQLite {library_version()}.")
+    if find_file(settings) is not None and (bug := describe_wal_reset_bug()) is not None:
+        what, _, action = bug.partition(". ")
+        yield wrong("SQLite", f"{what}.", action)
+
+
+def look_at_settings(settings: Settings) -> Iterator[Finding]:
+    """Tell which settings are not at their defaults."""
+    changed = settings.changed
+    yield good("settings", ", ".join(f"{name}={value}" for name, value in changed.items()) or "All are at their defaults.")
+
+
+def look_at_files(settings: Settings) -> Iterator[Finding]:
+    """Look at the files of a SQLite database, at who may read them, and at the disk."""
+    if (file := find_file(settings)) is None:
+        return
+    if not file.is_file():
+        return  # the condition of the database says so
+    open_files = [
+        path for path in (file, Path(f"{file}-wal")) if path.exists() and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+    ]
+    if any(path.stat().st_mode & stat.S_IROTH for path in open_files):
+        told = "Everybody on this machine may read the database, in which the digests of keys and passwords are."
+        yield doubtful("files", told, f"chmod 600 {' '.join(map(str, open_files))}")
+    else:
+        yield good("files", f"Others on this machine cannot read {file}.")
+    free = shutil.disk_usage(file.parent).free
+    told = f"{free / 2**30:,.1f} GiB are free where the database is, which has {file.stat().st_size / 2**20:,.1f} MiB."
+    if free < _LEAST:
+        yield wrong("disk", told, "Make room: writes fail once it is full.")
+    elif free < max(_LITTLE, file.stat().st_size):
+        yield doubtful("disk", told, "Make room: a copy of the database, as for a backup or a restore, needs as much again.")
+    else:
+        yield good("disk", told)
+
+
+def look_at_descriptors(settings: Settings) -> Iterator[Finding]:
+    """Look at how many connections a process may have open."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = settings.connections + _KEPT + 2 * settings.database_pool
+    if hard not in {resource.RLIM_INFINITY, -1} and hard < needed:
+        yield doubtful(
+            "descriptors",
+            f"A process may open {hard:,} files and connections; {settings.connections:,} connections need {needed:,}.",
+            f"Raise the limit (ulimit -Hn, LimitNOFILE= of systemd), or set {variable('connections')} to less.",
+        )
+    else:
+        yield good("descriptors", f"Enough for {settings.connections:,} connections.")
+
+
+def look_at_addresses(settings: Settings) -> Iterator[Finding]:
+    """Look at the addresses under which callers and records are found, and at proxies."""
+    public, community = settings.public_url, settings.community_url
+    if public is None:
+        yield doubtful(
+            "public address",
+            "It is taken from what each request says, so that links and cookies cannot rely on https.",
+            f"Set {variable('public_url')} to the address under which callers reach the service.",
+        )
+    elif not settings.is_https and urlsplit(public).hostname not in _LOCAL:
+        yield wrong(
+            "public address",
+            f"{public} has no https: keys and passwords can be read on their way.",
+            f"Put a proxy with https before the service, and set {variable('public_url')} to its address.",
+        )
+    else:
+        yield good("public address", public)
+    if community == definitions()["community_url"].default:
+        yield doubtful(
+            "community",
+            f"The addresses of records begin with {community}.",
+            f"Set {variable('community_url')} to the community's own address.",
+        )
+    else:
+        yield good("community", community)
+    if settings.is_https and not settings.trusted_proxies:
+        yield doubtful(
+            "proxies",
+            "The public address is https, so there is a proxy, and none is trusted: all callers share its address and throttles.",
+            f"Set {variable('trusted_proxies')} to the proxy's address.",
+        )
+    elif settings.trusted_proxies:
+        yield good("proxies", f"Trusted: {', '.join(settings.trusted_proxies)}.")
+
+
+def look_at_redis(settings: Settings) -> Iterator[Finding]:
+    """Ask Redis, where requests are counted in it, whether it answers within two seconds."""
+    if not settings.rate_limit_storage.startswith("redis"):
+        return
+    from redis import Redis, RedisError  # noqa: PLC0415  # start-up time: few services count in Redis
+
+    try:
+        with Redis.from_url(settings.rate_limit_storage, socket_timeout=2, socket_connect_timeout=2) as redis:
+            redis.ping()
+    except (RedisError, OSError, ValueError) as error:
+        action = f"Start it, or look at {variable('rate_limit_storage')}; requests are not counted meanwhile."
+        yield wrong("Redis", f"It does not answer: {type(error).__name__}.", action)
+    else:
+        yield good("Redis", "It answers.")

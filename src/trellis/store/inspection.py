@@ -1,0 +1,43 @@
+"""What `trellis doctor` asks of a database, beside what every reading of it tells."""
+
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from trellis.store import moments
+from trellis.store.engine import Transaction
+
+_POSTGRESQL: Final = sa.text(
+    "SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), current_setting('synchronous_commit'), "
+    "current_setting('fsync'), current_setting('max_connections')::int, pg_is_in_recovery(), "
+    "extract(epoch FROM clock_timestamp())"
+)
+
+
+class Server(NamedTuple):
+    """A PostgreSQL server: its settings, and its time in Unix seconds."""
+
+    version: int  # as 150004 for 15.4
+    encoding: str
+    synchronous_commit: str
+    fsync: str
+    max_connections: int
+    is_standby: bool
+    time: float
+
+
+class Inspection(NamedTuple):
+    """What was found: the server (none for SQLite), the newest row of a log, and the last backup in Unix milliseconds."""
+
+    server: Server | None
+    newest_row: str | None
+    last_backup: int | None
+
+
+def inspect(tx: Transaction) -> Inspection:
+    """Look at a database."""
+    server: Server | None = None
+    if not tx.sqlite:
+        found: Any = tx.connection.execute(_POSTGRESQL).one()
+        server = Server._make((*found[:-1], float(found[-1])))
+    return Inspection(server, moments.find_newest_row(tx), moments.find(tx, moments.BACKUP))

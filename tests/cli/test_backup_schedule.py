@@ -1,0 +1,69 @@
+"""`trellis backup FOLDER --every …`: copies again and again, of which the newest stay."""
+
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Trellis
+from tests.program import running
+from tests.service_process import environment
+from tests.wait import wait_until
+from trellis.cli.backup.schedule import Schedule, make_one
+from trellis.cli.terminal import Failure
+from trellis.settings import Settings
+from trellis.store.engine.backup import verify
+
+on_sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
+
+
+def test_the_newest_stay_and_what_is_not_a_copy_is_not_touched(tmp_path: Path) -> None:
+    schedule = Schedule(tmp_path / "copies", timedelta(hours=1), 2)
+    for hour in range(4):
+        make_one(schedule, lambda target: target.touch(), NOON + timedelta(hours=hour))
+        (schedule.folder / "trellis-notes.db").touch()
+    assert sorted(path.name for path in schedule.folder.iterdir()) == [
+        "trellis-20261122T140000Z.db",
+        "trellis-20261122T150000Z.db",
+        "trellis-notes.db",
+    ]
+
+
+def test_a_copy_that_fails_is_told_and_deletes_none(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    schedule = Schedule(tmp_path, timedelta(hours=1), 1)
+    make_one(schedule, lambda target: target.touch(), NOON)
+
+    def fail(_target: Path) -> None:
+        raise Failure("The database is damaged.")
+
+    make_one(schedule, fail, NOON + timedelta(hours=1))
+    assert caplog.messages[-1] == "No copy was made: The database is damaged."
+    assert [path.name for path in tmp_path.iterdir()] == ["trellis-20261122T120000Z.db"]
+
+
+@on_sqlite
+@pytest.mark.parametrize("every", ["soon", "0h", "6", "99999d"])
+def test_a_time_that_cannot_be_meant_is_a_sentence(trellis: Trellis, every: str) -> None:
+    result = trellis("backup", "copies", "--every", every)
+    assert (result.exit_code, result.stderr) == (
+        2,
+        f"--every must be a number of minutes, hours or days, such as 30m, 6h or 1d, not '{every}'.\n",
+    )
+    assert list(Path.cwd().iterdir()) == []
+
+
+@on_sqlite
+def test_it_copies_at_once_and_ends_when_it_is_told_to(settings: Settings, tmp_path: Path) -> None:
+    command = (sys.executable, "-m", "trellis", "backup", "copies", "--every", "1d")
+    with running(command, cwd=tmp_path, env=environment(settings), stderr=subprocess.PIPE, text=True) as process:
+        wait_until(lambda: list(tmp_path.glob("copies/*.db")))
+        process.send_signal(signal.SIGTERM)
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "Copied the database to copies/trellis-" in told
+    (copy,) = tmp_path.glob("copies/*.db")
+    verify(copy)

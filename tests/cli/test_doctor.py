@@ -1,0 +1,116 @@
+"""`trellis doctor`: it names what an operator has got wrong, says what to do, and looks at the rest all the same."""
+
+import json
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Environment, Trellis
+from trellis.cli.doctor import command
+from trellis.compose import compose
+from trellis.settings import Settings
+from trellis.store import moments
+from trellis.store.requests import Request, append
+
+on_sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+
+Look = Callable[[], dict[str, dict[str, Any]]]
+
+
+@pytest.fixture
+def look(trellis: Trellis) -> Look:
+    """Return what doctor finds, by what it is about; where there are several, the worst."""
+
+    def found() -> dict[str, dict[str, Any]]:
+        order = ["good", "doubtful", "wrong"]
+        findings = sorted(json.loads(trellis("doctor", "--json").stdout), key=lambda one: order.index(one["state"]))
+        assert all(one["action"] for one in findings if one["state"] != "good")
+        return {one["what"]: one for one in findings}
+
+    return found
+
+
+def test_a_sound_service_has_nothing_wrong(trellis: Trellis, settings: Settings) -> None:
+    result = trellis("doctor")
+    engine = "SQLite" if settings.database_url.startswith("sqlite") else "PostgreSQL"
+    # The tests' PostgreSQL is quick rather than safe, which doctor says.
+    assert (result.exit_code, "wrong" in result.stdout) == ((0, False) if engine == "SQLite" else (1, True))
+    assert f"{engine} " in result.stdout
+    assert "at the newest step." in result.stdout
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_a_server_that_can_lose_writes_is_named(trellis: Trellis) -> None:
+    result = trellis("doctor")
+    assert result.exit_code == 1
+    assert "fsync is off: acknowledged writes can be lost." in result.stdout
+    assert "Set fsync to on." in result.stdout
+
+
+def test_a_clock_that_is_behind_the_newest_row_is_named(look: Look, settings: Settings) -> None:
+    gate = compose(settings)
+    ahead = (datetime.now(UTC) + timedelta(hours=3)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    row = Request(ahead, "GET", "/api/core/hello", "core.hello", None, "127.0.0.1", 200, 1, "r1", None)
+    gate.store.write(lambda tx: append(tx, [row]), quiet=True).result()
+    gate.store.close()
+    clock = look()["clock"]
+    assert (clock["state"], ahead in clock["told"]) == ("wrong", True)
+
+
+@on_sqlite
+def test_files_that_everybody_may_read_and_backups_that_are_old_are_doubtful(
+    look: Look, settings: Settings, trellis: Trellis
+) -> None:
+    file = Path(settings.database_url.removeprefix("sqlite:///"))
+    file.chmod(0o644)
+    found = look()
+    assert (found["files"]["state"], found["files"]["action"]) == ("doubtful", f"chmod 600 {file}")
+    assert found["backups"]["told"] == "No backup was made by `trellis backup`."
+    file.chmod(0o600)
+    trellis("backup", "copy.db")
+    found = look()
+    assert (found["files"]["state"], found["backups"]["state"]) == ("good", "good")
+    gate = compose(settings)
+    gate.store.write(lambda tx: moments.record(tx, moments.BACKUP, 1_000), quiet=True).result()
+    gate.store.close()
+    backups = look()["backups"]
+    assert (backups["state"], backups["told"]) == ("doubtful", "The last one was made at 1970-01-01T00:00:01Z.")
+
+
+@on_sqlite
+@pytest.mark.parametrize(
+    ("settings_given", "what", "state", "part"),
+    [
+        ({"public_url": "http://api.example"}, "public address", "wrong", "no https"),
+        ({"public_url": "https://api.example"}, "proxies", "doubtful", "none is trusted"),
+        ({"rate_limit_storage": "redis://:secret@127.0.0.1:1/0"}, "Redis", "wrong", "does not answer"),
+        ({"log_level": "loud"}, "settings", "wrong", "TRELLIS_LOG_LEVEL"),
+        ({"database_url": "sqlite:///nothing.db"}, "database", "wrong", "trellis migrate"),
+        ({"database_url": "postgresql://nobody:secret@127.0.0.1:1/x"}, "database", "wrong", "Connection refused"),
+    ],
+)
+def test_what_is_set_wrong_is_named_without_secrets(
+    trellis: Trellis, nowhere: Environment, settings_given: dict[str, str], what: str, state: str, part: str
+) -> None:
+    nowhere(**settings_given)
+    result = trellis("doctor")
+    assert (result.exit_code == 1) == (state == "wrong")
+    assert any(line.startswith(f"{state}  ") and what in line and part in line for line in result.stdout.splitlines()), (
+        result.stdout
+    )
+    assert "secret" not in result.stdout
+
+
+@on_sqlite
+def test_what_cannot_be_looked_at_keeps_nothing_else_from_being_looked_at(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    def look_at_everything(_settings: Settings) -> None:
+        raise OSError("the machine is on fire")
+
+    monkeypatch.setattr(command, "_LOOKS", (look_at_everything, *command._LOOKS))
+    found = look()
+    assert (found["everything"]["state"], "on fire" in found["everything"]["told"]) == ("wrong", True)
+    assert found["descriptors"]["state"] == "good" or os.name != "posix"

@@ -38,8 +38,9 @@ NewSettings = Callable[[], Settings]
 
 # A slow machine is not a failing test; what Hypothesis finds is printed so that anybody can try it again.
 _PATIENT: Final = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], print_blob=True)
-hypothesis.settings.register_profile("quick", _PATIENT, max_examples=25)
-hypothesis.settings.register_profile("thorough", _PATIENT, max_examples=40)
+_EXAMPLES: Final = int(os.environ.get("TRELLIS_TEST_EXAMPLES", "25"))  # of each property, and half of them if it is to be quick
+hypothesis.settings.register_profile("quick", _PATIENT, max_examples=_EXAMPLES // 2)
+hypothesis.settings.register_profile("thorough", _PATIENT, max_examples=_EXAMPLES)
 _THOROUGH: Final = "--thorough"
 
 # --- the test run -------------------------------------------------------------------------------------------------

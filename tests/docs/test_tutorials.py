@@ -24,7 +24,6 @@ _SWEEPS: Final = (
     "tests/core/test_verbs.py",
     "tests/core/test_kind.py",
     "tests/kinds",
-    "tests/http",
     "tests/rest/docs/test_openapi.py",
     "tests/rest/docs/test_openapi_examples.py",
     "tests/rest/docs/test_reference.py",

@@ -35,6 +35,8 @@ proposals = sa.Table(
     sa.Column("closed_because", sa.Text),
     sa.Column("event", NUMBER),  # the last one that the call has left
     sa.Index("proposals_by_state", "state", "expires_at"),
-    sa.Index("proposals_by_actor", "actor_type", "actor_id", "state", "id"),
+    sa.Index("proposals_by_actor", "actor_type", "actor_id", "state", "expires_at", "size"),
+    sa.Index("proposals_by_operation", "operation", "state", "expires_at"),
+    sa.Index("proposals_by_closing", "closed_at"),
     sa.Index("proposals_by_identity", "identity"),
 )

@@ -1,0 +1,16 @@
+"""What lists, counts and purges proposals reads indexes alone: the rows hold content, which may be large."""
+
+from alembic import op
+
+revision = "0023"
+down_revision = "0022"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Make the indexes; that of actors gets what its counts need, and need not have the id, which each row of an index has."""
+    op.drop_index("proposals_by_actor", "proposals")
+    op.create_index("proposals_by_actor", "proposals", ["actor_type", "actor_id", "state", "expires_at", "size"])
+    op.create_index("proposals_by_operation", "proposals", ["operation", "state", "expires_at"])
+    op.create_index("proposals_by_closing", "proposals", ["closed_at"])

@@ -81,7 +81,7 @@ class ApiClient:
     def close(self) -> None:
         """End the service in this process."""
         self._runner.run(self.application.housekeeping.stop())
-        self._runner.run(self.application.service.throttle.close())
+        self._runner.run(self.application.service.close())
         self._runner.close()
 
 

@@ -105,7 +105,7 @@ def test_it_starts_from_the_environment(settings: Settings, monkeypatch: pytest.
     application = asgi.create()
     assert application.gate.environment.community_name == "By environment"
     assert get(application, "/healthz").text == "ok\n"
-    asyncio.run(application.service.throttle.close())
+    asyncio.run(application.service.close())
     application.gate.store.close()
 
 

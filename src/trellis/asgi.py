@@ -133,7 +133,7 @@ class Application:
                 await self.housekeeping.stop()
                 await self.metrics.stop()
                 await self.health.stop()
-                await self.service.throttle.close()
+                await self.service.close()
                 self.gate.store.close()
                 await send({"type": "lifespan.shutdown.complete"})
                 return

@@ -270,7 +270,7 @@ def test_what_was_overtaken_within_one_turn_of_the_event_loop_is_not_answered(
                 read.append(await asyncio.create_task(body_of(application, path, text)))  # a server begins each request as a task
         finally:
             elsewhere.store.close()
-            await application.service.throttle.close()
+            await application.service.close()
         return read
 
     bodies = asyncio.run(walk())

@@ -1,14 +1,18 @@
 """Keys with bounds over REST: refusals and their headers, answers that are never crossed in memory, uses over several processes."""
 
+import asyncio
+import threading
 from functools import partial
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.api_client import ApiClient
 from tests.api_fixtures import MakeApiClient
 from tests.fixture_types import Clock, MakeKey, Run
 from trellis.compose import compose
+from trellis.core.gate import Gate
 from trellis.core.keys import authenticate
 from trellis.core.operation import Call
 from trellis.errors import Refused
@@ -74,6 +78,30 @@ def test_each_read_that_is_counted_counts_whatever_is_in_memory(
         assert (used_up.status_code, used_up.json()["errorMessage"]) == (429, "GRANT_USED_UP")
         assert int(used_up.headers["retry-after"]) == used_up.json()["retryAfter"]
         clock.move(days=1)
+
+
+@pytest.mark.parametrize("counted", ["forums.list", "calendars.list"], ids=["itself", "what it runs"])
+def test_reads_that_are_counted_hold_up_no_others(
+    api: ApiClient, gate: Gate, key: MakeKey, forums: list[int], counted: str
+) -> None:
+    """They wait for the writer, which is kept busy until the others are answered: those that take a thread of their own, too."""
+    text = key(["forums.list", "calendars.list", "groups.list", "structure.export"], bounds={counted: {"perDay": 100}})
+    path = "/forums/forums" if counted == "forums.list" else "/core/structure?sections=calendars"
+    goes_on = threading.Event()
+
+    async def ask() -> tuple[list[httpx.Response], list[httpx.Response]]:
+        waiting = [asyncio.ensure_future(api.sending("GET", path, key=text)) for _ in range(60)]
+        others = [api.sending("GET", other) for other in ("/forums/forums/tree", "/forums/forums", f"/forums/forums/{forums[0]}")]
+        answered = await asyncio.gather(*others)
+        assert not any(one.done() for one in waiting)
+        goes_on.set()
+        return await asyncio.gather(*waiting), answered
+
+    assert api.get(path, key=text).status_code == 200
+    held = gate.store.write(lambda _: goes_on.wait(60))
+    waited, answered = api.do(ask())
+    assert held.result(60) is True
+    assert {one.status_code for one in (*waited, *answered)} == {200}
 
 
 def test_uses_are_counted_over_processes_and_restarts(run: Run, settings: Settings, key: MakeKey, clock: Clock) -> None:

@@ -35,6 +35,11 @@ class Actor:
         """Whether something of what this actor may do has to be approved."""
         return any(bound.is_proposed for bound in self.bounds.values())
 
+    @property
+    def is_counted(self) -> bool:
+        """Whether uses of anything that this actor may do are counted."""
+        return any(bound.per_day is not None for bound in self.bounds.values())
+
     def counts(self, operation: str) -> bool:
         """Return whether uses of the operation's grant are counted, or those of all grants together."""
         bound = self.bounds.get(operation)

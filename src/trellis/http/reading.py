@@ -1,8 +1,10 @@
-"""Reads that wait for the network, in threads."""
+"""Reads that wait for the network, or for the writer, in threads."""
 
 import asyncio
+import time
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, ParamSpec, TypeVar
 
 from trellis.errors import Refused
 
@@ -16,3 +18,46 @@ async def read_in_thread(seconds: float, function: Callable[P, T], *args: P.args
         return await asyncio.wait_for(asyncio.to_thread(function, *args, **kwargs), seconds)
     except TimeoutError:
         raise Refused("BUSY", "The database did not answer in time. Nothing was changed; try again.") from None
+
+
+_AT_ONCE: Final = 4  # counted reads, each of which waits for a commit, and may hold a connection while it does
+
+
+class CountedReads:
+    """A few threads for reads that are counted, which wait for the writer first: others must not wait for it with them.
+
+    They take at most half of the `connections` that there are for reads. At most `room` of them wait for one of these threads, each
+    for at most so many seconds.
+    """
+
+    def __init__(self, connections: int, room: int, seconds: float) -> None:
+        at_once = max(1, min(_AT_ONCE, connections // 2))
+        self._threads = ThreadPoolExecutor(at_once, "trellis-counted")  # each is made when it is needed
+        self._most = room + at_once
+        self._seconds = seconds
+        self._held = 0
+
+    async def run(self, function: Callable[[], T]) -> T:
+        """Run a read. Raises Refused (BUSY) if too many wait already, or if it could not begin in time."""
+        if self._held >= self._most:
+            raise _refuse_late()
+        self._held += 1
+        try:
+            until = time.monotonic() + self._seconds
+            return await asyncio.get_running_loop().run_in_executor(self._threads, _run_in_time, function, until)
+        finally:
+            self._held -= 1
+
+    def close(self) -> None:
+        """Let the threads end when they have read what they are reading."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _run_in_time(function: Callable[[], T], until: float) -> T:
+    if time.monotonic() > until:
+        raise _refuse_late()
+    return function()
+
+
+def _refuse_late() -> Refused:
+    return Refused("BUSY", "Too many reads whose uses are counted wait for their turn. Nothing was read or counted; try again.")

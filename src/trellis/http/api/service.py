@@ -22,7 +22,7 @@ from trellis.http.api.limits import Allowance, Throttle
 from trellis.http.api.log import RequestLog
 from trellis.http.api.request import ApiRequest, ApiResponse, Receive, Scope, Send, build_headers
 from trellis.http.large import LARGE, LargeRequests, run_by_size
-from trellis.http.reading import read_in_thread
+from trellis.http.reading import CountedReads, read_in_thread
 from trellis.http.sending import BytesUnderWay, send_body
 from trellis.http.withdrawal import wait_for_write
 from trellis.settings import Settings
@@ -57,6 +57,7 @@ class Service:
         self.large = LargeRequests()
         self.under_way = BytesUnderWay(settings.answers_under_way)
         self._key_in_url = key_in_url
+        self._counted = CountedReads(settings.database_pool, settings.write_queue, settings.busy_timeout)
         self._reading: dict[tuple[int, Name], asyncio.Future[CachedResponse]] = {}  # in threads
         # The data version; None if it is unknown. Reading it once per tick of the event loop is exact: a request whose task
         # runs in this tick arrived before the tick began, and so before the version was read.
@@ -65,6 +66,11 @@ class Service:
         self._read_seconds = settings.database_pool_timeout + settings.database_read_timeout
         self._ids = generate_request_ids()
         self._also = settings.transport_headers
+
+    async def close(self) -> None:
+        """End what it has begun beside requests: connections to Redis, threads."""
+        await self.throttle.close()
+        self._counted.close()
 
     # --- receiving ----------------------------------------------------------------------------------------------------
 
@@ -232,12 +238,14 @@ class Service:
         version = request.version if self.is_cacheable(request, operation) else None
         if request.bearer is not None and request.bearer.reach:  # keys whose grants are for the same share their answers
             name = (*name[:3], name[3] + request.bearer.reach)
-        slow = slow or _is_counted(request, operation)
+        counted = _is_counted(request, operation) or (slow and require_bearer(request).actor.is_counted)  # by what it runs
         cached = None if version is None else self.responses.find(version, name)
         if self.counts is not None:
             self.counts.count_lookup(found=cached is not None)
         if cached is None:
-            if self.gate.store.reads_inline and not slow and size <= LARGE:
+            if counted:
+                cached = await self._counted.run(run)
+            elif self.gate.store.reads_inline and not slow and size <= LARGE:
                 cached = run()
             else:
                 cached = await self._read_in_thread(name, run, version, slow=slow)

@@ -27,8 +27,16 @@ def test_it_answers_for_groups(trellis: Trellis, run: Run) -> None:
     assert trellis("may", f"group:{staff}", "forums.reply", 1).exit_code == 1
 
 
-def test_what_makes_no_sense_is_refused(trellis: Trellis) -> None:
-    assert trellis("may", "group:999", "forums.read", 1).exit_code == 1
-    assert trellis("may", "Nobody").exit_code == 2
+def test_what_cannot_be_answered_is_not_a_no(trellis: Trellis, run: Run) -> None:
+    run("forums.create", name="News")
+    trellis("keys", "create", "Sync", "--grant", "forums.delete")
     unknown = trellis("may", "Nobody", "forums.list")
-    assert (unknown.exit_code, unknown.stderr) == (1, "INVALID_ID: There is no key 'Nobody'.\n")
+    assert (unknown.exit_code, unknown.stderr) == (2, "INVALID_ID: There is no key 'Nobody'.\n")
+    for asked in (
+        ("group:999", "forums.read", 1),
+        ("Sync",),
+        ("Sync", "forums.deleet", 1),
+        ("Sync", "forums.delete", 99),
+        ("Sync", "forums.delete", 1, "--at", "tomorrow"),
+    ):
+        assert trellis("may", *asked).exit_code == 2

@@ -22,6 +22,15 @@ def test_create_shows_the_key_once_and_alone_on_its_line(trellis: Trellis) -> No
     assert key not in trellis("keys", "show", "1").output + trellis("keys", "list").output
 
 
+def test_an_end_that_is_empty_is_refused(trellis: Trellis) -> None:
+    """Such as that of a variable of the shell that is not set: the key would never end."""
+    for empty in (("--until", ""), ("--expires", " ")):
+        assert trellis("keys", "create", "Sync", "--grant", "forums.list", *empty).exit_code == 2
+    trellis("keys", "create", "Sync", "--grant", "forums.list", "--until", "7d")
+    assert trellis("keys", "grant", "1", "forums.list", "--until", "").exit_code == 2
+    assert trellis("keys", "show", "1").output.count("until 20") == 1
+
+
 def test_create_as_json_takes_every_setting(trellis_json: TrellisJson) -> None:
     key = trellis_json(
         "keys", "create", "Plugin", "--grant", "forums.create", "--grant", "calendars.*", "--ip", "192.0.2.0/24",

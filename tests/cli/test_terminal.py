@@ -13,8 +13,7 @@ from tests.cli.conftest import Environment, Trellis
 from tests.sqlite_file import open_sqlite
 from tests.wait import wait_until
 from trellis import asgi
-from trellis.cli.app import format_refusal
-from trellis.cli.terminal import progress_of
+from trellis.cli.terminal import format_refusal, progress_of
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.settings import Settings
 

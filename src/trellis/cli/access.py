@@ -5,7 +5,8 @@ from typing import Annotated, Any
 import typer
 
 from trellis.cli.community import act, community
-from trellis.cli.terminal import FAILED, Json, show, show_json
+from trellis.cli.terminal import FAILED, MISUSED, Failure, Json, format_refusal, show, show_json
+from trellis.errors import Refused
 from trellis.settings import Settings
 
 
@@ -18,11 +19,17 @@ def may(
     as_dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask for a dry run.")] = False,
     json: Json = False,
 ) -> None:
-    """Say whether a key may run an operation, or a group has a right, and if not, why. Exit 0: yes; 1: no."""
+    """Say whether a key may run an operation, or a group has a right, and if not, why.
+
+    Exit 0: yes; 1: no; 2: that cannot be said, since there is no such key, operation or node.
+    """
     raw: dict[str, Any] = {"holder": holder, "operation": operation, "asDryRun": as_dry_run}
     raw |= {name: value for name, value in (("id", node), ("address", address), ("at", at)) if value is not None}
     with community(Settings.load()) as gate:
-        answer = act(gate, "access.check", raw).value
+        try:
+            answer = act(gate, "access.check", raw).value
+        except Refused as refused:  # no answer is not No: a pipeline that asserts that a key may not is to notice a misspelling
+            raise Failure(format_refusal(refused), MISUSED) from None
     if json:
         show_json(answer, plain=True)
     else:

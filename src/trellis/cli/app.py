@@ -10,8 +10,8 @@ from typer.core import TyperGroup
 
 from trellis import __version__
 from trellis.cli.loading import uncollected
-from trellis.cli.terminal import FAILED, MISUSED, Failure, say, show
-from trellis.errors import Fault, Refused
+from trellis.cli.terminal import FAILED, MISUSED, Failure, format_refusal, say, show
+from trellis.errors import Refused
 from trellis.settings import SettingsError
 
 # The module of each command, and its name there: a function, or the Typer application of a group of commands.
@@ -94,18 +94,6 @@ class Commands(TyperGroup):
             sentence, code = format_refusal(refused), FAILED
         say(sentence, style="red")
         raise typer.Exit(code)
-
-
-def format_refusal(refused: Refused) -> str:
-    """Format a refusal: its message and what was wrong, with every invalid field on a line of its own."""
-    if not refused.faults:
-        return f"{refused.message}: {refused.detail}"
-    more = (f"  … and {refused.more_faults:,} more.",) if refused.more_faults else ()
-    return "\n".join((f"{refused.message}: {refused.refusal.title}.", *(f"  {_line(fault)}" for fault in refused.faults), *more))
-
-
-def _line(fault: Fault) -> str:
-    return fault.detail if fault.detail.startswith(fault.field) else f"{fault.field}: {fault.detail}"
 
 
 app = typer.Typer(

@@ -37,7 +37,19 @@ Under = Annotated[
     list[str] | None,
     typer.Option(metavar="RESOURCE:ID", help="A record that they are for, with all below it: forums:12. Repeat as needed."),
 ]
-Until = Annotated[str | None, typer.Option(help="When they end: 7d, 12h, or a timestamp in ISO 8601. By default never.")]
+
+
+def _refuse_empty(text: str | None) -> str | None:
+    """Refuse an empty text, such as that of a variable of the shell that is not set: it would mean never."""
+    if text is not None and not text.strip():
+        raise typer.BadParameter("it is empty. Say when, or leave it out for never.")
+    return text
+
+
+Until = Annotated[
+    str | None,
+    typer.Option(help="When they end: 7d, 12h, or a timestamp in ISO 8601. By default never.", callback=_refuse_empty),
+]
 PerDay = Annotated[int | None, typer.Option(min=0, help="How often each may be used in a day (UTC). By default any number.")]
 DryRunOnly = Annotated[bool, typer.Option("--dry-run-only", help="They may only be tried: nothing that they do is kept.")]
 
@@ -59,7 +71,8 @@ def create(
     per_day: PerDay = None,
     dry_run_only: DryRunOnly = False,
     expires: Annotated[
-        str | None, typer.Option(help="When it expires: 90d, 12h, or a timestamp in ISO 8601. By default never.")
+        str | None,
+        typer.Option(help="When it expires: 90d, 12h, or a timestamp in ISO 8601. By default never.", callback=_refuse_empty),
     ] = None,
     ip: Annotated[
         list[str] | None,

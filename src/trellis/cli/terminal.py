@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from trellis.errors import Fault, Refused
 from trellis.invisible import escape_unsafe
 
 FAILED: Final = 1
@@ -29,6 +30,18 @@ class Failure(Exception):
     def __init__(self, sentence: str, code: int = FAILED) -> None:
         super().__init__(sentence)
         self.code = code
+
+
+def format_refusal(refused: Refused) -> str:
+    """Format a refusal: its message and what was wrong, with every invalid field on a line of its own."""
+    if not refused.faults:
+        return f"{refused.message}: {refused.detail}"
+    more = (f"  … and {refused.more_faults:,} more.",) if refused.more_faults else ()
+    return "\n".join((f"{refused.message}: {refused.refusal.title}.", *(f"  {_line(fault)}" for fault in refused.faults), *more))
+
+
+def _line(fault: Fault) -> str:
+    return fault.detail if fault.detail.startswith(fault.field) else f"{fault.field}: {fault.detail}"
 
 
 def say(sentence: str, style: str = "") -> None:

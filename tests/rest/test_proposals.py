@@ -68,6 +68,8 @@ def test_it_is_approved_withdrawn_and_rejected_over_rest(api: ApiClient, agent: 
     states = [one["state"] for one in api.get("/core/proposals", key=agent).json()["results"]]
     assert states == ["withdrawn", "rejected", "approved"]
     assert api.get("/core/proposals?state=approved&perPage=1", key=agent).json()["totalResults"] == 1
+    proposer = approved.json()["proposer"]["id"]
+    assert [api.get(f"/core/proposals?keyId={one}").json()["totalResults"] for one in (proposer, proposer + 1)] == [3, 0]
     assert api.get("/forums/forums?search=One", key=agent).json()["totalResults"] == 1
 
 

@@ -50,7 +50,9 @@ def statements(store: Store) -> Iterator[list[tuple[str, Any]]]:
     """Collect the statements that are executed."""
     collected: list[tuple[str, Any]] = []
 
-    def collect(_connection: Any, _cursor: Any, statement: str, parameters: Any, _context: Any, _many: bool) -> None:  # noqa: FBT001  # as SQLAlchemy calls it
+    def collect(
+        _connection: Any, _cursor: Any, statement: str, parameters: Any, _context: Any, _many: bool
+    ) -> None:  # as SQLAlchemy calls it
         collected.append((statement, parameters))
 
     sa.event.listen(store.engine, "before_cursor_execute", collect)
@@ -85,4 +87,4 @@ def test_a_page_is_chosen_from_indexes_alone(gate: Gate, made: list[Proposal], f
         if tx.sqlite:
             plans = [str(row[3]) for sql, given in executed for row in tx.raw.execute(f"EXPLAIN QUERY PLAN {sql}", given)]
             read = [step for step in plans if step.startswith(("SCAN", "SEARCH")) and "COVERING INDEX" not in step]
-            assert all("PRIMARY KEY" in step or step.startswith("SCAN proposals") and not filters for step in read), plans
+            assert all("PRIMARY KEY" in step or (step.startswith("SCAN proposals") and not filters) for step in read), plans

@@ -33,6 +33,11 @@ def test_there_are_the_nineteen_of_the_contract_and_ours() -> None:
     assert {route.operation.name for route in ROUTES} > set(CONTRACT)
 
 
+def test_none_takes_a_parameter_that_would_be_taken_for_a_key_in_the_address() -> None:
+    served = [operation for operation in CATALOGUE.values() if operation.path is not None]
+    assert not [operation.name for operation in served for field in operation.takes if "key" in (field.name, *field.also)]
+
+
 def test_each_stands_in_the_openapi_document_where_it_is_served(api: ApiClient) -> None:
     document = api.get("/openapi.json", key=None).json()
     told = {

@@ -155,7 +155,7 @@ def test_the_list_is_filtered(admin: Visitor, propose: Propose, run: Run, clock:
     assert [name in page_text(admin.get("/proposals?state=rejected")) for name in ("News", "Board")] == [True, False]
     assert [name in page_text(admin.get("/proposals?state=")) for name in ("News", "Board")] == [True, True]
     assert "No proposal matches" in page_text(admin.get("/proposals?operation=forums.delete"))
-    assert "No proposal matches" in page_text(admin.get("/proposals?key=999"))
+    assert "No proposal matches" in page_text(admin.get("/proposals?keyId=999"))
     clock.move(days=7)
     admin.sign_in()
     assert "Nothing waits for a decision" in page_text(admin.get("/proposals"))

@@ -91,6 +91,15 @@ def test_the_same_proposal_is_one_for_as_long_as_it_is_open(
     assert act(agent, "forums.update", news, name="Bulletin").value["id"] == 4
 
 
+def test_it_is_the_same_however_it_is_sent(agent: Actor, act: Act, news: int) -> None:
+    """A query has texts where JSON has numbers, and fields have older names."""
+    ways: list[dict[str, Any]] = [{"deleteChildrenOrMove": -1}, {"deleteChildrenOrMove": "-1", "dryRun": "0"}]
+    assert [act(agent, "forums.delete", news, **raw).value["id"] for raw in ways] == [1, 1]
+    names: list[dict[str, Any]] = [{"name": "Bulletin", "parentId": None}, {"parentId": "", "title": " Bulletin "}]
+    assert [act(agent, "forums.create", None, **raw).value["id"] for raw in names] == [2, 2]
+    assert act(agent, "forums.create", None, name="Bulletin", parentId=news).value["id"] == 3
+
+
 def test_one_that_has_expired_can_be_proposed_again(agent: Actor, act: Act, clock: Clock, news: int) -> None:
     act(agent, "forums.update", news, name="Bulletin")
     clock.move(days=7)

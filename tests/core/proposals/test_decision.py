@@ -94,10 +94,10 @@ def test_a_key_sees_its_own_proposals_and_one_that_decides_sees_all(
     act(other, "forums.create", name="Garden")
     assert [one["id"] for one in act(agent, "proposals.list").value["results"]] == [deletion]
     assert act.refuse(other, "proposals.get", deletion).message == "INVALID_ID"
-    assert act.refuse(other, "proposals.list", key=agent.id).status == 404
+    assert act.refuse(other, "proposals.list", keyId=agent.id).status == 404
     found = act(rejecter, "proposals.list").value
     assert [one["proposer"]["name"] for one in found["results"]] == ["Other", "Agent"]
-    assert act(rejecter, "proposals.list", key=agent.id, state="open", operation="forums.delete").value["totalResults"] == 1
+    assert act(rejecter, "proposals.list", keyId=agent.id, state="open", operation="forums.delete").value["totalResults"] == 1
     assert act(rejecter, "proposals.list", state="approved").value["results"] == []
     assert act(rejecter, "proposals.get", deletion).value["about"] == "News"
 

@@ -27,7 +27,7 @@ _STATES: Final = (
     ("withdrawn", "Withdrawn"),
     ("expired", "Expired"),
 )
-_LABELS: Final = {"key": "Proposed by", "reason": "Why"}
+_LABELS: Final = {"keyId": "Proposed by", "reason": "Why"}
 
 
 class Failure(NamedTuple):
@@ -84,7 +84,7 @@ async def _build_filters(request: PageRequest, query: Submitted) -> Form:
         choices={
             "state": _STATES,
             "operation": [("", "Any operation"), *((name, name) for name in names)],
-            "key": [("", "Anybody"), *keys],
+            "keyId": [("", "Anybody"), *keys],
         },
         labels=_LABELS,
         help=dict.fromkeys((field.name for field in FILTERS), ""),

@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -52,13 +53,14 @@ def _create(context: Context) -> Outcome:
     expected = tuple(given.get("ifMatch", ()))
     call = context.call.build_inner(operation.name, raw, given.get("target"), expected)
     call = call._replace(change_set=given.get("changeSet") or None, proposed=None)
-    identity = _compute_identity(call)
+    known = context.call.proposed
+    read = operation.form.read(raw) if known is None else known
+    identity = _compute_identity(call, read)
     same = proposals.find_open_by_identity(context.tx, identity, context.now)
     if same is not None:
         found = serialize_content(context, same, proposals.find_content(context.tx, same.id))
         return Outcome(found, same.id, happened=False, verb=PROPOSE)
-    known = context.call.proposed
-    _refuse_passwords(context, operation, call, operation.form.read(raw) if known is None else known)
+    _refuse_passwords(context, operation, call, read)
     held = _check_limit(context)
     revision = events.find_newest_number(context.tx)
     outcome, effects = try_call(context, call, known)
@@ -98,11 +100,16 @@ def _clean(operation: Operation, raw: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _compute_identity(call: Call) -> str:
+def _compute_identity(call: Call, given: Input) -> str:
+    """Return a digest of who proposes what: the same for the same values, however they are sent."""
     actor = call.actor
-    parts = [actor.type, actor.id, call.operation, call.target, call.raw, sorted(call.expected)]
+    about = [actor.type, actor.id, call.operation, call.target, sorted(call.expected)]
     try:
-        return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        sent = orjson.dumps(call.raw, option=orjson.OPT_SORT_KEYS)
+        with suppress(TypeError):  # of values that are no JSON, only what is sent in the same way is the same
+            read = {name: value for name, value in given.values.items() if name != DRY_RUN.name}
+            sent = sent if given.faults else orjson.dumps(read, option=orjson.OPT_SORT_KEYS)
+        return hashlib.sha256(orjson.dumps(about) + sent).hexdigest()
     except TypeError:
         detail = "The request holds a number of more than 64 bits, or something else that cannot be kept until it is approved."
         raise refuse_faults(Fault("input", "INVALID_VALUE", detail)) from None

@@ -15,7 +15,7 @@ _CODE: Final = "1T115/7"
 FILTERS: Final = (
     Field("state", STATE, "Only proposals in this state."),
     Field("operation", Text(100), "Only proposals of this operation, such as forums.delete."),
-    Field("key", NodeId(), "Only proposals of the key with this id. A key that may not approve sees its own only."),
+    Field("keyId", NodeId(), "Only proposals of the key with this id. A key that may not approve sees its own only."),
 )
 
 
@@ -59,11 +59,11 @@ def _list(context: Context) -> Outcome:
     page, per_page = given.get("page", 1), given.get("perPage", PER_PAGE)
     filters = {name: given.get(name) for name in ("state", "operation") if given.get(name)}
     if not sees_all(context):
-        if given.get("key", actor.id) != actor.id:
-            raise invalid_id("key", given.get("key"), _CODE)
+        if given.get("keyId", actor.id) != actor.id:
+            raise invalid_id("key", given.get("keyId"), _CODE)
         filters["actor"] = (actor.type, actor.id or 0)
-    elif "key" in given:
-        filters["actor"] = ("key", given.get("key"))
+    elif "keyId" in given:
+        filters["actor"] = ("key", given.get("keyId"))
     total, found = proposals.read_page(context.tx, filters, per_page, (page - 1) * per_page, now=context.now)
     return Outcome(serialize_page(serialize_proposals(context, found), total, page, per_page))
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.agent_client import AgentClient
 from tests.community import Community
-from tests.fixture_types import MakeKey
+from tests.fixture_types import MakeKey, Run
 from trellis.compose import catalogue_of
 from trellis.core.operation import Access, Operation
 from trellis.kinds import KINDS
@@ -113,8 +113,23 @@ def test_a_tool_takes_what_its_operation_takes(operation: Operation) -> None:
 
 
 @pytest.mark.usefixtures("community")
-def test_what_is_read_fits_the_output_schema(agent: AgentClient, community: Community) -> None:
-    schemas: dict[str, Any] = {tool["name"]: tool.get("outputSchema") for tool in agent.tools()}
+def test_what_is_read_fits_the_output_schema(agent: AgentClient, run: Run, key: MakeKey, community: Community) -> None:
+    """Each tool that reads has one, but one that may return text and the one that all keys have; none that writes has."""
+    proposer = key("forums.update", bounds={"forums.*": {"level": "propose"}})
+    agent.value("forums.update", {"id": community.news, "name": "Bulletin"}, key=proposer)
+    run("webhooks.create", url="https://example.com/hook", events=["*"])
+    arguments: dict[str, Any] = {"access.check": {"holder": "group:3", "operation": "forums.read", "id": community.news}}
+    arguments |= {"access.keys": {"operation": "forums.get"}, "access.view": {"group": 3}}
+    arguments |= {"proposals.get": {"id": 1}, "webhooks.get": {"id": 1}}
     for resource in ("forums", "calendars", "categories", "groups", "blogs"):
         first = agent.value(f"{resource}.list", {"perPage": 1})["results"][0]["id"]
-        jsonschema.validate(agent.value(f"{resource}.get", {"id": first}), schemas[f"{resource}.get"])
+        run(f"{resource}.update", first, externalId="first")
+        arguments |= {f"{resource}.get": {"id": first}, f"{resource}.get_external": {"externalId": "first"}}
+    everything = key(NAMES, bounds={"forums.delete": {"level": "propose"}})
+    for tool in agent.tools(key=everything):
+        reads = tool.get("annotations", {}).get("readOnlyHint", False)
+        assert ("outputSchema" in tool) == (reads and tool["name"] not in {"structure.export", "core.hello"})
+        if "outputSchema" in tool:
+            told = agent.value(tool["name"], arguments.get(tool["name"], {}))
+            assert set(tool["outputSchema"]["required"]) <= set(told)
+            jsonschema.validate(told, tool["outputSchema"])

@@ -1,11 +1,12 @@
 """JSON Schemas of tools, in few tokens: a model reads all of them each time, and a refusal explains what they leave out."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from trellis.core.fields import Anything, Boolean, Field, Permissions
 from trellis.core.operation import DRY_RUN, Operation
+from trellis.core.paging import serialize_page
 from trellis.core.verbs import Response
 
 Schema = dict[str, Any]
@@ -32,13 +33,26 @@ def build_input_schema(operation: Operation, known: Iterable[Field] = ()) -> Sch
 def build_output_schema(operation: Operation) -> Schema | None:
     """Return the schema of a tool's structured content; None if nothing is said of it.
 
-    Only the tool that gets a record by its id names the record's members: every other one that returns it has the same.
+    It names the members, of a page those of the page. Tools that write have none: a delete returns null, which is no structured
+    content, any other may return a proposal, and the schema of both would take too many tokens. Nor have one that may return text,
+    and the one that is in each list.
     """
     verb = operation.verb
-    if verb is None or verb.response is not Response.RECORD or not operation.has_target or operation.writes:
+    in_each = operation.is_open and not operation.for_proposers
+    if verb is None or operation.writes or operation.may_be_text or in_each:
         return None
-    fields = operation.kind.answered if operation.kind is not None else operation.answers
-    return {"type": "object", "required": [field.name for field in fields]}
+    members = _MEMBERS.get(verb.response, _list_own_members)(operation)
+    return {"type": "object", "required": members} if members else None
+
+
+def _list_own_members(operation: Operation) -> list[str]:
+    return [field.name for field in operation.answers]
+
+
+_MEMBERS: Final[Mapping[Response, Callable[[Operation], list[str]]]] = {
+    Response.RECORD: lambda one: [field.name for field in (one.kind.answered if one.kind is not None else one.answers)],
+    Response.PAGE: lambda _: list(serialize_page([], 0, 1, 1)),
+}
 
 
 def is_offered(field: Field) -> bool:

@@ -214,7 +214,7 @@ class Operation:
     `is_announced`: webhooks can subscribe to its events, as to those of nodes. With `granted_alone`, a pattern of several resources
     such as `*.create` does not grant it. `brief` describes it to agents where `summary` does not. `runs` are patterns of the
     operations that it may run in turn, if it needs no grant of its own: a key that has been granted no write among these has no
-    use for it. `for_proposers`: neither has a key that proposes nothing.
+    use for it. `for_proposers`: neither has a key that proposes nothing. `may_be_text`: some of its responses are no JSON.
     """
 
     name: str
@@ -253,6 +253,7 @@ class Operation:
     is_announced: bool = False
     for_proposers: bool = False
     is_about_events: bool = False
+    may_be_text: bool = False
 
     @cached_property
     def takes(self) -> tuple[Field, ...]:

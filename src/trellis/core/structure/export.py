@@ -60,6 +60,7 @@ def operation(kinds: Sequence[NodeKind]) -> Operation:
         slow=True,
         varies=True,
         reads_nodes=True,
+        may_be_text=True,
     )
 
 

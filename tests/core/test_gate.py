@@ -121,12 +121,13 @@ def test_the_same_wish_again_is_answered_from_the_first(gate: Gate, run: Run, ev
     assert len(events()) == 1
 
 
-def test_the_first_answer_is_given_even_when_the_record_has_changed_or_is_gone(gate: Gate, run: Run) -> None:
+def test_the_first_answer_is_given_even_when_the_record_has_changed_but_not_when_it_is_gone(gate: Gate, run: Run) -> None:
     first = gate.run(create())
     run("forums.update", first.value["id"], name="Bulletin")
     assert gate.run(create()).value == first.value
     run("forums.delete", first.value["id"])
-    assert gate.run(create()).value == first.value
+    with pytest.raises(Refused, match="IDEMPOTENCY_RECORD_GONE"):
+        gate.run(create())
 
 
 def test_another_wish_under_the_same_key_is_refused(gate: Gate, run: Run) -> None:

@@ -125,7 +125,11 @@ def test_the_same_idempotency_key_returns_the_first_result(agent: AgentClient, a
         other = agent.problem("forums.create", {"name": "Olds"}, meta=meta)
     assert again["structuredContent"] == first["structuredContent"] == over_rest.json()
     assert again["_meta"]["trellis/replayed"] is True
-    assert other["errorMessage"] == "IDEMPOTENCY_KEY_REUSED"
+    made = first["structuredContent"]["id"]
+    assert (other["errorMessage"], other["resource"], other["id"]) == ("IDEMPOTENCY_KEY_REUSED", "forums", made)
+    event = int(api.delete(f"{FORUMS}/{made}").headers["event"])
+    told = agent.problem("forums.create", {"name": "News"}, meta=meta)
+    assert (told["errorMessage"], told["id"], told["event"]) == ("IDEMPOTENCY_RECORD_GONE", made, event)
 
 
 def test_a_change_may_be_on_condition_of_the_version_that_was_read(agent: AgentClient, community: Community) -> None:

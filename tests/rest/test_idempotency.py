@@ -3,9 +3,11 @@
 import asyncio
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
+import sqlalchemy as sa
 
 from tests.api_client import ApiClient, read_refusal
 from tests.api_fixtures import MakeApiClient
@@ -17,6 +19,8 @@ from trellis.asgi import Application
 from trellis.compose import compose
 from trellis.core.gate import Gate
 from trellis.settings import Settings
+from trellis.store.engine import Transaction
+from trellis.store.tables import idempotent_responses
 
 FORUMS = "/forums/forums"
 BODY = {"name": "Once", "permissions": {"view": "*", "attachments": []}, "description": "<p>Ä</p>"}
@@ -70,18 +74,103 @@ def test_the_answer_survives_a_restart_and_is_known_to_every_worker(
         assert same(first, other_worker.post(FORUMS, BODY, headers=token("a-1")))
 
 
-def test_the_first_answer_stands_even_when_the_record_has_changed_or_gone(api: ApiClient, database: DatabaseState) -> None:
+def gone(answer: httpx.Response) -> dict[str, Any]:
+    """Return what a refusal says of a record that is gone: its resource, its id, and which event deleted it."""
+    told = read_refusal(answer, 409, "IDEMPOTENCY_RECORD_GONE")
+    return {name: told[name] for name in ("resource", "id", "event", "index") if name in told}
+
+
+def test_the_first_answer_stands_when_the_record_has_changed_but_not_when_it_is_gone(
+    api: ApiClient, database: DatabaseState
+) -> None:
     first = api.post(FORUMS, BODY, headers=token("a-1"))
-    path = f"{FORUMS}/{first.json()['id']}"
-    api.post(path, {"name": "Renamed"})
+    forum = first.json()["id"]
+    api.post(f"{FORUMS}/{forum}", {"name": "Renamed"})
     assert same(first, api.post(FORUMS, BODY, headers=token("a-1")))
-    api.delete(path)
+    event = int(api.delete(f"{FORUMS}/{forum}").headers["event"])
     with database.unchanged():
-        assert same(first, api.post(FORUMS, BODY, headers=token("a-1")))
+        again = api.post(FORUMS, BODY, headers=token("a-1"))
+    assert gone(again) == {"resource": "forums", "id": forum, "event": event}
+    assert f"event {event} deleted it" in again.json()["detail"]
+    assert api.post(f"/core/events/{event}/restore").status_code == 200
+    assert same(first, api.post(FORUMS, BODY, headers=token("a-1"))), "it is back"
+    assert api.post(FORUMS, BODY, headers=token("a-2")).json()["id"] == forum + 1
+
+
+def test_what_was_deleted_with_something_else_is_gone_too(api: ApiClient) -> None:
+    above = api.post(FORUMS, {"name": "Above"}).json()["id"]
+    below = api.post(FORUMS, {"name": "Below", "parentId": above}, headers=token("a-1"))
+    copy = api.post(f"{FORUMS}/{above}/copy", {"parentId": above}, headers=token("a-2"))
+    event = int(api.delete(f"{FORUMS}/{above}?deleteChildrenOrMove=-1").headers["event"])
+    again = api.post(FORUMS, {"name": "Below", "parentId": above}, headers=token("a-1"))
+    assert gone(again) == {"resource": "forums", "id": below.json()["id"], "event": event}
+    again = api.post(f"{FORUMS}/{above}/copy", {"parentId": above}, headers=token("a-2"))
+    assert gone(again) == {"resource": "forums", "id": copy.json()["id"], "event": event}
+
+
+def test_so_is_a_webhook(api: ApiClient) -> None:
+    body = {"url": "https://hooks.example/x", "events": ["*"]}
+    made = api.post("/core/webhooks", body, headers=token("a-1")).json()["id"]
+    event = int(api.delete(f"/core/webhooks/{made}").headers["event"])
+    again = api.post("/core/webhooks", body, headers=token("a-1"))
+    assert gone(again) == {"resource": "webhooks", "id": made, "event": event}
+
+
+def test_a_batch_says_which_of_its_records_is_gone_but_for_those_that_it_deleted_itself(api: ApiClient) -> None:
+    operations = [
+        {"operation": "forums.create", "as": "short", "body": {"name": "Short"}},
+        {"operation": "forums.create", "body": {"name": "Long"}},
+        {"operation": "forums.delete", "id": {"$ref": "short.id"}},
+    ]
+    first = api.post("/core/batch", {"operations": operations}, headers=token("a-1"))
+    forum = first.json()["results"][1]["result"]["id"]
+    again = api.post("/core/batch", {"operations": operations}, headers=token("a-1"))
+    assert (again.status_code, again.content, again.headers["idempotent-replayed"]) == (200, first.content, "true")
+    event = int(api.delete(f"{FORUMS}/{forum}").headers["event"])
+    again = api.post("/core/batch", {"operations": operations}, headers=token("a-1"))
+    assert gone(again) == {"resource": "forums", "id": forum, "event": event, "index": 1}
+
+
+def test_a_key_whose_bound_does_not_hold_the_record_is_told_as_if_there_were_none(
+    api: ApiClient, key: MakeKey, database: DatabaseState
+) -> None:
+    inside, outside = (api.post(FORUMS, {"name": name}).json()["id"] for name in ("Inside", "Outside"))
+    bot = key(["forums.create"], name="Bot", bounds={"forums.*": {"under": [inside]}})
+    body = {"name": "Mine", "parentId": inside}
+    moved, deleted, known = (api.post(FORUMS, body, key=bot, headers=token(name)) for name in ("a-1", "a-2", "a-3"))
+    for made in (moved, deleted):
+        api.post(f"{FORUMS}/{made.json()['id']}", {"parentId": outside})
+    api.delete(f"{FORUMS}/{deleted.json()['id']}")
+    event = int(api.delete(f"{FORUMS}/{known.json()['id']}").headers["event"])
+    with database.unchanged():
+        answers = [api.post(FORUMS, body, key=bot, headers=token(name)) for name in ("a-1", "a-2", "a-3")]
+        other = [api.post(FORUMS, {**body, "name": "Else"}, key=bot, headers=token(name)) for name in ("a-1", "a-2")]
+    assert [gone(answer) for answer in answers] == [
+        {"resource": "forums", "id": moved.json()["id"]},
+        {"resource": "forums", "id": deleted.json()["id"]},
+        {"resource": "forums", "id": known.json()["id"], "event": event},
+    ]
+    assert ["event" in answer.json()["detail"] for answer in answers] == [False, False, True]
+    assert all("id" not in read_refusal(answer, 422, "IDEMPOTENCY_KEY_REUSED") for answer in other)
+
+
+def test_an_answer_kept_by_an_earlier_version_is_still_replayed(api: ApiClient, gate: Gate) -> None:
+    first = api.post(FORUMS, BODY, headers=token("a-1"))
+
+    def strip(tx: Transaction) -> None:
+        column = idempotent_responses.c.response
+        kept = tx.decode(tx.connection.execute(sa.select(column)).scalar_one())
+        tx.connection.execute(sa.update(idempotent_responses).values({column: tx.encode(kept["$response"])}))
+
+    gate.store.write(strip).result(30)
+    assert same(first, api.post(FORUMS, BODY, headers=token("a-1")))
+    assert "id" not in read_refusal(api.post(FORUMS, {"name": "Else"}, headers=token("a-1")), 422, "IDEMPOTENCY_KEY_REUSED")
+    event = int(api.delete(f"{FORUMS}/{first.json()['id']}").headers["event"])
+    assert gone(api.post(FORUMS, BODY, headers=token("a-1")))["event"] == event
 
 
 def test_another_request_under_the_same_key_is_refused(api: ApiClient, database: DatabaseState) -> None:
-    api.post("/calendar/calendar", {"name": "Once"}, headers=token("a-1"))
+    made = api.post("/calendar/calendar", {"name": "Once"}, headers=token("a-1")).json()["id"]
     with database.unchanged():
         for path, body in (
             ("/calendar/calendar", {"name": "Other"}),
@@ -89,7 +178,9 @@ def test_another_request_under_the_same_key_is_refused(api: ApiClient, database:
             ("/calendar/calendar?color=%23000000", {"name": "Once"}),
             ("/downloads/category", {"name": "Once"}),
         ):
-            assert read_refusal(api.post(path, body, headers=token("a-1")), 422, "IDEMPOTENCY_KEY_REUSED")["errorCode"]
+            told = read_refusal(api.post(path, body, headers=token("a-1")), 422, "IDEMPOTENCY_KEY_REUSED")
+            assert (told["resource"], told["id"]) == ("calendars", made)
+            assert f"calendars:{made}" in told["detail"]
 
 
 def test_each_api_key_has_its_own(api: ApiClient, key: MakeKey) -> None:

@@ -132,7 +132,8 @@ def _batch(context: Context) -> Outcome:
         results[step.name] = outcome.result
         event = None if dry else outcome.event
         returned.append({"operation": step.operation, "event": event, "result": outcome.result})
-        plan = outcome.result if outcome.plan is None else outcome.plan
+        is_planned = outcome.plan is not None and (dry or outcome.result is not None)  # a delete returns null when it is repeated
+        plan = outcome.plan if is_planned else outcome.result
         storable.append({"operation": step.operation, "event": event, "result": plan})
         progress.done()
     more = {"dryRun": True} if dry else {}
@@ -250,6 +251,7 @@ OPERATION: Final = Operation(
     access=Access.INNER,
     verb=BATCH,
     is_change_set=True,
+    results_in="results",
     path="/core/batch",
     refusals=with_codes("BATCH_REFUSED", "BATCH_TOO_LARGE", "SETS_TOO_MANY_PASSWORDS", "TOO_MANY_PASSWORDS"),
     answers=(Field("results", _RESULTS, "What each operation returned, in their order.", example=_RETURNED),),

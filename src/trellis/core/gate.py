@@ -21,11 +21,11 @@ from trellis.core.bounds import ProposalNeeded, count_uses, count_whole, judge_c
 from trellis.core.catalogue import Catalogue
 from trellis.core.events import Overdue, Recorder
 from trellis.core.fields import Input, format_timestamp, isolate
-from trellis.core.operation import DRY_RUN, Call, Context, Environment, Operation, Outcome
+from trellis.core.idempotency import Created, find_kept, keep, replay
+from trellis.core.operation import DRY_RUN, Call, Context, Environment, Operation, Outcome, Trace
 from trellis.core.passwords import Lanes, Plain, chain
-from trellis.core.verbs import PROPOSE, Verb
+from trellis.core.verbs import Verb
 from trellis.errors import Refused
-from trellis.store import idempotency
 from trellis.store.engine import Rollback, Shown, Store, Transaction
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,6 @@ log = logging.getLogger(__name__)
 _LONG: Final = 2.0  # seconds for which a write may keep others waiting before the log says so
 _MOST_PASSWORDS: Final = 20  # that one call may set by the calls that it runs
 _CREATE_PROPOSAL: Final = "proposals.create"
-_PROPOSAL: Final = "$proposal"  # marks a response that is stored for an Idempotency-Key as a proposal
 _RESPONSE_LIFETIME: Final = timedelta(hours=24)  # for an Idempotency-Key
 
 
@@ -353,22 +352,24 @@ class Gate:
         return self._run_write(creation, about, creation.form.read(raw), tx)
 
     def _write_once(self, operation: Operation, call: Call, given: Input, tx: Transaction, claim: tuple[int, str]) -> Result:
-        key, token = claim
-        kept = idempotency.find_response(tx, key, token)
-        if kept is not None and kept[2] >= self.ago(_RESPONSE_LIFETIME):
-            if kept[0] != call.fingerprint:
-                raise Refused(
-                    "IDEMPOTENCY_KEY_REUSED",
-                    "This Idempotency-Key was sent with a different request within the last 24 hours. Use a new one.",
-                )
-            if isinstance(kept[1], dict) and kept[1].keys() == {_PROPOSAL}:
-                return Result(kept[1][_PROPOSAL], replayed=True, verb=PROPOSE)
-            return Result(kept[1], replayed=True, verb=operation.verb)
+        kept = find_kept(tx, *claim, since=self.ago(_RESPONSE_LIFETIME))
+        if kept is not None:
+            trace = partial(self._trace, tx, call)
+            value, verb = replay(kept, operation, call.fingerprint, self.catalogue, trace)
+            return Result(value, replayed=True, verb=verb)
         result, storable = self._run_write(operation, call, given, tx)
-        if result.verb is not None and result.verb.records_at:
-            storable = {_PROPOSAL: storable}
-        idempotency.save_response(tx, key, token, call.fingerprint, storable, self.now())
+        keep(tx, claim, call.fingerprint, operation.name, result.verb, storable, self.now())
         return result
+
+    def _trace(self, tx: Transaction, call: Call, created: Created) -> Trace | None:
+        """Return what has become of a record that an earlier call of the same caller created; None if it may not any more."""
+        operation, now = self.catalogue.find(created.operation), self.now()
+        if not call.actor.may(operation.name):
+            return None
+        if operation.trace is None:
+            return Trace(is_there=True)
+        recorder = Recorder(tx, operation, call, now)
+        return operation.trace(self._build_context(operation, call, Input({}), tx, now, recorder), created.id)
 
 
 def _find_approval(operation: Operation, recorder: Recorder) -> bool | None:

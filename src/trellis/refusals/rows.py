@@ -161,12 +161,30 @@ ROWS: Final = (
             when="`If-Match` was sent, and the record has changed since.",
             example="The record has changed since you read it: its ETag is not in If-Match. Read it again before you change it."),
     Refusal("1T102/2", "IDEMPOTENCY_KEY_REUSED", 422, "The idempotency key belongs to another request", Scope.IDEMPOTENT,
-            when="The same `Idempotency-Key` was sent with a different request within the last 24 hours.",
-            example="This Idempotency-Key was sent with a different request within the last 24 hours."),
+            when="The same `Idempotency-Key` was sent with a different request within the last 24 hours. `resource` and `id` name "
+                 "the record that this created, if it is there.",
+            example="This Idempotency-Key was sent with a different request within the last 24 hours. Use a new one. It belongs to "
+                    "the request that created forums:7.",
+            members=(
+                Member("resource", {"type": "string"}, "the resource of the record that the first request created.", "forums"),
+                Member("id", _NUMBER, "the id of that record.", 7),
+            )),
     Refusal("1T102/3", "IDEMPOTENCY_KEY_IN_USE", 409, "The first request with this idempotency key is still running",
             Scope.IDEMPOTENT,
             when="The first request with this `Idempotency-Key` is still running.",
             example="A request with this Idempotency-Key is still running. Wait for its response."),
+    Refusal("1T102/4", "IDEMPOTENCY_RECORD_GONE", 409, "What the first request with this idempotency key created is gone",
+            Scope.IDEMPOTENT,
+            when="The same request with the same `Idempotency-Key` created a record, which was deleted since. `event` is the event "
+                 "that deleted it.",
+            example="The first request with this Idempotency-Key created the forum 7, which is not there any more: event 12 "
+                    "deleted it. Nothing was done now. To create it anew, send another Idempotency-Key.",
+            members=(
+                Member("resource", {"type": "string"}, "the resource of the record.", "forums"),
+                Member("id", _NUMBER, "the id of the record.", 7),
+                Member("event", _NUMBER, "the event that deleted it; left out if the key may not know of that.", 12),
+                Member("index", _COUNT, "of a batch: the operation that created it, counted from 0."),
+            )),
     Refusal("1T103/1", "RATE_LIMITED", 429, "The key has reached its rate limit", Scope.EVERY,
             when="The key has reached its limit of requests per minute. `Retry-After` says how long to wait.",
             example="This key has reached its limit of 6000 requests per minute. Wait 42 seconds.",

@@ -112,3 +112,10 @@ def test_the_log_has_the_code_that_was_sent(
     client.do(client.application.service.log.flush())
     (logged,) = run("requests.list")["results"]
     assert (logged["operation"], logged["error"]) == ("calendars.delete", "1S359/1" if shown else "1L364/6")
+
+
+def test_a_create_sent_again_whose_record_is_gone_says_so(invision: ApiClient, api: ApiClient) -> None:
+    body, sent = {"title": "News", "type": "discussions"}, {"Idempotency-Key": "a-1"}
+    made = invision.post("/forums/forums", body, headers=sent)
+    api.delete(f"/forums/forums/{made.json()['id']}")
+    check(invision.post("/forums/forums", body, headers=sent), 409, "1T102/4", "IDEMPOTENCY_RECORD_GONE")

@@ -11,7 +11,7 @@ from trellis.core.nodes.creation import create_node, create_siblings, find_named
 from trellis.core.nodes.deletion import delete_doc, delete_fields, delete_leaves, delete_node, delete_refusals
 from trellis.core.nodes.listing import INCLUDE, build_query, list_fields, shown_by_list
 from trellis.core.nodes.placement import apply_placement, resolve_placement
-from trellis.core.nodes.record import get_with_path, locate, serialize_node, serialize_page_of_nodes, shown_by
+from trellis.core.nodes.record import get_with_path, locate, serialize_node, serialize_page_of_nodes, shown_by, trace_node
 from trellis.core.nodes.references import refuse_taken, resolve_references
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.paging import serialize_page
@@ -79,6 +79,7 @@ def build_operation(
         kind=kind,
         refusals=missing + tuple((message, kind.code_of(message) or REFUSALS[message].code) for message in refusals),
         recode=kind.code_of,
+        trace=partial(trace_node, kind) if verb.creates else None,
     )
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from trellis.core.fields import invalid_id
 from trellis.core.kind import NodeKind
 from trellis.core.nodes.tree import format_path
-from trellis.core.operation import Context
+from trellis.core.operation import Context, Trace
 from trellis.core.verbs import Verb
-from trellis.store import nodes
+from trellis.store import events, nodes, snapshots
 from trellis.store.engine import Shown, Transaction
 from trellis.store.nodes import Located, Node
 
@@ -109,6 +109,18 @@ def locate(kind: NodeKind, context: Context, verb: Verb) -> Located:
     if read is None or (reach is not None and not reach.contains(context.tx, target)):
         raise invalid_id(kind.singular, target, kind.missing_code(verb))
     return read
+
+
+def trace_node(kind: NodeKind, context: Context, number: int) -> Trace:
+    """Return what has become of a node, as far as the call may know: what is out of its reach is not there."""
+    tx, reach = context.tx, context.find_reach(kind)
+    if number in (nodes.find_existing(tx, kind.name, (number,)) if reach is None else reach.find_inside(tx, (number,))):
+        return Trace(is_there=True)
+    last = snapshots.find_latest(tx, kind.name, number)
+    if last is None or last.change != "deleted":
+        return Trace(is_there=False)
+    is_known = reach is None or number in events.find_inside_or_deleted(tx, kind.name, reach.roots, (number,))
+    return Trace(is_there=False, deleted_by=last.seq if is_known else None)
 
 
 def serialize_target(kind: NodeKind, context: Context, node: Node) -> dict[str, Any]:

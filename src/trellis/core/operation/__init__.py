@@ -11,6 +11,7 @@ from trellis.core.operation.operation import (
     Operation,
     Outcome,
     RawText,
+    Trace,
     WebhookPolicy,
     judge_nothing,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "Outcome",
     "Progress",
     "RawText",
+    "Trace",
     "WebhookPolicy",
     "judge_nothing",
 ]

@@ -120,6 +120,16 @@ class Outcome(NamedTuple):
         return own + [one["id"] for one in self.touched if one["resource"] == resource]
 
 
+class Trace(NamedTuple):
+    """What has become of a record that was created once: whether it is there, and if not, by which event it was deleted.
+
+    For a caller who may not know of a record it is not there; and if it is deleted, of an event it may not know of there is none.
+    """
+
+    is_there: bool
+    deleted_by: int | None = None
+
+
 @dataclass(slots=True)
 class Context:
     """A call under way: inside its transaction, with its input already validated.
@@ -201,7 +211,9 @@ class Operation:
     `judge` is for operations that take passwords. It is run before their digests are made, which is slow, in a read of its own:
     it refuses what can be refused by then, and returns the digests that are stored so far, by field; a password that fits its
     own keeps it. `calls` are the calls that an operation will run, as far as they are known before: their passwords become
-    digests too. `read_ahead` names an operation and the values sent to it, for the gate to read before the writer is held.
+    digests too. `results_in` is the member of its response that lists what these returned. `read_ahead` names an operation and the
+    values sent to it, for the gate to read before the writer is held. `trace` says what has become of a record that it created,
+    where such can be deleted.
 
     `kind` is None for the few operations that are not about nodes; if REST serves these, `answers` are the fields of their
     response or of each record in it, and `once` are fields that are returned only when something is created. An operation with
@@ -227,6 +239,8 @@ class Operation:
     run_many: "Callable[[Sequence[Context]], list[Outcome]] | None" = None
     judge: Judge = judge_nothing
     calls: Callable[[Call, Input], Iterable[Call]] = call_nothing
+    trace: Callable[[Context, int], Trace] | None = None
+    results_in: str = ""
     read_ahead: "Callable[[Context], tuple[str, Mapping[str, Any]] | None] | None" = None
     has_target: bool = False
     access: Access = Access.INSIDE

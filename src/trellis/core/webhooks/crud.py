@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from trellis.core.events import changed_members
 from trellis.core.fields import Field, Input, Integer, Suggestions, Text, format_timestamp, invalid_id, require
-from trellis.core.operation import Access, Context, Operation, Outcome
+from trellis.core.operation import Access, Context, Operation, Outcome, Trace
 from trellis.core.paging import PAGING, PER_PAGE, serialize_page
 from trellis.core.verbs import CREATE, DELETE, GET, LIST, UPDATE, Response, Verb
 from trellis.core.version import check_precondition, compute_version, encode_json
@@ -107,6 +107,7 @@ def _rest_operation(
         refusals=missing + refusals,
         answers=() if verb.response is Response.NULL else RECORD,
         once=(SECRET,) if verb.creates else (),
+        trace=_trace if verb.creates else None,
         granted_alone=verb.writes and verb.body is not None,  # it sends whole records to wherever the caller likes
     )
 
@@ -158,6 +159,13 @@ def find_webhook(context: Context, code: str) -> Webhook:
     if webhook is None:
         raise invalid_id("webhook", context.call.target, code)
     return webhook
+
+
+def _trace(context: Context, number: int) -> Trace:
+    if endpoints.find(context.tx, number) is not None:
+        return Trace(is_there=True)
+    last = events.find_last_change(context.tx, "webhooks", number, events.find_newest_number(context.tx) + 1)
+    return Trace(is_there=False, deleted_by=last and last.event)
 
 
 # --- the operations -----------------------------------------------------------------------------------------------

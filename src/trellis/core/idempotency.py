@@ -1,0 +1,121 @@
+"""The responses kept for Idempotency-Keys: what is kept of a write, and what a request with the same key is answered."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from trellis.core.catalogue import Catalogue
+from trellis.core.operation import Operation, Trace
+from trellis.core.verbs import PROPOSE, Verb
+from trellis.errors import Refused
+from trellis.store import idempotency
+from trellis.store.engine import Transaction
+
+# A response is kept with the operation that returned it. Those kept by versions before this one are not, and are bare.
+_OPERATION: Final = "$operation"
+_RESPONSE: Final = "$response"
+_PROPOSAL: Final = "$proposal"  # in place of it: the response is a proposal
+
+
+class Created(NamedTuple):
+    """A record that a kept response is about: created by an operation, which may be the one at an index of a batch."""
+
+    operation: str
+    id: int
+    step: int | None = None
+
+
+class Kept(NamedTuple):
+    """What was kept of the first request with a key. `operation` is None if that is not known."""
+
+    fingerprint: str
+    operation: str | None
+    response: Any
+    is_proposal: bool
+
+
+TraceOf = Callable[[Created], Trace | None]  # what has become of a record; None to a caller who could not create it
+
+
+def find_kept(tx: Transaction, key: int, token: str, since: str) -> Kept | None:
+    """Find what was kept of the first request with an Idempotency-Key, if that was not before a time."""
+    found = idempotency.find_response(tx, key, token)
+    if found is None or found[2] < since:
+        return None
+    fingerprint, stored, _ = found
+    members = stored if isinstance(stored, Mapping) else {}
+    if _PROPOSAL in members:
+        return Kept(fingerprint, members.get(_OPERATION), members[_PROPOSAL], is_proposal=True)
+    if _OPERATION in members:
+        return Kept(fingerprint, members[_OPERATION], members[_RESPONSE], is_proposal=False)
+    return Kept(fingerprint, None, stored, is_proposal=False)
+
+
+def keep(
+    tx: Transaction, claim: tuple[int, str], fingerprint: str, operation: str, verb: Verb | None, response: Any, at: str
+) -> None:
+    """Keep the response of a write under the key and the token that claim it. It must not contain a secret."""
+    member = _PROPOSAL if verb is not None and verb.records_at else _RESPONSE
+    idempotency.save_response(tx, *claim, fingerprint, {_OPERATION: operation, member: response}, at)
+
+
+def replay(kept: Kept, operation: Operation, fingerprint: str, catalogue: Catalogue, trace: TraceOf) -> tuple[Any, Verb | None]:
+    """Return the response to a request with a key that had one before, and the verb that was carried out.
+
+    Raises Refused if that was another request, or if a record that it created is gone.
+    """
+    if kept.fingerprint != fingerprint:
+        raise _refuse_reused(kept, catalogue, trace)
+    if kept.is_proposal:
+        return kept.response, PROPOSE
+    last = _find_last_event(operation, kept.response)
+    for created in _list_created(operation, kept.response, catalogue):
+        found = trace(created)
+        if found is not None and not found.is_there and (found.deleted_by is None or found.deleted_by > last):
+            raise _refuse_gone(created, found.deleted_by, catalogue)
+    return kept.response, operation.verb
+
+
+def _list_created(operation: Operation, response: Any, catalogue: Catalogue) -> Iterator[Created]:
+    if operation.verb is not None and operation.verb.creates and isinstance(response, Mapping):
+        yield Created(operation.name, response["id"])
+    for index, one in enumerate(_list_results(operation, response)):
+        inner = catalogue.find(one["operation"])
+        if one["event"] is not None and inner.verb is not None and inner.verb.creates:
+            yield Created(inner.name, one["result"]["id"], index)
+
+
+def _list_results(operation: Operation, response: Any) -> list[Mapping[str, Any]]:
+    return list(response[operation.results_in]) if operation.results_in else []
+
+
+def _find_last_event(operation: Operation, response: Any) -> int:
+    """Return the last event of a batch, which may itself have deleted what it created; 0 of anything else."""
+    return max((one["event"] or 0 for one in _list_results(operation, response)), default=0)
+
+
+def _refuse_reused(kept: Kept, catalogue: Catalogue, trace: TraceOf) -> Refused:
+    detail = "This Idempotency-Key was sent with a different request within the last 24 hours. Use a new one."
+    facts: dict[str, Any] = {}
+    if kept.is_proposal:
+        facts = {"resource": PROPOSE.records_at.rpartition("/")[2], "id": kept.response["id"]}
+    elif kept.operation is not None:
+        first = catalogue.find(kept.operation)
+        created = [one for one in _list_created(first, kept.response, catalogue) if one.step is None]
+        there = [one for one in created if (found := trace(one)) is not None and found.is_there]
+        facts = {"resource": first.resource, "id": there[0].id} if there else {}
+    named = f" It belongs to the request that created {facts['resource']}:{facts['id']}." if facts else ""
+    return Refused("IDEMPOTENCY_KEY_REUSED", detail + named, facts=facts)
+
+
+def _refuse_gone(created: Created, event: int | None, catalogue: Catalogue) -> Refused:
+    operation = catalogue.find(created.operation)
+    facts: dict[str, Any] = {"resource": operation.resource, "id": created.id}
+    facts |= {} if event is None else {"event": event}
+    facts |= {} if created.step is None else {"index": created.step}
+    which = "" if created.step is None else f" (operation {created.step} of the batch)"
+    by = "" if event is None else f": event {event} deleted it"
+    detail = (
+        f"The first request with this Idempotency-Key created the {operation.singular} {created.id}{which}, which is not there any "
+        f"more{by}. Nothing was done now. To create it anew, send another Idempotency-Key."
+    )
+    return Refused("IDEMPOTENCY_RECORD_GONE", detail, facts=facts)

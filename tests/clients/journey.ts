@@ -66,6 +66,45 @@ expect(gone.data === null, "it can be deleted");
 const missing = await api.GET("/forums/forums/{id}", { params: { path } });
 expect(missing.response.status === 404 && missing.error?.errorCode === "1F363/1", "and is gone");
 
+// Events know which kind of record they are about.
+type Event = components["schemas"]["Event"];
+function describe(event: Event): string {
+  if (event.resource !== "forums") return `${event.resource} ${event.resourceId ?? ""}`;
+  const name: string | undefined = (event.after ?? event.before)?.name;
+  const parent: number | null | undefined = event.after?.parentId;
+  return `${event.type} ${name} ${parent ?? "top"} ${event.changed.includes("description") ? "described" : "-"}`;
+}
+const feed = await api.GET("/core/events", { params: { query: { resource: "forums", resourceId: forum.id } } });
+const told: string[] = (feed.data?.results ?? []).map(describe);
+expect(
+  told.join() ===
+    [
+      "forum.created From TypeScript top -",
+      "forum.updated From TypeScript top described",
+      "forum.deleted From TypeScript top -",
+    ].join(),
+  `the feed tells what was done, not ${told.join()}`,
+);
+const last: Event | undefined = feed.data?.results.at(-1);
+expect(last !== undefined, "the delete left an event");
+const undo = { path: { id: last.seq } };
+const tried = await api.POST("/core/events/{id}/restore", { params: { ...undo, query: { dryRun: true } } });
+const wouldBe: boolean | undefined = direct(tried.data)?.dryRun;
+expect(wouldBe === true, "an undo can be tried");
+const restored = await api.POST("/core/events/{id}/restore", { params: undo });
+expect(direct(restored.data)?.restored.ids[0] === forum.id, "and done");
+await api.DELETE("/forums/forums/{id}", { params: { path } });
+
+// A message about an event, as a receiver of webhooks reads it.
+type Message = components["schemas"]["ForumMessage"] | components["schemas"]["CalendarMessage"];
+function receive(message: Message): string {
+  return message.data.resource === "forums" ? `${message.data.after?.type ?? ""}` : `${message.data.after?.color ?? ""}`;
+}
+expect(typeof receive === "function", "messages have types");
+
+const gone2 = await api.POST("/forums/forums", { params: { header: { "Idempotency-Key": token } }, body: wanted });
+expect(gone2.error?.errorMessage === "IDEMPOTENCY_RECORD_GONE" && gone2.error.event !== undefined, "its record is gone");
+
 const after = await api.GET("/forums/forums");
 expect(after.data?.totalResults === count, "everything is as before");
 console.log("done");

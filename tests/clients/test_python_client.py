@@ -80,6 +80,18 @@ def test_a_client_made_of_the_document_works(module: Module, service: Service, k
         assert call("forums.forums_delete", number, dry_run=True).parsed.deleted.ids == [number]
         gone = call("forums.forums_delete", number)
         assert (gone.status_code, gone.parsed) == (200, None)
+        events = call("events.events_list", resource="forums", resource_id=number).parsed.results
+        assert [type(one).__name__ for one in events] == ["ForumEvent"] * 3
+        assert [one.type_.value for one in events] == ["forum.created", "forum.updated", "forum.deleted"]
+        assert (events[1].before.description, events[1].after.description) == ("", "<p>Changed.</p>")
+        assert [name.value for name in events[1].changed] == ["description"]
+        tried = call("events.events_restore", events[2].seq, dry_run=True)
+        assert (tried.parsed.dry_run, tried.parsed.restored.ids) == (True, [number])
+        others = call("events.events_list", resource="keys").parsed.results
+        assert {type(one).__name__ for one in others} == {"OtherEvent"}
+        again = call("forums.forums_create", body=wanted, idempotency_key="once")
+        assert (again.status_code, again.parsed.error_message.value) == (409, "IDEMPOTENCY_RECORD_GONE")
+        assert again.parsed.event == events[2].seq
         missing = call("forums.forums_get", number)
         assert (missing.status_code, missing.parsed.error_code) == (404, "1F363/1")
 

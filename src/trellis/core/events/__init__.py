@@ -12,11 +12,14 @@ from trellis.core.events.event import (
     serialize_event,
     singular_of,
 )
+from trellis.core.events.feed import EVENT_LIST, EVENTS
 from trellis.core.events.recorder import Overdue, Recorder
 from trellis.core.events.undo_state import find_undoing_events, serialize_with_undo
 from trellis.core.operation import Operation
 
 __all__ = [
+    "EVENTS",
+    "EVENT_LIST",
     "FILTERS",
     "Overdue",
     "Recorder",

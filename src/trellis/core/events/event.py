@@ -63,7 +63,7 @@ def event_types(operations: Iterable[Operation]) -> tuple[str, ...]:
     return tuple(
         f"{singular_of(operation.resource)}.{name}"
         for operation in operations
-        if operation.sends_events and not operation.needs
+        if operation.sends_events and not operation.needs and not (operation.verb is not None and operation.verb.may_create)
         for name in (past_tense(operation.name.partition(".")[2]), _find_moved(operation))
         if name
     )

@@ -216,7 +216,8 @@ class Operation:
     where such can be deleted.
 
     `kind` is None for the few operations that are not about nodes; if REST serves these, `answers` are the fields of their
-    response or of each record in it, and `once` are fields that are returned only when something is created. An operation with
+    response or of each record in it, `once` are fields that are returned only when something is
+    created, and `logged` those of the record in events. An operation with
     a `fork` is never run itself: the gate runs the operation that it leads to, and checks the grant for that one. `needs` are
     the operations all of which a key must have been granted, for one that has no grant of its own. `slow`: it may read more
     than a page holds, so that it does not run on an event loop; with the parameter `slow_with` it may do so too. `is_change_set`:
@@ -252,6 +253,7 @@ class Operation:
     recode: Callable[[str], str] = lambda _: ""
     answers: tuple[Field, ...] = ()
     once: tuple[Field, ...] = ()
+    logged: tuple[Field, ...] = ()
     fork: Fork | None = None
     needs: tuple[str, ...] = ()
     granted_alone: bool = False

@@ -5,7 +5,7 @@ from typing import Final
 from trellis.core.fields import Field, NodeId, Text, invalid_id
 from trellis.core.operation import Access, Context, Operation, Outcome
 from trellis.core.paging import PAGING, PER_PAGE, serialize_page
-from trellis.core.proposals.record import STATE, WHOLE, serialize_content, serialize_proposals
+from trellis.core.proposals.record import LOGGED, STATE, WHOLE, serialize_content, serialize_proposals
 from trellis.core.proposals.verbs import PATH
 from trellis.core.proposals.visibility import find_visible, sees_all
 from trellis.core.verbs import GET, LIST
@@ -34,6 +34,7 @@ def operations() -> tuple[Operation, ...]:
             verb=LIST,
             path=PATH,
             answers=WHOLE,
+            logged=LOGGED,
             varies=True,
         ),
         Operation(
@@ -48,6 +49,7 @@ def operations() -> tuple[Operation, ...]:
             path=PATH,
             refusals=(("INVALID_ID", _CODE),),
             answers=WHOLE,
+            logged=LOGGED,
             varies=True,
         ),
     )

@@ -165,7 +165,7 @@ _EFFECTS: Final = ListOf(
     )
 )
 _ACTOR_EXAMPLE: Final = {"type": "key", "id": 3, "name": "Gardener"}
-WHOLE: Final = (
+LOGGED: Final = (  # what events have of a proposal
     Field("id", NodeId(), "Its number.", example=1, read_only=True),
     Field("state", STATE, "Whether it is open, or how it ended.", example=OPEN),
     Field("operation", Text(), "The operation that was called.", example="forums.delete"),
@@ -193,6 +193,9 @@ WHOLE: Final = (
             "expires_at": "2026-02-07T09:30:00.000Z",
         },
     ),
+)
+WHOLE: Final = (
+    *LOGGED,
     Field("approvers", TextList(), "Who may approve it: `admin`, and `key` if another key has the grant.", example=["admin"]),
     Field("input", Nullable(Record()), "What the call takes; null if it is no longer kept.", example={"deleteChildrenOrMove": -1}),
     Field("ifMatch", TextList(), "The versions that the call expects.", example=[]),

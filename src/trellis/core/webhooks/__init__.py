@@ -14,13 +14,14 @@ from trellis.core.webhooks.crud import (
 )
 from trellis.core.webhooks.deliveries import FAILED_SINCE, FILTERS, delivery_message
 from trellis.core.webhooks.fields import SETTINGS, SKIP
-from trellis.core.webhooks.message import TEST, build_headers, message_id, webhook_timestamp
+from trellis.core.webhooks.message import MESSAGE_HEADERS, TEST, build_headers, message_id, webhook_timestamp
 from trellis.core.webhooks.secret import SecretUnavailable, derive_secret, redact_secrets
 
 __all__ = [
     "EVERYTHING",
     "FAILED_SINCE",
     "FILTERS",
+    "MESSAGE_HEADERS",
     "MOST",
     "OVERLAP",
     "SETTINGS",

@@ -2,12 +2,20 @@
 
 from datetime import datetime
 from hashlib import blake2b
+from types import MappingProxyType
 from typing import Any, Final
 
 from trellis.core.events import serialize_event
 from trellis.store.events import Event
 
 TEST: Final = "webhook.test"
+MESSAGE_HEADERS: Final = MappingProxyType(
+    {
+        "webhook-id": "The id of the message, which stays the same however often it is sent.",
+        "webhook-timestamp": "When this attempt was made, as a Unix timestamp in seconds.",
+        "webhook-signature": "Signatures of id, timestamp and body, as Standard Webhooks defines them; one for each valid secret.",
+    }
+)
 
 
 def message_id(event: Event) -> str:
@@ -34,4 +42,4 @@ def webhook_timestamp(at: str) -> int:
 
 def build_headers(message: str, at: str, signature: str) -> dict[str, str]:
     """Return the headers of an attempt, as Standard Webhooks defines them."""
-    return {"webhook-id": message, "webhook-timestamp": str(webhook_timestamp(at)), "webhook-signature": signature}
+    return dict(zip(MESSAGE_HEADERS, (message, str(webhook_timestamp(at)), signature), strict=True))

@@ -11,6 +11,7 @@ from trellis.core.operation import Access, Operation
 from trellis.core.verbs import Body
 from trellis.http.routes import Route, build_routes
 from trellis.rest.docs.dialect_schemas import build_dialect_schemas, describe_dialects
+from trellis.rest.docs.events import build_event_schemas, build_webhooks
 from trellis.rest.docs.examples import given_of, target_of
 from trellis.rest.docs.responses import HEADERS, responses, shared_examples, shared_responses
 from trellis.rest.docs.schemas import (
@@ -76,8 +77,9 @@ def document(catalogue: Catalogue, base_url: str = "http://localhost:8000") -> J
         "tags": _tags(kinds, own),
         "x-tagGroups": _tag_groups(kinds, own),
         "paths": paths,
+        "webhooks": build_webhooks(catalogue),
         "components": {
-            "schemas": _schemas(operations, base_url),
+            "schemas": _schemas(operations, base_url) | build_event_schemas(catalogue),
             "responses": shared_responses(operations, base_url),
             "examples": shared_examples(operations, base_url),
             "parameters": _PARAMETERS,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
 from typing import Any, Final
 
+from trellis.core.events import EVENT_LIST
 from trellis.core.fields import MAX_ID, Anything, Field, Permissions
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Operation
@@ -35,7 +36,7 @@ def _records(operation: Operation) -> dict[str, Schema]:
         both = (*kind.permissions_field, *kind.answered)
         permissions = {_permissions_component(field, name): field.schema() for field in both if _is_permissions(field)}
         return {name: record(kind)} | permissions
-    schemas = {name: _object(operation.answers, name)}
+    schemas = {name: build_object(operation.answers, name)}
     if operation.once:
         once = {"type": "object", "properties": _properties(operation.once, name)}
         schemas[f"New{name}"] = {"allOf": [ref(name), once]}
@@ -50,7 +51,10 @@ def _pages(operation: Operation) -> dict[str, Schema]:
 
 def _own_answers(operation: Operation) -> dict[str, Schema]:
     name = component_of(operation)
-    return {name: _object(operation.answers, name)}
+    schema = build_object(operation.answers, name)
+    if operation.writes:
+        schema["properties"]["dryRun"] = _DRY
+    return {name: schema}
 
 
 _ANSWERED: Final[Mapping[Response, Callable[[Operation], dict[str, Schema]]]] = {
@@ -66,33 +70,35 @@ _OWN: Final = frozenset((Response.FEED, Response.ANSWER))  # schemas named after
 def component_of(operation: Operation) -> str:
     """Return the name of an operation's response: its record (`Forum`, `Webhook`) or a form of its own (`CoreHello`)."""
     if operation.verb is not None and operation.verb.response in _OWN:
-        return _capitals(operation.name)
-    return _capitals(operation.singular)
+        return capitals(operation.name)
+    return capitals(operation.singular)
 
 
 def input_component(operation: Operation) -> str:
     """Return the name of an operation's body: `ForumInput`, `ForumChanges`, `EventsRestoreInput`."""
     verb, name = operation.verb, component_of(operation)
     if verb is not None and operation.path_field is not None:  # without what stands in the path
-        return name + _capitals(verb.name)
+        return name + capitals(verb.name)
     if verb is None or verb.body is not Body.OPTIONS:
         return name + ("Changes" if verb is not None and verb.body is Body.CHANGES else "Input")
     return name + ("" if verb.response in _OWN else verb.name.capitalize()) + "Input"
 
 
-def _capitals(words: str) -> str:
+def capitals(words: str) -> str:
+    """Return words as the name of a component: `photo gallery` → `PhotoGallery`."""
     return "".join(word[:1].upper() + word[1:] for word in re.split(r"[^A-Za-z0-9]+", words))
 
 
 def record(kind: NodeKind) -> Schema:
     """Return the schema of a kind's record as it is returned."""
-    schema: Schema = {"description": kind.doc} | _object(kind.answered, _capitals(kind.singular))
+    schema: Schema = {"description": kind.doc} | build_object(kind.answered, capitals(kind.singular))
     if kind.tree:
         schema["properties"]["childCount"] = _COUNT | {"description": "How many children it has; only with `include=childCount`."}
     return schema
 
 
-def _object(fields: Iterable[Field], name: str) -> Schema:
+def build_object(fields: Iterable[Field], name: str) -> Schema:
+    """Return the schema of an object that has all of these fields; `name` is that of its component."""
     fields = tuple(fields)
     return {
         "type": "object",
@@ -137,6 +143,8 @@ def body_fields(operation: Operation) -> list[Field]:
 
 
 def _property(field: Field, name: str, *, default: bool = False) -> Schema:
+    if field.type is EVENT_LIST:
+        return {"type": "array", "items": ref("Event"), "description": described(field)}
     if _is_permissions(field):
         return {"allOf": [ref(_permissions_component(field, name))], "description": described(field)}
     schema = field.schema() | {"description": described(field)}
@@ -190,6 +198,7 @@ def parameter(field: Field) -> Schema:
     return written if example is None else written | {"example": example}
 
 
+_DRY: Final[Schema] = {"type": "boolean", "description": "True of a dry run, after which nothing has changed; otherwise left out."}
 _COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
 _ID: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": MAX_ID}
 _IDS: Final[Schema] = {"type": "array", "items": _ID}

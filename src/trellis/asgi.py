@@ -15,6 +15,7 @@ from trellis.housekeeping import Housekeeping
 from trellis.http.access_log import App, run_logged
 from trellis.http.addresses import rewrite_address
 from trellis.http.api import Receive, Scope, Send, Service
+from trellis.http.ending import ENDING
 from trellis.http.policy import NO_SNIFFING, POLICY
 from trellis.mcp.app import PREFIX as AGENTS
 from trellis.mcp.app import Mcp
@@ -59,7 +60,7 @@ class Application:
                 scope["client"] = (client[0][:_LONGEST_ADDRESS], client[1])
             await self._respond(scope, receive, send)
         elif scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await self._live(scope, receive, send)
         else:
             raise RuntimeError(f"Trellis does not support {scope['type']}.")
 
@@ -116,7 +117,7 @@ class Application:
         await send({"type": "http.response.start", "status": status, "headers": given})
         await send({"type": "http.response.body", "body": body})
 
-    async def _live(self, receive: Receive, send: Send) -> None:
+    async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
@@ -126,8 +127,10 @@ class Application:
                 self.health.start()
                 if self.outgoing is not None:
                     self.outgoing.start()
+                scope.get("state", {})[ENDING] = (self.service.waiting.end,)
                 await send({"type": "lifespan.startup.complete"})
             else:
+                self.service.waiting.end()
                 if self.outgoing is not None:
                     await asyncio.to_thread(self.outgoing.stop)
                 await self.housekeeping.stop()

@@ -120,6 +120,9 @@ class Settings:
         _counter,
         "Where requests are counted: `memory://` (each process for itself) or `redis://HOST:PORT/N` (all together).",
     )
+    waiting_per_key: int = _setting(
+        4, _number(1, 1000), "Requests of a key that may wait for events at once, per process; further ones are answered 429."
+    )
     bad_key_limit: int = _setting(30, _number(1, 1_000_000), "Requests without a good key per minute and address.")
     key_in_url: bool = _setting(
         default=False, parse=_flag, description="Whether `?key=` is accepted from every key. URLs end up in logs: leave it off."

@@ -18,6 +18,8 @@ from typing import Final
 
 import uvicorn
 
+from trellis.http.ending import ENDING
+
 log = logging.getLogger(__name__)
 
 BEAT: Final = 2  # seconds between signs of life of a worker, the first of which says that it serves
@@ -248,12 +250,21 @@ def _end_with_parent() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
+class _Server(uvicorn.Server):
+    """uvicorn, which tells the application that the process is about to end before it waits for the requests under way."""
+
+    async def shutdown(self, sockets: list[socket] | None = None) -> None:
+        for end in self.lifespan.state.get(ENDING, ()):
+            end()
+        await super().shutdown(sockets)
+
+
 def run_server(config: uvicorn.Config, listener: socket) -> None:
     """Serve in this process until SIGTERM or SIGINT; leave with status 1 where that did not even begin."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # an end that was asked for is no failure
     sys.setswitchinterval(_TURN)
     gc.set_threshold(*_COLLECTIONS)
-    server = uvicorn.Server(config)
+    server = _Server(config)
     with suppress(KeyboardInterrupt):
         server.run(sockets=[listener])
     if not server.started:

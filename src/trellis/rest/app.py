@@ -10,12 +10,14 @@ from trellis.core.actor import Actor
 from trellis.core.fields import MAX_ID, invalid_id, quote
 from trellis.core.gate import Result
 from trellis.core.operation import Call, Operation, RawText
+from trellis.core.verbs import Response
 from trellis.core.version import compute_version
 from trellis.errors import Refused
 from trellis.http.api import (
     ApiRequest,
     ApiResponse,
     CachedResponse,
+    Headers,
     Receive,
     Scope,
     Send,
@@ -26,6 +28,8 @@ from trellis.http.api import (
     require_bearer,
     respond_to_options,
 )
+from trellis.http.json_body import LINES, accepts_lines, encode_lines
+from trellis.http.large import run_by_size
 from trellis.http.routes import Route, build_routes
 from trellis.rest.bodies import refuse_malformed
 from trellis.rest.calls import read_call, read_query
@@ -121,10 +125,32 @@ class Rest:
     # --- reading ----------------------------------------------------------------------------------------------------
 
     async def _read(self, request: ApiRequest, route: Route, target: int | None) -> ApiResponse:
-        run = partial(self._run_read, request, route, target)
-        slow = _may_be_slow(route.operation, request.query)
-        cached = await self.service.read(request, route.operation, request.name, run, slow=slow, size=len(request.query))
+        cached = await self._find(request, route, target)
+        if cached.is_empty and (b"wait" in request.query or b"%" in request.query) and request.method != "HEAD":
+            cached = await self._wait(request, route, target, cached)
         return self._respond_to_read(request, cached)
+
+    async def _find(self, request: ApiRequest, route: Route, target: int | None, *, again: bool = False) -> CachedResponse:
+        """Read, or find in memory, what a request asks for."""
+        run = partial(self._run_read, request, route, target, again=again)
+        slow, name = _may_be_slow(route.operation, request.query), request.name
+        if _is_read_in_lines(request, route):
+            name = (*name[:3], name[3] + LINES)
+        return await self.service.read(request, route.operation, name, run, slow=slow, size=len(request.query))
+
+    async def _wait(self, request: ApiRequest, route: Route, target: int | None, first: CachedResponse) -> CachedResponse:
+        """Wait until what a request asks for is there, for as long as it says."""
+        given = await run_by_size(len(request.query), lambda: route.operation.form.read(read_query(request)))
+        last = first
+
+        async def read() -> bool:
+            nonlocal last
+            last = await self._find(request, route, target, again=True)
+            return not last.is_empty
+
+        if seconds := given.get("wait", 0):
+            await self.service.wait(request, seconds, read)
+        return last
 
     def _respond_to_read(self, request: ApiRequest, cached: CachedResponse) -> ApiResponse:
         response = respond_to_read(request, cached)
@@ -132,21 +158,27 @@ class Rest:
             self.service.under_way.admit(request.caller, response.body)
         return response
 
-    def _run_read(self, request: ApiRequest, route: Route, target: int | None) -> CachedResponse:
+    def _run_read(self, request: ApiRequest, route: Route, target: int | None, *, again: bool) -> CachedResponse:
         operation = route.operation
         raw = read_query(request) if request.query or request.path_values else {}
         translator = TRANSLATORS.get(request.dialect)
         if translator is not None and raw:
             raw = translator.read(operation, raw, request.at)
-        result = self.gate.run(Call(operation.name, require_bearer(request).actor, raw, target, request_id=request.request_id))
+        call = Call(operation.name, require_bearer(request).actor, raw, target, request_id=request.request_id)
+        result = self.gate.run(call, again=again)
         if isinstance(result.value, RawText):
             body = result.value.text.encode()
             return CachedResponse(body, compute_version(body).encode(), (), result.value.media_type.encode(), result.shows)
         shown = result.value if translator is None else translator.serialize(operation, result.value, self.gate)
         shows = result.shows if translator is None or result.shows is None else (*result.shows, *translator.shows(self.gate))
+        is_empty = route.verb.response is Response.FEED and not shown["results"]
+        if _is_read_in_lines(request, route):
+            body, cursor = encode_lines(shown["results"]), shown["next"]
+            headers: Headers = () if cursor is None else ((b"next", b"%d" % cursor),)
+            return CachedResponse(body, compute_version(body).encode(), headers, LINES.encode(), shows, is_empty=is_empty)
         body, version = encode_answer(result.value, shown, route.verb.response, pretty=request.pretty)
         links = build_links(route.verb.response, f"{request.base}{PREFIX}{route.path}", request.query, result.value)
-        return CachedResponse(body, version.encode(), ((b"link", links),) if links else (), shows=shows)
+        return CachedResponse(body, version.encode(), ((b"link", links),) if links else (), shows=shows, is_empty=is_empty)
 
     # --- responding ---------------------------------------------------------------------------------------------------
 
@@ -158,6 +190,12 @@ class Rest:
             translator = translator if translator.covers(operation) else None  # what the dialect does not have is ours
         code = refused.code if translator is None else translator.find_code(refused.code)
         return respond_to_refusal(request, refused, translator), code
+
+
+def _is_read_in_lines(request: ApiRequest, route: Route) -> bool:
+    """Return whether the events of a feed are to be sent one per line."""
+    wanted = request.headers.get(b"accept")
+    return wanted is not None and route.verb.response is Response.FEED and accepts_lines(wanted)
 
 
 def _may_be_slow(operation: Operation, query: bytes) -> bool:

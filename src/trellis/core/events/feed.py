@@ -84,6 +84,14 @@ _FIELDS: Final = (
         "The order of the events.",
         default="oldest",
     ),
+    Field(
+        "wait",
+        Integer(0, 30),
+        "For how many seconds to wait for an event where there is none yet. The response comes with the first; if none comes, it "
+        "is empty, with the cursor to continue from.",
+        default=0,
+        for_agents=False,
+    ),
 )
 _COLUMNS: Final = {name: name for name in ("operation", "resource", "actor", "reason", "since", "until")} | {
     "resourceId": "resource_id",
@@ -97,6 +105,8 @@ def _list(context: Context) -> Outcome:
     given, newest_first = context.input, context.input.get("order") == "newest"
     after, limit = given.get("after"), given.get("limit", _LIMIT)
     oldest, newest = events.find_bounds(context.tx)
+    if newest_first and given.get("wait"):
+        raise refuse_faults(Fault("wait", "INVALID_VALUE", "wait: events to come are the newest. Leave out order=newest."))
     if after is not None and not newest_first:
         _check_cursor(after, oldest, newest)
     filters = {column: given.get(name) for name, column in _COLUMNS.items() if name in given} | _limit_to_own(context)
@@ -219,13 +229,14 @@ def operations() -> tuple[Operation, ...]:
             summary="List events",
             doc="Returns who changed what, when and why: one event for each successful write to any resource, including keys. "
             "Events are numbered in the order of the changes, without gaps: a client that sends each response's `next` as "
-            "`after` receives each of them exactly once. If events after the cursor have been purged, the response is a 410.",
+            "`after` receives each of them exactly once. If events after the cursor have been purged, the response is a 410. With "
+            "`Accept: application/x-ndjson` the response is one event per line, and the header `Next` is the cursor.",
             run=_list,
             fields=_FIELDS,
             access=Access.GRANTED,
             verb=FEED,
             path="/core/events",
-            refusals=with_codes("NO_LONGER_KEPT"),
+            refusals=with_codes("NO_LONGER_KEPT", "TOO_MANY_WAITING"),
             answers=_ANSWERS,
             reads_nodes=True,
             is_about_events=True,

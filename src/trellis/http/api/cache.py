@@ -23,6 +23,7 @@ class CachedResponse:
     """An encoded response: body, entity tag, the headers that go with it, and its content type.
 
     `shows` is what of the nodes it depends on, None for everything there is; `version` is a data version under which it is right.
+    `is_empty`: it has nothing of what was asked for yet, so that its caller may wait.
     """
 
     body: bytes
@@ -31,6 +32,7 @@ class CachedResponse:
     type: bytes = b"application/json"
     shows: tuple[Shown, ...] | None = None
     version: int = field(default=0, compare=False)
+    is_empty: bool = False
 
 
 class ResponseCache:

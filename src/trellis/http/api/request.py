@@ -19,13 +19,13 @@ JSON: Final = b"application/json"
 _BODILESS: Final = frozenset((204, 304))
 _ALWAYS: Final[Headers] = (
     (b"cache-control", b"private, no-cache"),
-    (b"vary", b"Authorization, X-API-Key, Origin"),
+    (b"vary", b"Authorization, X-API-Key, Origin, Accept"),
     NO_SNIFFING,
 )
 _EXPOSED: Final = (
     b"access-control-expose-headers",
     (
-        b"Change-Set-Id, Dry-Run, ETag, Event, Idempotent-Replayed, Link, Location, Retry-After, "
+        b"Change-Set-Id, Dry-Run, ETag, Event, Idempotent-Replayed, Link, Location, Next, Retry-After, "
         b"X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id"
     ),
 )
@@ -65,6 +65,7 @@ class ApiRequest:
     logged: bool = True
     details: str = ""  # that the log has after the path
     refused: str | None = None  # the message of its refusal
+    waited: int = 0  # nanoseconds for which it has waited for something to happen
     outcome: tuple[int, str | None] | None = None  # status and error for the log, where they are not those of the response
 
     @property

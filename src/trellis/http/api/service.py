@@ -21,6 +21,7 @@ from trellis.http.api.identify import find_key, refuse_key_in_url
 from trellis.http.api.limits import Allowance, Throttle
 from trellis.http.api.log import RequestLog
 from trellis.http.api.request import ApiRequest, ApiResponse, Receive, Scope, Send, build_headers
+from trellis.http.api.waiting import WaitingRequests
 from trellis.http.large import LARGE, LargeRequests, run_by_size
 from trellis.http.reading import CountedReads, read_in_thread
 from trellis.http.sending import BytesUnderWay, send_body
@@ -62,6 +63,7 @@ class Service:
         # The data version; None if it is unknown. Reading it once per tick of the event loop is exact: a request whose task
         # runs in this tick arrived before the tick began, and so before the version was read.
         self._version = OncePerTick(gate.store.data_version)
+        self.waiting = WaitingRequests(self._version, settings.waiting_per_key, settings.connections // 4)
         self._completions = CompletionQueue()
         self._read_seconds = settings.database_pool_timeout + settings.database_read_timeout
         self._ids = generate_request_ids()
@@ -122,7 +124,7 @@ class Service:
         with self.under_way.hold(request.caller, body):
             await send_body(send, body)
         status, error = request.outcome or (response.status, error)
-        self._log_request(request, status, error, started)
+        self._log_request(request, status, error, started + request.waited)
 
     def explain(self, request: ApiRequest, raised: Exception) -> Refused:
         """Return the refusal that an exception means for the caller of a request."""
@@ -204,6 +206,23 @@ class Service:
 
     def _authenticate(self, presented: str, now: str) -> Bearer:
         return self.gate.store.read_single(lambda tx: authenticate(tx, presented, now))
+
+    async def wait(self, request: ApiRequest, seconds: float, read: Callable[[], Awaitable[bool]]) -> None:
+        """Read again and again until there is something, but for so many seconds at most. See WaitingRequests.wait.
+
+        Before each reading the key is judged again, so that one that was revoked meanwhile reads nothing.
+        """
+
+        async def judge_and_read() -> bool:
+            request.at = self.gate.now()
+            request.bearer = await self._identify(request)
+            return await read()
+
+        received, began = request.at, time.perf_counter_ns()
+        try:
+            await self.waiting.wait(request.caller, seconds, request.receive, lambda: request.version, judge_and_read)
+        finally:
+            request.at, request.waited = received, time.perf_counter_ns() - began
 
     def _find_rate_limit(self, bearer: Bearer) -> int:
         """Return how many requests per minute a key may send; 0 means any number."""

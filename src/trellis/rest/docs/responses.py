@@ -51,6 +51,10 @@ HEADERS: Final[Mapping[str, Json]] = {
         "description": "The URLs of the `first`, `prev`, `next` and `last` page (RFC 8288), as far as they exist.",
         "schema": _STRING,
     },
+    "Next": {
+        "description": "With `Accept: application/x-ndjson`: the cursor for the next request, as `after`.",
+        "schema": _INTEGER,
+    },
     "Location": {"description": "The URL of the new record.", "schema": {"type": "string", "format": "uri"}},
     "Dry-Run": {
         "description": "`true` on the response to a dry run: nothing was changed.",
@@ -173,6 +177,7 @@ def _headers(verb: Verb, status: int) -> tuple[str, ...]:
     carried = {
         "ETag": verb.etag,
         "Link": verb.response in {Response.PAGE, Response.FEED},
+        "Next": verb.response is Response.FEED,
         "Location": verb.creates,
         "Event": verb.writes,
         "Change-Set-Id": verb.writes,

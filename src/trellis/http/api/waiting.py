@@ -1,0 +1,129 @@
+"""Requests that wait for something to happen. They hold a socket and some memory, no thread and no connection to the database.
+
+One task of the event loop looks whether the data version has changed, for all of them, while there are any. On PostgreSQL the
+number is in memory, where the notification of a commit puts it; on SQLite a commit of another process tells nobody, and asking for
+the number is a pragma. So it is asked for ten times a second on both, and what one process commits wakes those that wait in all.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from trellis.errors import Refused
+
+_LOOK_EVERY: Final = 0.1  # seconds
+_LONGEST_PAUSE: Final = 1.0  # between two readings of one request, where what happens is nothing to it
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    """A request that waits for another data version than the one it has `seen`, and is not woken before a time."""
+
+    woken: asyncio.Event
+    seen: int | None
+    not_before: float
+
+
+class WaitingRequests:
+    """The requests of this process that wait. It belongs to one event loop.
+
+    `find_version` returns the data version, None where it is not known. At most `per_key` requests of a caller wait, and `most` of
+    all.
+    """
+
+    def __init__(self, find_version: Callable[[], int | None], per_key: int, most: int) -> None:
+        self._find_version = find_version
+        self._per_key = per_key
+        self._most = most
+        self._held: Counter[str] = Counter()
+        self._waiting: set[_Waiting] = set()
+        self._looking: asyncio.Task[None] | None = None
+        self._ended = False
+
+    @property
+    def count(self) -> int:
+        """How many requests wait."""
+        return self._held.total()
+
+    def end(self) -> None:
+        """Let none wait from now on: the process is about to end."""
+        self._ended = True
+        for one in self._waiting:
+            one.woken.set()
+
+    @contextmanager
+    def _hold(self, caller: str) -> Iterator[None]:
+        if self._held[caller] >= self._per_key or self.count >= self._most:
+            whose = f"{self._per_key} requests of this key" if self._held[caller] >= self._per_key else "As many requests as may"
+            raise Refused("TOO_MANY_WAITING", f"{whose} wait already. Ask without wait, or wait for these.")
+        self._held[caller] += 1
+        try:
+            yield
+        finally:
+            self._held[caller] -= 1
+            if not self._held[caller]:
+                del self._held[caller]
+
+    async def wait(
+        self, caller: str, seconds: float, receive: Receive, seen: Callable[[], int | None], read: Callable[[], Awaitable[bool]]
+    ) -> None:
+        """Read again when something has changed, until `read` returns that there is something, for so many seconds at most.
+
+        `seen` returns the data version under which was read last. It reads once more when the time is over, and ends at once when
+        the client has gone or the process is to end. Raises Refused where too many wait, and what `read` raises.
+        """
+        if self._ended:
+            return
+        clock = asyncio.get_running_loop().time
+        until, pause = clock() + seconds, _LOOK_EVERY
+        with self._hold(caller):
+            one = _Waiting(asyncio.Event(), seen(), 0.0)
+            watching = asyncio.create_task(_watch(receive, one.woken))
+            try:
+                while not self._ended:
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout_at(until):
+                            await self._wait_for_change(one)
+                    if watching.done() or self._ended:
+                        return
+                    if await read() or clock() >= until:
+                        return
+                    one.seen, one.not_before = seen(), clock() + pause
+                    one.woken.clear()
+                    pause = min(2 * pause, _LONGEST_PAUSE)
+            finally:
+                watching.cancel()
+
+    async def _wait_for_change(self, one: _Waiting) -> None:
+        self._waiting.add(one)
+        if self._looking is None:
+            self._looking = asyncio.create_task(self._look())
+        try:
+            await one.woken.wait()
+        finally:
+            self._waiting.discard(one)
+
+    async def _look(self) -> None:
+        """Look for changes while requests wait."""
+        clock = asyncio.get_running_loop().time
+        try:
+            while self._waiting:
+                await asyncio.sleep(_LOOK_EVERY)
+                version, now = self._find_version(), clock()
+                for one in self._waiting:
+                    if version is not None and version != one.seen and now >= one.not_before:
+                        one.woken.set()
+        finally:
+            self._looking = None
+
+
+async def _watch(receive: Receive, gone: asyncio.Event) -> None:
+    """Tell when the client of a request has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    gone.set()

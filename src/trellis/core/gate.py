@@ -111,18 +111,15 @@ class Gate:
         self.authorise(call.operation, call.actor)
         return call
 
-    def run(self, call: Call, *, again: bool = False) -> Result:
-        """Run an operation and wait for it. `again`: it reads once more for the same request, which is no other use of a grant.
-
-        Raises Refused, in which case nothing has changed.
-        """
+    def run(self, call: Call) -> Result:
+        """Run an operation and wait for it. Raises Refused, in which case nothing has changed."""
         operation = self.authorise(call.operation, call.actor)
         if operation.fork is not None:
             return self.run(self.follow(call))
         if operation.writes:
             return self.submit(call).result()
         given = operation.form.read(call.raw)
-        if call.actor.bounds and not again:
+        if call.actor.bounds and not call.again:
             self._count_read([name for name in operation.grants if call.actor.counts(name)], call)
         if not (operation.snapshot or call.actor.bounds):
             return self.store.read_single(lambda tx: self._read(operation, call, given, tx))

@@ -164,8 +164,8 @@ class Rest:
         translator = TRANSLATORS.get(request.dialect)
         if translator is not None and raw:
             raw = translator.read(operation, raw, request.at)
-        call = Call(operation.name, require_bearer(request).actor, raw, target, request_id=request.request_id)
-        result = self.gate.run(call, again=again)
+        actor = require_bearer(request).actor
+        result = self.gate.run(Call(operation.name, actor, raw, target, request_id=request.request_id, again=again))
         if isinstance(result.value, RawText):
             body = result.value.text.encode()
             return CachedResponse(body, compute_version(body).encode(), (), result.value.media_type.encode(), result.shows)

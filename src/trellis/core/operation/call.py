@@ -18,7 +18,8 @@ class Call(NamedTuple):  # like Outcome and Answer: a tuple, since a frozen data
     the total. `waits_as` is the lane in which passwords in the call wait for their digests, if it is not that of its actor: see
     lanes.py. Nodes that the call creates or changes are `managed_by` the structure document with this name. The gate puts into
     `digests` those of inner calls: by password, and the digest stored so far; and into `proposed` the input of the call that a
-    proposal is about, where it has read that. `approval` is that of a call which somebody else had to approve.
+    proposal is about, where it has read that. `approval` is that of a call which somebody else had to approve. `again`: it
+    reads once more for the same request, which is no other use of a grant.
     """
 
     operation: str
@@ -38,6 +39,7 @@ class Call(NamedTuple):  # like Outcome and Answer: a tuple, since a frozen data
     digests: Mapping[tuple[Plain, str | None], str] = MappingProxyType({})
     approval: Approval | None = None
     proposed: Input | None = None
+    again: bool = False
 
     def build_inner(
         self, operation: str, raw: Mapping[str, Any], target: int | None = None, expected: tuple[str, ...] = ()

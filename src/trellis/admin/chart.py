@@ -36,10 +36,11 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart. `top` is the value at its upper edge."""
+    """A chart. `top` is the value at its upper edge, `most` that of its highest stack."""
 
     stacks: tuple[Stack, ...]
     top: int
+    most: int
     total: int
     totals: Mapping[str, int]
 
@@ -52,14 +53,15 @@ class Chart:
 def build_chart(spans: Sequence[Mapping[str, Any]], labels: Sequence[tuple[str, str]]) -> Chart:
     """Lay out spans, each with a count for every class; `labels` are the short label and the full title of each span."""
     counts = [{name: int(span.get(name, 0)) for name in CLASSES} for span in spans]
-    top = _round_up(max((sum(one.values()) for one in counts), default=0))
+    most = max((sum(one.values()) for one in counts), default=0)
+    top = _round_up(most)
     width = WIDTH / max(1, len(counts))
     stacks = tuple(
         _stack(number * width, width - _GAP, one, label, top)
         for number, (one, label) in enumerate(zip(counts, labels, strict=True))
     )
     totals = {name: sum(one[name] for one in counts) for name in CLASSES}
-    return Chart(stacks, top, sum(totals.values()), totals)
+    return Chart(stacks, top, most, sum(totals.values()), totals)
 
 
 def _stack(x: float, width: float, counts: Mapping[str, int], label: tuple[str, str], top: int) -> Stack:

@@ -13,6 +13,8 @@ from trellis.core.fields import isolate
 from trellis.core.gate import Result
 from trellis.errors import Refused
 
+SENT_BEFORE = "This form was sent before, with other values, and took effect. Send it again to create another one."
+
 
 def _build_empty_form(typed: Submitted | None) -> Form:
     return Form((), typed)
@@ -24,8 +26,8 @@ class Confirmation:
 
     The page is `/{section}/{id}/{action}`, and its template `{section}/{action}.html`, which extends `confirm.html`. `fetch`
     reads the record, with a `name`; `respond` returns the response after the operation. `raw` is sent in addition to the form. With
-    `needs_password` the password must have been entered recently; with `shows_secret` too, and sending the same form again has no
-    effect. `find_objection` returns why there is nothing to confirm, or "".
+    `needs_password` the password must have been entered recently; with `shows_secret` too. Sending the same form again has no effect.
+    Where it `deletes` the record, one that is not there is no fault. `find_objection` returns why there is nothing to confirm, or "".
     """
 
     section: str
@@ -40,6 +42,7 @@ class Confirmation:
     raw: Mapping[str, Any] = field(default_factory=dict)
     needs_password: bool = False
     shows_secret: bool = False
+    deletes: bool = False
     find_objection: Callable[[Mapping[str, Any]], str] = lambda _: ""
 
     @property
@@ -61,15 +64,17 @@ class Confirmation:
         """Run the operation."""
         if self.needs_password or self.shows_secret:
             request.require_recent_password()
-        record, form = await self.fetch(request), self.build_form(request.form)
+        try:
+            record, form = await self.fetch(request), self.build_form(request.form)
+        except Refused as refused:
+            if refused.status != 404 or not self.deletes:
+                raise
+            return request.redirect(f"/{self.section}", "It has been deleted already.", "note")
         try:
             raw = {**form.raw(), **self.raw}
-            if self.shows_secret:
-                result = await request.perform_once(self.operation, raw, record["id"])
-            else:
-                result = await request.perform(self.operation, raw, record["id"], reason=raw.get("reason"))
+            result = await request.perform_once(self.operation, raw, record["id"], reason=raw.get("reason"))
         except Refused as refused:
-            return self._show(request, record, form.add_refusal(refused), 400)
+            return self._show(request, record, form.add_refusal(refused), 409 if refused.status == 422 else 400)
         return self.respond(request, record, result)
 
     def _show(self, request: PageRequest, record: Mapping[str, Any], form: Form, status: int) -> Response:
@@ -81,7 +86,7 @@ class Confirmation:
             form=form,
             button=self.button,
             tone=self.tone,
-            submission=request.submission_token() if self.shows_secret else "",
+            submission=request.submission_token(renew=status == 409),
         )
 
 
@@ -119,6 +124,6 @@ async def create_once(
         form.add_refusal(refused)
         if refused.status != 422:
             return show(400)
-        form.title = "This form was sent before, with other values, and took effect. Send it again to create another one."
+        form.title = SENT_BEFORE
         return show(409)
     return respond(created.value)

@@ -32,7 +32,10 @@ _MANY: Final = frozenset({"groups"})
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """One field of a form. `value` is text (for a checkbox, a bool); `chosen` are the ticked values if there can be several."""
+    """One field of a form. `value` is text (for a checkbox, a bool); `chosen` are the ticked values if there can be several.
+
+    `when` is another field and those of its values with which this one counts, if it does not always: a script shows it only then.
+    """
 
     name: str
     widget: str
@@ -44,6 +47,7 @@ class Control:
     choices: tuple[tuple[str, str], ...] = ()
     options: tuple[tuple[str, str, tuple[str, ...]], ...] = ()  # of permissions: name, description, ticked values
     fault: str = ""
+    when: str = ""
     schema: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -161,6 +165,7 @@ class Form:
             choices=choices or (self._groups if widget in _MANY | {"permissions"} else ()),
             options=self._options(f) if widget == "permissions" else (),
             fault=" ".join(self.text_of(fault) for fault in self.faults if self.field_of(fault) == f.name),
+            when=" ".join((f.applies[0], *f.applies[1])) if f.applies else "",
             schema=f.type.schema(),
         )
 

@@ -62,6 +62,8 @@ _MAX_PARAMETERS: Final = 500
 SIGN_IN: Final = "/sign-in"
 CONFIRM: Final = "/confirm-password"
 CHOOSE: Final = "/new-password"
+_WAITS: Final = 50  # how often a form that is sent twice looks whether the first has been answered
+_WAIT: Final = 0.1  # seconds between
 _SUBMISSION: Final = "_submission"  # the name of the token in forms that must not take effect twice
 
 
@@ -259,15 +261,27 @@ class PageRequest:
         """Return the token of a form that must not take effect twice: the one that it was sent with, or a new one."""
         return ("" if renew else self.form.get(_SUBMISSION, "")) or secrets.token_urlsafe(16)
 
-    async def perform_once(self, operation: str, raw: Mapping[str, Any], target: int | None = None) -> Result:
+    async def perform_once(
+        self, operation: str, raw: Mapping[str, Any], target: int | None = None, *, reason: str | None = None
+    ) -> Result:
         """Run a write that a form must not cause twice; the form carries a `submission_token`.
 
-        The same form sent again gets the first result, `replayed` and without secrets. Raises Refused like `perform`, and
+        The same form sent again, or twice at once, gets the first result, `replayed` and without secrets. Raises Refused like `perform`, and
         IDEMPOTENCY_KEY_REUSED for a form that was sent before with other values.
         """
         self.require_fresh_form()
-        token, fingerprint = f"panel/{self.form.get(_SUBMISSION, '')[:200]}", self.form.digest(self.path)
-        call = Call(operation, self.actor, raw, target, request_id=self.request_id, token=token, fingerprint=fingerprint)
+        sent = self.form.get(_SUBMISSION, "")[:200]
+        token, fingerprint = f"panel/{sent}" if sent else None, self.form.digest(self.path)
+        call = Call(
+            operation, self.actor, raw, target, reason=reason or None, request_id=self.request_id, token=token, fingerprint=fingerprint
+        )
+        for _ in range(_WAITS):
+            try:
+                return await self.runner.perform(call, size=self.form.size)
+            except Refused as refused:
+                if refused.message != "IDEMPOTENCY_KEY_IN_USE":
+                    raise
+            await asyncio.sleep(_WAIT)  # a double click without scripts: the browser shows the second response
         return await self.runner.perform(call, size=self.form.size)
 
     async def write(self, function: Callable[Concatenate[Gate, P], Future[T]], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -294,15 +308,22 @@ class PageRequest:
         """Respond to a script."""
         return Response(orjson.dumps(value), status, media_type="application/json")
 
-    def redirect(
-        self, path: str, message: str = "", tone: str = "good", undo: int | None = None, change_set: int | None = None
+    def redirect(  # noqa: PLR0913  # what a message may lead to
+        self,
+        path: str,
+        message: str = "",
+        tone: str = "good",
+        undo: int | None = None,
+        change_set: int | None = None,
+        back: tuple[str, str] | None = None,
     ) -> Response:
         """Redirect to another page of the panel, and show a message there. Tones: good, note, bad.
 
-        The message has a link to undo the event `undo`, or to the events of `change_set`.
+        The message has a link to undo the event `undo`, to the events of `change_set`, or `back`, a text and a path.
         """
         if message:
-            links = {"undo": undo, "changeSet": change_set}
+            text, to = back or (None, None)
+            links = {"undo": undo, "changeSet": change_set, "backText": text, "backPath": to}
             flash = {"text": message[:1000], "tone": tone} | {name: str(one) for name, one in links.items() if one is not None}
             text = base64.urlsafe_b64encode(orjson.dumps(flash)).decode()
             self.cookies.append(("flash", f"{text}.{sign(self.token, text)}", 60))

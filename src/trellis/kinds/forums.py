@@ -85,6 +85,7 @@ FORUMS: Final = NodeKind(
             "The URL that a redirect leads to; required when type is redirect.",
             also=("redirect_url",),
             brief="needed for type redirect",
+            applies=("type", ("redirect",)),
         ),
     ),
     derived=(

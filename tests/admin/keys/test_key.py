@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.admin.conftest import Visitor, page_text
+from tests.admin.conftest import PASSWORD, Visitor, page_text
+from tests.admin.html_forms import read_forms
 from tests.admin.keys.test_index import _form, _key_in
 from tests.fixture_types import Clock, Events, MakeKey, Run
 from trellis.core.actor import Actor
@@ -44,17 +45,17 @@ def test_a_key_shows_its_requests_grants_and_settings(admin: Visitor, key: MakeK
 
 
 def test_what_was_held_for_30_days_without_use_can_be_taken_away(
-    admin: Visitor, key: MakeKey, gate: Gate, clock: Clock, events: Events
+    admin: Visitor, key: MakeKey, gate: Gate, clock: Clock, events: Events, run: Run
 ) -> None:
-    key(["forums.list", "forums.get", "blogs.delete"])
+    key(["forums.list", "forums.get", "blogs.delete"], bounds={"blogs.delete": {"perDay": 3}})
     _asked(gate, clock, "forums.get")
     clock.move(days=20)
     _asked(gate, clock, "forums.list")
     clock.move(days=11)
     admin.sign_in()
     clock.move(minutes=20)  # taking away asks for no password
-    page = admin.get("/keys/1")
-    assert "2 operations granted but not used in 30 days" in page_text(page)
+    assert "2 operations granted but not used in 30 days" in page_text(admin.get("/keys/1"))
+    page = admin.get("/keys/1/ungrant")
     unused = re.findall(r'name="operation" value="([^"]+)"', page.text)
     assert unused == ["blogs.delete", "forums.get"]
     before = events()
@@ -65,7 +66,23 @@ def test_what_was_held_for_30_days_without_use_can_be_taken_away(
         ["forums.list"],
         "Not used for 30 days",
     )
-    assert "not used in 30 days" not in page_text(admin.get("/keys/1"))
+    shown = admin.get("/keys/1")
+    assert "not used in 30 days" not in page_text(shown)
+    assert "2 unused operations were taken away. Give them back…" in page_text(shown)
+    way_back = f"/keys/1/edit?again={event['seq']}"
+    assert f'href="/admin{way_back}"' in shown.text
+    assert f'href="/admin{way_back}"' in admin.get(f"/events/{event['seq']}").text
+    filled = admin.get(way_back)
+    assert "2 operations that it had are ticked again below. Nothing is saved yet." in page_text(filled)
+    form = next(one for one in read_forms(filled) if not one.action)
+    assert admin.post("/keys/1/edit", form.filled()).status_code == 403, "it may do more: the password is asked for"
+    admin.post("/confirm-password", {"password": PASSWORD, "next": "/admin/keys/1"})
+    admin.get("/keys/1")
+    saved = admin.post("/keys/1/edit", form.filled())
+    assert saved.status_code == 303, page_text(saved)
+    again = run("keys.get", 1)
+    assert again["grants"] == ["blogs.delete", "forums.get", "forums.list"]
+    assert again["bounds"]["blogs.delete"]["perDay"] == 3
 
 
 def test_what_was_granted_lately_is_not_called_unused(admin: Visitor, key: MakeKey, run: Run, clock: Clock) -> None:

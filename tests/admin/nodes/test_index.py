@@ -48,7 +48,7 @@ def test_the_tree_shows_the_top_level_with_what_is_under_it_counted(admin: Visit
     response = admin.get("/forums")
     assert response.status_code == 200
     assert _names(response.text) == ["News", "Help", "Wiki", "Staff"]
-    assert "7 forums, 4 at the top level" in page_text(response)
+    assert "7 forums , 4 at the top level" in page_text(response)
     assert f'data-id="{community.news}"' in response.text
     assert 'data-count="2"' in response.text
     assert "Redirect" in page_text(response)

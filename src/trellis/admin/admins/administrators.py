@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.confirm import Confirmation, fetch_made_webhooks
+from trellis.admin.confirm import SENT_BEFORE, Confirmation, fetch_made_webhooks
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
@@ -27,7 +27,17 @@ async def index(request: PageRequest) -> Response:
 async def new(request: PageRequest) -> Response:
     """Show the form for a new one."""
     request.require_recent_password()
-    return request.page("administrators/new.html", title="Add an administrator", form=Form(_FIELDS))
+    return _show_new(request, Form(_FIELDS), 200)
+
+
+def _show_new(request: PageRequest, form: Form, status: int) -> Response:
+    return request.page(
+        "administrators/new.html",
+        status=status,
+        title="Add an administrator",
+        form=form,
+        submission=request.submission_token(renew=status == 409),
+    )
 
 
 async def create(request: PageRequest) -> Response:
@@ -35,9 +45,12 @@ async def create(request: PageRequest) -> Response:
     request.require_recent_password()
     form = Form(_FIELDS, request.form)
     try:
-        admin = (await request.perform("admins.create", form.raw())).value
+        admin = (await request.perform_once("admins.create", form.raw())).value
     except Refused as refused:
-        return request.page("administrators/new.html", status=400, title="Add an administrator", form=form.add_refusal(refused))
+        form.add_refusal(refused)
+        if refused.status == 422:
+            form.title = SENT_BEFORE
+        return _show_new(request, form, 409 if refused.status == 422 else 400)
     return request.redirect(
         _HERE, f"{isolate(admin['name'])} can sign in now, as {isolate(admin['login'])}, and chooses a password of their own then."
     )

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from trellis.admin.events.diff import event_changes
 from trellis.admin.forms import Form
-from trellis.admin.keys import fetch_key_names
+from trellis.admin.keys import build_path_back, fetch_key_names, find_lost
 from trellis.admin.nodes import fetch_groups
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
@@ -90,6 +90,8 @@ async def show(request: PageRequest) -> Response:
         event=event,
         changes=event_changes(event, request.kinds, await fetch_groups(request)),
         record=_record_path(event),
+        lost=len(find_lost(event)),
+        back=build_path_back(event["resourceId"], event["seq"]) if find_lost(event) else "",
         days=request.gate.environment.keep_snapshots,
     )
 

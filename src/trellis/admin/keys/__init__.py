@@ -2,12 +2,22 @@
 
 from typing import Final
 
-from trellis.admin.keys import activity, index, key, presets
+from trellis.admin.keys import activity, index, key, presets, ungrant
 from trellis.admin.keys.grants import REFERENCE, Grid
 from trellis.admin.keys.index import fetch_key_names
 from trellis.admin.keys.key import RESTORE_OF_KEY, build_selection_form
+from trellis.admin.keys.ungrant import build_path_back, find_lost
 from trellis.admin.page import Page
 
-__all__ = ["PAGES", "REFERENCE", "RESTORE_OF_KEY", "Grid", "build_selection_form", "fetch_key_names"]
+__all__ = [
+    "PAGES",
+    "REFERENCE",
+    "RESTORE_OF_KEY",
+    "Grid",
+    "build_path_back",
+    "build_selection_form",
+    "fetch_key_names",
+    "find_lost",
+]
 
-PAGES: Final[tuple[Page, ...]] = (*index.PAGES, *presets.PAGES, *key.PAGES, *activity.PAGES)
+PAGES: Final[tuple[Page, ...]] = (*index.PAGES, *presets.PAGES, *key.PAGES, *ungrant.PAGES, *activity.PAGES)

@@ -27,7 +27,9 @@ _SPANS: Final = (
     (_DATE, "On another date"),
 )
 _NEW: Final[Mapping[str, Any]] = {"expires": "90d", "bounds": {}}
-_UNTIL: Final = Field("until", Timestamp(nullable=True), "In UTC. Only used if the key expires on another date.")
+_UNTIL: Final = Field(
+    "until", Timestamp(nullable=True), "In UTC. Only used if the key expires on another date.", applies=("expires", (_DATE,))
+)
 _FIELDS: Final = (*SETTINGS, PRESET, _UNTIL)
 _DIALECTS: Final = tuple((name, name.capitalize()) for name in DIALECTS)
 _LABELS: Final = {

@@ -14,6 +14,7 @@ from trellis.admin.keys.clients import build_snippets
 from trellis.admin.keys.form import KeyForm, pressed_button
 from trellis.admin.keys.grants import Grid
 from trellis.admin.keys.index import find_base, show_secret
+from trellis.admin.keys.ungrant import restore_ticks
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
 from trellis.core.catalogue import Catalogue
@@ -113,7 +114,8 @@ async def edit(request: PageRequest) -> Response:
     key = await _fetch(request)
     if key["state"] == "revoked":
         return request.redirect(f"/keys/{key['id']}", "A revoked key cannot be changed. Create a new one.", "note")
-    return _show_form(request, 200, key, KeyForm(Grid(request.catalogue), key=key))
+    filled, again = await restore_ticks(request, key)
+    return _show_form(request, 200, key, KeyForm(Grid(request.catalogue), key=filled), again=again)
 
 
 async def update(request: PageRequest) -> Response:
@@ -138,13 +140,14 @@ async def update(request: PageRequest) -> Response:
     return request.redirect(f"/keys/{key['id']}", message)
 
 
-def _show_form(
+def _show_form(  # noqa: PLR0913  # what the page shows
     request: PageRequest,
     status: int,
     key: Mapping[str, Any],
     form: KeyForm,
     version: str = "",
     theirs: tuple[tuple[str, str, str], ...] = (),
+    again: int = 0,
 ) -> Response:
     return request.page(
         "keys/edit.html",
@@ -154,6 +157,7 @@ def _show_form(
         form=form,
         grid=form.grid,
         theirs=theirs,
+        again=again,
         version=version or key_version(key),
     )
 
@@ -177,14 +181,6 @@ def _format(name: str, value: Any) -> str:
     if value in (False, "0"):
         return "no"
     return "none" if value in (None, "", "never") else str(value)
-
-
-async def ungrant(request: PageRequest) -> Response:
-    """Remove the grants that the page has listed, and no others."""
-    number, names = request.number("id"), request.form.all("operation")
-    result = await request.perform("keys.update", {"ungrant": list(names)}, number, reason="Not used for 30 days")
-    message = f"{len(names)} unused operations were taken away." if len(names) > 1 else "An unused operation was taken away."
-    return request.redirect(f"/keys/{number}", message if result.event else "Nothing was changed.")
 
 
 # --- rotating and revoking ----------------------------------------------------------------------------------------
@@ -263,7 +259,6 @@ PAGES: Final = (
     Page("GET", _HERE, show, _SECTION),
     Page("GET", f"{_HERE}/edit", edit, _SECTION),
     Page("POST", f"{_HERE}/edit", update, _SECTION),
-    Page("POST", f"{_HERE}/ungrant", ungrant, _SECTION),
     *_ROTATE.pages,
     *_REVOKE.pages,
     *_PAUSE.pages,

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
+from trellis.admin.confirm import SENT_BEFORE
 from trellis.admin.conflicts import Conflict, update_if_unchanged
 from trellis.admin.nodes.form import NodeForm, build_form, build_new_form
 from trellis.admin.nodes.tree import tree_address
@@ -28,10 +29,12 @@ async def create(kind: NodeKind, request: PageRequest) -> Response:
     if node_form.is_search:
         return _show_new(kind, request, node_form)
     try:
-        record = (await request.perform(kind.operation("create"), node_form.raw())).value
+        record = (await request.perform_once(kind.operation("create"), node_form.raw())).value
     except Refused as refused:
         node_form.add_refusal(refused)
-        return _show_new(kind, request, node_form, 400)
+        if refused.status == 422:
+            node_form.form.title = SENT_BEFORE
+        return _show_new(kind, request, node_form, 409 if refused.status == 422 else 400)
     message = f"{isolate(record['name'])} was created."
     if kind.options and not any(record["permissions"].values()):
         message += " Nobody can see it yet: its permissions are empty."
@@ -39,7 +42,14 @@ async def create(kind: NodeKind, request: PageRequest) -> Response:
 
 
 def _show_new(kind: NodeKind, request: PageRequest, node_form: NodeForm, status: int = 200) -> Response:
-    return request.page("nodes/new.html", status=status, title=f"New {kind.singular}", kind=kind, node_form=node_form)
+    return request.page(
+        "nodes/new.html",
+        status=status,
+        title=f"New {kind.singular}",
+        kind=kind,
+        node_form=node_form,
+        submission=request.submission_token(renew=status == 409),
+    )
 
 
 async def fetch_node(kind: NodeKind, request: PageRequest) -> Mapping[str, Any] | None:

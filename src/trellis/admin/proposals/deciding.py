@@ -38,6 +38,12 @@ async def decide(request: PageRequest, decision: Decision, number: int, reason: 
     return await request.perform(decision.operation, {REASON.name: reason} if reason else {}, number)
 
 
+def is_decided(request: PageRequest, decision: Decision, proposal: Mapping[str, Any]) -> bool:
+    """Return whether one has decided so already oneself: the form was sent twice."""
+    me = {"type": request.actor.type, "id": request.actor.id}
+    return proposal["state"] == decision.done and me.items() <= (proposal["closedBy"] or {}).items()
+
+
 def needs_password(request: PageRequest, proposal: Mapping[str, Any]) -> bool:
     """Return whether one has to enter the password before: where it touches more than nodes, as on the pages for that."""
     kinds = {kind.name for kind in request.kinds}

@@ -9,7 +9,7 @@ from trellis.admin.forms import Form
 from trellis.admin.keys import fetch_key_names
 from trellis.admin.nodes import ACTION
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.proposals.deciding import DECISIONS, REASON, Decision, decide, needs_password, read_reason
+from trellis.admin.proposals.deciding import DECISIONS, REASON, Decision, decide, is_decided, needs_password, read_reason
 from trellis.admin.submitted import Submitted
 from trellis.admin.view import plural
 from trellis.core.fields import MAX_ID, isolate
@@ -121,10 +121,20 @@ async def _decide_on(
         except Refused as refused:
             if refused.status >= 500:
                 raise
-            failures.append(Failure(number, refused.detail))
+            if await _is_decided(request, decision, number):
+                done += 1
+            else:
+                failures.append(Failure(number, refused.detail))
         else:
             done += 1
     return failures, done
+
+
+async def _is_decided(request: PageRequest, decision: Decision, number: int) -> bool:
+    try:
+        return is_decided(request, decision, await request.fetch("proposals.get", target=number))
+    except Refused:
+        return False
 
 
 async def _ask_for_password(request: PageRequest, numbers: Sequence[int]) -> None:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from trellis.admin.events import Change, event_changes
 from trellis.admin.nodes import ACTION, DeletePlan, describe_deletion, fetch_groups
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.proposals.deciding import DECISIONS, decide, needs_password, read_reason
+from trellis.admin.proposals.deciding import DECISIONS, decide, is_decided, needs_password, read_reason
 from trellis.admin.proposals.index import build_reason
 from trellis.admin.structure import Plan, describe_plan
 from trellis.core.nodes import NodeKind
@@ -127,6 +127,8 @@ async def decide_on_one(request: PageRequest) -> Response:
         if refused.status >= 500:
             raise
         proposal = await request.fetch("proposals.get", target=proposal["id"])
+        if is_decided(request, decision, proposal):
+            return request.redirect(f"/proposals/{proposal['id']}", f"Proposal {proposal['id']:,} was {decision.done}.")
         return await _show(request, proposal, refused.status, problem=refused)
     told = f"Proposal {proposal['id']:,} was {decision.done}."
     return request.redirect(

@@ -1,34 +1,45 @@
 // Opens the page behind a link with data-dialog as a dialog on this page: its heading and what stands in its <main>.
-// Without scripts, or when the page cannot be fetched, the link leads to the page itself.
+// Without scripts, or where there is another page instead, the link leads to the page itself.
 import { fields } from "./fields.js";
+import { askPage, attempt } from "./requests.js";
 import { times } from "./times.js";
+import { isEdited } from "./unsaved.js";
+
+const REFERENCES = ["for", "aria-describedby", "aria-labelledby", "data-copy", "data-twin"];
+let asked = null; // the link whose page is on its way
 
 export function dialogs(root) {
   for (const link of root.querySelectorAll("a[data-dialog]")) {
     link.addEventListener("click", (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
       event.preventDefault();
-      open(link);
+      attempt(() => open(link), { otherwise: link.href });
     });
   }
 }
 
 async function open(link) {
-  let main;
+  if (asked === link || document.querySelector("dialog[open]")) return;
+  asked = link;
+  let page;
   try {
-    const answer = await fetch(link.href, { credentials: "same-origin" });
-    if (!answer.ok || answer.redirected) throw new Error(answer.statusText);
-    main = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("main");
-  } catch {
-    location.assign(link.href);
-    return;
+    page = await askPage(link, link.href);
+  } finally {
+    if (asked !== link) return; // another one was pressed since
+    asked = null;
   }
+  if (page === null || document.querySelector("dialog[open]")) return;
+  show(link, new DOMParser().parseFromString(page, "text/html").querySelector("main"));
+}
+
+function show(link, main) {
   const dialog = document.createElement("dialog");
   const heading = main.querySelector("h1");
   heading.id = "dialog-title";
   dialog.setAttribute("aria-labelledby", heading.id);
   main.querySelector(".head")?.remove();
   dialog.append(heading, ...main.childNodes);
+  rename(dialog);
   for (const form of dialog.querySelectorAll("form:not([action])")) form.action = link.href;
   for (const cancel of dialog.querySelectorAll("a[data-cancel]")) {
     cancel.addEventListener("click", (event) => {
@@ -37,15 +48,42 @@ async function open(link) {
     });
   }
   dialog.addEventListener("close", () => {
+    const message = dialog.querySelector("[data-message]");
+    if (message) document.body.append(message);
     dialog.remove();
     link.focus();
   });
+  dialog.addEventListener("cancel", (event) => {
+    if (!mayClose(dialog)) event.preventDefault();
+  });
   dialog.addEventListener("click", (event) => {
-    if (event.target === dialog) dialog.close();
+    if (event.target === dialog && mayClose(dialog)) dialog.close();
   });
   document.body.append(dialog);
   times(dialog);
   fields(dialog);
   dialog.showModal();
   document.dispatchEvent(new CustomEvent("panel:shown", { detail: dialog }));
+}
+
+const mayClose = (dialog) => !isEdited(dialog) || confirm("Close it and lose what you typed?");
+
+// Gives the elements other ids than those of the page below.
+function rename(dialog) {
+  const names = new Map();
+  for (const one of dialog.querySelectorAll("[id]")) {
+    if (!document.getElementById(one.id)) continue;
+    names.set(one.id, `dialog-${one.id}`);
+    one.id = `dialog-${one.id}`;
+  }
+  if (!names.size) return;
+  for (const name of REFERENCES) {
+    for (const one of dialog.querySelectorAll(`[${name}]`)) {
+      one.setAttribute(name, one.getAttribute(name).split(" ").map((id) => names.get(id) ?? id).join(" "));
+    }
+  }
+  for (const one of dialog.querySelectorAll('a[href^="#"]')) {
+    const id = one.getAttribute("href").slice(1);
+    if (names.has(id)) one.setAttribute("href", `#${names.get(id)}`);
+  }
 }

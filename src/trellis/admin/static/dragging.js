@@ -5,30 +5,37 @@ const NEAR = 40; // px from the edge of the window where it scrolls
 const OPEN_AFTER = 600; // ms over a closed node until it opens
 
 export function dragging(view, mover) {
+  let current = null;
   view.list.addEventListener("pointerdown", (event) => {
     const handle = event.target.closest(".handle");
-    if (!handle || event.button !== 0 || view.taken) return;
+    if (!handle || event.button !== 0 || view.taken || current) return;
     const node = handle.closest(".node");
-    const drag = { node, from: mover.place(node), x: event.clientX, y: event.clientY, handle, target: null };
+    const drag = { node, x: event.clientX, y: event.clientY, at: event, handle, target: null };
+    current = drag;
     handle.setPointerCapture(event.pointerId);
     const move = (moved) => follow(view, drag, moved);
+    const scrolled = () => aim(view, drag);
     const end = (ended) => {
+      current = null;
       handle.removeEventListener("pointermove", move);
-      for (const name of ["pointerup", "pointercancel"]) handle.removeEventListener(name, end);
+      for (const name of ["pointerup", "pointercancel", "lostpointercapture"]) handle.removeEventListener(name, end);
       removeEventListener("keydown", escape, true);
+      removeEventListener("scroll", scrolled, true);
+      if (ended.type === "pointerup") follow(view, drag, ended); // it drops where the pointer is now, whatever has moved below it
       finish(view, mover, drag, ended.type === "pointerup");
     };
     const escape = (pressed) => {
       if (pressed.key === "Escape") end(pressed);
     };
     handle.addEventListener("pointermove", move);
-    handle.addEventListener("pointerup", end);
-    handle.addEventListener("pointercancel", end);
+    for (const name of ["pointerup", "pointercancel", "lostpointercapture"]) handle.addEventListener(name, end);
     addEventListener("keydown", escape, true);
+    addEventListener("scroll", scrolled, true);
   });
 }
 
 function follow(view, drag, event) {
+  drag.at = event;
   if (!drag.ghost) {
     if (Math.hypot(event.clientX - drag.x, event.clientY - drag.y) < 4) return;
     drag.ghost = document.createElement("div");
@@ -42,16 +49,19 @@ function follow(view, drag, event) {
   drag.ghost.style.top = `${event.clientY + 8}px`;
   if (event.clientY < NEAR) scrollBy(0, -12);
   else if (event.clientY > innerHeight - NEAR) scrollBy(0, 12);
-  aim(view, drag, event);
+  aim(view, drag);
 }
 
-function aim(view, drag, event) {
-  const row = document.elementFromPoint(event.clientX, event.clientY)?.closest(".node-row");
+// Finds what is under the pointer, which may be something else after the page has scrolled or a node was opened.
+function aim(view, drag) {
+  if (!drag.ghost) return;
+  const { clientX, clientY } = drag.at;
+  const row = document.elementFromPoint(clientX, clientY)?.closest(".node-row");
   const node = row?.closest(".node");
   clear(drag);
   if (!node || !view.list.contains(node) || drag.node.contains(node)) return openLater(view, drag, null);
   const box = row.getBoundingClientRect();
-  const part = (event.clientY - box.top) / box.height;
+  const part = (clientY - box.top) / box.height;
   const may = view.nested && !("leafOnly" in node.dataset);
   const how = may ? (part < 0.3 ? "before" : part > 0.7 ? "after" : "into") : part < 0.5 ? "before" : "after";
   drag.target = { node, how };
@@ -59,11 +69,17 @@ function aim(view, drag, event) {
   openLater(view, drag, how === "into" && Number(node.dataset.count) ? node : null);
 }
 
-// Opens a node once the pointer has stayed over it for a while; null for none.
+// Opens a node once the pointer has stayed over it for a while, and only if it is still there when the children have come.
 function openLater(view, drag, node) {
   if (drag.opening?.node === node) return;
   clearTimeout(drag.opening?.timer);
-  drag.opening = node && { node, timer: setTimeout(() => view.open(node), OPEN_AFTER) };
+  drag.opening = node && { node };
+  const opening = drag.opening;
+  if (!node) return;
+  opening.timer = setTimeout(async () => {
+    await view.open(node, () => drag.opening === opening);
+    if (drag.opening === opening) aim(view, drag);
+  }, OPEN_AFTER);
 }
 
 function clear(drag) {
@@ -81,7 +97,8 @@ async function finish(view, mover, drag, dropped) {
   if (!dropped || !target || !drag.ghost) return;
   const { node, how } = target;
   const place = how === "into" ? await inside(view, node) : { list: node.parentElement, next: how === "before" ? node : node.nextElementSibling };
-  if (!place || place.next === drag.node) return;
+  if (!place || place.next === drag.node || drag.node.contains(place.list)) return;
+  const from = mover.place(drag.node);
   mover.put(drag.node, place);
-  mover.settle(drag.node, drag.from);
+  mover.settle(drag.node, from);
 }

@@ -1,4 +1,7 @@
-// Form controls: colours, 'every group', copy buttons.
+// Form controls: colours, 'every group', copy buttons, and fields that only count with a certain choice.
+import { say } from "./messages.js";
+import { markCopied } from "./unsaved.js";
+
 export function fields(root) {
   for (const picker of root.querySelectorAll("input[data-twin]")) {
     const text = root.querySelector(`#${CSS.escape(picker.dataset.twin)}`);
@@ -13,10 +16,24 @@ export function fields(root) {
     everyone.addEventListener("change", follow);
     follow();
   }
+  for (const field of root.querySelectorAll("[data-when]")) follow(root, field);
   for (const button of root.querySelectorAll("button[data-copy]")) {
     button.hidden = false;
     button.addEventListener("click", () => copy(button));
   }
+}
+
+// <div class="field" data-when="type redirect">: shown while the control "type" has the value "redirect", or something is wrong with it.
+function follow(root, field) {
+  const [name, ...values] = field.dataset.when.split(" ");
+  const choice = root.querySelector(`select[name="${CSS.escape(name)}"]`);
+  if (!choice) return;
+  const show = () => {
+    field.hidden = !values.includes(choice.value) && !field.classList.contains("wrong");
+    field.querySelectorAll("input").forEach((input) => (input.readOnly = field.hidden)); // what nobody sees is not found fault with
+  };
+  choice.addEventListener("change", show);
+  show();
 }
 
 // <button type="button" data-copy="ID of what to copy" hidden><span>Copy</span></button>
@@ -25,8 +42,11 @@ async function copy(button) {
   const label = button.querySelector("span") ?? button;
   const before = label.textContent;
   try {
-    await navigator.clipboard.writeText(source.value ?? source.textContent);
+    const text = source.value ?? source.textContent;
+    await navigator.clipboard.writeText(text);
+    markCopied(text);
     label.textContent = "Copied";
+    say("Copied.");
   } catch {
     getSelection().selectAllChildren(source);
     label.textContent = "Selected: press Ctrl+C";

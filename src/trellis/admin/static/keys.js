@@ -29,19 +29,10 @@ for (const grid of document.querySelectorAll("[data-grants]")) {
   showCount(); // the browser may have restored the ticks of an earlier visit
 }
 
-// The date is shown only when it is needed.
-const ends = document.getElementById("field-expires");
-const until = document.querySelector(".until");
-if (ends && until) {
-  const follow = () => (until.hidden = ends.value !== "date");
-  ends.addEventListener("change", follow);
-  follow();
-}
-
 // A key that was shown is removed when the page is left, even if the browser keeps the page for the back button.
 addEventListener("pagehide", () => {
   for (const part of document.querySelectorAll("[data-once]")) {
-    part.querySelectorAll(".notice, .field").forEach((one) => one.remove());
+    part.querySelectorAll(".notice, .field, details").forEach((one) => one.remove());
     part.querySelector("[data-hidden-note]")?.removeAttribute("hidden");
   }
 });

@@ -1,4 +1,6 @@
 // Moving a node in the tree: its place, putting it elsewhere, sending that to the server, undo; and moving by the keyboard.
+import { askJson, Failure } from "./requests.js";
+
 const nameOf = (node) => node.querySelector(".node-name").textContent;
 const above = (node) => node.parentElement.closest(".node");
 
@@ -27,11 +29,11 @@ function placeOf(node) {
 function put(view, node, { list, next }) {
   const old = above(node);
   list.insertBefore(node, next);
-  for (const [parent, by] of [[old, -1], [above(node), 1]]) if (old !== above(node)) count(parent, by);
+  for (const [parent, by] of [[old, -1], [above(node), 1]]) if (old !== above(node)) count(view, parent, by);
 }
 
-function count(node, by) {
-  if (!node) return;
+function count(view, node, by) {
+  if (!node) return view.countTop(by);
   const left = Math.max(0, Number(node.dataset.count) + by);
   node.dataset.count = String(left);
   node.querySelector(":scope > .node-row > .node-count").textContent = left ? left.toLocaleString("en") : "";
@@ -52,30 +54,55 @@ function where(view, node) {
   return view.nested ? `under ${under}, ${beside}` : beside;
 }
 
-// Sends the new place of a node to the server. If it is refused, the node goes back to `from`.
-async function settle(view, node, from, undone = false) {
+// Sends the new place of a node to the server, after the moves before it. If it is refused, the node goes back to `from`, and so do
+// those that were moved since, which may stand beside it.
+function settle(view, node, from, undone = false) {
   const to = placeOf(node);
   if (to.list === from.list && to.next === from.next) return;
+  const move = { node, from, to, undone, place: describe(view, node) };
+  view.moves.push(move);
+  view.sending = view.sending.catch(() => {}).then(() => view.moves.includes(move) && send(view, move));
+}
+
+function describe(view, node) {
   const parent = above(node);
-  const body = new URLSearchParams({ csrf: document.querySelector("input[name=csrf]").value, _version: node.dataset.version });
-  if (view.nested) body.set("parentId", parent ? parent.dataset.id : view.list.dataset.under);
+  const place = view.nested ? { parentId: parent ? parent.dataset.id : view.list.dataset.under } : {};
   const next = sibling(node, "nextElementSibling");
   const before = sibling(node, "previousElementSibling");
-  if (next) body.set("before", next.dataset.id);
-  else if (before) body.set("after", before.dataset.id);
+  if (next) place.before = next.dataset.id;
+  else if (before) place.after = before.dataset.id;
+  return place;
+}
+
+async function send(view, move) {
+  const { node, from, undone } = move;
+  const csrf = document.querySelector("input[name=csrf]").value;
+  const body = new URLSearchParams({ csrf, _version: node.dataset.version, ...move.place });
   try {
-    const answer = await fetch(`${view.list.dataset.path}/${node.dataset.id}/move`, { method: "POST", body, headers: { Accept: "application/json" } });
-    const result = await answer.json();
-    if (!answer.ok) throw new Error(result.detail);
+    const handle = node.querySelector(":scope > .node-row > .handle");
+    const result = await askJson(handle, `${view.list.dataset.path}/${node.dataset.id}/move`, { method: "POST", body });
+    view.moves.splice(view.moves.indexOf(move), 1);
     node.dataset.version = result.version;
-    const undoing = undone || !result.moved ? null : () => undo(view, node, from);
+    const buttons = undone || !result.moved ? [] : [["Undo", () => undo(view, node, from)]];
     const now = undone ? `“${nameOf(node)}” is back ${where(view, node)}.` : `“${nameOf(node)}” is ${where(view, node)} now.`;
-    view.announce(result.note && !undone ? `${now} ${result.note}` : now, { undoing });
+    view.announce(result.note && !undone ? `${now} ${result.note}` : now, { buttons });
   } catch (error) {
-    put(view, node, from);
-    view.announce(error.message || "It could not be moved. Reload the page.", { bad: true });
+    if (!(error instanceof Failure)) throw error;
+    const others = view.moves.length - 1;
+    for (const one of view.moves.splice(0).reverse()) put(view, one.node, one.from);
+    const along = others ? ` ${others === 1 ? "The move" : `The ${others} moves`} after it ${others === 1 ? "was" : "were"} not sent.` : "";
+    const buttons = error.refused ? [] : [["Try again", () => again(view, move)]];
+    view.announce(`“${nameOf(node)}” is back where it was. ${error.message}${along}`, { bad: true, stay: buttons.length > 0, buttons });
   }
 }
+
+function again(view, { node, from, to, undone }) {
+  if (!isThere(to) || !isThere(from)) return view.announce("The tree has changed meanwhile. Reload the page.", { bad: true });
+  put(view, node, to);
+  settle(view, node, from, undone);
+}
+
+const isThere = ({ list, next }) => list.isConnected && (!next || next.parentElement === list);
 
 function undo(view, node, from) {
   if (!from.list.isConnected) return;
@@ -130,17 +157,23 @@ async function keys(view, mover, event) {
   if (!step && !acts[event.key]) return;
   event.preventDefault();
   event.stopPropagation();
+  if (view.busy && event.key !== "Escape") return; // it is being opened
   if (acts[event.key]) return acts[event.key]();
   const focused = document.activeElement;
+  const taken = view.taken;
   view.busy = true;
-  const place = await step(view, view.taken.node);
+  const place = await step(view, taken.node);
+  if (view.taken !== taken) {
+    view.busy = false;
+    return;
+  }
   if (place) {
     mover.put(view.taken.node, place);
     focused.focus();
     view.taken.node.scrollIntoView({ block: "nearest" });
   }
   view.busy = false;
-  view.announce(place ? `“${nameOf(view.taken.node)}”: ${where(view, view.taken.node)}.` : "It cannot go any further in that direction.", { stay: true });
+  if (place !== undefined) view.announce(place ? `“${nameOf(view.taken.node)}”: ${where(view, view.taken.node)}.` : "It cannot go any further in that direction.", { stay: true });
 }
 
 const up = (_view, node) => {
@@ -164,14 +197,16 @@ async function into(view, node) {
   return inside(view, before);
 }
 
-// Returns the end of a node's children, opening the node if it is closed.
+// Returns the end of a node's children, opening the node if it is closed; undefined if it could not be opened, which is said.
 export async function inside(view, node) {
-  if (Number(node.dataset.count) || node.querySelector(":scope > ul")) await view.open(node);
+  const toggle = node.querySelector(":scope > .node-row > .toggle");
+  if (Number(node.dataset.count) && !("ownPage" in toggle.dataset) && !(await view.open(node))) return undefined;
   let list = node.querySelector(":scope > ul");
   if (!list) {
     list = document.createElement("ul");
     node.append(list);
-    node.querySelector(":scope > .node-row > .toggle").setAttribute("aria-expanded", "true");
   }
+  list.hidden = false;
+  if (!("ownPage" in toggle.dataset)) toggle.setAttribute("aria-expanded", "true");
   return list.isConnected ? { list, next: list.querySelector(":scope > .more") } : null;
 }

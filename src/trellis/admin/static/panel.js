@@ -1,12 +1,15 @@
 // What every page loads. Every page works without it.
 import { dialogs } from "./dialogs.js";
 import { fields } from "./fields.js";
+import { announceFlash } from "./messages.js";
 import { times } from "./times.js";
+import { guard } from "./unsaved.js";
 import { working } from "./working.js";
 
 times(document);
 fields(document);
 dialogs(document);
+announceFlash();
 document.querySelector("[data-focus]")?.focus();
 
 for (const form of document.querySelectorAll("form[data-asks]")) {
@@ -15,4 +18,5 @@ for (const form of document.querySelectorAll("form[data-asks]")) {
   });
 }
 
-working(document); // last: it disables no form that was cancelled
+working(document); // behind what cancels a form: it disables none that goes nowhere
+guard(); // last: it counts only what is sent

@@ -1,8 +1,14 @@
 // The grid of permissions: buttons that tick a row or column, and 'every group', which overrides the single groups.
+import { say } from "./messages.js";
+import { askJson, attempt } from "./requests.js";
+
 export function grids(root) {
   for (const table of root.querySelectorAll("[data-may]")) grid(table);
   for (const button of root.querySelectorAll("[data-copy-permissions]")) {
-    button.addEventListener("click", (event) => copy(event, button));
+    button.addEventListener("click", (event) => {
+      event.preventDefault();
+      attempt(() => copy(button));
+    });
   }
 }
 
@@ -46,30 +52,23 @@ function follow(table) {
   }
 }
 
-// Fills the grid from another node without a new page; where that fails the button sends the form as it does without scripts.
-async function copy(event, button) {
+// Fills the grid from another node without a new page.
+async function copy(button) {
   const form = button.form;
   const chosen = form.querySelector('input[name="_copy"]:checked');
-  event.preventDefault();
   if (!chosen) {
     form.querySelector('input[name="_search._copy"]').focus();
     return;
   }
-  try {
-    const answer = await fetch(button.dataset.copyPermissions + chosen.value, { headers: { Accept: "application/json" } });
-    if (!answer.ok) throw new Error(answer.statusText);
-    const { permissions } = await answer.json();
-    const table = form.querySelector("[data-may]");
-    for (const row of table.tBodies[0].rows) {
-      const who = permissions[row.dataset.option];
-      for (const box of row.querySelectorAll("input[type=checkbox]")) {
-        box.checked = who === "*" ? box.value === "*" : who.includes(Number(box.value));
-      }
+  const record = await askJson(button, button.dataset.copyPermissions + chosen.value);
+  if (!record) return;
+  const table = form.querySelector("[data-may]");
+  for (const row of table.tBodies[0].rows) {
+    const who = record.permissions[row.dataset.option];
+    for (const box of row.querySelectorAll("input[type=checkbox]")) {
+      box.checked = who === "*" ? box.value === "*" : who.includes(Number(box.value));
     }
-    follow(table);
-    button.querySelector("span").textContent = "Filled in";
-    setTimeout(() => (button.querySelector("span").textContent = "Fill in the grid"), 2500);
-  } catch {
-    button.form.requestSubmit(Object.assign(button, { dataset: {} }) && button);
   }
+  follow(table);
+  say("The grid is filled in. It is not saved yet.");
 }

@@ -1,4 +1,6 @@
 // Pickers show matches while one types. And in a form that moves a node, choosing a parent shows its children.
+import { askJson, askPage, attempt } from "./requests.js";
+
 export function forms(root) {
   for (const picker of root.querySelectorAll("[data-picker]")) search(picker);
   for (const form of root.querySelectorAll("form[data-move]")) moving(form);
@@ -7,25 +9,19 @@ export function forms(root) {
 function search(picker) {
   const input = picker.querySelector("input[type=search]");
   const status = picker.querySelector("[role=status]");
-  let last = input.value;
   let waiting;
   picker.querySelector(".find button").hidden = true;
   input.addEventListener("keydown", (event) => {
     if (event.key === "Enter") event.preventDefault();
   });
+  const find = async () => {
+    const wanted = input.value;
+    const found = await askJson(input, `${picker.dataset.source}&search=${encodeURIComponent(wanted)}`, { newest: true });
+    if (found) show(picker, found, status, wanted);
+  };
   input.addEventListener("input", () => {
     clearTimeout(waiting);
-    waiting = setTimeout(async () => {
-      const wanted = (last = input.value);
-      try {
-        const answer = await fetch(`${picker.dataset.source}&search=${encodeURIComponent(wanted)}`, { headers: { Accept: "application/json" } });
-        if (!answer.ok) throw new Error(answer.statusText);
-        const found = await answer.json();
-        if (wanted === last) show(picker, found, status, wanted);
-      } catch {
-        status.textContent = "The search failed. Reload the page.";
-      }
-    }, 120);
+    waiting = setTimeout(() => attempt(find), 120);
   });
   picker.querySelector(`input[name^="_searched."]`).disabled = true;
 }
@@ -57,12 +53,15 @@ function moving(form) {
       if (!["before", "after"].includes(chosen?.value)) form.querySelector('input[value="before"]').checked = true;
     }
     if (event.target.name !== "parentId") return;
-    const body = new URLSearchParams(new FormData(form));
-    body.set("_action", "look");
-    const answer = await fetch(form.action, { method: "POST", body });
-    if (!answer.ok) return;
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const place = page.querySelector("#place");
-    if (place) form.querySelector("#place").replaceWith(place);
+    attempt(() => look(form));
   });
+}
+
+// Shows the children of the parent that is chosen now; the newest choice counts.
+async function look(form) {
+  const body = new URLSearchParams(new FormData(form));
+  body.set("_action", "look");
+  const text = await askPage(form.querySelector("#place, #dialog-place"), form.action, { method: "POST", body, newest: true });
+  const place = text && new DOMParser().parseFromString(text, "text/html").querySelector("#place");
+  if (place) form.querySelector("#place, #dialog-place").replaceChildren(...place.childNodes);
 }

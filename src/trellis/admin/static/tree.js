@@ -1,104 +1,105 @@
 // The tree: opens levels without a new page, moves the focus by arrows, and moves nodes by dragging and by the keyboard.
 import { dialogs } from "./dialogs.js";
 import { dragging } from "./dragging.js";
+import { say } from "./messages.js";
 import { moving } from "./moving.js";
+import { askPage, attempt } from "./requests.js";
 
 export function tree(list) {
   list.classList.add("live");
   const view = {
     list,
     nested: "nested" in list.dataset,
+    moves: [], // those that the server has not taken yet
+    sending: Promise.resolve(),
     rows: () => [...list.querySelectorAll(".node")].filter((node) => node.offsetParent !== null),
-    open: (node) => open(view, node),
-    close: (node) => close(view, node),
-    ...announcer(),
+    open: (node, isWanted) => attempt(() => open(view, node, isWanted), { otherwise: toggleOf(node)?.href }),
+    announce: say,
+    countTop,
   };
   list.addEventListener("click", (event) => click(view, event));
   list.addEventListener("keydown", (event) => walk(view, event));
-  const mover = moving(view);
-  dragging(view, mover);
+  dragging(view, moving(view));
 }
 
-// Announces what happened, at the foot of the window and to a screen reader.
-function announcer() {
-  const box = document.querySelector("[data-message]");
-  const [words, undo] = [box.querySelector("p"), box.querySelector("[data-undo]")];
-  let hiding;
-  let back = null;
-  undo.addEventListener("click", () => back?.());
-  const announce = (text, { bad = false, undoing = null, stay = false } = {}) => {
-    clearTimeout(hiding);
-    box.hidden = false;
-    box.classList.toggle("bad", bad);
-    words.textContent = text;
-    back = undoing;
-    undo.hidden = !undoing;
-    if (!stay) hiding = setTimeout(() => (box.hidden = true), bad || undoing ? 12_000 : 5_000);
-  };
-  return { announce };
+// The number of nodes at the top, in the sentence above the tree.
+function countTop(by) {
+  const shown = document.querySelector("[data-top-count]");
+  if (!shown) return;
+  const count = Number(shown.dataset.topCount) + by;
+  shown.dataset.topCount = String(count);
+  shown.textContent = count.toLocaleString("en");
+  const part = shown.closest("[data-of]");
+  if (part) part.hidden = count === Number(part.dataset.of);
 }
 
 const toggleOf = (node) => node.querySelector(":scope > .node-row > .toggle");
 const isOpen = (node) => toggleOf(node)?.getAttribute("aria-expanded") === "true";
 
-async function click(view, event) {
+function click(view, event) {
   if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
   const toggle = event.target.closest(".toggle");
   if (toggle && !("ownPage" in toggle.dataset)) {
     event.preventDefault();
     const node = toggle.closest(".node");
+    if (event.detail === 2) return; // a double click is one press, whether the answer has come between its clicks or not
     if (isOpen(node)) close(view, node);
-    else await open(view, node);
+    else view.open(node);
   }
   const more = event.target.closest("[data-more]");
   if (more) {
     event.preventDefault();
-    const item = more.closest(".more");
-    const { more: parent, page, depth } = more.dataset;
-    const html = await fetchLevel(view, parent, page, depth);
-    if (html === null) return location.assign(more.href);
-    const first = put(item, html);
-    item.remove();
-    first?.querySelector(".node-name").focus();
+    attempt(() => showMore(view, more), { otherwise: more.href });
   }
 }
 
-async function fetchLevel(view, parent, page, depth) {
-  const query = new URLSearchParams({ page, depth, ...(parent ? { under: parent } : {}) });
-  try {
-    const answer = await fetch(`${view.list.dataset.path}/level?${query}`);
-    return answer.ok && !answer.redirected ? await answer.text() : null;
-  } catch {
-    return null;
-  }
+async function showMore(view, more) {
+  const { more: parent, page, depth } = more.dataset;
+  const html = await askPage(more, levelAddress(view, parent, page, depth));
+  if (html === null) return;
+  const item = more.closest(".more");
+  const had = item.contains(document.activeElement);
+  const first = put(item, html);
+  item.remove();
+  if (had || document.activeElement === document.body) first?.querySelector(".node-name").focus();
 }
 
-// Inserts rows before an element (or at the end of a list) and returns the first of them.
+function levelAddress(view, parent, page, depth) {
+  return `${view.list.dataset.path}/level?${new URLSearchParams({ page, depth, ...(parent ? { under: parent } : {}) })}`;
+}
+
+// Inserts rows before an element (or at the end of a list) and returns the first of them. A node that was moved here since stays.
 function put(before, html, list = before.parentElement) {
   const from = document.createElement("template");
   from.innerHTML = html;
+  for (const node of from.content.querySelectorAll(".node")) if (document.getElementById(node.id)) node.remove();
   dialogs(from.content);
   const first = from.content.querySelector(".node");
   list.insertBefore(from.content, before);
   return first;
 }
 
-async function open(view, node) {
+// Opens a node and returns whether it is open. All who wait for its children get the same ones; they are shown if still wanted.
+async function open(view, node, isWanted = () => true) {
   const toggle = toggleOf(node);
-  if (!toggle || isOpen(node) || node.loading || "ownPage" in toggle.dataset) return;
-  let inside = node.querySelector(":scope > ul");
-  if (!inside) {
-    node.loading = true; // a double click opens it once
-    const html = await fetchLevel(view, node.dataset.id, "1", String(Number(node.dataset.depth) + 1));
-    node.loading = false;
-    if (html === null) return location.assign(toggle.href);
-    inside = document.createElement("ul");
-    put(null, html, inside);
-    node.append(inside);
+  if (!toggle || "ownPage" in toggle.dataset) return false;
+  if (isOpen(node)) return true;
+  if (!node.querySelector(":scope > ul")) {
+    node.loading ??= askPage(toggle, levelAddress(view, node.dataset.id, "1", String(Number(node.dataset.depth) + 1))).finally(() => {
+      node.loading = null;
+    });
+    const html = await node.loading;
+    if (html === null || !isWanted()) return false;
+    if (!node.querySelector(":scope > ul")) {
+      const made = document.createElement("ul");
+      put(null, html, made);
+      node.append(made);
+    }
   }
-  inside.hidden = false;
+  node.querySelector(":scope > ul").hidden = false;
   toggle.setAttribute("aria-expanded", "true");
   remember(view);
+  return true;
 }
 
 function close(view, node) {
@@ -130,7 +131,7 @@ function walk(view, event) {
     if (isOpen(node)) go(event, node.querySelector(":scope > ul > .node"));
     else if (Number(node.dataset.count)) {
       event.preventDefault();
-      open(view, node);
+      view.open(node);
     }
   } else if (view.nested && event.key === "ArrowLeft") {
     if (isOpen(node)) {

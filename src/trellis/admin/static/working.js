@@ -1,6 +1,9 @@
-// Forms being sent: a second press sends nothing twice, and a form with data-working shows its text if the answer takes long.
-// The text is on the form, on the pressed button or on the chosen radio button; a live region and a progress bar show it.
-const PATIENCE = 700; // milliseconds
+// Forms being sent: a second press sends nothing twice, nothing is sent without a network, and a form with data-working shows its
+// text if the answer takes long. The text is on the form, on the pressed button or on the chosen radio button.
+import { say } from "./messages.js";
+
+const BUSY = 100; // milliseconds until the pressed button is marked
+const PATIENCE = 700; // milliseconds until the text is shown
 const held = new Set();
 let waiting = [];
 
@@ -8,13 +11,25 @@ export function working(root) {
   root.addEventListener("submit", (event) => {
     const form = event.target;
     if (event.defaultPrevented || form.method !== "post") return;
-    setTimeout(() => form.querySelectorAll("button:enabled").forEach(hold)); // later: the pressed button is sent with the form
+    if (held.has(form)) return event.preventDefault();
+    if (!navigator.onLine) return refuse(event, form);
+    held.add(form);
+    setTimeout(() => [...form.elements].filter((one) => one.type === "submit" && !one.disabled).forEach(hold)); // later: the pressed one is sent too
+    waiting.push(setTimeout(() => event.submitter?.setAttribute("aria-busy", "true"), BUSY));
     const text = event.submitter?.dataset.working ?? form.querySelector("input:checked[data-working]")?.dataset.working ?? form.dataset.working;
     if (text && !event.submitter?.formNoValidate) waiting.push(setTimeout(() => showProgress(form, text), PATIENCE));
   });
   addEventListener("pageshow", (event) => {
     if (event.persisted) release(root);
   });
+  document.addEventListener("panel:stayed", () => release(root));
+}
+
+// The browser would leave the page, with what was typed, for one that says that there is no network.
+function refuse(event, form) {
+  event.preventDefault();
+  const again = () => form.isConnected && form.requestSubmit(event.submitter ?? undefined);
+  say("There is no network connection. Nothing was sent; what you typed is still here.", { bad: true, stay: true, buttons: [["Try again", again]] });
 }
 
 function hold(button) {
@@ -34,11 +49,12 @@ function showProgress(form, text) {
   waiting.push(setTimeout(() => region.append(words, bar), 50)); // later: what is there from the start is not read out
 }
 
-// Back by the back button, as the page was left.
+// Back by the back button, or stayed after all: as the page was left.
 function release(root) {
   waiting.forEach(clearTimeout);
   waiting = [];
   root.querySelectorAll(".working").forEach((region) => region.remove());
-  held.forEach((button) => (button.disabled = false));
+  root.querySelectorAll("button[aria-busy]").forEach((button) => button.removeAttribute("aria-busy"));
+  held.forEach((one) => "disabled" in one && (one.disabled = false));
   held.clear();
 }

@@ -82,6 +82,7 @@ async def show(request: PageRequest) -> Response:
         webhook=await _find_webhook(request, delivery["webhookId"]),
         body=body[:_MAX_BODY],
         cut=max(0, len(body) - _MAX_BODY),
+        submission=request.submission_token(),
     )
 
 
@@ -96,7 +97,7 @@ async def _find_webhook(request: PageRequest, number: int) -> dict[str, Any] | N
 async def resend(request: PageRequest) -> Response:
     """Send one delivery again."""
     delivery = await request.fetch("deliveries.get", target=request.number("id"))
-    await request.perform("webhooks.redeliver", {"delivery": delivery["id"]}, delivery["webhookId"])
+    await request.perform_once("webhooks.redeliver", {"delivery": delivery["id"]}, delivery["webhookId"])
     return request.redirect(f"{_HERE}/{delivery['id']}", "It is being sent again. Reload this page in a moment.")
 
 
@@ -133,6 +134,7 @@ async def _show_count(
         form=form,
         count=count,
         since=typed.get(FAILED_SINCE.name, ""),
+        submission=request.submission_token(),
     )
 
 
@@ -141,7 +143,7 @@ async def resend_failed(request: PageRequest) -> Response:
     webhook = await fetch_webhook(request)
     typed = Submitted([(FAILED_SINCE.name, request.form.get(FAILED_SINCE.name, ""))])
     try:
-        sent = await request.perform("webhooks.redeliver", dict(typed), webhook["id"])
+        sent = await request.perform_once("webhooks.redeliver", dict(typed), webhook["id"])
     except Refused as refused:
         return await _show_count(request, 400, webhook, typed, refused)
     count = sent.value["count"]

@@ -45,6 +45,7 @@ async def show(request: PageRequest) -> Response:
         webhook=webhook,
         deliveries=latest["results"],
         events=events["results"],
+        submission=request.submission_token(renew=True),
     )
 
 
@@ -120,7 +121,7 @@ async def switch_off(request: PageRequest) -> Response:
 
 async def test(request: PageRequest) -> Response:
     """Send a test message."""
-    sent = (await request.perform("webhooks.test", target=request.number("id"))).value
+    sent = (await request.perform_once("webhooks.test", {}, request.number("id"))).value
     return request.redirect(f"/deliveries/{sent['id']}", "A test is being sent. Reload this page in a moment.")
 
 
@@ -174,6 +175,7 @@ _DELETE: Final = Confirmation(
     section=_SECTION,
     action="delete",
     operation="webhooks.delete",
+    deletes=True,
     title="Delete {name}",
     button="Delete the webhook",
     tone="danger",

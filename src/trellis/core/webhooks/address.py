@@ -38,6 +38,7 @@ _CLOSED: Final = tuple(
 _NAT64: Final = IPv6Network("64:ff9b::/96")
 _PLAIN_PORTS: Final = frozenset({80, 443})
 _FIRST_FREE_PORT: Final = 1024
+_HOW_TO_ALLOW: Final = "The operator can allow its address with TRELLIS_WEBHOOK_ALLOW."
 
 
 class NotAllowed(Exception):
@@ -66,7 +67,7 @@ def check_url(url: str, allowed: tuple[Network, ...]) -> None:
     elif not _NAME.fullmatch(host.rstrip(".")):
         raise NotAllowed("has no valid host. Write names with non-ASCII characters as xn--….")
     elif _LOCAL_NAMES.search(host.rstrip(".")) and not allowed:
-        raise NotAllowed(f"leads to {host}, which means this machine or this network.")
+        raise NotAllowed(f"leads to {host}, which means this machine or this network. {_HOW_TO_ALLOW}")
 
 
 def check_address(address: Address, allowed: tuple[Network, ...]) -> Address:
@@ -76,7 +77,7 @@ def check_address(address: Address, allowed: tuple[Network, ...]) -> Address:
         return unwrapped
     closed = any(unwrapped in network for network in _CLOSED if network.version == unwrapped.version)
     if closed or not unwrapped.is_global or unwrapped.is_multicast or unwrapped.is_reserved or unwrapped.is_link_local:
-        raise NotAllowed(f"leads to {address}, which is not on the public internet. The operator can allow it.")
+        raise NotAllowed(f"leads to {address}, which is not on the public internet. {_HOW_TO_ALLOW}")
     return unwrapped
 
 

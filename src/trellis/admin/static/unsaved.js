@@ -1,0 +1,58 @@
+// Asks before a page is left on which something was typed and not saved, or a secret stands that nobody has copied.
+import { say } from "./messages.js";
+
+const FORMS = "form[method=post]:not(.inline)";
+let sent = null; // the form that is being sent
+
+// Whether a control holds something else than the page came with.
+function isChanged(control) {
+  if (["hidden", "search", "submit", "button", "file"].includes(control.type) || control.autocomplete === "current-password") return false;
+  if (control.type === "checkbox" || control.type === "radio") return control.checked !== control.defaultChecked;
+  if (control.options) {
+    const first = Math.max(0, [...control.options].findIndex((option) => option.defaultSelected));
+    return control.selectedIndex !== first;
+  }
+  return "defaultValue" in control && control.value !== control.defaultValue;
+}
+
+export function isEdited(root) {
+  const forms = root.matches?.(FORMS) ? [root] : [...root.querySelectorAll(FORMS)];
+  return forms.some((form) => form !== sent && (isTyped(form) || [...form.elements].some(isChanged)));
+}
+
+// The answer to a form that was refused shows what was typed as if the page had come with it.
+function isTyped(form) {
+  return Boolean(form.closest("[data-typed]")) && [...form.elements].some((control) => control.name && control.type !== "hidden" && control.type !== "submit");
+}
+
+const uncopied = () => [...document.querySelectorAll("[data-secret]:not([data-kept])")];
+
+// Takes note of what was copied.
+export function markCopied(text) {
+  for (const secret of uncopied()) if (text.includes(secret.textContent)) secret.dataset.kept = "";
+}
+
+export function guard() {
+  if (document.body.classList.contains("bare")) return;
+  document.addEventListener("submit", (event) => {
+    if (!event.defaultPrevented && event.target.method === "post") sent = event.target;
+  });
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[data-cancel], a[data-copied]");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    if ("copied" in link.dataset) uncopied().forEach((secret) => (secret.dataset.kept = ""));
+    else sent = link.closest("form");
+  });
+  document.addEventListener("copy", () => markCopied(String(getSelection())));
+  addEventListener("pageshow", () => (sent = null));
+  addEventListener("beforeunload", (event) => {
+    const secrets = uncopied().length;
+    if (!secrets && !isEdited(document)) return;
+    event.preventDefault();
+    sent = null;
+    setTimeout(() => {
+      if (secrets) say("It has not been copied yet, and cannot be shown again.", { bad: true });
+      document.dispatchEvent(new CustomEvent("panel:stayed"));
+    }, 500);
+  });
+}

@@ -1,0 +1,68 @@
+"""Forms that a browser without scripts sends twice, as it does on a double click: it shows the second response, after one effect."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.admin.conftest import Visitor, page_text
+from tests.admin.html_forms import read_forms
+from tests.community import Community
+from tests.fixture_types import Events, Run
+
+pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+
+Prepare = Callable[[Run, Community], None]
+
+
+def _make_key(run: Run, _: Community) -> None:
+    run("keys.create", name="Importer", grants=["forums.list"])
+
+
+def _make_paused_key(run: Run, community: Community) -> None:
+    _make_key(run, community)
+    run("keys.pause", 1)
+
+
+def _make_webhook(run: Run, _: Community) -> None:
+    run("webhooks.create", url="https://hooks.example/trellis", events=["*"])
+
+
+@pytest.mark.parametrize(
+    ("path", "action", "typed", "prepare", "told"),
+    [
+        ("/forums/new", "/forums/new", {"name": "Twice", "_action": "save"}, None, "Twice was created."),
+        ("/administrators/new", "", {"name": "Ada", "login": "ada", "password": "ada's own password"}, None, "Ada can sign in now"),
+        ("/keys/new", "", {"name": "Twice"}, None, "shown once"),
+        ("/keys/1/revoke", "", {}, _make_key, "The key is revoked."),
+        ("/keys/1/pause", "", {}, _make_key, "The key is paused."),
+        ("/keys/1/resume", "", {}, _make_paused_key, "The key may be used again."),
+        ("/webhooks/new", "", {"url": "https://hooks.example/two", "events": "*"}, None, "shown once"),
+        ("/webhooks/1", "/webhooks/1/test", {}, _make_webhook, "A test is being sent."),
+        ("/webhooks/1/delete", "", {}, _make_webhook, "deleted"),
+        ("/forums/7/delete", "/forums/7/delete", {"_action": "delete"}, None, "deleted"),
+        ("/forums/7/move", "/forums/7/move", {"place": "first", "_action": "save"}, None, "Staff"),
+        ("/forums/7/copy", "/forums/7/copy", {"_action": "save"}, None, "cop"),
+    ],
+)
+def test_it_takes_effect_once(
+    admin: Visitor,
+    community: Community,
+    run: Run,
+    events: Events,
+    path: str,
+    action: str,
+    typed: dict[str, str],
+    prepare: Prepare | None,
+    told: str,
+) -> None:
+    if prepare is not None:
+        prepare(run, community)
+    form = next(one for one in read_forms(admin.get(path)) if one.action.removeprefix("/admin") == action)
+    filled = form.filled(**typed)
+    before = len(events())
+    to = action or path
+    first, second = admin.post(to, filled), admin.post(to, filled)
+    assert (first.status_code, second.status_code) in {(303, 303), (200, 200)}, page_text(second)
+    assert len(events()) == before + 1
+    shown = second if second.status_code == 200 else admin.get(second.headers["location"].removeprefix("/admin"))
+    assert told in page_text(shown)

@@ -1,0 +1,410 @@
+"""What an impatient person does in a real Chromium over a slow line, or without one: double clicks, aborted drags, leaving a page."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from playwright.sync_api import Browser, CDPSession, Dialog, Locator, Page, Route, expect
+
+from tests.admin.conftest import LOGIN, PASSWORD
+from tests.browser import confirm, opened, sign_in, violations
+from tests.community import Community
+from tests.fixture_types import Events, Run
+from tests.service_process import Service
+from tests.wait import wait_until
+
+pytestmark = [pytest.mark.browser, pytest.mark.parametrize("engine", ["sqlite"], indirect=True)]
+
+_LATENCIES: Final = (0, 150, 700)  # milliseconds
+_DUPLICATES: Final = "[...document.querySelectorAll('[id]')].map(e => e.id).filter((id, at, all) => all.indexOf(id) !== at)"
+# Notes what comes into a live region after the page has come, which is what a screen reader reads out.
+_LISTEN: Final = """
+addEventListener("DOMContentLoaded", () => {
+  window.announced = [];
+  new MutationObserver((changes) => {
+    for (const change of changes) {
+      const region = (change.target.nodeType === 1 ? change.target : change.target.parentElement)?.closest("[role=status]");
+      if (region && change.addedNodes.length) window.announced.push(region.textContent.trim());
+    }
+  }).observe(document.body, { childList: true, subtree: true, characterData: true });
+});
+"""
+
+
+class Line:
+    """The network between the browser and the service."""
+
+    def __init__(self, page: Page) -> None:
+        self._session: CDPSession = page.context.new_cdp_session(page)
+        self._session.send("Network.enable")
+
+    def set(self, latency: int = 0, *, offline: bool = False) -> None:
+        """Make it slow, or cut it."""
+        self._session.send(
+            "Network.emulateNetworkConditions",
+            {"offline": offline, "latency": latency, "downloadThroughput": -1, "uploadThroughput": -1},
+        )
+
+
+@pytest.fixture
+def page(chrome: Browser, mira: int, community: Community, service: Service) -> Iterator[Page]:
+    """Mira in front of the panel; at the end no script may have failed."""
+    context = opened(chrome, service.address)
+    context.add_init_script(_LISTEN)
+    page = context.new_page()
+    failed: list[str] = []
+    page.on("pageerror", lambda error: failed.append(str(error)))
+    sign_in(page, LOGIN, PASSWORD)
+    yield page
+    context.close()
+    assert failed == []
+
+
+@pytest.fixture
+def line(page: Page) -> Line:
+    """The network of the page."""
+    return Line(page)
+
+
+def _row(page: Page, name: str) -> Locator:
+    return page.locator(".node", has=page.locator(":scope > .node-row").get_by_role("link", name=name, exact=True))
+
+
+def _children(page: Page, name: str) -> Locator:
+    return _row(page, name).locator(":scope > ul > .node > .node-row .node-name")
+
+
+def _arrow(page: Page, name: str) -> Locator:
+    return page.get_by_role("link", name=f"What is under {name}", exact=True)
+
+
+def _middle(page: Page, name: str) -> tuple[float, float]:
+    box = _row(page, name).locator(":scope > .node-row").bounding_box()
+    assert box is not None
+    return box["x"] + 120, box["y"] + box["height"] / 2
+
+
+def _take(page: Page, name: str) -> None:
+    """Take hold of a node."""
+    handle = page.get_by_role("button", name=f"Move {name}:").bounding_box()
+    assert handle is not None
+    page.mouse.move(handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2)
+    page.mouse.down()
+
+
+def _message(page: Page) -> Locator:
+    return page.locator("[data-message]")
+
+
+def test_a_double_click_opens_once_whatever_the_line(page: Page, line: Line, community: Community) -> None:
+    for latency in _LATENCIES:
+        page.goto("/admin/forums")
+        line.set(latency)
+        _arrow(page, "News").dblclick()
+        expect(_children(page, "News")).to_have_text(["Releases", "Interviews"])
+        expect(_arrow(page, "News")).to_have_attribute("aria-expanded", "true")
+        page.get_by_role("link", name="Move Staff…").dblclick()
+        expect(page.get_by_role("dialog")).to_have_count(1)
+        assert page.evaluate(_DUPLICATES) == []
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        expect(page.get_by_role("link", name="Move Staff…")).to_be_focused()
+        line.set()
+    assert page.url.endswith(f"/forums?open={community.news}")
+    line.set(700)
+    page.get_by_role("link", name="Move Staff…").click()
+    page.get_by_role("link", name="Delete Staff…").click()  # the last one counts
+    expect(page.get_by_role("dialog", name="Delete Staff")).to_be_visible()
+    expect(page.get_by_role("dialog")).to_have_count(1)
+
+
+def test_a_slow_control_says_that_it_is_busy(page: Page, community: Community) -> None:
+    held: list[Route] = []
+    page.route("**/forums/level?**", lambda route: held.append(route))  # noqa: PLW0108  # Playwright marks what it calls
+    page.goto("/admin/forums")
+    _arrow(page, "News").click()
+    expect(_arrow(page, "News")).to_have_attribute("aria-busy", "true")
+    assert violations(page) == []
+    (asked,) = held
+    asked.continue_()
+    expect(_children(page, "News")).to_have_count(2)
+    expect(_arrow(page, "News")).not_to_have_attribute("aria-busy", "true")
+
+
+def test_more_rows_come_once(page: Page, line: Line, run: Run) -> None:
+    names = [f"Forum {number}" for number in range(130)]
+    shelf = run("forums.create", name="Shelf")["id"]
+    for name in names:
+        run("forums.create", name=name, parentId=shelf)
+    page.goto(f"/admin/forums?open={shelf}")
+    line.set(150)
+    page.locator("[data-more]").dblclick()
+    expect(_children(page, "Shelf").last).to_have_text("Forum 129")
+    assert page.evaluate(_DUPLICATES) == []
+    assert _children(page, "Shelf").all_inner_texts() == names
+
+
+def test_a_drag_opens_nothing_that_the_pointer_has_left(page: Page, community: Community, run: Run) -> None:
+    held: list[Route] = []
+    page.route("**/forums/level?**", lambda route: held.append(route))  # noqa: PLW0108  # Playwright marks what it calls
+    page.goto("/admin/forums")
+    _take(page, "Staff")
+    page.mouse.move(*_middle(page, "News"), steps=4)
+    wait_until(lambda: held or page.wait_for_timeout(20))  # it has rested there, and the children are asked for
+    x, y = _middle(page, "Help")
+    page.mouse.move(x, y, steps=4)
+    with page.expect_response("**/forums/level?**"):
+        held[0].continue_()
+    page.mouse.up()
+    expect(_message(page)).to_contain_text("“Staff” is under “Help”, alone now.")
+    expect(_arrow(page, "News")).to_have_attribute("aria-expanded", "false")
+    assert [one["name"] for one in run("forums.list", parentId=community.help)["results"]] == ["Staff"]
+
+
+def test_a_drag_drops_where_the_pointer_is_after_a_branch_has_opened_below_it(page: Page, community: Community, run: Run) -> None:
+    page.goto("/admin/forums")
+    _take(page, "Staff")
+    page.mouse.move(*_middle(page, "News"), steps=4)
+    expect(_children(page, "News")).to_have_count(2)
+    page.mouse.move(*_middle(page, "Releases"), steps=2)
+    page.mouse.up()
+    expect(_message(page)).to_contain_text("“Staff” is under “Releases”")
+    assert {one["name"] for one in run("forums.list", parentId=community.releases)["results"]} == {"Betas", "Staff"}
+
+
+def test_an_aborted_drag_leaves_everything(page: Page, community: Community, events: Events) -> None:
+    before = events()
+    page.goto("/admin/forums")
+    x, y = _middle(page, "News")
+    _take(page, "Staff")
+    page.mouse.move(x, y, steps=4)
+    expect(page.locator(".ghost")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".ghost, .dragging, .drop-into, .sorting")).to_have_count(0)
+    page.mouse.move(x, y + 1)
+    page.mouse.up()
+    page.clock.install()
+    _take(page, "Staff")
+    page.mouse.move(x, y, steps=4)
+    page.evaluate("document.querySelector('.handle:active, .dragging .handle').dispatchEvent(new PointerEvent('pointercancel'))")
+    page.clock.run_for(2000)
+    expect(page.locator(".ghost, .dragging, .drop-into")).to_have_count(0)
+    expect(_arrow(page, "News")).to_have_attribute("aria-expanded", "false")
+    page.mouse.up()
+    assert events() == before
+
+
+def test_the_counts_follow_a_drag(page: Page, line: Line, community: Community) -> None:
+    page.goto("/admin/forums")
+    lead = page.locator(".head p.quiet")
+    expect(lead).to_have_text("7 forums, 4 at the top level")
+    for latency, name in zip(_LATENCIES[1:], ("Staff", "Wiki"), strict=True):
+        line.set(latency)
+        _take(page, name)
+        page.mouse.move(*_middle(page, "Help"), steps=4)
+        page.mouse.up()
+        expect(_message(page)).to_contain_text(f"“{name}” is under “Help”")
+    expect(lead).to_have_text("7 forums, 2 at the top level")
+    expect(_row(page, "Help").locator(":scope > .node-row .node-count")).to_have_text("2")
+    _message(page).get_by_role("button", name="Undo").click()
+    expect(lead).to_have_text("7 forums, 3 at the top level")
+
+
+def test_moves_are_sent_one_after_the_other(page: Page, line: Line, community: Community, run: Run) -> None:
+    page.goto("/admin/forums")
+    line.set(300)
+    for name, onto in (("Staff", "Help"), ("Staff", "News"), ("Wiki", "Help")):  # without waiting for any answer
+        _take(page, name)
+        x, y = _middle(page, onto)
+        page.mouse.move(x, y - 12, steps=4)
+        page.mouse.up()
+    expect(_message(page)).to_contain_text("“Wiki” is under the top level, before “Help” now.")
+    assert [one["name"] for one in run("forums.list", parentId="root", sortBy="position")["results"]] == [
+        "Staff",
+        "News",
+        "Wiki",
+        "Help",
+    ]
+
+
+def test_without_a_network_plain_words_and_another_try(page: Page, line: Line, community: Community, run: Run) -> None:
+    page.goto("/admin/forums")
+    line.set(offline=True)
+    _take(page, "Staff")
+    page.mouse.move(*_middle(page, "Help"), steps=4)
+    page.mouse.up()
+    expect(_message(page)).to_contain_text("“Staff” is back where it was. There is no network connection.")
+    assert page.locator(".tree > .node > .node-row .node-name").all_inner_texts() == ["News", "Help", "Wiki", "Staff"]
+    line.set()
+    _message(page).get_by_role("button", name="Try again").click()
+    expect(_message(page)).to_contain_text("“Staff” is under “Help”")
+    for control, then in (
+        (_arrow(page, "News"), _children(page, "News").first),
+        (page.get_by_role("link", name="Delete Wiki…"), page.get_by_role("dialog", name="Delete Wiki")),
+    ):
+        line.set(offline=True)
+        control.click()
+        expect(_message(page).get_by_role("status")).to_have_text("There is no network connection.")
+        expect(control).to_be_focused()
+        assert violations(page) == []
+        line.set()
+        _message(page).get_by_role("button", name="Try again").click()
+        expect(then).to_be_visible()
+    line.set(offline=True)
+    button = page.get_by_role("dialog").get_by_role("button", name="Delete Wiki")
+    button.click()  # an ordinary form
+    expect(_message(page)).to_contain_text("Nothing was sent; what you typed is still here.")
+    expect(button).to_be_enabled()
+    line.set()
+    _message(page).get_by_role("button", name="Try again").click()
+    expect(page.locator(".flash")).to_contain_text("Wiki was deleted.")
+    assert "Wiki" not in {one["name"] for one in run("forums.list", parentId="root")["results"]}
+
+
+def test_a_picker_and_the_grid_offer_another_try(page: Page, line: Line, community: Community) -> None:
+    page.goto(f"/admin/forums/{community.help}")
+    page.get_by_text("Copy from another forum…").click()
+    line.set(offline=True)
+    search = page.get_by_label("Copy from another forum: search by name")
+    search.fill("staff")
+    expect(_message(page)).to_contain_text("There is no network connection.")
+    expect(search).to_be_focused()
+    line.set(150)
+    _message(page).get_by_role("button", name="Try again").click()
+    page.get_by_role("group", name="Copy from another forum").get_by_role("radio", name="Staff").check()
+    line.set(offline=True)
+    page.get_by_role("button", name="Fill in the grid").click()
+    expect(_message(page)).to_contain_text("There is no network connection.")
+    line.set()
+    _message(page).get_by_role("button", name="Try again").click()
+    expect(_message(page)).to_contain_text("The grid is filled in. It is not saved yet.")
+    expect(page.get_by_role("checkbox", name="Every group: view")).not_to_be_checked()
+
+
+def test_an_edited_form_is_not_left_without_a_word(page: Page, community: Community, run: Run) -> None:
+    asked: list[str] = []
+
+    def answer(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    page.on("dialog", answer)
+    here = f"/admin/forums/{community.help}"
+    page.goto(here)
+    page.get_by_role("link", name="Calendars").click()  # nothing was typed
+    expect(page.get_by_role("heading", name="Calendars")).to_be_visible()
+    page.goto(here)
+    page.get_by_label("Name", exact=True).fill("Help and advice")
+    page.get_by_role("link", name="Calendars").click(no_wait_after=True)
+    wait_until(lambda: asked == ["beforeunload"] or page.wait_for_timeout(20))
+    expect(page.get_by_label("Name", exact=True)).to_have_value("Help and advice")
+    page.get_by_label("Name", exact=True).fill("")
+    page.get_by_label("Name", exact=True).fill("x" * 300)
+    page.get_by_role("button", name="Save", exact=True).click()  # saving asks nothing; it is refused
+    expect(page.get_by_role("alert")).to_contain_text("Nothing was saved yet")
+    page.get_by_role("link", name="Calendars").click(no_wait_after=True)
+    wait_until(lambda: len(asked) == 2 or page.wait_for_timeout(20))  # noqa: PLR2004
+    page.get_by_label("Name", exact=True).fill("Advice")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator(".flash")).to_contain_text("Saved.")
+    assert "Saved." in page.evaluate("announced") or page.wait_for_function("announced.includes('Saved.')")
+    page.get_by_label("Name", exact=True).fill("Another")
+    page.get_by_role("link", name="Cancel").click()  # that is meant
+    expect(page.get_by_role("heading", name="Forums")).to_be_visible()
+    page.get_by_role("link", name="Move Staff…").click()
+    page.get_by_role("dialog").get_by_role("radio", name="First").check()
+    page.keyboard.press("Escape")
+    wait_until(lambda: asked[2:] == ["confirm"] or page.wait_for_timeout(20))
+    expect(page.get_by_role("dialog", name="Move Staff")).to_be_visible()
+    page.get_by_role("dialog").get_by_role("link", name="Cancel").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert asked == ["beforeunload", "beforeunload", "confirm"]
+    assert run("forums.get", community.help)["name"] == "Advice"
+
+
+def test_a_key_that_nobody_has_copied_is_not_left_without_a_word(page: Page, run: Run) -> None:
+    asked: list[str] = []
+
+    def answer(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    page.on("dialog", answer)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    for copies in (True, False):
+        page.goto("/admin/keys/new")
+        confirm(page, PASSWORD)
+        page.get_by_label("Name", exact=True).fill("Importer")
+        page.get_by_role("button", name="Create the key").dblclick()
+        expect(page.locator("#new-key")).to_be_visible()
+        page.get_by_role("link", name="Calendars").click(no_wait_after=True)
+        wait_until(lambda: asked == ["beforeunload"] or page.wait_for_timeout(20))
+        expect(_message(page)).to_contain_text("It has not been copied yet, and cannot be shown again.")
+        asked.clear()
+        if copies:
+            page.locator("button[data-copy=new-key]").click()
+            expect(_message(page)).to_contain_text("Copied.")
+            page.get_by_role("link", name="Calendars").click()
+            expect(page.get_by_role("heading", name="Calendars")).to_be_visible()
+        else:
+            page.get_by_role("link", name="I have copied it").click()
+            expect(page.get_by_role("heading", name="Importer")).to_be_visible()
+        assert asked == []
+    assert run("keys.list")["totalResults"] == 2  # noqa: PLR2004  # one of each double click
+
+
+def test_a_double_click_on_a_form_sends_one_request(page: Page, line: Line, community: Community, events: Events) -> None:
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url) if request.method == "POST" else None)
+    for latency in _LATENCIES:
+        sent.clear()
+        before = len(events())
+        page.goto("/admin/forums/new")
+        page.get_by_label("Name", exact=True).fill(f"After {latency} ms")
+        line.set(latency)
+        page.get_by_role("button", name="Create the forum").last.dblclick(no_wait_after=True)
+        expect(page.locator(".flash")).to_contain_text(f"After {latency} ms was created.")
+        line.set()
+        assert (len(sent), len(events()) - before) == (1, 1)
+    page.go_back()  # to the form
+    expect(page.get_by_role("button", name="Create the forum").last).to_be_enabled()
+
+
+def test_a_field_is_asked_for_only_where_it_counts(page: Page, community: Community, run: Run) -> None:
+    page.goto(f"/admin/forums/{community.help}")
+    address, kind = page.get_by_label("Redirect url"), page.get_by_label("Type")
+    expect(address).to_be_hidden()
+    kind.select_option("redirect")
+    expect(address).to_be_visible()
+    address.fill("no address")
+    kind.select_option("category")
+    expect(address).to_be_hidden()
+    address.evaluate("field => (field.value = '')")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator(".flash")).to_contain_text("Saved.")
+    assert run("forums.get", community.help)["type"] == "category"
+    page.goto(f"/admin/forums/{community.wiki}")
+    expect(address).to_have_value("https://wiki.example/")
+
+
+def test_the_active_entry_does_not_shift_the_menu(page: Page, community: Community) -> None:
+    def places() -> list[int]:
+        return [round(top) for top in page.eval_on_selector_all(".side li a", "all => all.map(e => e.getBoundingClientRect().top)")]
+
+    page.goto("/admin")
+    before = places()
+    for name in ("Download categories", "Administrators"):
+        page.locator(".side").get_by_role("link", name=name).click()
+        expect(page.locator(".side [aria-current]")).to_have_text(name)
+        assert places() == before
+
+
+def test_times_are_in_utc_everywhere_with_ones_own_beside(chrome: Browser, service: Service, page: Page, community: Community) -> None:
+    context = chrome.new_context(base_url=service.address, timezone_id="Asia/Tokyo", storage_state=page.context.storage_state())
+    page = context.new_page()
+    page.goto("/admin/events")
+    shown = page.locator("table time").first
+    expect(shown).to_have_attribute("title", re.compile(r" GMT\+9 where you are$"))
+    assert shown.inner_text() == f"{shown.get_attribute('datetime')[:19].replace('T', ' ')} UTC"
+    context.close()

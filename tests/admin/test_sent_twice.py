@@ -1,4 +1,4 @@
-"""Forms that a browser without scripts sends twice, as it does on a double click: it shows the second response, after one effect."""
+"""Forms that a browser without scripts sends twice, as on a double click: it shows the second response, after one effect."""
 
 from collections.abc import Callable
 
@@ -44,7 +44,7 @@ def _make_webhook(run: Run, _: Community) -> None:
         ("/forums/7/copy", "/forums/7/copy", {"_action": "save"}, None, "cop"),
     ],
 )
-def test_it_takes_effect_once(
+def test_it_takes_effect_once(  # noqa: PLR0917  # a table of forms
     admin: Visitor,
     community: Community,
     run: Run,

@@ -26,8 +26,8 @@ class Confirmation:
 
     The page is `/{section}/{id}/{action}`, and its template `{section}/{action}.html`, which extends `confirm.html`. `fetch`
     reads the record, with a `name`; `respond` returns the response after the operation. `raw` is sent in addition to the form. With
-    `needs_password` the password must have been entered recently; with `shows_secret` too. Sending the same form again has no effect.
-    Where it `deletes` the record, one that is not there is no fault. `find_objection` returns why there is nothing to confirm, or "".
+    `needs_password` the password must have been entered recently; with `shows_secret` too. Sending the same form again has no
+    effect, even where it `deletes` the record. `find_objection` returns why there is nothing to confirm, or "".
     """
 
     section: str
@@ -69,13 +69,19 @@ class Confirmation:
         except Refused as refused:
             if refused.status != 404 or not self.deletes:
                 raise
-            return request.redirect(f"/{self.section}", "It has been deleted already.", "note")
+            return await self._respond_again(request)
         try:
             raw = {**form.raw(), **self.raw}
             result = await request.perform_once(self.operation, raw, record["id"], reason=raw.get("reason"))
         except Refused as refused:
             return self._show(request, record, form.add_refusal(refused), 409 if refused.status == 422 else 400)
         return self.respond(request, record, result)
+
+    async def _respond_again(self, request: PageRequest) -> Response:
+        """Respond to the form that has deleted the record and is sent again. Raises Refused for any other."""
+        raw = {**self.build_form(request.form).raw(), **self.raw}
+        await request.perform_once(self.operation, raw, request.number("id"), reason=raw.get("reason"))
+        return request.redirect(f"/{self.section}", "It was deleted.")
 
     def _show(self, request: PageRequest, record: Mapping[str, Any], form: Form, status: int) -> Response:
         return request.page(

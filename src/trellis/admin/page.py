@@ -26,8 +26,6 @@ StaleForm, so that it shows its form again with what was typed, as after any oth
 """
 
 import asyncio
-import base64
-import binascii
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
@@ -43,7 +41,7 @@ from starlette.responses import RedirectResponse, Response
 
 from trellis.admin import PREFIX
 from trellis.admin.runner import Runner
-from trellis.admin.sessions import Attempt, Sessions, csrf_token, is_equal, sign
+from trellis.admin.sessions import Attempt, Sessions, csrf_token, seal, unseal
 from trellis.admin.submitted import Submitted
 from trellis.core.actor import Actor
 from trellis.core.admins import Credentials, SignedIn, address_lane, begin_session
@@ -62,8 +60,6 @@ _MAX_PARAMETERS: Final = 500
 SIGN_IN: Final = "/sign-in"
 CONFIRM: Final = "/confirm-password"
 CHOOSE: Final = "/new-password"
-_WAITS: Final = 50  # how often a form that is sent twice looks whether the first has been answered
-_WAIT: Final = 0.1  # seconds between
 _SUBMISSION: Final = "_submission"  # the name of the token in forms that must not take effect twice
 
 
@@ -266,23 +262,14 @@ class PageRequest:
     ) -> Result:
         """Run a write that a form must not cause twice; the form carries a `submission_token`.
 
-        The same form sent again, or twice at once, gets the first result, `replayed` and without secrets. Raises Refused like `perform`, and
-        IDEMPOTENCY_KEY_REUSED for a form that was sent before with other values.
+        The same form sent again, or twice at once, gets the first result, `replayed` and without secrets. Raises Refused like
+        `perform`, and IDEMPOTENCY_KEY_REUSED for a form that was sent before with other values.
         """
         self.require_fresh_form()
-        sent = self.form.get(_SUBMISSION, "")[:200]
-        token, fingerprint = f"panel/{sent}" if sent else None, self.form.digest(self.path)
-        call = Call(
-            operation, self.actor, raw, target, reason=reason or None, request_id=self.request_id, token=token, fingerprint=fingerprint
-        )
-        for _ in range(_WAITS):
-            try:
-                return await self.runner.perform(call, size=self.form.size)
-            except Refused as refused:
-                if refused.message != "IDEMPOTENCY_KEY_IN_USE":
-                    raise
-            await asyncio.sleep(_WAIT)  # a double click without scripts: the browser shows the second response
-        return await self.runner.perform(call, size=self.form.size)
+        call = Call(operation, self.actor, raw, target, reason=reason or None, request_id=self.request_id)
+        if sent := self.form.get(_SUBMISSION, "")[:200]:
+            call = call._replace(token=f"panel/{sent}", fingerprint=self.form.digest(self.path))
+        return await self.runner.perform_once(call, size=self.form.size)
 
     async def write(self, function: Callable[Concatenate[Gate, P], Future[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function that writes bookkeeping: `await request.write(end_session, digest)`. Raises StaleForm."""
@@ -308,7 +295,7 @@ class PageRequest:
         """Respond to a script."""
         return Response(orjson.dumps(value), status, media_type="application/json")
 
-    def redirect(  # noqa: PLR0913  # what a message may lead to
+    def redirect(  # what a message may lead to
         self,
         path: str,
         message: str = "",
@@ -322,11 +309,9 @@ class PageRequest:
         The message has a link to undo the event `undo`, to the events of `change_set`, or `back`, a text and a path.
         """
         if message:
-            text, to = back or (None, None)
-            links = {"undo": undo, "changeSet": change_set, "backText": text, "backPath": to}
+            links = {"undo": undo, "changeSet": change_set, "backText": back and back[0], "backPath": back and back[1]}
             flash = {"text": message[:1000], "tone": tone} | {name: str(one) for name, one in links.items() if one is not None}
-            text = base64.urlsafe_b64encode(orjson.dumps(flash)).decode()
-            self.cookies.append(("flash", f"{text}.{sign(self.token, text)}", 60))
+            self.cookies.append(("flash", seal(self.token, flash), 60))
         return RedirectResponse(PREFIX + path, 303)
 
     def take_flash(self) -> dict[str, str] | None:
@@ -336,13 +321,7 @@ class PageRequest:
             return None
         if not any(name == "flash" for name, _, _ in self.cookies):
             self.cookies.append(("flash", "", 0))
-        text, _, signature = from_cookie.partition(".")
-        if not is_equal(sign(self.token, text), signature):
-            return None
-        try:
-            return {str(name): str(value) for name, value in orjson.loads(base64.urlsafe_b64decode(text)).items()}
-        except (ValueError, binascii.Error, orjson.JSONDecodeError):
-            return None
+        return unseal(self.token, from_cookie)
 
     # --- cookies --------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,9 @@ from trellis.settings import Settings
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_WAITS = 50  # how often a write that is sent twice looks whether the first has ended
+_WAIT = 0.1  # seconds between
+
 
 class Runner:
     """Passes operations to the gate, and runs the functions of `core.admins` that do bookkeeping.
@@ -45,6 +48,14 @@ class Runner:
         if not self.gate.store.reads_inline:
             return await read_in_thread(self._read_seconds, self.gate.run, call)
         return await asyncio.to_thread(self.gate.run, call) if slow else self.gate.run(call)
+
+    async def perform_once(self, call: Call, *, size: int) -> Result:
+        """Run a write with a token, once another with the same one has ended: a form may be sent twice at once. Raises Refused."""
+        for _ in range(_WAITS):
+            if not self.gate.is_running(call):
+                break
+            await asyncio.sleep(_WAIT)
+        return await self.perform(call, size=size)
 
     async def read(self, function: Callable[Concatenate[Gate, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function that reads bookkeeping: `await runner.read(find_session, token)`."""

@@ -1,9 +1,14 @@
 """Sign-in and the tokens that tie a form to its session. The sessions themselves are kept by `core.admins`."""
 
 import asyncio
+import base64
+import binascii
 import hashlib
 import hmac
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+import orjson
 
 from trellis.admin.runner import Runner
 from trellis.core.admins import (
@@ -64,3 +69,20 @@ def sign(token: str, text: str) -> str:
 def is_equal(one: str, other: str) -> bool:
     """Compare two texts in constant time."""
     return hmac.compare_digest(one.encode("utf-8", "surrogatepass"), other.encode("utf-8", "surrogatepass"))
+
+
+def seal(token: str, values: Mapping[str, str]) -> str:
+    """Return texts as a cookie can carry them, signed with the value of another one."""
+    text = base64.urlsafe_b64encode(orjson.dumps(values)).decode()
+    return f"{text}.{sign(token, text)}"
+
+
+def unseal(token: str, sealed: str) -> dict[str, str] | None:
+    """Return the texts of a cookie that was sealed, or None if it was not."""
+    text, _, signature = sealed.partition(".")
+    if not is_equal(sign(token, text), signature):
+        return None
+    try:
+        return {str(name): str(value) for name, value in orjson.loads(base64.urlsafe_b64decode(text)).items()}
+    except (ValueError, binascii.Error, orjson.JSONDecodeError):
+        return None

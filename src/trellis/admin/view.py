@@ -175,12 +175,16 @@ def _full(moment: str) -> str:
 
 _SPANS: Final = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3600, "hour"), (60, "minute"))
 
+_LONG_AHEAD: Final = 86_400 * 120  # seconds ahead from which months are exact enough
+
 
 def _format_span(seconds: float) -> str:
-    """Format a span by its largest unit. One ahead is rounded: a new key of 90 days expires in 3 months, not in 2."""
+    """Format a span by its largest unit. One ahead is rounded, and in days up to four months: a new key of 90 days says so."""
     span = abs(seconds)
     if span < 60:
         return "just now" if seconds >= 0 else "in a moment"
+    if seconds < 0 and 86_400 <= span < _LONG_AHEAD:
+        return f"in {plural(round(span / 86_400), 'day')}"
     length, unit = next((length, unit) for length, unit in _SPANS if span >= length)
     return f"{plural(int(span // length), unit)} ago" if seconds >= 0 else f"in {plural(round(span / length), unit)}"
 

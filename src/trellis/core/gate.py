@@ -242,6 +242,10 @@ class Gate:
         future.add_done_callback(lambda _: self._running.discard(claim))
         return future
 
+    def is_running(self, call: Call) -> bool:
+        """Return whether a write with the call's token is under way in this process."""
+        return (call.actor.id, call.token) in self._running
+
     def _submit(
         self, operation: Operation, call: Call, given: Input, write: Callable[[Call, Input, Transaction], Result]
     ) -> Future[Result]:

@@ -91,7 +91,7 @@ class Verb:
         return past_tense(self.name)
 
 
-_IRREGULAR: Final = {"set": "set", "begin": "begun", "withdraw": "withdrawn"}
+_IRREGULAR: Final = {"set": "set", "put": "put", "begin": "begun", "withdraw": "withdrawn"}
 
 
 def past_tense(name: str) -> str:

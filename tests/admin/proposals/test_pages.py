@@ -127,6 +127,20 @@ def test_what_was_decided_meanwhile_is_told(admin: Visitor, propose: Propose, ru
     assert run("forums.list", search="News")["totalResults"] == 0
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("action", ["approve", "reject"])
+def test_a_decision_that_is_sent_twice_is_taken_once(admin: Visitor, propose: Propose, events: Events, action: str) -> None:
+    for path in (f"/proposals/{propose('forums.create', name='Board')}", "/proposals"):
+        number = propose("forums.create", name="Garden") if path == "/proposals" else 0
+        chosen = [("proposal", str(number))] if number else []
+        form = find_form(admin.get(path), path).filled(*chosen, _action=action, reason="So.")
+        first, before = admin.post(path, form), events()
+        second = admin.post(path, form)
+        assert (first.status_code, second.status_code) == (303, 303)
+        assert second.headers["location"] == first.headers["location"]
+        assert events() == before
+
+
 def test_several_are_decided_on_at_once(admin: Visitor, propose: Propose, run: Run, parent: dict[str, Any], events: Events) -> None:
     made = propose("forums.create", name="Board")
     changed = propose("forums.update", parent["id"], name="Bulletin")

@@ -234,7 +234,7 @@ def test_a_test_is_sent_and_leads_to_its_delivery(admin: Visitor, events: Events
     page = page_text(admin.get("/deliveries/1"))
     assert "A test is being sent" in page
     assert "Waiting webhook.test" in page
-    assert "Mira Holm sent a test to webhook 1" in page_text(admin.get("/webhooks/1"))
+    assert "Mira Holm sent a test to webhook Search index" in page_text(admin.get("/webhooks/1"))
 
 
 def test_nothing_is_sent_to_one_that_is_off(admin: Visitor, run: Run, gate: Gate) -> None:

@@ -140,7 +140,7 @@ async def update(request: PageRequest) -> Response:
     return request.redirect(f"/keys/{key['id']}", message)
 
 
-def _show_form(  # noqa: PLR0913  # what the page shows
+def _show_form(  # what the page shows
     request: PageRequest,
     status: int,
     key: Mapping[str, Any],

@@ -14,8 +14,8 @@ class Field:
     `default` is used on create if nothing is sent. `also` are other names under which it is accepted. Lists can be filtered by
     a `listed` field. A `read_only` field is returned, and ignored when sent; a `write_only` one is never returned. `missing` is
     the message of the refusal if a required field is not sent. `brief` describes the field to agents, whom each word costs
-    something, where the beginning of `doc` does not; one that is not `for_agents` they can do without. `applies` names another field
-    and those of its values with which this one counts; forms ask for it only then.
+    something, where the beginning of `doc` does not; one that is not `for_agents` they can do without. `applies` names another
+    field and those of its values with which this one counts; forms ask for it only then.
     """
 
     name: str

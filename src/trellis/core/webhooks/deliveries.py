@@ -149,7 +149,7 @@ def _test(context: Context) -> Outcome:
     delivery = Delivery(0, webhook.id, None, message, TEST, "waiting", due_at=context.now, created_at=context.at)
     delivery.id = outbox.insert(context.tx, delivery)
     after = serialize_delivery(delivery)
-    return Outcome(after, webhook.id, after=after)
+    return Outcome(after, webhook.id, after=after | _describe(webhook))
 
 
 def _redeliver(context: Context) -> Outcome:
@@ -163,4 +163,9 @@ def _redeliver(context: Context) -> Outcome:
     if one is not None and not count:
         raise Refused("INVALID_ID", f"This webhook has no delivery with the id {one}.", code=_MISSING["delivery"])
     result = {"count": count, "delivery": one, "failedSince": since}
-    return Outcome(result, webhook.id, after=result, happened=count > 0)
+    return Outcome(result, webhook.id, after=result | _describe(webhook), happened=count > 0)
+
+
+def _describe(webhook: Webhook) -> dict[str, str]:
+    """Return what an event tells of the webhook that it is about, so that it need not be called by its number."""
+    return {"url": webhook.url, "description": webhook.description}

@@ -1,0 +1,53 @@
+"""How the panel writes times and numbers, and lays out its charts."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.admin.conftest import Visitor, page_text
+from tests.community import Community
+from tests.fixture_types import Run
+from trellis.admin.chart import build_chart
+from trellis.admin.view import format_age
+from trellis.core.fields import format_timestamp
+
+NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("ahead", "said"),
+    [
+        (timedelta(days=90), "in 90 days"),
+        (timedelta(days=90) - timedelta(seconds=1), "in 90 days"),
+        (timedelta(days=75), "in 75 days"),
+        (timedelta(days=365), "in 1 year"),
+        (timedelta(days=1) - timedelta(seconds=1), "in 24 hours"),
+        (timedelta(hours=-30), "1 day ago"),
+        (timedelta(days=-90), "3 months ago"),
+        (timedelta(seconds=-5), "just now"),
+    ],
+)
+def test_how_far_away_a_time_is(ahead: timedelta, said: str) -> None:
+    shown = format_age(format_timestamp(NOW + ahead), format_timestamp(NOW))
+    assert shown.striptags() == said
+
+
+def test_a_chart_knows_its_highest_bar() -> None:
+    spans = [{"2xx": 1}, {"2xx": 2, "4xx": 1}, {}]
+    chart = build_chart(spans, [("a", "A"), ("b", "B"), ("c", "C")])
+    assert (chart.most, chart.top) == (3, 5)
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_nothing_is_called_by_its_number_or_in_a_wrong_plural(admin: Visitor, community: Community, run: Run) -> None:
+    run("webhooks.create", url="https://hooks.example/trellis", events=["*"], description="Search index")
+    run("webhooks.test", 1)
+    shown = page_text(admin.get("/events"))
+    assert "sent a test to webhook Search index" in shown
+    assert "webhook 1" not in shown
+    run("categories.delete", community.skins, deleteChildrenOrMove=-1)
+    assert "Where among 0 download categories" in page_text(admin.get(f"/categories/{community.tools}/move"))
+    assert "puted" not in page_text(admin.get("/webhooks/1/edit"))
+    for url in ("http://127.0.0.1:9000/", "http://localhost:9000/"):
+        refused = admin.post("/webhooks/1/edit", {"url": url, "events": "*"})
+        assert "with TRELLIS_WEBHOOK_ALLOW" in page_text(refused)

@@ -117,8 +117,8 @@ def test_every_event_and_every_message_is_as_documented(
     assert set(TYPES) <= {one["type"] for one in feed}
 
     with gate.store.reading() as tx:
-        found = [event for one in feed if (event := events.find(tx, one["seq"])) is not None]
-    messages = [orjson.loads(orjson.dumps(build_message(event))) for event in found]
+        kept = [event for one in feed if (event := events.find(tx, one["seq"])) is not None]
+    messages = [orjson.loads(orjson.dumps(build_message(event))) for event in kept]
     sent = [message for message in messages if message["type"] in TYPES] + [build_test_message(webhook, clock.text)]
     assert {message["type"]: told for message in sent if (told := schemas.judge_message(message))} == {}
     assert {message["type"] for message in sent} == set(openapi["webhooks"]) == {*TYPES, TEST}

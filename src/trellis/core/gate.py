@@ -336,10 +336,8 @@ class Gate:
             raise Refused("TOO_LONG", f"Nothing was done: {detail}") from None
         finally:
             if (held := time.monotonic() - began) > _LONG:
-                facts = {"operation": operation.name, "request": call.request_id}
-                log.warning(
-                    "%s held the write lock for %.1f s (request %s).", operation.name, held, call.request_id or "-", extra=facts
-                )
+                told = operation.name, held, call.request_id or "-"
+                log.warning("%s held the write lock for %.1f s (request %s).", *told, extra={"request": call.request_id})
         kept = outcome.result if outcome.plan is None else outcome.plan
         if given.get(DRY_RUN.name):
             raise Rollback(Result(kept, dry=True))

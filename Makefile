@@ -11,7 +11,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-in
 	--custom-compile-command 'make lock'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev serve test lint types layers audit format lock snapshot screenshots bench browser clean
+.PHONY: help setup setup-dev serve test lint types layers audit format lock snapshot release screenshots bench browser clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ lock: setup-dev ## pin the newest dependencies in requirements/
 	@$(LOCK) --upgrade --group dev pyproject.toml --output-file requirements/dev.txt
 	@$(LOCK) --upgrade --group build --constraints requirements/dev.txt pyproject.toml --output-file requirements/runtime.txt
 	@$(LOCK) --upgrade --group bench --constraints requirements/dev.txt pyproject.toml --output-file requirements/bench.txt
+
+release: setup ## build wheel, source distribution, constraints and checksums into dist/
+	@$(BIN)/python -m scripts.release
 
 snapshot: setup ## write docs/openapi.json and docs/structure.schema.json
 	@mkdir -p docs

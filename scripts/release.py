@@ -1,0 +1,59 @@
+"""Build what a release consists of, into dist/: wheel, source distribution, exact constraints, and the checksums of all.
+
+The same commit gives the same bytes: everything is built twice and compared. Exits with 1 if it differs.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+ROOT: Final = Path(__file__).parent.parent
+_PIN: Final = re.compile(r"^([a-z0-9][a-z0-9._-]*(?:\[[a-z,]+\])?==\S+)( ; [^\\]+?)? \\$", re.MULTILINE)
+_UNDATED: Final = "1577836800"  # 2020-01-01: the time of files in the archives, whenever they are built
+
+
+def build(target: Path, root: Path = ROOT) -> list[Path]:
+    """Build a release into a folder; return its files, the checksums last."""
+    environment = os.environ | {"SOURCE_DATE_EPOCH": _UNDATED}
+    command = [sys.executable, "-m", "hatchling", "build", "--directory", str(target)]
+    subprocess.run(command, cwd=root, env=environment, check=True, capture_output=True)
+    (wheel,) = target.glob("*.whl")
+    name, version = wheel.name.split("-")[:2]
+    constraints = target / f"{name}-{version}-constraints.txt"
+    constraints.write_text(list_constraints((root / "requirements" / "runtime.txt").read_text()))
+    files = sorted(target.iterdir())
+    sums = target / "SHA256SUMS"
+    sums.write_text("".join(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files))
+    return [*files, sums]
+
+
+def list_constraints(locked: str) -> str:
+    """Return the pinned dependencies without their hashes, as `pip install -c` takes them."""
+    return "".join(f"{name}{marker or ''}\n" for name, marker in _PIN.findall(locked))
+
+
+def main() -> int:
+    """Build twice, compare, and keep one in dist/."""
+    with TemporaryDirectory() as first, TemporaryDirectory() as second:
+        print("Building the release …", flush=True)
+        files, again = build(Path(first)), build(Path(second))
+        different = [one.name for one, other in zip(files, again, strict=True) if one.read_bytes() != other.read_bytes()]
+        if different:
+            print(f"Built twice, these differ: {', '.join(different)}")
+            return 1
+        target = ROOT / "dist"
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(first, target)
+    for file in sorted(target.iterdir()):
+        print(f"{file.stat().st_size:>12,}  dist/{file.name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""A release: the wheel runs where there is no clone, and what is shipped beside it names what exists."""
+
+import re
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from scripts.release import ROOT, build, list_constraints
+from tests.program import running
+from trellis import __version__
+from trellis.settings import PREFIX, definitions, variable
+
+PACKAGING = ROOT / "packaging"
+
+
+def test_every_pin_is_a_constraint_with_its_condition_and_without_hashes() -> None:
+    locked = (ROOT / "requirements" / "runtime.txt").read_text()
+    listed = list_constraints(locked).splitlines()
+    assert len(listed) == sum("==" in line and not line.lstrip().startswith("#") for line in locked.splitlines())
+    assert not any("hash" in line or line.endswith("\\") for line in listed)
+    assert any(line.startswith("apsw==") and " ; " in line for line in listed)
+
+
+def test_what_is_shipped_beside_names_settings_that_exist() -> None:
+    known = {variable(name) for name in definitions()}
+    for file in PACKAGING.iterdir():
+        assert set(re.findall(rf"\b{PREFIX}\w+", file.read_text())) <= known, file.name
+    services: dict[str, Any] = yaml.safe_load((PACKAGING / "compose.yaml").read_text())["services"]
+    assert services["migrate"]["environment"] == services["trellis"]["environment"]
+    assert services["trellis"]["read_only"]
+    assert "USER 10001" in (PACKAGING / "Containerfile").read_text().splitlines()
+
+
+@pytest.mark.slow
+def test_the_wheel_runs_where_there_is_nothing_else(tmp_path: Path) -> None:
+    files = build(tmp_path / "dist")
+    wheel = next(file for file in files if file.suffix == ".whl")
+    assert [file.name.replace(__version__, "VERSION") for file in files] == [
+        "trellis_community-VERSION-constraints.txt",
+        "trellis_community-VERSION-py3-none-any.whl",
+        "trellis_community-VERSION.tar.gz",
+        "SHA256SUMS",
+    ]
+    subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=wheel.parent, check=True)
+
+    environment = tmp_path / "environment"
+    venv.create(environment, with_pip=False)
+    python = environment / "bin" / "python"
+    install = [sys.executable, "-m", "pip", f"--python={python}", "install", "--quiet", "--no-deps", "--no-index", str(wheel)]
+    subprocess.run(install, check=True)
+    packages = next((environment / "lib").glob("python*/site-packages"))
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"))  # their wheels are no part of the release
+    folder = tmp_path / "folder"
+    folder.mkdir()
+
+    def trellis(*arguments: str, status: int = 0) -> str:
+        ran = subprocess.run(
+            [environment / "bin" / "trellis", *arguments], cwd=folder, env={}, capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == status, ran.stdout + ran.stderr
+        return ran.stdout
+
+    where = subprocess.run([python, "-c", "import trellis; print(trellis.__file__)"], cwd=folder, check=True, capture_output=True)
+    assert Path(where.stdout.decode().strip()).is_relative_to(packages)
+    assert trellis("--version").startswith(f"trellis {__version__}, SQLite ")
+    serve = (environment / "bin" / "trellis", "serve", "--demo", "--port", "0")
+    with running(serve, cwd=folder, env={}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        told = _read_variables(process)
+        with httpx.Client(headers={"Authorization": f"Bearer {told['API_KEY']}"}, timeout=60) as client:
+            made = client.post(f"{told['API']}/forums/forums", json={"name": "From the wheel"})
+            assert made.status_code == 201
+            for page in ("/api/docs", "/api/openapi.json", "/admin/sign-in", "/readyz"):
+                assert client.get(told["API"].removesuffix("/api") + page).status_code == 200, page
+        process.terminate()
+        assert process.wait(60) == 0
+    trellis("backup", "copy.db")
+    assert "Restored" in trellis("backup", "restore", "copy.db")
+    assert "at the newest step" in trellis("doctor")
+
+
+def _read_variables(process: "subprocess.Popen[str]") -> dict[str, str]:
+    """Return the variables that are printed for trying it, by name."""
+    assert process.stdout is not None
+    found: dict[str, str] = {}
+    for line in process.stdout:
+        if named := re.match(r" +(API|API_KEY)=(\S+)", line):
+            found[named[1]] = named[2]
+        if "curl" in line:
+            break
+    return found

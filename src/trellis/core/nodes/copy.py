@@ -7,7 +7,7 @@ from typing import Final
 from trellis.core.fields import Boolean, Field, Input
 from trellis.core.kind import NodeKind
 from trellis.core.nodes.crud import build_operation
-from trellis.core.nodes.placement import resolve_placement
+from trellis.core.nodes.placement import describe_place, resolve_placement
 from trellis.core.nodes.record import get_with_path, serialize_node
 from trellis.core.nodes.references import resolve_references
 from trellis.core.operation import Context, Operation, Outcome, Progress
@@ -85,7 +85,7 @@ def _copy(kind: NodeKind, context: Context) -> Outcome:
     beside = {"parentId": original.parent_id} if kind.tree else {}
     reach = context.find_reach(kind)
     if reach is not None and "parentId" not in given and not reach.contains(context.tx, original.parent_id):
-        raise reach.refuse(f"What is beside {original.id} is outside. Send the parentId of a node there.")
+        raise reach.refuse(f"What is beside {original.id} is outside. {describe_place(kind)}")
     place = resolve_placement(kind, context, Input(beside | dict(given.values)), None)
     raise_faults((*given.faults, *place.faults))
     # List everything to be copied before the first insert, since the copy may be placed below the original.

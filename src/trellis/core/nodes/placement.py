@@ -40,7 +40,7 @@ def resolve_placement(kind: NodeKind, context: Context, given: Input, node: Node
     if node is not None and parent_id == old_parent and (not wishes or (reach is not None and _is_at(node, given, wishes))):
         return Placement(parent_id, stays=True)
     if reach is not None:
-        _check_reach(tx, reach, parent_id, node)
+        _check_reach(tx, kind, reach, parent_id, node)
     faults: list[Fault] = []
     if len(wishes) > 1:
         detail = f"Send at most one of position, before and after, not {' and '.join(wishes)}."
@@ -57,14 +57,19 @@ def resolve_placement(kind: NodeKind, context: Context, given: Input, node: Node
     return Placement(parent_id, parent, place, faults=tuple(faults), above=above)
 
 
+def describe_place(kind: NodeKind) -> str:
+    """Say where a caller whose grant is for a part of a kind may put a node."""
+    return "Send the parentId of a node there." if kind.tree else f"A new {kind.singular} would be none of these."
+
+
 def _is_at(node: Node, given: Input, wishes: list[str]) -> bool:
     return wishes == ["position"] and given.get("position") == node.position
 
 
-def _check_reach(tx: Transaction, reach: Reach, parent_id: int | None, node: Node | None) -> None:
+def _check_reach(tx: Transaction, kind: NodeKind, reach: Reach, parent_id: int | None, node: Node | None) -> None:
     """Refuse a place that is out of reach whatever is there. One under a parent out of reach is refused as if there were none."""
     if node is None and parent_id is None:
-        raise reach.refuse("Send the parentId of a node there.")
+        raise reach.refuse(describe_place(kind))
     if node is not None and not reach.contains(tx, node.parent_id):
         raise reach.refuse(f"{node.id} itself stays where it is: what is beside it, and where else it could be, is outside.")
     if parent_id is None:

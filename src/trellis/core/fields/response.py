@@ -19,6 +19,8 @@ class ObjectOf:
         raise Invalid("is only returned, never accepted.")
 
     def schema(self) -> dict[str, Any]:
+        if not self.fields:  # one of any form
+            return {"type": "object"}
         names = [field.name for field in self.fields]
         return {
             "type": "object",

@@ -69,6 +69,7 @@ def document(catalogue: Catalogue, base_url: str = "http://localhost:8000") -> J
             "summary": "The structure of a community over REST.",
             "description": _DESCRIPTION.format(base_url=base_url),
             "version": __version__,
+            "contact": {"name": "Trellis", "url": f"{base_url}/api/docs"},
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": f"{base_url}/api"}],

@@ -127,7 +127,8 @@ def _input(operation: Operation, body: Body) -> Schema:
     places = [field.name for field in operation.kind.placement if field in fields] if operation.kind else []
     places = [name for name in places if name != "parentId"]
     if places:
-        schema["not"] = {"anyOf": [{"required": list(pair)} for pair in combinations(places, 2)]}
+        both = [{"required": list(pair), "properties": {name: {} for name in pair}} for pair in combinations(places, 2)]
+        schema["not"] = both[0] if len(both) == 1 else {"anyOf": both}
     needed = [field.name for field in fields if field.required]
     return schema | ({"required": needed} if body is Body.NEW and needed else {})
 

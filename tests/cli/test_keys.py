@@ -122,6 +122,24 @@ def test_grant_and_ungrant(trellis: Trellis, trellis_json: TrellisJson) -> None:
     assert again.stderr == "Nothing to change.\n"
 
 
+def test_update_changes_what_it_is_told_and_nothing_else(trellis: Trellis, trellis_json: TrellisJson) -> None:
+    made = trellis_json("keys", "create", "Plugin", "--grant", "forums.list", "--ip", "192.0.2.0/24", "--rate-limit", "60")
+    changed = trellis_json("keys", "update", "1", "--rate-limit", "600", "--expires", "2030-01-01T00:00:00Z", "--no-log")
+    told = {"rateLimit": 600, "expiresAt": "2030-01-01T00:00:00.000Z", "logRequests": False}
+    apart = ("key", "updatedAt")
+    assert {k: v for k, v in changed.items() if k not in apart} == {k: v for k, v in made.items() if k not in apart} | told
+    more = ("--no-expiry", "--default-rate-limit", "--any-ip", "--any-per-day", "--log", "--name", "Calendar")
+    changed = trellis_json("keys", "update", "1", *more)
+    assert [changed[name] for name in ("expiresAt", "rateLimit", "addresses", "perDay", "logRequests", "name")] == [
+        *(None, None, [], None, True, "Calendar")
+    ]
+    assert trellis_json("keys", "update", "1", "--per-day-in-all", "5", "--ip", "198.51.100.7")["perDay"] == 5
+    assert "Nothing to change." in trellis("keys", "update", "1", "--name", "Calendar").stderr
+    for wrong in ((), ("--expires", "1d", "--no-expiry"), ("--ip", "192.0.2.1", "--any-ip")):
+        assert trellis("keys", "update", "1", *wrong).exit_code == 2
+    assert trellis("keys", "update", "1", "--expires", "soon").exit_code == 1
+
+
 def test_rotate_shows_a_new_secret_of_the_same_key(trellis_json: TrellisJson) -> None:
     made = trellis_json("keys", "create", "Plugin", "--grant", "forums.get")
     rotated = trellis_json("keys", "rotate", made["id"], "--overlap-days", "2")

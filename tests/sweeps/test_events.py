@@ -28,7 +28,7 @@ from trellis.store import events
 CATALOGUE: Final = catalogue_of(KINDS)
 TYPES: Final = event_types(CATALOGUE.values())
 
-pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +90,7 @@ def _leave_all_events(kind: NodeKind, run: Run) -> None:
     run("events.restore", changed)
 
 
+@sqlite
 def test_every_event_and_every_message_is_as_documented(
     api: ApiClient, gate: Gate, run: Run, key: MakeKey, openapi: Json, clock: Clock
 ) -> None:
@@ -124,6 +125,21 @@ def test_every_event_and_every_message_is_as_documented(
     assert {message["type"] for message in sent} == set(openapi["webhooks"]) == {*TYPES, TEST}
 
 
+def test_the_number_of_an_event_has_one_name(openapi: Json) -> None:
+    """An event calls it `seq`; whatever else names an event calls it `event`."""
+    schemas = openapi["components"]["schemas"]
+
+    def find(schema: Any, name: str) -> bool:
+        parts = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
+        return (isinstance(schema, dict) and name in schema.get("properties", {})) or any(find(part, name) for part in parts)
+
+    assert [name for name, schema in schemas.items() if find(schema, "seq")] == ["EventOrigin"]
+    assert [name for name, schema in schemas.items() if find(schema, "eventId") or find(schema, "sequence")] == []
+    assert {"CoreBatch", "EventsRestore", "Problem"} <= {name for name, schema in schemas.items() if find(schema, "event")}
+    assert "Event" in openapi["components"]["headers"]
+
+
+@sqlite
 def test_what_is_no_event_of_a_kind_is_none_by_the_document(openapi: Json, run: Run) -> None:
     """The schemas say something: a wrong type, a member of another kind or a record with a member left out does not pass."""
     schemas = Schemas(openapi)

@@ -174,6 +174,46 @@ def grant(
 
 
 @app.command()
+def update(
+    key: Id,
+    *,
+    name: Annotated[str | None, typer.Option("--name", metavar="TEXT", help="What the key is for.")] = None,
+    expires: Annotated[str | None, typer.Option(help="When it expires: 90d, 12h, or a timestamp in ISO 8601.")] = None,
+    no_expiry: Annotated[bool, typer.Option("--no-expiry", help="It never expires.")] = False,
+    ip: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CIDR", help="An address or network that it may be used from, in place of all before. Repeat as needed."
+        ),
+    ] = None,
+    any_ip: Annotated[bool, typer.Option("--any-ip", help="It may be used from everywhere.")] = False,
+    rate_limit: Annotated[int | None, typer.Option(help="Requests per minute; 0 means no limit.")] = None,
+    default_rate_limit: Annotated[bool, typer.Option("--default-rate-limit", help="The service's limit counts for it.")] = False,
+    per_day_in_all: Annotated[
+        int | None, typer.Option(min=0, help="How often all grants together may be used in a day (UTC).")
+    ] = None,
+    any_per_day: Annotated[bool, typer.Option("--any-per-day", help="They may be used any number of times a day.")] = False,
+    log: Annotated[bool | None, typer.Option("--log/--no-log", help="Whether its requests are written to the request log.")] = None,
+    json: Json = False,
+) -> None:
+    """Change a key's name, expiry, limits, addresses or logging, from its next request on. What is left out stays."""
+    given: dict[str, tuple[Any, bool, Any]] = {  # what was sent, whether it is taken away, and what it is then
+        "name": (name, False, None),
+        "expires": (expires, no_expiry, None),
+        "addresses": (ip, any_ip, []),
+        "rateLimit": (rate_limit, default_rate_limit, None),
+        "perDay": (per_day_in_all, any_per_day, None),
+        "logRequests": (log, False, None),
+    }
+    if twice := [member for member, (sent, away, _) in given.items() if away and sent is not None]:
+        raise Failure(f"{twice[0]} is both set and taken away. Give one of the two options.", MISUSED)
+    raw = {member: none if away else sent for member, (sent, away, none) in given.items() if away or sent is not None}
+    if not raw:
+        raise Failure("Say what is to change, such as --expires 30d. `trellis keys update --help` lists it.", MISUSED)
+    _change(key, raw, json)
+
+
+@app.command()
 def ungrant(key: Id, operations: Patterns, json: Json = False) -> None:
     """Remove operations from a key, from its next request on."""
     _change(key, {"ungrant": operations}, json)

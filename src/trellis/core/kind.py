@@ -7,6 +7,7 @@ from typing import Any
 
 from trellis.core.fields import (
     Boolean,
+    Color,
     ExternalId,
     Field,
     Groups,
@@ -271,7 +272,7 @@ class NodeKind:
             ),
             *place,
             *((path,) if self.tree else ()),
-            *(f for f in self.fields if not f.write_only),
+            *(replace(f, type=Color(kept=True)) if isinstance(f.type, Color) else f for f in self.fields if not f.write_only),
             *(Field(d.name, d.type, d.doc, read_only=True) for d in self.derived),
             *(replace(f, type=Permissions(self.options)) for f in self.permissions_field if not f.write_only),
             Field("createdAt", Timestamp(), "When it was created.", read_only=True),

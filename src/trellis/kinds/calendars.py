@@ -16,7 +16,13 @@ CALENDARS: Final = NodeKind(
     doc="Calendars announce events. They form an ordered list.",
     code="L364",
     fields=(
-        Field("color", Color(), "The colour of its events, #RRGGBB.", default="#3B82F6", example="#3B82F6"),
+        Field(
+            "color",
+            Color(),
+            "The colour of its events, #RRGGBB. Upper and lower case are accepted; it is kept in upper case.",
+            default="#3B82F6",
+            example="#3B82F6",
+        ),
         Field(
             "approveEvents",
             Boolean(),

@@ -1,5 +1,6 @@
 """The OpenAPI document: valid, complete, current, and served to anybody."""
 
+import re
 from pathlib import Path
 
 import orjson
@@ -38,6 +39,18 @@ def test_it_is_valid(openapi: Json) -> None:
 def test_it_is_the_one_in_the_repository() -> None:
     written = orjson.dumps(document(CATALOGUE), option=orjson.OPT_INDENT_2) + b"\n"
     assert SNAPSHOT.read_bytes() == written, "The API has changed: run `make snapshot`, and look at the difference."
+
+
+@sqlite
+def test_a_colour_is_accepted_and_kept_as_it_says(openapi: Json, api: ApiClient) -> None:
+    taken, kept = (openapi["components"]["schemas"][name]["properties"]["color"] for name in ("CalendarInput", "Calendar"))
+    for number, sent in enumerate(("#10b981", "#10B981", "#10b98", "red")):
+        answer = api.post("/calendar/calendar", {"name": f"{number}", "color": sent})
+        assert (answer.status_code == 201) == bool(re.search(taken["pattern"], sent))
+        if answer.status_code == 201:
+            assert answer.json()["color"] == sent.upper()
+            validate(openapi, kept, answer.json()["color"])
+    assert not re.search(kept["pattern"], "#10b981")
 
 
 def test_it_has_every_operation_that_is_served(openapi: Json) -> None:

@@ -13,7 +13,7 @@ from trellis.store.events import Event, Wanted
 
 
 def build_event(operation: Operation, call: Call, outcome: Outcome, at: str, change_set: int | None) -> Event:
-    """Build the event of a successful write. Its sequence number comes from the store."""
+    """Build the event of a successful write. Its number comes from the store."""
     return Event(
         seq=0,
         at=at,

@@ -64,7 +64,7 @@ _FIELDS: Final = (
     Field(
         "after",
         Integer(0, 2**53),
-        "The cursor: only events after this sequence number (before it, if newest first). Begin without it, then send the "
+        "The cursor: only events after this number (before it, if newest first). Begin without it, then send the "
         "`next` of each response.",
     ),
     Field("limit", Integer(1, 1000), "The number of events at most.", default=_LIMIT, example=_LIMIT),
@@ -168,7 +168,7 @@ _TOUCHED: Final = ListOf(
     )
 )
 EVENTS: Final = (
-    Field("seq", NodeId(), "Its sequence number: 1, 2, 3, … in the order of the changes, without gaps."),
+    Field("seq", NodeId(), "Its number: 1, 2, 3, … in the order of the changes, without gaps."),
     Field("type", Text(), "The type of event: forum.created, forum.updated, forum.moved, forum.deleted, …."),
     Field("at", Timestamp(), "When."),
     Field("operation", Text(), "The operation that was run."),

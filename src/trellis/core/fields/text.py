@@ -121,8 +121,9 @@ class Password:
 
 @dataclass(frozen=True, slots=True)
 class Color:
-    """A colour as #RRGGBB; stored in upper case."""
+    """A colour as #RRGGBB, in upper or lower case; stored in upper case, so that what is `kept` has no other."""
 
+    kept: bool = False
     widget: str = "color"
 
     def parse(self, raw: Any) -> str:
@@ -131,7 +132,7 @@ class Color:
         return raw.strip().upper()
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "string", "pattern": "^#[0-9A-Fa-f]{6}$"}
+        return {"type": "string", "pattern": "^#[0-9A-F]{6}$" if self.kept else "^#[0-9A-Fa-f]{6}$"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, CDPSession, Dialog, Locator, Page, Route, expect
 
 from tests.admin.conftest import LOGIN, PASSWORD
-from tests.browser import confirm, opened, sign_in, violations
+from tests.browser import confirm, faults, opened, sign_in, violations
 from tests.community import Community
 from tests.fixture_types import Events, Run
 from tests.service_process import Service
@@ -414,3 +414,31 @@ def test_times_are_in_utc_with_ones_own_beside(chrome: Browser, service: Service
     at = shown.get_attribute("datetime") or ""
     assert shown.inner_text() == f"{at[:19].replace('T', ' ')} UTC"
     context.close()
+
+
+@pytest.fixture
+def old_key(run: Run) -> None:
+    """A key that was made, by the clock of the tests, long before the service was started."""
+    run("keys.create", name="Importer", grants=["forums.list", "forums.get", "forums.delete"])
+
+
+def test_unused_grants_go_by_choice_and_come_back(old_key: None, page: Page, run: Run) -> None:
+    del old_key  # it comes before the page, where the time is another
+    page.goto("/admin/keys/new")
+    confirm(page, PASSWORD)
+    expect(page.get_by_role("heading", name="Create an API key")).to_be_visible()
+    page.goto("/admin/keys/1")
+    assert faults(page) == {}
+    page.get_by_role("link", name="Take these 3 away…").dblclick()
+    dialog = page.get_by_role("dialog", name="Take unused grants away from Importer")
+    dialog.get_by_role("checkbox", name="forums.list").uncheck()
+    assert faults(page) == {}
+    dialog.get_by_role("button", name="Take away what is ticked").dblclick()
+    expect(page.locator(".flash")).to_contain_text("2 unused operations were taken away.")
+    assert run("keys.get", 1)["grants"] == ["forums.list"]
+    page.get_by_role("link", name="Give them back…").click()
+    expect(page.get_by_text("2 operations that it had are ticked again below.")).to_be_visible()
+    assert faults(page) == {}
+    page.get_by_role("button", name="Save").last.click()
+    expect(page.locator(".flash")).to_contain_text("Saved.")
+    assert run("keys.get", 1)["grants"] == ["forums.delete", "forums.get", "forums.list"]

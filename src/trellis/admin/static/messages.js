@@ -12,7 +12,7 @@ let before = null; // what had the focus when a message with buttons came
 export function say(text, { bad = false, buttons = [], stay = false } = {}) {
   box ??= build();
   const place = document.querySelector("dialog[open]") ?? document.body; // nothing outside an open dialog can be reached
-  const isNew = box.parentElement !== place || words.textContent === text;
+  const isNew = box.hidden || box.parentElement !== place || words.textContent === text;
   if (box.parentElement !== place) place.append(box);
   clearTimeout(hiding);
   clearTimeout(showing);
@@ -37,6 +37,7 @@ export function announceFlash() {
 function build() {
   const made = document.createElement("div");
   made.className = "message";
+  made.hidden = true;
   made.dataset.message = "";
   words = document.createElement("p");
   words.setAttribute("role", "status");

@@ -1,5 +1,6 @@
 """The client that openapi-python-client makes of the document, used against a running service."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -47,7 +48,16 @@ def module(service: Service, tmp_path: Path) -> Iterator[Module]:
         del sys.modules[name]
 
 
-def test_a_client_made_of_the_document_works(module: Module, service: Service, key: MakeKey) -> None:
+def _check_types(folder: Path) -> None:
+    """See that a program which uses the client passes mypy's strict checks."""
+    shutil.copy(Path(__file__).with_name("program.py.txt"), folder / "program.py")
+    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--config-file=", "program.py"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_client_made_of_the_document_works(module: Module, service: Service, key: MakeKey, tmp_path: Path) -> None:
+    _check_types(tmp_path / "clients")
     models = module("models")
     client = module("client").AuthenticatedClient(base_url=f"{service.address}/api", token=key("*"))
 

@@ -2,11 +2,7 @@
 // text if the answer takes long. The text is on the form, on the pressed button or on the chosen radio button.
 import { say } from "./messages.js";
 
-<<<<<<< HEAD
 const MARKED = 100; // milliseconds until the pressed button is marked
-=======
-const MARKED_AFTER = 100; // milliseconds until the pressed button is marked
->>>>>>> bee941e (Keep the message within a narrow window, and tell what the panel does on a slow line)
 const PATIENCE = 700; // milliseconds until the text is shown
 const held = new Set();
 let waiting = [];
@@ -19,11 +15,7 @@ export function working(root) {
     if (!navigator.onLine) return refuse(event, form);
     held.add(form);
     setTimeout(() => [...form.elements].filter((one) => one.type === "submit" && !one.disabled).forEach(hold)); // later: the pressed one is sent too
-<<<<<<< HEAD
     waiting.push(setTimeout(() => event.submitter?.setAttribute("aria-busy", "true"), MARKED));
-=======
-    waiting.push(setTimeout(() => event.submitter?.setAttribute("aria-busy", "true"), MARKED_AFTER));
->>>>>>> bee941e (Keep the message within a narrow window, and tell what the panel does on a slow line)
     const text = event.submitter?.dataset.working ?? form.querySelector("input:checked[data-working]")?.dataset.working ?? form.dataset.working;
     if (text && !event.submitter?.formNoValidate) waiting.push(setTimeout(() => showProgress(form, text), PATIENCE));
   });

@@ -18,6 +18,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.parametrize("engine", ["sqlite"],
 
 _LATENCIES: Final = (0, 150, 700)  # milliseconds
 _DUPLICATES: Final = "[...document.querySelectorAll('[id]')].map(e => e.id).filter((id, at, all) => all.indexOf(id) !== at)"
+_REACHES: Final = "fetch('/livez', {cache: 'no-store'}).then(() => true, () => false)"
 # Notes what comes into a live region after the page has come, which is what a screen reader reads out.
 _LISTEN: Final = """
 addEventListener("DOMContentLoaded", () => {
@@ -36,6 +37,8 @@ class Line:
     """The network between the browser and the service."""
 
     def __init__(self, page: Page) -> None:
+        self._page = page
+        self._is_cut = False
         self._session: CDPSession = page.context.new_cdp_session(page)
         self._session.send("Network.enable")
 
@@ -45,6 +48,9 @@ class Line:
             "Network.emulateNetworkConditions",
             {"offline": offline, "latency": latency, "downloadThroughput": -1, "uploadThroughput": -1},
         )
+        if offline != self._is_cut:  # the browser's process for the network hears of it a little later
+            self._is_cut = offline
+            wait_until(lambda: self._page.evaluate(_REACHES) != offline)
 
 
 @pytest.fixture
@@ -313,7 +319,7 @@ def test_an_edited_form_is_not_left_without_a_word(page: Page, community: Commun
     page.get_by_label("Name", exact=True).fill("Advice")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator(".flash")).to_contain_text("Saved.")
-    page.wait_for_function("announced.includes('Saved.')")
+    _wait(page, lambda: page.evaluate("announced.includes('Saved.')"))
     page.get_by_label("Name", exact=True).fill("Another")
     page.get_by_role("link", name="Cancel").click()  # that is meant
     expect(page.get_by_role("heading", name="Forums")).to_be_visible()

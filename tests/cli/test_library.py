@@ -70,8 +70,9 @@ def test_one_process_serves_with_a_library_that_loses_writes_and_says_so(setting
     with subprocess.Popen(command, env=environment(settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as service:
         try:
             assert service.stderr is not None
-            assert service.stderr.readline().startswith(
-                "Warning: no other process may use the database while this one does. SQLite 3.40.1"
+            assert (
+                "WARNING trellis.cli.serve: No other process may use the database while this one does. SQLite 3.40.1"
+                in service.stderr.readline()
             )
             assert service.stdout is not None
             while not service.stdout.readline().startswith("Panel:"):

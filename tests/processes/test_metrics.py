@@ -20,7 +20,7 @@ WORKER = re.compile(r"Worker (\d+) serves")
 
 def read(service: Service) -> dict[tuple[str, str], float]:
     """Return the requests by operation and class of status, and the number of workers under ("workers", "")."""
-    answer = service.client.get(f"{service.address}/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+    answer = service.client.get(f"{service.address}/metrics", headers={"Authorization": f"Bearer {TOKEN}", "Connection": "close"})
     assert answer.status_code == 200, answer.text
     found: dict[tuple[str, str], float] = {}
     for family in text_string_to_metric_families(answer.text):
@@ -49,7 +49,13 @@ def test_counters_of_two_workers_add_up_to_what_was_sent_and_never_go_back(serve
         statuses = list(callers.map(send, range(WRITES + READS)))
     assert (statuses.count(201), statuses.count(200)) == (WRITES, READS)
     expected = {("forums.create", "2xx"): WRITES, ("forums.list", "2xx"): READS}
-    wait_until(lambda: {name: read(service).get(name) for name in expected} == expected)  # others tell once a second
+
+    def is_told(_number: int) -> bool:
+        found = read(service)
+        return {name: found.get(name) for name in expected} == expected
+
+    with ThreadPoolExecutor(8) as callers:  # by both: each tells the other once a second what it has counted
+        wait_until(lambda: all(callers.map(is_told, range(24))))
 
     os.kill(int(WORKER.findall(service.output)[0]), signal.SIGKILL)
     wait_until(lambda: len(WORKER.findall(service.output)) == 3)

@@ -71,7 +71,7 @@ async def _read_proposals(request: PageRequest, key: int, cursor: str) -> Part:
     first = int(cursor) if cursor.isdecimal() else 0
     found: list[Entry] = []
     for page in (first // _ROWS + 1, first // _ROWS + 2):
-        listed = await request.fetch("proposals.list", {"key": key, "page": page, "perPage": _ROWS})
+        listed = await request.fetch("proposals.list", {"keyId": key, "page": page, "perPage": _ROWS})
         numbered = enumerate(listed["results"], (page - 1) * _ROWS + 1)
         found += [Entry("proposed", one["createdAt"], str(number), one) for number, one in numbered if number > first]
         if page >= listed["totalPages"]:

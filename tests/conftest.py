@@ -15,6 +15,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
+from zlib import crc32
 
 import hypothesis
 import psycopg
@@ -57,13 +58,35 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what is slow, unless it is asked for; then it comes first, so that no process waits for it at the end."""
+    """Skip what is slow, unless it is asked for; then it comes first, so that no process waits for it at the end.
+
+    A test in a browser that could run on both engines runs on one of them, half of them on each: what a page does with an engine
+    is tested without a browser on both. TRELLIS_TEST_BROWSER=both runs them on both.
+    """
+    if os.environ.get("TRELLIS_TEST_BROWSER") != "both":
+        _spread_over_engines(config, items)
     slow = {item for item in items if item.get_closest_marker("slow") is not None}
     if config.getoption(_THOROUGH):
         items.sort(key=lambda item: item not in slow)
         return
     for item in slow:
         item.add_marker(pytest.mark.skip(reason=f"slow: it runs with {_THOROUGH}, as in make test"))
+
+
+def _spread_over_engines(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave one engine to each test in a browser that has both."""
+    engines: dict[str, set[str]] = {}
+    of: dict[pytest.Item, tuple[str, str]] = {}
+    for item in items:
+        given = getattr(getattr(item, "callspec", None), "params", {})
+        if "engine" in given and item.get_closest_marker("browser") is not None:
+            of[item] = item.nodeid.replace(str(given["engine"]), ""), str(given["engine"])
+            engines.setdefault(of[item][0], set()).add(of[item][1])
+    left_out = {
+        item for item, (test, engine) in of.items() if engine != sorted(engines[test])[crc32(test.encode()) % len(engines[test])]
+    }
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 import sqlalchemy as sa
 
+from tests.wait import GIVE_UP
 from trellis.compose import compose
 from trellis.health import Health
 from trellis.settings import Settings
@@ -75,6 +76,23 @@ def test_a_disk_that_is_nearly_full_is_told(settings: Settings, monkeypatch: pyt
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=3 * 2**20))
     status, told = _look(settings)
     assert (status, told.splitlines()[-1]) == (503, "disk: only 3 MiB are free")
+
+
+def test_it_ends_at_once_though_a_look_ends_at_the_same_moment(settings: Settings) -> None:
+    store = compose(settings).store
+
+    async def end() -> None:
+        health = Health(store, settings)
+        health._looking = looking = asyncio.get_running_loop().create_future()
+        health.start()
+        for _ in range(5):
+            await asyncio.sleep(0)  # until it waits for that look
+        looking.set_result({"database": "ok"})
+        async with asyncio.timeout(GIVE_UP):
+            await health.stop()
+
+    asyncio.run(end())
+    store.close()
 
 
 def test_without_a_database_a_process_lives_and_is_not_ready() -> None:

@@ -93,7 +93,8 @@ class Health:
         if self._looking is None or self._looking.done():
             self._looking = asyncio.ensure_future(asyncio.wrap_future(self._thread.submit(self._read)))
             self._looking.add_done_callback(lambda look: look.cancelled() or look.exception())  # nobody may wait for it
-        return await asyncio.wait_for(asyncio.shield(self._looking), seconds)
+        async with asyncio.timeout(seconds):
+            return await asyncio.shield(self._looking)
 
     def _read(self) -> Mapping[str, str]:
         with self._store.reading() as tx:

@@ -85,7 +85,8 @@ class Housekeeping:
             await self._purges.note_beginning()
         while not self._stopping:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._log.urgent.wait(), _INTERVAL)
+                async with asyncio.timeout(_INTERVAL):
+                    await self._log.urgent.wait()
             if not self._stopping:
                 self._log.urgent.clear()
             await self._log.flush()

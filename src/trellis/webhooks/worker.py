@@ -82,7 +82,8 @@ class Worker:
                 except Exception:
                     log.exception("Looking for due webhooks failed.")
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._wake.wait(), _LOOK_EVERY)
+                    async with asyncio.timeout(_LOOK_EVERY):
+                        await self._wake.wait()
         finally:
             await self._end()
             renewing.cancel()
@@ -202,7 +203,8 @@ class Worker:
         at = self._clock()
         if self._tasks and at - self._heartbeat_at >= self._heartbeat_every:
             try:
-                await asyncio.wait_for(self._write(lambda tx: endpoints.renew(tx, self._id)), self._heartbeat_every)
+                async with asyncio.timeout(self._heartbeat_every):
+                    await self._write(lambda tx: endpoints.renew(tx, self._id))
                 self._heartbeat_at = at
             except Exception as error:  # noqa: BLE001  # whatever it was: without a heartbeat others take over
                 log.warning("The lease on webhooks could not be renewed: %s", str(error) or type(error).__name__)

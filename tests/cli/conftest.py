@@ -46,8 +46,9 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Environment:
 
 
 @pytest.fixture
-def cli(nowhere: Environment) -> Trellis:
-    """Return the command line, with no settings."""
+def cli(nowhere: Environment, monkeypatch: pytest.MonkeyPatch) -> Trellis:
+    """Return the command line, with no settings; the log of the test run stays as it is."""
+    monkeypatch.setattr("trellis.cli.serve.configure_logs", lambda _settings: None)
     runner = testing.CliRunner()
     return lambda *arguments: runner.invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
 

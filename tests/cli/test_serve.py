@@ -32,7 +32,6 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Settings, int]]:
     """Stop short of serving: what would have been served, with how many workers."""
     runs: list[tuple[Settings, int]] = []
     monkeypatch.setenv("TRELLIS_COMMUNITY_URL", "")  # a demonstration sets it: this takes it back
-    monkeypatch.setattr("trellis.cli.serve.configure_logs", lambda _settings: None)
     monkeypatch.setattr("trellis.cli.serve._run", lambda settings, _listener, workers: runs.append((settings, workers)))
     return runs
 

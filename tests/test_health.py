@@ -10,8 +10,10 @@ import sqlalchemy as sa
 
 from tests.wait import GIVE_UP
 from trellis.compose import compose
+from trellis.errors import Refused
 from trellis.health import Health
 from trellis.settings import Settings
+from trellis.store import sqlite
 from trellis.store.engine import Transaction
 
 
@@ -78,6 +80,19 @@ def test_a_disk_that_is_nearly_full_is_told(settings: Settings, monkeypatch: pyt
     assert (status, told.splitlines()[-1]) == (503, "disk: only 3 MiB are free")
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_fault_of_the_file_is_over_though_nobody_writes(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = compose(settings).store
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite._library, "SQLITE_OPEN_READWRITE", sqlite._library.SQLITE_OPEN_READONLY)
+        with pytest.raises(Refused, match="cannot be written to"):
+            store.try_to_write().result()
+        status, told = asyncio.run(_ready(Health(store, settings)))
+        assert (status, told.splitlines()[0]) == (503, "database: The database cannot be written to.")
+    assert asyncio.run(_ready(Health(store, settings)))[0] == 200
+    store.close()
+
+
 def test_it_ends_at_once_though_a_look_ends_at_the_same_moment(settings: Settings) -> None:
     store = compose(settings).store
 
@@ -87,7 +102,7 @@ def test_it_ends_at_once_though_a_look_ends_at_the_same_moment(settings: Setting
         health.start()
         for _ in range(5):
             await asyncio.sleep(0)  # until it waits for that look
-        looking.set_result({"database": "ok"})
+        looking.set_result("ok")
         async with asyncio.timeout(GIVE_UP):
             await health.stop()
 

@@ -51,6 +51,12 @@ def test_a_record_for_machines_has_its_request_and_its_error() -> None:
     assert TextFormatter().format(record).splitlines()[-1] == told["error"].splitlines()[-1]
 
 
+def test_a_request_is_told_to_people_with_its_key_whatever_its_number() -> None:
+    facts = {"method": "GET", "path": "/api/forums/forums/1", "status": 200, "ms": 1.5, "key": 1, "request": "r1"}
+    record = _record("%(method)s %(path)s %(status)d %(ms)s ms", facts, **facts)
+    assert TextFormatter().format(record).endswith(": GET /api/forums/forums/1 200 1.5 ms request=r1 key=1")
+
+
 @pytest.fixture
 def log_to() -> Iterator[Callable[[int], logging.Logger]]:
     """Write the log to a descriptor, until the test ends."""

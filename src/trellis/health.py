@@ -16,7 +16,7 @@ from trellis.store.steps import find_newest_step, read_step
 _EVERY: Final = 1.0  # seconds between two looks
 _PATIENCE: Final = 2.0  # seconds within which a look has to end
 _HEALTH: Final = 1.0  # seconds after which a database that does not answer counts as one that cannot be read
-_LEAST_DISK: Final = 64 * 2**20  # free bytes that a SQLite database needs to go on
+LEAST_DISK: Final = 64 * 2**20  # free bytes that a SQLite database needs to go on
 _OK: Final = "ok"
 
 
@@ -28,7 +28,7 @@ class Health:
         self._settings = settings
         self._file = find_file(settings)
         self._thread = ThreadPoolExecutor(1, "trellis-health")  # of its own, since reads may take all others
-        self._looking: asyncio.Future[Mapping[str, str]] | None = None
+        self._looking: asyncio.Future[str] | None = None
         self._found: Mapping[str, str] = {"start": "not looked yet"}
         self._task: asyncio.Task[None] | None = None
         self._pages: Mapping[str, Callable[[], Awaitable[tuple[int, str]]]] = {
@@ -69,8 +69,6 @@ class Health:
         """Tell whether this process can use its database now, and why not: who asks does not wait."""
         try:
             await self._look(_HEALTH)
-            if self._store.faults.reason is not None:
-                await asyncio.wrap_future(self._store.try_to_write())  # is that over?
         except (Refused, TimeoutError):
             return 503, self._store.faults.reason or "the database cannot be read"
         reason = self._store.faults.reason
@@ -81,27 +79,35 @@ class Health:
     async def _keep_looking(self) -> None:
         while True:
             try:
-                database = await self._look(_PATIENCE)
+                schema = await self._look(_PATIENCE)
             except (Refused, TimeoutError) as error:
                 silent = f"no answer within {_PATIENCE:.0f} seconds"
-                database = {"database": silent if isinstance(error, TimeoutError) else "it cannot be read"}
+                fault = silent if isinstance(error, TimeoutError) else "it cannot be read"
+                database = {"database": self._store.faults.reason or fault}
+            else:
+                database = {"database": self._store.faults.reason or _OK, "schema": schema}
             self._found = {**database, "writer": self._judge_writer(), **self._judge_disk()}
             await asyncio.sleep(_EVERY)
 
-    async def _look(self, seconds: float) -> Mapping[str, str]:
-        """Read from the database; those who ask meanwhile wait for the same look. Raises Refused, TimeoutError."""
+    async def _look(self, seconds: float) -> str:
+        """Read from the database, and write if that has failed, to see whether it still does; return what the schema is like.
+
+        Those who ask meanwhile wait for the same reading. Raises Refused, TimeoutError.
+        """
         if self._looking is None or self._looking.done():
             self._looking = asyncio.ensure_future(asyncio.wrap_future(self._thread.submit(self._read)))
             self._looking.add_done_callback(lambda look: look.cancelled() or look.exception())  # nobody may wait for it
         async with asyncio.timeout(seconds):
-            return await asyncio.shield(self._looking)
+            schema = await asyncio.shield(self._looking)
+            if self._store.faults.reason is not None:
+                await asyncio.wrap_future(self._store.try_to_write())
+            return schema
 
-    def _read(self) -> Mapping[str, str]:
+    def _read(self) -> str:
         with self._store.reading() as tx:
             step = read_step(tx)
         newest = find_newest_step()
-        schema = _OK if step == newest else f"the database is at step {step}, and this release needs {newest}"
-        return {"database": self._store.faults.reason or _OK, "schema": schema}
+        return _OK if step == newest else f"the database is at step {step}, and this release needs {newest}"
 
     def _judge_writer(self) -> str:
         if self._store.is_write_queue_full():
@@ -116,4 +122,4 @@ class Health:
             free = shutil.disk_usage(self._file.parent).free
         except OSError as error:
             return {"disk": str(error.strerror or error)}
-        return {"disk": _OK if free >= _LEAST_DISK else f"only {free // 2**20} MiB are free"}
+        return {"disk": _OK if free >= LEAST_DISK else f"only {free // 2**20} MiB are free"}

@@ -15,6 +15,7 @@ from trellis.settings import Settings
 # What a record may tell besides its message; the documentation has what each means.
 FIELDS: Final = ("request", "trace", "operation", "key", "method", "path", "status", "ms", "address")
 
+_IN_MESSAGE: Final = frozenset(("method", "path", "status", "ms"))  # of a request, as text has them
 _WAITING: Final = 10_000  # lines that wait for who reads them; further ones are left out, and counted
 _PATIENCE: Final = 2.0  # seconds for which the end of the process waits for them
 _LEFT_OUT: Final = "%d lines of the log were left out, since nobody has read them in time."
@@ -45,7 +46,7 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         message = record.getMessage()
-        more = "".join(f" {name}={value}" for name, value in _fields(record).items() if str(value) not in message)
+        more = "".join(f" {name}={value}" for name, value in _fields(record).items() if name not in _IN_MESSAGE)
         # Who sends a line feed must not be able to make a line of their own.
         message = escape_unsafe(message + more).replace("\n", "\\n")
         line = f"{_time(record)} {record.levelname} {record.name}: {message}"

@@ -33,6 +33,20 @@ def test_the_newest_stay_and_what_is_not_a_copy_is_not_touched(tmp_path: Path) -
     ]
 
 
+def test_what_a_killed_process_has_left_is_no_copy(tmp_path: Path) -> None:
+    schedule = Schedule(tmp_path, timedelta(hours=1), 1)
+
+    def be_killed(target: Path) -> None:
+        target.write_text("half of it")
+        raise SystemExit
+
+    with pytest.raises(SystemExit):
+        make_one(schedule, be_killed, NOON)
+    assert [path.name for path in tmp_path.iterdir()] == ["trellis-20261122T120000Z.db.partial"]
+    make_one(schedule, lambda target: target.touch(), NOON + timedelta(hours=1))
+    assert [path.name for path in tmp_path.iterdir()] == ["trellis-20261122T130000Z.db"]
+
+
 def test_a_copy_that_fails_is_told_and_deletes_none(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     schedule = Schedule(tmp_path, timedelta(hours=1), 1)
     make_one(schedule, lambda target: target.touch(), NOON)

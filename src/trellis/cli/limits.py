@@ -69,9 +69,15 @@ def raise_descriptors() -> int:
     return sys.maxsize if hard == resource.RLIM_INFINITY else hard
 
 
+def count_descriptors(settings: Settings) -> int:
+    """Return how many descriptors a process needs in order to have as many connections as it may."""
+    return settings.connections + _OTHERS + 2 * settings.database_pool
+
+
 def limits_of(settings: Settings, descriptors: int) -> Limits:
     """Take the limits of the settings; connections stay below the descriptors, of which some are kept for the database."""
-    most = min(settings.connections, max(descriptors - _OTHERS - 2 * settings.database_pool, descriptors // 4))
+    others = count_descriptors(settings) - settings.connections
+    most = min(settings.connections, max(descriptors - others, descriptors // 4))
     times = settings.head_timeout, settings.body_timeout, settings.idle_timeout, settings.send_timeout
     return Limits(most, *times, settings.trusted_proxies, (POLICY, NO_SNIFFING, *settings.transport_headers))
 

@@ -27,11 +27,10 @@ class Server(NamedTuple):
 
 
 class Inspection(NamedTuple):
-    """What was found: the server (none for SQLite), the newest row of a log, and the last backup in Unix milliseconds."""
+    """What was found: the server (none for SQLite), and the newest row of a log."""
 
     server: Server | None
     newest_row: str | None
-    last_backup: int | None
 
 
 def inspect(tx: Transaction) -> Inspection:
@@ -40,4 +39,4 @@ def inspect(tx: Transaction) -> Inspection:
     if not tx.sqlite:
         found: Any = tx.connection.execute(_POSTGRESQL).one()
         server = Server._make((*found[:-1], float(found[-1])))
-    return Inspection(server, moments.find_newest_row(tx), moments.find(tx, moments.BACKUP))
+    return Inspection(server, moments.find_newest_row(tx))

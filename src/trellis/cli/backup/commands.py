@@ -16,11 +16,10 @@ from trellis.cli.backup.schedule import Schedule, run_schedule
 from trellis.cli.community import act, community, explaining
 from trellis.cli.terminal import MISUSED, Failure, progress_of, show
 from trellis.compose import compose
-from trellis.errors import Refused
 from trellis.logs import configure_logs
 from trellis.settings import Settings
 from trellis.store import moments
-from trellis.store.condition import Condition, explain_condition, find_condition, find_file
+from trellis.store.condition import Condition, explain_condition, find_file
 from trellis.store.engine import Damaged, backup
 from trellis.store.restore import NotRestorable, prepare_restore
 
@@ -96,12 +95,10 @@ def copy_database(settings: Settings, source: Path, target: Path) -> None:
 
 
 def _note(settings: Settings) -> None:
-    """Write when the backup was made, for `trellis doctor` and monitoring; a database that takes no writes has been copied too."""
-    if find_condition(settings) is not Condition.READY:
-        return
+    """Write when the backup was made, for `trellis doctor` and monitoring, if that can be done: the copy is there in any case."""
     gate = compose(settings)
     try:
-        with suppress(Refused):
+        with suppress(Exception):  # the database may be an older one, read-only or on a full disk
             gate.store.write(lambda tx: moments.record(tx, moments.BACKUP, int(time.time() * 1000)), quiet=True).result()
     finally:
         gate.store.close()

@@ -15,6 +15,7 @@ from trellis.cli.terminal import Failure
 log = logging.getLogger(__name__)
 
 _NAME: Final = re.compile(r"trellis-[0-9]{8}T[0-9]{6}Z\.db", re.ASCII)
+_DRAFT: Final = ".partial"  # behind the name of a copy until it is whole: a process may be killed in the middle of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,10 @@ def make_one(schedule: Schedule, copy: Callable[[Path], None], at: datetime) -> 
     target = schedule.folder / f"trellis-{at:%Y%m%dT%H%M%SZ}.db"
     try:
         schedule.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        copy(target)
+        for left in schedule.folder.glob(f"trellis-*Z.db{_DRAFT}"):
+            left.unlink()
+        copy(draft := target.with_name(target.name + _DRAFT))
+        draft.rename(target)
     except (Failure, OSError) as error:
         log.error("No copy was made: %s", error)  # noqa: TRY400  # the sentence says it; a traceback would not help
         return

@@ -29,7 +29,7 @@ def look_at_database(settings: Settings) -> Iterator[Finding]:
             if found.server is not None:
                 yield from _judge_server(found.server, settings)
             yield from _judge_clocks(found, now)
-            yield _judge_backup(found, now)
+            yield _judge_backup(found.server, figures.last_backup, now)
             yield _judge_administrators(gate)
             late = [w.id for w in figures.webhooks if w.waiting_since and now - datetime.fromisoformat(w.waiting_since) > _LATE]
             if late:
@@ -76,13 +76,13 @@ def _judge_clocks(found: Inspection, now: datetime) -> Iterator[Finding]:
         yield good("clock", f"{_write(now)}.")
 
 
-def _judge_backup(found: Inspection, now: datetime) -> Finding:
-    if found.server is not None:
+def _judge_backup(server: Server | None, last: int | None, now: datetime) -> Finding:
+    if server is not None:
         return good("backups", "Those of PostgreSQL are not known here.")
     action = "Run `trellis backup FILE`, or keep `trellis backup FOLDER --every 6h --keep 28` running."
-    if found.last_backup is None:
+    if last is None:
         return doubtful("backups", "No backup was made by `trellis backup`.", action)
-    made = datetime.fromtimestamp(found.last_backup / 1000, UTC)
+    made = datetime.fromtimestamp(last / 1000, UTC)
     told = f"The last one was made at {_write(made)}."
     return good("backups", told) if now - made <= _OLDEST_BACKUP else doubtful("backups", told, action)
 

@@ -11,14 +11,14 @@ from urllib.parse import urlsplit
 
 from trellis import __version__
 from trellis.cli.doctor.finding import Finding, doubtful, good, wrong
+from trellis.cli.limits import count_descriptors
+from trellis.health import LEAST_DISK
 from trellis.settings import Settings, definitions, variable
 from trellis.store.condition import find_file
 from trellis.store.sqlite import describe_wal_reset_bug, library_version
 
 _LOCAL: Final = {"localhost", "127.0.0.1", "::1"}
 _LITTLE: Final = 2**30  # free bytes
-_LEAST: Final = 64 * 2**20  # below which a process says that it is not ready
-_KEPT: Final = 96  # descriptors for logs, webhooks and files
 
 
 def look_at_versions(settings: Settings) -> Iterator[Finding]:
@@ -51,7 +51,7 @@ def look_at_files(settings: Settings) -> Iterator[Finding]:
         yield good("files", f"Others on this machine cannot read {file}.")
     free = shutil.disk_usage(file.parent).free
     told = f"{free / 2**30:,.1f} GiB are free where the database is, which has {file.stat().st_size / 2**20:,.1f} MiB."
-    if free < _LEAST:
+    if free < LEAST_DISK:
         yield wrong("disk", told, "Make room: writes fail once it is full.")
     elif free < max(_LITTLE, file.stat().st_size):
         yield doubtful("disk", told, "Make room: a copy of the database, as for a backup or a restore, needs as much again.")
@@ -62,7 +62,7 @@ def look_at_files(settings: Settings) -> Iterator[Finding]:
 def look_at_descriptors(settings: Settings) -> Iterator[Finding]:
     """Look at how many connections a process may have open."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = settings.connections + _KEPT + 2 * settings.database_pool
+    needed = count_descriptors(settings)
     if hard not in {resource.RLIM_INFINITY, -1} and hard < needed:
         yield doubtful(
             "descriptors",

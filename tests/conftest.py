@@ -231,7 +231,9 @@ class _OnSqlite:
     def new(self, template: str | None = None) -> str:
         file = self.folder / f"{next(self.names)}.db"
         if template is not None:
-            shutil.copy(template.removeprefix("sqlite:///"), file)
+            for end in ("", "-wal"):  # the last connection to the template may not be closed yet
+                with suppress(FileNotFoundError):
+                    shutil.copy(template.removeprefix("sqlite:///") + end, f"{file}{end}")
         return f"sqlite:///{file}"
 
     def drop(self, database_url: str) -> None:
@@ -286,17 +288,27 @@ def _community_template(_databases: Databases, _migrated_template: str) -> tuple
 
 
 @pytest.fixture
-def new_settings(_databases: Databases, request: pytest.FixtureRequest) -> Iterator[NewSettings]:
-    """Return settings for a new, migrated database at each call; with the sample community in it if the test asks for that."""
-    template: str = (
-        request.getfixturevalue("_community_template")[0]
-        if "community" in request.fixturenames
-        else request.getfixturevalue("_migrated_template")
-    )
+def _plain_template(request: pytest.FixtureRequest) -> str:
+    """A migrated database, with the sample community in it if the test asks for that."""
+    if "community" in request.fixturenames:
+        url: str = request.getfixturevalue("_community_template")[0]
+        return url
+    return str(request.getfixturevalue("_migrated_template"))
+
+
+@pytest.fixture
+def _template(_plain_template: str) -> str:
+    """The database that those of a test are like; a folder's tests may have another one."""
+    return _plain_template
+
+
+@pytest.fixture
+def new_settings(_databases: Databases, _template: str) -> Iterator[NewSettings]:
+    """Return settings for a new, migrated database at each call."""
     made: list[str] = []
 
     def new() -> Settings:
-        made.append(url := _databases.new(template))
+        made.append(url := _databases.new(_template))
         return settings_for(url)
 
     yield new

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import cache
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -10,6 +11,8 @@ from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.store.tables import METADATA, counters, key_uses, keyless_requests, request_hours, requests, search_names
+
+_BOOKKEEPING: Final = (requests, key_uses, keyless_requests, request_hours, search_names)
 
 Rows = dict[str, list[dict[str, Any]]]
 Event = dict[str, Any]
@@ -26,8 +29,7 @@ class DatabaseState:
     def rows(self) -> Rows:
         """Return all rows of all tables, left out the request log, the last use of keys, and what processes tell each other."""
         with self._gate.store.reading() as tx:
-            bookkeeping = (requests, key_uses, keyless_requests, request_hours, search_names)
-            found = {table.name: _rows(tx.connection, table) for table in METADATA.sorted_tables if table not in bookkeeping}
+            found = {table.name: _rows(tx.connection, table) for table in _compared()}
         found[counters.name] = [
             row for row in found[counters.name] if not str(row["name"]).startswith(("request log", "listener "))
         ]
@@ -59,6 +61,15 @@ class DatabaseState:
 
 
 def _rows(connection: sa.Connection, table: sa.Table) -> list[dict[str, Any]]:
+    return [dict(row) for row in connection.execute(_select(table)).mappings()]
+
+
+@cache
+def _compared() -> tuple[sa.Table, ...]:
+    return tuple(table for table in METADATA.sorted_tables if table not in _BOOKKEEPING)
+
+
+@cache
+def _select(table: sa.Table) -> sa.Select[Any]:
     columns = [column for column in table.columns if column.name != "last_used_at"]
-    found = connection.execute(sa.select(*columns).order_by(*table.primary_key.columns))
-    return [dict(row._mapping) for row in found]
+    return sa.select(*columns).order_by(*table.primary_key.columns)

@@ -5,7 +5,7 @@ Modules are imported when they are needed, for a quick start: a command runs onl
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Final
@@ -76,6 +76,12 @@ def _undo(kinds: Kinds) -> tuple[Operation, ...]:
     return (undo.fork(kinds()), *undo.history_operations(), *undo.change_set_operations())
 
 
+@cache
+def _catalogue_of_all() -> Catalogue:
+    """The catalogue for all kinds; it never changes, so one does for a process."""
+    return _catalogue(_all_kinds)
+
+
 def _all_kinds() -> "Sequence[NodeKind]":
     from trellis.kinds import KINDS  # noqa: PLC0415  # start-up time
 
@@ -85,7 +91,7 @@ def _all_kinds() -> "Sequence[NodeKind]":
 def compose(settings: Settings, kinds: "Sequence[NodeKind] | None" = None, clock: Callable[[], datetime] | None = None) -> Gate:
     """Compose the service, by default with all kinds. The database is not accessed yet."""
     load_kinds = _all_kinds if kinds is None else lambda: kinds
-    catalogue = _catalogue(load_kinds)
+    catalogue = _catalogue_of_all() if kinds is None else _catalogue(load_kinds)
     environment = Environment(
         community_name=settings.community_name,
         community_url=settings.community_url,

@@ -3,8 +3,11 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from copy import copy
 from dataclasses import dataclass, replace
+from functools import cache
 from html import unescape
+from http.cookiejar import Cookie
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -14,9 +17,11 @@ from starlette.testclient import TestClient
 
 from tests.admin.html_forms import find_form
 from tests.browser import chromium
-from tests.fixture_types import Events, Run
+from tests.conftest import Databases, runner, settings_for
+from tests.fixture_types import Clock, Events, Run
 from tests.service_process import Service
 from trellis.admin.app import Panel
+from trellis.compose import compose
 from trellis.core.admins import passwords
 from trellis.core.gate import Gate
 from trellis.core.passwords import Cost
@@ -91,18 +96,64 @@ def visitor(gate: Gate, settings: Settings) -> Iterator[MakeVisitor]:
         yield make
 
 
+@dataclass(frozen=True)
+class _SignedIn:
+    """A database in which Mira is, with a session of hers, and what her browser keeps of it."""
+
+    url: str
+    id: int
+    cookies: tuple[Cookie, ...]
+    csrf: str
+
+
+@pytest.fixture(scope="session")
+def _sign_in_once(_databases: Databases, _quick_digests: None) -> Callable[[str], _SignedIn]:
+    """Give a database like another one, with Mira signed in: it takes longer than most tests of pages, so it is made once."""
+
+    @cache
+    def sign_in(template: str) -> _SignedIn:
+        settings = settings_for(_databases.new(template))
+        gate = compose(settings, clock=Clock())
+        mira = _create_mira(runner(gate))
+        with TestClient(Panel(gate, settings), "http://panel.example", client=("192.0.2.7", 50000)) as client:
+            browser = Visitor(client)
+            assert browser.sign_in().status_code == 303
+            signed_in = _SignedIn(settings.database_url, mira, tuple(client.cookies.jar), browser.csrf)
+        gate.store.close()
+        return signed_in
+
+    return sign_in
+
+
 @pytest.fixture
-def mira(run: Run) -> int:
-    """An administrator, Mira Holm; gives her id."""
+def _signed_in(_plain_template: str, _sign_in_once: Callable[[str], _SignedIn]) -> _SignedIn:
+    return _sign_in_once(_plain_template)
+
+
+@pytest.fixture
+def _template(request: pytest.FixtureRequest, _plain_template: str) -> str:
+    """The database of a test that asks for `admin` has her and her session in it from the beginning."""
+    return str(request.getfixturevalue("_signed_in").url) if "admin" in request.fixturenames else _plain_template
+
+
+def _create_mira(run: Run) -> int:
     return int(run("admins.create", name="Mira Holm", login=LOGIN, password=PASSWORD, mustChangePassword=False)["id"])
 
 
 @pytest.fixture
-def admin(visitor: MakeVisitor, mira: int) -> Visitor:
+def mira(request: pytest.FixtureRequest, run: Run) -> int:
+    """An administrator, Mira Holm; gives her id."""
+    return int(request.getfixturevalue("_signed_in").id) if "admin" in request.fixturenames else _create_mira(run)
+
+
+@pytest.fixture
+def admin(visitor: MakeVisitor, _signed_in: _SignedIn) -> Visitor:
     """Mira, signed in."""
-    signed_in = visitor()
-    assert signed_in.sign_in().status_code == 303
-    return signed_in
+    browser = visitor()
+    for cookie in _signed_in.cookies:
+        browser.client.cookies.jar.set_cookie(copy(cookie))
+    browser.csrf = _signed_in.csrf
+    return browser
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.admin.conftest import Visitor, page_text
+from tests.admin.conftest import MakeVisitor, Visitor, page_text
 from tests.admin.html_forms import HtmlForm, find_form, read_forms
 from tests.community import Community
 from tests.fixture_types import Clock, Events, MakeKey, Run
@@ -305,14 +305,15 @@ def test_what_is_no_node_is_a_conflict(admin: Visitor, gate: Gate, key: MakeKey)
 
 
 def test_purged_events_are_told_and_stop_all_until_they_are_skipped(
-    gate: Gate, run: Run, clock: Clock, request: pytest.FixtureRequest
+    gate: Gate, run: Run, clock: Clock, mira: int, visitor: MakeVisitor
 ) -> None:
     number = None
     for name in ("First", "Second"):
         number = gate.run(Call("forums.create", PLUGIN, {"name": name}, change_set="night")).change_set
         clock.move(days=60)
     gate.store.write(lambda tx: log.purge(tx, gate.ago(timedelta(days=90)))).result(30)
-    admin: Visitor = request.getfixturevalue("admin")  # only now, or else the session would have ended
+    admin = visitor()
+    admin.sign_in()  # only now, or else the session would have ended
     page = admin.get(f"/change-sets/{number}/undo")
     assert "1 event has been purged and cannot be undone." in page_text(page)
     refused = _press(admin, page)

@@ -271,8 +271,9 @@ class InvalidationListener:
         """Compare the counter with what is known: prolong the version if they agree, begin another if they do not."""
         began, known = monotonic(), self._number
         number, seq, keys, dropped = self._listeners.read(connection)
-        while self._number < number and (left := began + _TOLD_WITHIN - monotonic()) > 0:
-            self._drain(connection, left)  # what the reading has seen is told just behind it
+        # What the reading has seen is told just behind it, unless it was before this process began to listen.
+        while 0 <= self._number < number and (left := began + _TOLD_WITHIN - monotonic()) > 0:
+            self._drain(connection, left)
         with self._lock:
             # A value below a notification that came meanwhile was read too early; one below what was known before the reading
             # means that the database is another one, such as a restored backup.

@@ -11,7 +11,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-in
 	--custom-compile-command 'make lock'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev serve test lint types layers audit format lock snapshot release screenshots bench browser clean
+.PHONY: help setup setup-dev serve test lint types layers audit format lock snapshot docs release screenshots bench browser clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,15 +57,21 @@ lock: setup-dev ## pin the newest dependencies in requirements/
 	@$(LOCK) --upgrade --group build --constraints requirements/dev.txt pyproject.toml --output-file requirements/runtime.txt
 	@$(LOCK) --upgrade --group bench --constraints requirements/dev.txt pyproject.toml --output-file requirements/bench.txt
 
+docs: setup-dev ## build the documentation as a site in build/site, with a search; a link that leads nowhere is an error
+	@$(BIN)/sphinx-build --quiet --fail-on-warning --jobs auto --builder html --conf-dir docs/site . build/site
+	@echo "It is in build/site/index.html."
+
 release: setup ## build wheel, source distribution, constraints and checksums into dist/
 	@$(BIN)/python -m scripts.release
 
-snapshot: setup ## write docs/openapi.json and docs/structure.schema.json
+snapshot: setup ## write docs/openapi.json, docs/structure.schema.json and docs/errors.md
 	@mkdir -p docs
 	@$(BIN)/trellis openapi > docs/openapi.json.new
 	@mv docs/openapi.json.new docs/openapi.json
 	@$(BIN)/python scripts/structure_schema.py > docs/structure.schema.json.new
 	@mv docs/structure.schema.json.new docs/structure.schema.json
+	@$(BIN)/python -m scripts.errors_page > docs/errors.md.new
+	@mv docs/errors.md.new docs/errors.md
 
 screenshots: setup-dev browser ## take the screenshots of the README and the docs
 	@$(BIN)/python scripts/screenshots.py

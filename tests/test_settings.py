@@ -55,7 +55,7 @@ def test_an_unknown_setting_is_named_with_the_nearest_name(name: str, near: str)
 
 
 def test_an_unknown_setting_like_no_other_points_to_the_list() -> None:
-    with pytest.raises(SettingsError, match=r"^TRELLIS_XYZZY is not a setting of Trellis. The README lists the settings.$"):
+    with pytest.raises(SettingsError, match=r"^TRELLIS_XYZZY is not a setting of Trellis. docs/settings.md lists the settings.$"):
         load(XYZZY="1")
 
 

@@ -248,7 +248,7 @@ class Settings:
         for name in values:
             if name not in known:
                 near = difflib.get_close_matches(name, known, 1)
-                hint = f" Did you mean {variable(near[0])}?" if near else " The README lists the settings."
+                hint = f" Did you mean {variable(near[0])}?" if near else " docs/settings.md lists the settings."
                 raise SettingsError(f"{variable(name)} is not a setting of Trellis.{hint}")
         return cls(**{name: _parse(known[name], text) for name, text in values.items() if text})  # set to nothing is not set
 

@@ -16,7 +16,7 @@ from tests.docs.test_pages import _BLOCK, between
 from tests.service_process import environment
 from trellis.settings import Settings
 
-OPERATIONS: Final = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+PAGE: Final = (Path(__file__).parents[2] / "docs" / "backup-and-restore.md").read_text()
 _TRELLIS: Final = Path(sys.executable).parent
 
 
@@ -29,7 +29,7 @@ def run(script: str, folder: Path, variables: dict[str, str]) -> str:
 def test_a_backup_is_made_and_restored_as_printed(
     community: Community, settings: Settings, engine: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    backing_up, restoring = _BLOCK.findall(between(OPERATIONS, f"backup on {engine}"))
+    backing_up, restoring = _BLOCK.findall(between(PAGE, f"backup on {engine}"))
     variables, programs = environment(settings), [str(_TRELLIS), os.environ["PATH"]]
     if engine == "postgresql":
         programs.insert(0, str(request.getfixturevalue("postgresql").bin_path))  # of the server's version
@@ -53,6 +53,5 @@ def test_a_backup_is_made_and_restored_as_printed(
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_every_block_about_backups_is_run_here(engine: str) -> None:
-    section = OPERATIONS.partition("## Backing up and restoring\n")[2].partition("\n## ")[0]
-    marked = [block for name in ("sqlite", "postgresql") for block in _BLOCK.findall(between(section, f"backup on {name}"))]
-    assert re.findall(r"```", section) == ["```"] * 2 * len(marked)
+    marked = [block for name in ("sqlite", "postgresql") for block in _BLOCK.findall(between(PAGE, f"backup on {name}"))]
+    assert re.findall(r"```", PAGE) == ["```"] * 2 * len(marked)

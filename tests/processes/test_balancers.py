@@ -1,4 +1,4 @@
-"""Two processes on one PostgreSQL database behind a balancer, with the configuration that docs/operations.md shows."""
+"""Two processes on one PostgreSQL database behind a balancer, with the configuration that docs/scaling-out.md shows."""
 
 import os
 import re
@@ -24,7 +24,7 @@ from tests.program import running
 from tests.service_process import Service
 from tests.wait import GIVE_UP, wait_until
 
-MANUAL: Final = Path(__file__).parents[2] / "docs" / "operations.md"
+MANUAL: Final = Path(__file__).parents[2] / "docs" / "scaling-out.md"
 FORUMS: Final = "/api/forums/forums"
 PASSWORD: Final = "correct horse battery"
 CALLER, STRANGER = "127.0.0.2", "127.0.0.3"  # addresses of this machine

@@ -1,0 +1,89 @@
+"""Keep one calendar for each club of a file, and follow what others change in them.
+
+Usage: python3 club_calendars.py clubs.json [--follow]
+The file: [{"id": "chess", "name": "Chess club", "color": "#1a4f8b"}, …]
+The environment: API_URL, such as https://community.example/api, and API_KEY.
+"""
+
+import json
+import os
+import sys
+import time
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import quote
+from urllib.request import Request, urlopen
+
+URL, KEY = os.environ["API_URL"], os.environ["API_KEY"]
+PREFIX = "club-"  # what the external ids of our calendars begin with
+REASON = "club calendars"  # by which we know our own changes again
+NEEDED = {"calendars.list", "calendars.create", "calendars.update", "calendars.delete", "events.list"}
+
+
+class Refused(Exception):
+    """A refusal; its text says what is wrong and what to do."""
+
+
+def call(method: str, path: str, body: object = None) -> Any:
+    """Send a request that may be sent again; wait and repeat it while the service is busy or cannot be reached."""
+    headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json", "X-Audit-Log-Reason": REASON}
+    request = Request(URL + path, None if body is None else json.dumps(body).encode(), headers, method=method)
+    for pause in (1, 5, 20, 60, None):
+        try:
+            with urlopen(request, timeout=60) as answer:
+                return json.load(answer)
+        except HTTPError as error:
+            problem = json.load(error)
+            if error.code not in {429, 503} or pause is None:
+                faults = "".join(f"\n  {fault['field']}: {fault['message']}" for fault in problem.get("errors", ()))
+                raise Refused(f"{problem['detail']}{faults}\n  (request {problem['requestId']})") from None
+            time.sleep(int(error.headers.get("Retry-After", pause)))
+        except (OSError, HTTPException):
+            if pause is None:
+                raise
+            time.sleep(pause)
+
+
+def check_key() -> None:
+    granted = set(call("GET", "/core/hello")["key"]["operations"])
+    if missing := NEEDED - granted:
+        raise Refused(f"Ask an administrator to grant this key: {', '.join(sorted(missing))}")
+
+
+def synchronise(clubs: list[dict[str, str]]) -> None:
+    wanted = {PREFIX + club["id"]: {"name": club["name"], "color": club["color"]} for club in clubs}
+    for external_id, fields in wanted.items():
+        calendar = call("PUT", f"/calendar/calendars/external/{quote(external_id, safe='')}", fields)
+        print(f"{calendar['name']}: calendar {calendar['id']}")
+    page = {"page": 0, "totalPages": 1}
+    there = []
+    while page["page"] < page["totalPages"]:
+        page = call("GET", f"/calendar/calendars?perPage=1000&page={page['page'] + 1}")
+        there += page["results"]
+    for calendar in there:
+        if (calendar["externalId"] or "").startswith(PREFIX) and calendar["externalId"] not in wanted:
+            call("DELETE", f"/calendar/calendars/{calendar['id']}")
+            print(f"{calendar['name']}: deleted")
+
+
+def follow(after: int) -> None:
+    """Print what others change in our calendars, as it happens, until interrupted."""
+    while True:
+        feed = call("GET", f"/core/events?resource=calendars&after={after}&wait=30")
+        for event in feed["results"]:
+            record = event["after"] or event["before"]
+            if event["reason"] != REASON and (record["externalId"] or "").startswith(PREFIX):
+                print(f"{event['at']}: {event['actor']['name']} {event['operation']} {record['name']}", flush=True)
+        after = feed["next"]
+
+
+try:
+    check_key()
+    newest = call("GET", "/core/events?order=newest&limit=1")["results"]
+    synchronise(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
+    if "--follow" in sys.argv:
+        follow(newest[0]["seq"] if newest else 0)
+except Refused as refused:
+    sys.exit(str(refused))

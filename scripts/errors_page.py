@@ -58,14 +58,15 @@ def _codes() -> dict[tuple[str, str], list[str]]:
 def _place(refusal: Refusal, code: str, operations: list[str]) -> str:
     """Say which operations can return a code."""
     if refusal.scope not in {Scope.DECLARED, Scope.NONE} and code == refusal.code:
-        return refusal.scope.value
+        return str(refusal.scope.value)
     if len(operations) > _MOST_NAMED:
         return f"{len(operations)} operations"
     return ", ".join(f"`{name}`" for name in operations) or "not over REST, or before an operation is found"
 
 
 def _entry(refusal: Refusal, codes: list[str]) -> str:
-    parts = [f"\n### {refusal.message}\n\n", f"*{refusal.title}* · {', '.join(f'`{code}`' for code in codes)}\n\n", refusal.when, "\n"]
+    named = ", ".join(f"`{code}`" for code in codes)
+    parts = [f"\n### {refusal.message}\n\n*{refusal.title}* · {named}\n\n{refusal.when}\n"]
     if refusal.members:
         parts.append("\n")
         parts += [f"- `{member.name}`: {member.doc}\n" for member in refusal.members]

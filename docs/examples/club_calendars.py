@@ -30,7 +30,9 @@ def call(method: str, path: str, body: object = None) -> Any:
     """Send a request that may be sent again; wait and repeat it while the service is busy or cannot be reached."""
     headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json", "X-Audit-Log-Reason": REASON}
     request = Request(URL + path, None if body is None else json.dumps(body).encode(), headers, method=method)
-    for pause in (1, 5, 20, 60, None):
+    pauses = iter((1, 5, 20, 60))
+    while True:
+        pause = next(pauses, None)
         try:
             with urlopen(request, timeout=60) as answer:
                 return json.load(answer)

@@ -37,8 +37,8 @@ def test_it_runs_as_printed(
         pytest.skip("the examples are for bash and curl, and this machine lacks one of them")
     assert PAGE.count("```sh") == len(blocks("run", "run: python", "run: typescript")) + 1  # and the two variables
     service = serve()
-    for program in DOCS.glob("examples/club_calendars.*"):
-        shutil.copy(program, tmp_path)
+    for example in DOCS.glob("examples/club_calendars.*"):
+        shutil.copy(example, tmp_path)
     programs = tmp_path / "bin"
     programs.mkdir()
     (programs / "python3").symlink_to(sys.executable)

@@ -139,7 +139,8 @@ def test_the_examples_for_clients_of_the_suite_run_as_printed(demo: tuple[Servic
 
 
 def test_the_settings_of_the_docs_are_those_of_the_code() -> None:
-    told = {tuple(row) for row in re.findall(r"^\| `(\w+)` \| (.*?) \| (.*) \|$", between((ROOT / "docs" / "settings.md").read_text(), "settings"), re.MULTILINE)}
+    page = between((ROOT / "docs" / "settings.md").read_text(), "settings")
+    told = {tuple(row) for row in re.findall(r"^\| `(\w+)` \| (.*?) \| (.*) \|$", page, re.MULTILINE)}
     assert told == {(variable(name), _default(setting.default), description(name)) for name, setting in definitions().items()}
 
 

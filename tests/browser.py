@@ -4,11 +4,12 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 from typing import Any, Final, Literal
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+from tests.npm_packages import npm_package
 
 Theme = Literal["light", "dark"]
 WIDTHS: Final = (1280, 360)
@@ -27,7 +28,6 @@ _ARGUMENTS: Final = (
     "--disable-sync",
 )
 _GIVE_UP: Final = 60_000  # milliseconds until what a page should show is given up
-_AXE: Final = Path(__file__).parent / "clients" / "node_modules" / "axe-core" / "axe.min.js"
 _RULES: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 
@@ -83,13 +83,11 @@ def confirm(page: Page, password: str) -> None:
 
 @cache
 def _axe_source() -> str:
-    return _AXE.read_text()
+    return (npm_package("axe-core") / "axe.min.js").read_text(encoding="utf-8")
 
 
 def violations(page: Page) -> list[str]:
     """Ask axe for everything on a page that somebody could not see, read or use."""
-    if not _AXE.exists():
-        pytest.skip("axe-core is not installed: run npm ci in tests/clients.")
     if not page.evaluate("'axe' in window"):
         page.evaluate(_axe_source())
     found: dict[str, Any] = page.evaluate(

@@ -14,7 +14,7 @@ from trellis.core.operation import Call
 def test_creating_shows_a_made_up_password_once(trellis: Trellis) -> None:
     made = trellis("admins", "create", "mira@example.com", "--name", "Mira Holm", "--json")
     assert made.exit_code == 0
-    assert len(json.loads(made.stdout)["password"]) == 23
+    assert len(json.loads(made.stdout)["password"]) == 35
     listed = trellis("admins", "list", "--json")
     assert [(a["name"], a["login"]) for a in json.loads(listed.stdout)] == [("Mira Holm", "mira@example.com")]
     assert "password" not in listed.stdout

@@ -70,7 +70,7 @@ def nginx(folder: Path, port: int, one: int, two: int) -> list[str]:
         (r"10\.0\.0\.11:8000", f"127.0.0.1:{one}"),
         (r"10\.0\.0\.12:8000", f"127.0.0.1:{two}"),
         (r"listen 443 ssl;", f"listen 127.0.0.1:{port};"),
-        (r" +ssl_certificate.*\n", ""),
+        (r" +ssl_.*\n", ""),
     )
     user = "" if os.geteuid() else "user root;"
     kept = "".join(f"{name}_temp_path {folder}/{name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
@@ -87,7 +87,7 @@ def haproxy(folder: Path, port: int, one: int, two: int) -> list[str]:
         shown("haproxy"),
         (r"10\.0\.0\.11:8000", f"127.0.0.1:{one}"),
         (r"10\.0\.0\.12:8000", f"127.0.0.1:{two}"),
-        (r"bind :443 ssl crt \S+", f"bind 127.0.0.1:{port}"),
+        (r"bind :443 ssl .*", f"bind 127.0.0.1:{port}"),
         (r"X-Forwarded-Proto https", "X-Forwarded-Proto http"),
     )
     (folder / "haproxy.cfg").write_text(text)

@@ -64,6 +64,6 @@ def password_matches(digest: str | None, password: str) -> bool:
 
 
 def generate_password() -> str:
-    """Generate a password: 20 letters and digits that are hard to confuse, in groups of five."""
+    """Generate a password of 148 random bits: 30 letters and digits that are hard to confuse, in groups of five."""
     letters = "abcdefghjkmnpqrstuvwxyz23456789"
-    return "-".join("".join(secrets.choice(letters) for _ in range(5)) for _ in range(4))
+    return "-".join("".join(secrets.choice(letters) for _ in range(5)) for _ in range(6))

@@ -103,7 +103,9 @@ def compose(settings: Settings, kinds: "Sequence[NodeKind] | None" = None, clock
         keep_events=settings.keep_events,
         keep_snapshots=settings.keep_snapshots,
         job_timeout=settings.job_timeout,
-        outgoing=WebhookPolicy(tuple(ip_network(text, strict=False) for text in settings.webhook_allow), settings.webhook_key),
+        outgoing=WebhookPolicy(
+            tuple(ip_network(text, strict=False) for text in settings.webhook_allow), settings.webhook_key, settings.instance
+        ),
         most_proposals=settings.proposals_per_key,
         proposal_days=settings.proposal_days,
     )

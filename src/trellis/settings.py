@@ -63,6 +63,12 @@ def _secret(text: str) -> str:
     return text
 
 
+def _name(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9._-]{1,60}", text):
+        raise ValueError("must be 1 to 60 letters, digits, dots, hyphens and underscores")
+    return text
+
+
 def _list(text: str) -> tuple[str, ...]:
     return tuple(filter(None, (part.strip() for part in text.split(","))))
 
@@ -170,6 +176,11 @@ class Settings:
     )
     webhook_key: str | None = _setting(
         None, _secret, "A long random text from which webhooks' secrets are made, so that the database alone cannot sign."
+    )
+    instance: str | None = _setting(
+        None,
+        _name,
+        "A name that one container has at a time, such as a pod's: the next of that name takes over its webhooks at once.",
     )
     keep_deliveries: int = _setting(30, _number(1, 3650), "Days for which finished webhook deliveries stay in their log.")
     database_pool: int = _setting(8, _number(1, 200), "Connections to PostgreSQL per process, the writer's apart.")

@@ -67,6 +67,19 @@ def test_only_what_is_known_to_have_ended_has(monkeypatch: pytest.MonkeyPatch) -
         assert not has_ended(elsewhere)
 
 
+def test_a_container_takes_over_from_the_one_before_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = name_worker("pod-0")
+    place, rest = before.split("/", 1)
+    assert not has_ended(before, "pod-0"), "another process of the same container"
+    elsewhere = f"{place[:-1]}{(int(place[-1]) + 1) % 10}/{rest}"
+    assert has_ended(elsewhere, "pod-0")
+    for unlike in (elsewhere.replace("pod-0", "pod-1"), elsewhere.replace("pod-0", "pod-01"), name_worker()):
+        assert not has_ended(unlike, "pod-0")
+    assert not has_ended(elsewhere)
+    monkeypatch.setattr("socket.gethostname", lambda: "pod-0")
+    assert not has_ended(f"pod-0:boot:1/{rest}", "pod-0"), "a machine of that name"
+
+
 def test_what_cannot_be_seen_counts_as_running(monkeypatch: pytest.MonkeyPatch) -> None:
     place, pid, began, token = name_worker().split("/")
 

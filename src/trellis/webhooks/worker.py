@@ -52,7 +52,7 @@ class Worker:
         self._lease = lease
         self._heartbeat_every = lease / 4
         self._heartbeat_at = 0.0
-        self._id = name_worker()
+        self._id = name_worker(gate.environment.outgoing.instance)
         self._resources = frozenset(one.resource for one in gate.catalogue.values() if one.sends_events)
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._heartbeats: dict[int, tuple[tuple[str, int], float]] = {}
@@ -167,7 +167,8 @@ class Worker:
         heartbeat, since = self._heartbeats.get(webhook.id, (None, 0.0))
         if heartbeat is None or heartbeat[0] == self._id:
             return None
-        return heartbeat if self._clock() - since >= self._lease or has_ended(heartbeat[0]) else None
+        ended = has_ended(heartbeat[0], self._gate.environment.outgoing.instance)
+        return heartbeat if ended or self._clock() - since >= self._lease else None
 
     # --- endpoints leased by this worker --------------------------------------------------------------------------
 

@@ -20,10 +20,11 @@ from trellis.store.events import find_newest_timestamp
 
 @dataclass(frozen=True, slots=True)
 class WebhookPolicy:
-    """The operator's settings for webhooks: where they may go besides the public internet, and the key for their secrets."""
+    """The operator's settings for webhooks: where they may go besides the public internet, their secrets' key, who sends."""
 
     allowed: tuple[IPv4Network | IPv6Network, ...] = ()
     key: str | None = field(default=None, repr=False)
+    instance: str | None = None
 
 
 @dataclass(frozen=True)  # without slots: the cached properties need a __dict__

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,8 +13,8 @@ from trellis.store import counters, tables
 from trellis.store.counters import next_number
 from trellis.store.engine.store import Store
 from trellis.store.engine.transaction import Transaction
-from trellis.store.lists import journal, pages, results, search
-from trellis.store.lists.pages import Query
+from trellis.store.lists import inside, journal, pages, results, search
+from trellis.store.lists.pages import Query, Within
 from trellis.store.nodes import deleted_ids, rows
 from trellis.store.nodes.rows import Node, fold_name
 
@@ -62,7 +63,15 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have every way to a page taken with few rows: ranges of four ids, anchors three rows apart."""
     small: dict[Any, dict[str, Any]] = {
         deleted_ids: {"_SHIFTS": (4, 2)},
-        pages: {"_MAX_SKIPPED": 2, "_ANCHOR_DISTANCE": 3, "_ALWAYS_SORTED": 2, "_MAX_CANDIDATES": 8, "MAX_IDS": 4},
+        pages: {
+            "_MAX_SKIPPED": 2,
+            "_ANCHOR_DISTANCE": 3,
+            "_ALWAYS_SORTED": 2,
+            "_MAX_CANDIDATES": 8,
+            "MAX_IDS": 4,
+            "_MAX_ORDERED": 40,
+        },
+        inside: {"_MAX_PLACED": 20, "_PROBES": 3},
         results: {"MAX_IDS": 4},
         journal: {"_MAX_APPLIED": 20, "KEPT": 30},
         search: {"_MAX_PROBED": 3, "_RARE": 1},
@@ -81,7 +90,12 @@ def plain(every: list[Node], query: Query) -> tuple[int, list[int]]:
         "type": lambda one, value: one.fields.get("type") == value,
         "ids": lambda one, ids: one.id in ids,
     }
-    found = [one for one in every if all(passes[name](one, value) for name, value in query.filters.items())]
+    parents = {one.id: one.parent_id for one in every}
+
+    def is_inside(node: int | None) -> bool:
+        return node is not None and (query.within is None or node in query.within.roots or is_inside(parents[node]))
+
+    found = [one for one in every if is_inside(one.id) and all(passes[name](one, value) for name, value in query.filters.items())]
     found.sort(key=lambda one: one.id)
     found.sort(key=SORTS[query.sort_by], reverse=query.descending)
     return len(found), [one.id for one in found][query.offset : query.offset + query.limit]
@@ -105,6 +119,7 @@ QUERIES = [
     for descending in (False, True)
     for limit, offset in ((5, 0), (3, 7), (4, 31), (2, 20), (5, 55), (30, 1))
 ]
+WITHIN = [replace(query, within=Within((2, 6), is_tree=True)) for query in QUERIES if query.filters.keys() <= {"type"}]
 
 
 def test_every_way_to_a_page_leads_to_the_same_rows(store: Store, narrow: None) -> None:
@@ -120,7 +135,7 @@ def test_every_way_to_a_page_leads_to_the_same_rows(store: Store, narrow: None) 
                 write(store, search.trim_journal)
             with store.reading() as tx:
                 every = rows.find_all(tx, "forums")
-                for query in chance.sample(QUERIES, 120):
+                for query in (*chance.sample(QUERIES, 120), *chance.sample(WITHIN, 60)):
                     total, found = pages.read_page(tx, "forums", query)
                     assert (total, [one.id for one in found]) == plain(every, query), query
                 assert deleted_ids.check(tx, "forums") == search.check_search_index(tx) == 0
@@ -135,7 +150,7 @@ def grow(tx: Transaction, chance: random.Random) -> None:
     for _ in range(15):
         id, day = next_number(tx, "forums", count=1), chance.randint(10, 28)
         name = chance.choice(["Lorem", "ipsum", "lorem RARE", "x", "Straße"]) + chance.choice(["", " x", f" {id}"])
-        made = node(id, None, id, name=name, fields={"type": chance.choice("aaaaab")})
+        made = node(id, chance.choice([None, None, 2, 6]), id, name=name, fields={"type": chance.choice("aaaaab")})
         made.created_at, made.updated_at = f"2026-01-{chance.randint(10, 12)}", f"2026-02-{day}"
         rows.insert(tx, "forums", made)
 

@@ -79,6 +79,11 @@ def test_a_kind_that_has_grown_is_read_by_the_primary_key(store: Store) -> None:
         sql, own = located._FIND_WITH_TWO_ABOVE.compile(tx)
         return "\n".join(row[0] for row in tx.raw.execute(f"EXPLAIN {sql}", own | {"kind": "calendars", "id": 300}))
 
+    def explain_many(tx: Transaction) -> str:
+        sql, own = rows._BY_IDS.compile(tx)
+        given = {"kind": "groups", "ids": list(range(100, 150))}
+        return "\n".join(row[0] for row in tx.raw.execute(f"EXPLAIN {sql}", own | given))
+
     def grow(kind: str, many: int) -> None:
         new = [node(number, None, 0) for number in range(100, 100 + many)]
         write(store, lambda tx: rows.insert_siblings(tx, kind, new))
@@ -88,6 +93,9 @@ def test_a_kind_that_has_grown_is_read_by_the_primary_key(store: Store) -> None:
     grow("calendars", 500)
     plan = read(store, explain)
     assert plan.count("nodes_pkey") == plan.count("Scan using nodes") == 3, plan
+    assert "Filter" not in plan, plan
+    plan = read(store, explain_many)
+    assert plan.count("nodes_pkey") == plan.count("Scan using nodes") == 1, plan
     assert "Filter" not in plan, plan
 
 

@@ -15,6 +15,7 @@ from trellis.store.engine.faults import OpenFile
 
 Row = tuple[Any, ...]
 _KEPT_READS: Final = 128  # the least recently used goes first
+_KEPT_IDS: Final = 16_000_000  # 128 MB
 
 
 class Statement:
@@ -39,12 +40,16 @@ class Statement:
 class QueryCache:
     """What a process keeps of its latest reads: an LRU cache of at most `capacity` entries. Safe to use from many threads.
 
+    Entries with many ids have their number as `weight`; together they have at most `room`, or there is only one.
+
     It knows nothing of commits. What `trellis.store.lists` puts into it says as of which change it holds.
     """
 
-    def __init__(self, capacity: int = _KEPT_READS) -> None:
+    def __init__(self, capacity: int = _KEPT_READS, room: int = _KEPT_IDS) -> None:
         self._capacity = capacity
+        self._room = room
         self._entries: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+        self._weights: dict[tuple[Any, ...], int] = {}
         self._lock = threading.Lock()
 
     def get(self, key: tuple[Any, ...]) -> Any | None:
@@ -54,13 +59,15 @@ class QueryCache:
                 self._entries.move_to_end(key)
             return entry
 
-    def put(self, key: tuple[Any, ...], entry: Any) -> None:
+    def put(self, key: tuple[Any, ...], entry: Any, weight: int = 0) -> None:
         """Add an entry or replace it."""
         with self._lock:
             self._entries[key] = entry
             self._entries.move_to_end(key)
-            if len(self._entries) > self._capacity:
-                self._entries.popitem(last=False)
+            self._weights[key] = weight
+            while len(self._entries) > self._capacity or (len(self._entries) > 1 and sum(self._weights.values()) > self._room):
+                oldest, _ = self._entries.popitem(last=False)
+                del self._weights[oldest]
 
 
 @dataclass(slots=True)

@@ -1,54 +1,58 @@
 """Events of what is inside of a part of the nodes, and of what was inside when it was deleted."""
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store import nodes
 from trellis.store.column_types import NUMBER, PLAIN
-from trellis.store.engine import Transaction
-from trellis.store.tables import events
+from trellis.store.engine import ListedId, Transaction
+from trellis.store.lists import find_ids_inside
+from trellis.store.tables import events, snapshots
 
-# The place of a deleted node is where it was when it was deleted last. Rows of `snapshots` say so for as long as they are kept.
-_GONE = """
-    gone (id, parent_id) AS (
-        SELECT id, parent_id FROM snapshots AS one
-        WHERE kind = :{n}kind AND change = 'deleted'
-            AND NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.kind = one.kind AND nodes.id = one.id)
-            AND NOT EXISTS (
-                SELECT 1 FROM snapshots AS later
-                WHERE later.kind = one.kind AND later.id = one.id AND later.change = 'deleted' AND later.seq > one.seq
-            )
+_MAX_LISTED: Final = 50_000  # ids of what is inside that are compared; with more, many events match: each is judged by itself
+# Judged on the way up. The place of a deleted node is where it was when it was deleted last. Rows of `snapshots` say so for as long
+# as they are kept.
+_LEADS_INSIDE = """
+    EXISTS (
+        WITH RECURSIVE up (id) AS (
+            SELECT {column}
+            UNION
+            SELECT CASE WHEN node.id IS NOT NULL THEN node.parent_id ELSE (
+                SELECT gone.parent_id FROM snapshots AS gone
+                WHERE gone.kind = :{n}kind AND gone.id = up.id AND gone.change = 'deleted' ORDER BY gone.seq DESC LIMIT 1
+            ) END
+            FROM up LEFT JOIN nodes AS node ON node.kind = :{n}kind AND node.id = up.id
+            WHERE up.id IS NOT NULL
+        )
+        SELECT 1 FROM up WHERE up.id IN :{n}roots
     )"""
-_ROOTS = "SELECT id FROM nodes WHERE kind = :{n}kind AND id IN :{n}roots"
-_BELOW = {
-    True: "SELECT nodes.id FROM nodes JOIN inside ON nodes.parent_id = inside.id WHERE nodes.kind = :{n}kind "
-    "UNION SELECT gone.id FROM gone JOIN inside ON gone.parent_id = inside.id",
-    False: "SELECT below.id FROM inside JOIN ("
-    "SELECT id, parent_id FROM nodes WHERE kind = :{n}kind UNION ALL SELECT id, parent_id FROM gone"
-    ") AS below ON below.parent_id = inside.id",
-}
-_INSIDE = {
-    sqlite: f"WITH RECURSIVE {_GONE}, inside (id) AS ({_ROOTS} UNION {below}) SELECT id FROM inside"  # noqa: S608  # our own text
-    for sqlite, below in _BELOW.items()
-}
+# Not `NOT EXISTS`, for which PostgreSQL would read all of the kind.
+_IS_GONE = "(SELECT nodes.id FROM nodes WHERE nodes.kind = :{n}kind AND nodes.id = {column}) IS NULL"
 
 
-def _select_inside(tx: Transaction, resource: str, roots: Iterable[int], n: str) -> sa.Select[Any]:
-    text = _INSIDE[tx.sqlite].replace("{n}", n)
-    given = bindparam(f"{n}kind", resource, type_=PLAIN), bindparam(f"{n}roots", list(roots), type_=NUMBER, expanding=True)
-    found = sa.text(text).bindparams(*given).columns(sa.column("id", NUMBER)).subquery(f"{n}inside")
-    return sa.select(found.c.id)
+def _build(text: str, column: str, n: str, resource: str, roots: Iterable[int] | None = None) -> sa.ColumnElement[bool]:
+    sql = text.replace("{column}", column).replace("{n}", n)
+    given: list[sa.BindParameter[Any]] = [bindparam(f"{n}kind", resource, type_=PLAIN)]
+    if roots is not None:
+        given.append(bindparam(f"{n}roots", list(roots), type_=NUMBER, expanding=True))
+    return sa.text(sql).bindparams(*given)  # type: ignore[return-value]  # a text is a condition too
 
 
 def is_about_inside(tx: Transaction, within: Mapping[str, Iterable[int]]) -> sa.ColumnElement[bool]:
     """Build the condition that an event is about something inside of `within`: roots by resource."""
     conditions: list[sa.ColumnElement[bool]] = []
     for number, (resource, roots) in enumerate(sorted(within.items())):
-        inside = _select_inside(tx, resource, roots, f"part_{number}_")
-        conditions.append(sa.and_(events.c.resource == resource, events.c.resource_id.in_(inside)))
+        n, tops = f"part_{number}_", nodes.find_existing(tx, resource, roots)
+        leads_inside = _build(_LEADS_INSIDE, "events.resource_id", n, resource, tops)
+        ids = find_ids_inside(tx, resource, tops)
+        if len(ids) <= _MAX_LISTED:
+            is_gone = _build(_IS_GONE, "events.resource_id", n, resource)
+            listed = ListedId(events.c.resource_id, f"{n}ids", tx.id_list(ids.tolist()))
+            leads_inside = sa.or_(listed, sa.and_(is_gone, leads_inside))
+        conditions.append(sa.and_(events.c.resource == resource, leads_inside))
     return sa.or_(sa.false(), *conditions)
 
 
@@ -57,7 +61,7 @@ def find_inside_or_deleted(tx: Transaction, resource: str, roots: Collection[int
     gone = set(ids) - nodes.find_existing(tx, resource, ids)
     found = nodes.find_inside(tx, resource, roots, set(ids) - gone)
     if gone:
-        inside = _select_inside(tx, resource, roots, "")
-        rows = tx.connection.execute(inside.where(inside.selected_columns[0].in_(sorted(gone))))
-        found.update(row[0] for row in rows)
+        leads_inside = _build(_LEADS_INSIDE, "snapshots.id", "", resource, nodes.find_existing(tx, resource, roots))
+        was_deleted = sa.and_(snapshots.c.kind == resource, snapshots.c.change == "deleted", snapshots.c.id.in_(sorted(gone)))
+        found.update(tx.connection.execute(sa.select(snapshots.c.id).where(was_deleted, leads_inside)).scalars())
     return found

@@ -20,6 +20,7 @@ The unfiltered list by id needs none of them: `trellis.store.nodes.deleted_ids` 
 """
 
 from trellis.store.lists.filters import ONE_OF, SortBy
+from trellis.store.lists.inside import find_ids_inside
 from trellis.store.lists.journal import note_everything
 from trellis.store.lists.pages import Query, Within, read_page
 from trellis.store.lists.search import (
@@ -36,6 +37,7 @@ __all__ = [
     "SortBy",
     "Within",
     "check_search_index",
+    "find_ids_inside",
     "is_search_index_behind",
     "note_everything",
     "read_page",

@@ -56,6 +56,5 @@ def match(names: Sequence[str], table: sa.Table = nodes, *, without_index: bool 
 
     if without_index:  # a walk along an order examines few rows
         names = ["leads_within" if name == "within" else name for name in names]
-    kind = table.c.kind if _BY_ID.isdisjoint(names) else WithoutIndex(table.c.kind)
-    conditions = (_FILTERS[name](column) if name in _FILTERS else field(name) for name in names)
-    return sa.and_(kind == bindparam("kind"), *conditions)
+    kind = [table.c.kind == bindparam("kind")] if _BY_ID.isdisjoint(names) else []  # or else it is part of those conditions
+    return sa.and_(*kind, *(_FILTERS[name](column) if name in _FILTERS else field(name) for name in names))

@@ -1,49 +1,90 @@
-"""The ids of all nodes inside of a part of a tree, in order: kept by each process, and brought up to date from the journal."""
+"""The ids of all nodes inside of a part of a tree, in an order: kept by each process, and brought up to date from the journal."""
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from trellis.store.engine import Transaction
+from trellis.store.engine import Row, Transaction
 from trellis.store.lists import journal, statements
+from trellis.store.lists.filters import SORT_COLUMNS
 from trellis.store.lists.journal import Delta
+from trellis.store.lists.results import DELTA_COLUMNS, Order
 
 _NAMES = ("within",)
+_MAX_PLACED: Final = 50  # changed nodes that are put into their places in an order; with more, all are sorted again
+_PROBES: Final = 64  # ids whose keys are read at once
+_ALL: Final = 2**31 - 1
+BY_ID: Final[Order] = ("id", False)
 
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """The ids as of entry `seq` of the journal, in ascending order."""
+    """The ids as of entry `seq` of the journal."""
 
     seq: int
-    ids: Sequence[int]
-
-    def apply_delta(self, delta: Delta) -> "Inside":
-        """Return the ids as of `delta.last`."""
-        ids = array("q", self.ids)
-        for row in delta.removed:
-            at = bisect_left(ids, row[0])
-            if at < len(ids) and ids[at] == row[0]:
-                del ids[at]
-        for row in delta.added:
-            at = bisect_left(ids, row[0])
-            if at == len(ids) or ids[at] != row[0]:
-                ids.insert(at, row[0])
-        return Inside(delta.last, ids)
+    ids: "array[int]"
 
 
-def find_all_inside(tx: Transaction, params: dict[str, Any], key: tuple[Any, ...]) -> Sequence[int]:
-    """Return the ids of all nodes of `:kind` inside of `:within`, in order. `key` is what they are kept by."""
+def find_ids_inside(tx: Transaction, kind: str, roots: Iterable[int], order: Order = BY_ID) -> "array[int]":
+    """Return the ids of all nodes of a kind inside of the roots, in an order. Nobody may change what is returned."""
+    tops = sorted(roots)
+    key = ("inside", kind, order, *tops)
+    params = {"kind": kind, "within": tx.id_list(tops)}
     kept: Inside | None = tx.cache.get(key)
     delta = None if kept is None else journal.find_delta(tx, _NAMES, params, kept.seq)
-    if kept is None or delta is None:
-        seq = journal.find_bounds(tx).last
-        kept = Inside(seq, array("q", sorted(row[0] for row in tx.fetch(statements.FIND_ALL_INSIDE, **params))))
-    elif delta.last != kept.seq:
-        kept = kept.apply_delta(delta)
-    else:
-        return kept.ids
-    tx.cache.put(key, kept)
-    return kept.ids
+    if kept is not None and delta is not None:
+        if delta.last == kept.seq:
+            return kept.ids
+        if order == BY_ID or len(delta.removed) + len(delta.added) <= _MAX_PLACED:
+            return _keep(tx, key, Inside(delta.last, _apply_delta(tx, kind, kept.ids, order, delta)))
+    seq = journal.find_bounds(tx).last
+    rows = tx.fetch(statements.find_all_inside(*order), **params, limit=_ALL, offset=0)
+    return _keep(tx, key, Inside(seq, array("q", (row[0] for row in rows))))
+
+
+def _keep(tx: Transaction, key: tuple[Any, ...], inside: Inside) -> "array[int]":
+    tx.cache.put(key, inside, weight=len(inside.ids))
+    return inside.ids
+
+
+def _apply_delta(tx: Transaction, kind: str, before: "array[int]", order: Order, delta: Delta) -> "array[int]":
+    """Return the ids as of `delta.last`.
+
+    Those of nodes that have changed are taken out first. The others stand where they stood when they were sorted, so that a place
+    among them can be looked for with the keys that they have now.
+    """
+    ids = array("q", before)
+    for row in delta.removed:
+        at = bisect_left(ids, row[0]) if order == BY_ID else ids.index(row[0]) if row[0] in ids else len(ids)
+        if at < len(ids) and ids[at] == row[0]:
+            del ids[at]
+    for row in delta.added:
+        at = bisect_left(ids, row[0]) if order == BY_ID else _find_place(tx, kind, ids, order, row)
+        if order != BY_ID or at == len(ids) or ids[at] != row[0]:
+            ids.insert(at, row[0])
+    return ids
+
+
+def _find_place(tx: Transaction, kind: str, ids: "array[int]", order: Order, row: Row) -> int:
+    """Return before which of the sorted ids a row belongs. Each step reads the keys of some of them, evenly spread."""
+    sort_by, descending = order
+    key = row[DELTA_COLUMNS.index(SORT_COLUMNS[sort_by])]
+    low, high = 0, len(ids)
+    while low < high:
+        probes = range(low, high, max(1, (high - low) // _PROBES))
+        keys = _read_keys(tx, kind, order, (ids[at] for at in probes))
+        for at in probes:
+            other = keys[ids[at]]
+            # Equal keys are sorted by ascending id in both directions.
+            if (other == key and ids[at] < row[0]) or (other != key and (other > key) is descending):
+                low = at + 1
+            else:
+                high = at
+                break
+    return low
+
+
+def _read_keys(tx: Transaction, kind: str, order: Order, ids: Iterable[int]) -> dict[int, Any]:
+    return {row[1]: row[0] for row in tx.fetch(statements.keys_of(order[0]), kind=kind, ids=tx.id_list(list(ids)))}

@@ -12,8 +12,8 @@ from trellis.store import nodes, siblings
 from trellis.store.engine import Row, Transaction
 from trellis.store.lists import journal, search, statements
 from trellis.store.lists.filters import DIRECT, ONE_OF, SortBy
-from trellis.store.lists.inside import find_all_inside
-from trellis.store.lists.results import MAX_IDS, Anchor, Result
+from trellis.store.lists.inside import BY_ID, find_ids_inside
+from trellis.store.lists.results import MAX_IDS, Anchor, Order, Result
 from trellis.store.lists.statements import Start, Strategy
 from trellis.store.nodes import COLUMNS, Node, decode_node, deleted_ids, fold_name
 
@@ -21,6 +21,7 @@ _MAX_SKIPPED: Final = 1000  # rows that OFFSET may skip before an anchor is used
 _ANCHOR_DISTANCE: Final = 500  # ranks from one anchor to the next, at least
 _ALWAYS_SORTED: Final = 200  # matches that are sorted in any case
 _MAX_CANDIDATES: Final = 5000  # names that a search compares one by one, or a twentieth of all if that is less
+_MAX_ORDERED: Final = 50_000  # nodes inside of a bound that are kept in each order that is asked for, besides that by id
 _ALL_WITHIN: Final = ("within",)
 _ALL_CHILDREN: Final = frozenset({("parent",), ("top",)})  # filters that select all children of one parent
 
@@ -106,9 +107,8 @@ class _Page:
             return siblings.count_children(self.tx, self.params["kind"], self.query.filters.get("parent"))
         if self.by_ids:
             return int(self.tx.fetch(statements.count_matches(self.names), **self.params)[0][0])
-        if self.names == _ALL_WITHIN and self.query.sort_by == "id":
-            ids = find_all_inside(self.tx, self.params, ("inside", *self.cache_key))
-            return self._restrict_to_slice(ids)
+        if self.names == _ALL_WITHIN:
+            return self._count_inside()
         result = self._kept_result()
         if result is None or result.total is None:
             result = self._compute_result()
@@ -117,14 +117,24 @@ class _Page:
             self._restrict_to(result.ids)
         return result.total or 0
 
-    def _restrict_to_slice(self, ids: Sequence[int]) -> int:
-        """Read by those of the ids, all of which match, that are on the page; return the number of all."""
-        first, last = self.query.offset, self.query.offset + self.query.limit
-        listed = ids[max(0, len(ids) - last) : max(0, len(ids) - first)] if self.query.descending else ids[first:last]
+    def _count_inside(self) -> int:
+        """Count what is inside, and read by the ids of the page from now on if they are in order, or few enough to be put in it."""
+        sort_by, first, last = self.query.sort_by, self.query.offset, self.query.offset + self.query.limit
+        ids = self._find_all_inside(BY_ID)
+        total = len(ids)
+        if sort_by == "position" or (sort_by != "id" and total > _MAX_ORDERED):
+            return total
+        if sort_by != "id":
+            listed = self._find_all_inside((sort_by, self.query.descending))[first:last]
+        else:
+            listed = ids[max(0, total - last) : max(0, total - first)] if self.query.descending else ids[first:last]
         self.query = replace(self.query, offset=0)
         self.names, self.by_ids = ("matches",), True
         self.params["matches"] = self.tx.id_list(list(listed))
-        return len(ids)
+        return total
+
+    def _find_all_inside(self, order: Order) -> Sequence[int]:
+        return find_ids_inside(self.tx, self.params["kind"], self.query.filters["within"], order)
 
     def _restrict_to(self, matches: frozenset[int]) -> None:
         """Read by the matching ids; only by those of the page if the order is by id."""

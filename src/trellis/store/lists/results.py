@@ -13,7 +13,7 @@ from trellis.store.lists.filters import SORT_COLUMNS, SortBy
 from trellis.store.lists.journal import Delta
 
 MAX_IDS: Final = 2000  # the most ids in a result; of more matches only the number is stored
-_DELTA_COLUMNS: Final = ("id", "name_key", "created_at", "updated_at")  # of the rows of a Delta
+DELTA_COLUMNS: Final = ("id", "name_key", "created_at", "updated_at")  # of the rows of a Delta
 
 Order = tuple[SortBy, bool]  # the sort key, and whether descending
 
@@ -79,7 +79,7 @@ def _shift(anchors: tuple[Anchor, ...], order: Order, steps: Iterable[tuple[Any,
     sort_by, descending = order
     # Equal keys are sorted by ascending id in both directions. Descending anchors are reversed, which reverses their ids too: hence
     # the sign, which makes (key, sign × id) ascend in either case.
-    column, sign = _DELTA_COLUMNS.index(SORT_COLUMNS[sort_by]), -1 if descending else 1
+    column, sign = DELTA_COLUMNS.index(SORT_COLUMNS[sort_by]), -1 if descending else 1
     ascending = anchors[::sign]
     keys = [(anchor.key, sign * anchor.id) for anchor in ascending]
     changes = [0] * (len(ascending) + 1)  # by how much the shift of each anchor differs from that of the one before

@@ -32,9 +32,6 @@ PAGE_FROM_ID: Final = Statement(
 )
 
 
-FIND_ALL_INSIDE: Final = Statement(sa.select(_c.id).where(match(("within",))))
-
-
 @cache
 def count_matches(names: tuple[str, ...]) -> Statement:
     """Count the nodes that pass the filters."""
@@ -45,6 +42,18 @@ def count_matches(names: tuple[str, ...]) -> Statement:
 def find_matches(names: tuple[str, ...]) -> Statement:
     """Find the ids of `:limit` nodes that pass the filters, in no order."""
     return Statement(sa.select(_c.id).where(match(names)).limit(_LIMIT))
+
+
+@cache
+def find_all_inside(sort_by: SortBy, descending: bool) -> Statement:  # noqa: FBT001
+    """Find the ids of `:limit` nodes inside of `:within`, in an order."""
+    return _walk((_c.id,), ("within",), sort_by, descending, "filter", "first")
+
+
+@cache
+def keys_of(sort_by: SortBy) -> Statement:
+    """Read the sort keys and ids of the nodes in `:ids`, in no order."""
+    return Statement(sa.select(_c[SORT_COLUMNS[sort_by]], _c.id).where(match(("ids",))))
 
 
 @cache

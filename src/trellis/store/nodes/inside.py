@@ -13,7 +13,7 @@ _c = nodes.c
 
 
 def _inside() -> sa.CTE:
-    top = sa.select(_c.kind, _c.id).where(_c.kind == bindparam("kind"), NodeIdIn(_c.id, "within"))
+    top = sa.select(_c.kind, _c.id).where(NodeIdIn(_c.id, "within"))
     inside = top.cte("inside", recursive=True, nesting=True)
     child = nodes.alias()
     return inside.union(sa.select(child.c.kind, child.c.id).where(child.c.kind == inside.c.kind, child.c.parent_id == inside.c.id))

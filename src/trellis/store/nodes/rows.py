@@ -9,7 +9,7 @@ from sqlalchemy import bindparam
 
 from trellis.store import siblings
 from trellis.store.counters import add_to_total
-from trellis.store.engine import IdIn, MentionsNumber, NodeIdIn, Row, Statement, TextIn, Transaction
+from trellis.store.engine import MentionsNumber, NodeIdIn, Row, Statement, TextIn, Transaction
 from trellis.store.nodes import deleted_ids
 from trellis.store.siblings import POSITION, Slot
 from trellis.store.tables import nodes
@@ -73,7 +73,7 @@ def find_by_external_ids(tx: Transaction, kind: str, external_ids: Iterable[str]
     return {row[0]: row[1] for row in tx.fetch(_BY_EXTERNAL_IDS, kind=kind, texts=tx.id_list(wanted))} if wanted else {}
 
 
-_BY_IDS = Statement(sa.select(*COLUMNS).where(_KIND, NodeIdIn(_c.id, "ids")))
+_BY_IDS = Statement(sa.select(*COLUMNS).where(NodeIdIn(_c.id, "ids")))
 
 
 def find_by_ids(tx: Transaction, kind: str, ids: Sequence[int]) -> dict[int, Node]:
@@ -81,7 +81,7 @@ def find_by_ids(tx: Transaction, kind: str, ids: Sequence[int]) -> dict[int, Nod
     return {row[0]: decode_node(row, tx) for row in tx.fetch(_BY_IDS, kind=kind, ids=tx.id_list(ids))}
 
 
-_EXISTING = Statement(sa.select(_c.id).where(_KIND, IdIn(_c.id, "ids")))
+_EXISTING = Statement(sa.select(_c.id).where(NodeIdIn(_c.id, "ids")))
 
 
 def find_existing(tx: Transaction, kind: str, ids: Iterable[int]) -> set[int]:
@@ -94,7 +94,7 @@ def find_existing(tx: Transaction, kind: str, ids: Iterable[int]) -> set[int]:
 
 
 def _ancestors() -> Statement:
-    up = sa.select(_c.id, _c.parent_id, _c.name).where(_KIND, IdIn(_c.id, "ids")).cte("up", recursive=True)
+    up = sa.select(_c.id, _c.parent_id, _c.name).where(NodeIdIn(_c.id, "ids")).cte("up", recursive=True)
     above = nodes.alias()
     up = up.union(
         sa.select(above.c.id, above.c.parent_id, above.c.name).where(
@@ -135,7 +135,7 @@ def is_in(down: sa.CTE) -> sa.ColumnElement[bool]:
 
 BELOW = _below()
 _SUBTREE = Statement(sa.select(BELOW.c.id).where(BELOW.c.depth > 0).order_by(BELOW.c.depth, BELOW.c.id))
-_DELETE = Statement(sa.delete(nodes).where(_KIND, NodeIdIn(_c.id, "ids")))
+_DELETE = Statement(sa.delete(nodes).where(NodeIdIn(_c.id, "ids")))
 
 
 def find_descendants(tx: Transaction, kind: str, root: int) -> list[int]:

@@ -27,7 +27,7 @@ def find_outline(tx: Transaction, kind: str, root: int) -> list[tuple[int, int, 
 
 def _tree(top: sa.ColumnElement[bool]) -> Statement:
     """Select nodes and those below them down to `:depth` levels, parents before their children, siblings in order."""
-    down = sa.select(_c.kind, _c.id, sa.literal(1).label("depth")).where(_KIND, top).cte("down", recursive=True)
+    down = sa.select(_c.kind, _c.id, sa.literal(1).label("depth")).where(top).cte("down", recursive=True)
     child = nodes.alias()
     down = down.union_all(
         sa.select(child.c.kind, child.c.id, down.c.depth + 1).where(
@@ -38,8 +38,8 @@ def _tree(top: sa.ColumnElement[bool]) -> Statement:
     return Statement(found.order_by(down.c.depth, POSITION, _c.id).limit(bindparam("most", type_=sa.Integer)))
 
 
-_WHOLE_TREE = _tree(_c.parent_id.is_(None))
-_TREE_BELOW = _tree(_c.parent_id == bindparam("root"))
+_WHOLE_TREE = _tree(sa.and_(_KIND, _c.parent_id.is_(None)))
+_TREE_BELOW = _tree(sa.and_(_KIND, _c.parent_id == bindparam("root")))
 _TREES = _tree(NodeIdIn(_c.id, "tops"))
 
 

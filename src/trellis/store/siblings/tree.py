@@ -41,7 +41,7 @@ def find_slot(tx: Transaction, kind: str, node: int) -> Slot:
     return Slot(*tx.fetch(_SLOT, kind=kind, node=node)[0])
 
 
-_SLOTS = Statement(sa.select(_c.id, _c.block, _c.block_offset).where(KIND, NodeIdIn(_c.id, "ids")))
+_SLOTS = Statement(sa.select(_c.id, _c.block, _c.block_offset).where(NodeIdIn(_c.id, "ids")))
 
 
 def find_slots(tx: Transaction, kind: str, ids: Sequence[int]) -> dict[int, Slot]:

@@ -58,7 +58,7 @@ _SAVE = _insert_from(
     sa.select(*_key_and_change(), *_OLD_PLACE, *_CONTENT, *_BEHIND).where(_KIND, _c.id == bindparam("node"), ~_IS_SAVED)
 )
 _AS_IT_IS = sa.select(*_key_and_change(), _c.parent_id, POSITION, *_CONTENT, *_BEHIND)
-_SAVE_BY_IDS = _insert_from(_AS_IT_IS.where(_KIND, NodeIdIn(_c.id, "ids")))
+_SAVE_BY_IDS = _insert_from(_AS_IT_IS.where(NodeIdIn(_c.id, "ids")))
 _SAVE_CHILDREN = _insert_from(_AS_IT_IS.where(_KIND, _c.parent_id == bindparam("parent")))
 
 

@@ -241,12 +241,6 @@ class Service:
         waiting = self._completions.wait_for(future)
         return await wait_for_write(future, waiting, request.receive, self.settings.busy_timeout)
 
-    def is_cacheable(self, request: ApiRequest, operation: Operation) -> bool:
-        """Return whether every key that may run the operation gets the same answer."""
-        if operation.access not in _SAME_FOR_ALL or operation.varies or request.key_in_url:
-            return False
-        return not _is_counted(request, operation)
-
     async def read(
         self, request: ApiRequest, operation: Operation, name: Name, run: Callable[[], CachedResponse], *, slow: bool, size: int
     ) -> CachedResponse:
@@ -254,15 +248,15 @@ class Service:
 
         `slow`: it may take long.
         """
-        version = request.version if self.is_cacheable(request, operation) else None
+        counted = _is_counted(request, operation)
+        version = None if counted or not _is_same_for_all(request, operation) else request.version
         if request.bearer is not None and request.bearer.reach:  # keys whose grants are for the same share their answers
             name = (*name[:3], name[3] + request.bearer.reach)
-        counted = _is_counted(request, operation) or (slow and require_bearer(request).actor.is_counted)  # by what it runs
         cached = None if version is None else self.responses.find(version, name)
         if self.counts is not None:
             self.counts.count_lookup(found=cached is not None)
         if cached is None:
-            if counted:
+            if counted or (slow and require_bearer(request).actor.is_counted):  # by what it runs
                 cached = await self._counted.run(run)
             elif self.gate.store.reads_inline and not slow and size <= LARGE:
                 cached = run()
@@ -301,10 +295,16 @@ def require_bearer(request: ApiRequest) -> Bearer:
     return request.bearer
 
 
+def _is_same_for_all(request: ApiRequest, operation: Operation) -> bool:
+    """Return whether every key that may run the operation gets the same answer, within the same bounds."""
+    return operation.access in _SAME_FOR_ALL and not operation.varies and not request.key_in_url
+
+
 def _is_counted(request: ApiRequest, operation: Operation) -> bool:
     """Return whether each use of what a request needs is counted, which is a write."""
-    actor = None if request.bearer is None else request.bearer.actor
-    return actor is not None and bool(actor.bounds) and any(actor.counts(grant) for grant in operation.grants)
+    if request.bearer is None or not (actor := request.bearer.actor).bounds:
+        return False
+    return any(map(actor.counts, operation.grants))
 
 
 def _trim_slash(path: str) -> str:

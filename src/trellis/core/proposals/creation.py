@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import orjson
 
+from trellis.core.batch import Step
 from trellis.core.fields import Field, Input, NodeId, Text, TextList, format_timestamp, quote, require
 from trellis.core.operation import DRY_RUN, Call, Context, Operation, Outcome
 from trellis.core.proposals.effects import Effects, try_call
@@ -55,7 +56,7 @@ def _create(context: Context) -> Outcome:
     call = call._replace(change_set=given.get("changeSet") or None, proposed=None)
     known = context.call.proposed
     read = operation.form.read(raw) if known is None else known
-    identity = _compute_identity(call, read)
+    identity = _compute_identity(context, call, read)
     same = proposals.find_open_by_identity(context.tx, identity, context.now)
     if same is not None:
         found = serialize_content(context, same, proposals.find_content(context.tx, same.id))
@@ -100,19 +101,36 @@ def _clean(operation: Operation, raw: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _compute_identity(call: Call, given: Input) -> str:
-    """Return a digest of who proposes what: the same for the same values, however they are sent."""
+def _compute_identity(context: Context, call: Call, given: Input) -> str:
+    """Return a digest of who proposes what: the same for the same values, however they are sent, in a batch too."""
     actor = call.actor
+    known = {one.name: one for one in context.environment.load_operations()}
+
+    def normalise(value: Any) -> Any:
+        if isinstance(value, Step):
+            body = _normalise_body(known.get(value.operation), value.body)
+            return [value.operation, value.id, value.name, value.if_match, body]
+        raise TypeError
+
     about = [actor.type, actor.id, call.operation, call.target, sorted(call.expected)]
     try:
         sent = orjson.dumps(call.raw, option=orjson.OPT_SORT_KEYS)
         with suppress(TypeError):  # of values that are no JSON, only what is sent in the same way is the same
             read = {name: value for name, value in given.values.items() if name != DRY_RUN.name}
-            sent = sent if given.faults else orjson.dumps(read, option=orjson.OPT_SORT_KEYS)
+            sent = sent if given.faults else orjson.dumps(read, normalise, orjson.OPT_SORT_KEYS)
         return hashlib.sha256(orjson.dumps(about) + sent).hexdigest()
     except TypeError:
         detail = "The request holds a number of more than 64 bits, or something else that cannot be kept until it is approved."
         raise refuse_faults(Fault("input", "INVALID_VALUE", detail)) from None
+
+
+def _normalise_body(operation: Operation | None, body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the values of a step of a batch; what cannot be read before it runs, such as a reference, stays as it was sent."""
+    if operation is None:
+        return body
+    read = operation.form.read(body)
+    unread = {fault.field for fault in read.faults}
+    return {**read.values, **{name: value for name, value in body.items() if name in unread}}
 
 
 def _refuse_passwords(context: Context, operation: Operation, call: Call, given: Input) -> None:

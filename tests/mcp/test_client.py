@@ -1,6 +1,7 @@
 """The official client against the running service, in each version of the protocol that is spoken."""
 
 import asyncio
+import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -12,6 +13,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import TextResourceContents
 
 from tests.fixture_types import MakeKey, Run
+from tests.mcp.test_tools import NAMES, expect_tools
 from tests.service_process import Service
 
 MODES: Final = {"2026-07-28": "2026-07-28", "auto": "2026-07-28", "legacy": "2025-11-25"}  # each with the version that it leads to
@@ -112,6 +114,20 @@ def test_every_read_fits_what_the_tools_say(service: Service, key: MakeKey, run:
             assert (await call(client, f"{kind}.get", id=first["id"]))["name"] == first["name"]
 
     run_with(service, key(["*", "structure.*"]), mode, work)
+
+
+def test_fifty_keys_have_the_tools_of_their_grants_in_one_order(service: Service, key: MakeKey) -> None:
+    """Each in a session of its own, one after the other, in both versions by turns."""
+    dice = random.Random(14)  # noqa: S311  # no secret
+    granted = [set(dice.sample(NAMES, dice.randint(0, len(NAMES)))) for _ in range(50)]
+    texts = [key(sorted(one), bounds={name: {"perDay": 9} for name in sorted(one)[:2]}) for one in granted]
+
+    async def main() -> None:
+        for number, (text, one) in enumerate(zip(texts, granted, strict=True)):
+            async with connect(service, text, "legacy" if number % 2 else "auto") as client:
+                assert [tool.name for tool in (await client.list_tools()).tools] == expect_tools(one)
+
+    asyncio.run(main())
 
 
 @each_mode

@@ -1,6 +1,5 @@
 """The list of tools: which a key has, in how many tokens, and whether they tell the truth about themselves."""
 
-import random
 import warnings
 from collections.abc import Callable
 from fnmatch import fnmatchcase
@@ -46,14 +45,6 @@ def count_tokens(answer: bytes) -> int:
         warnings.simplefilter("ignore", DeprecationWarning)
         from bpe_openai import get_encoding  # type: ignore[import-untyped]  # noqa: PLC0415  # it warns when it is imported
     return len(get_encoding("o200k_base").encode(answer.decode()))
-
-
-def test_fifty_keys_have_the_tools_of_their_grants_in_one_order(agent: AgentClient, key: MakeKey) -> None:
-    dice = random.Random(14)  # noqa: S311  # no secret
-    for _ in range(50):
-        granted = set(dice.sample(NAMES, dice.randint(0, len(NAMES))))
-        text = key(sorted(granted))
-        assert [tool["name"] for tool in agent.tools(key=text)] == expect_tools(granted)
 
 
 def test_a_key_with_every_grant_has_them_all_but_what_shows_a_secret(agent: AgentClient, key: MakeKey) -> None:

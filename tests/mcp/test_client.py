@@ -116,6 +116,7 @@ def test_every_read_fits_what_the_tools_say(service: Service, key: MakeKey, run:
     run_with(service, key(["*", "structure.*"]), mode, work)
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_fifty_keys_have_the_tools_of_their_grants_in_one_order(service: Service, key: MakeKey) -> None:
     """Each in a session of its own, one after the other, in both versions by turns."""
     dice = random.Random(14)  # noqa: S311  # no secret

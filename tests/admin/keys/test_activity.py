@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -12,6 +13,7 @@ from tests.fixture_types import Clock, MakeKey, Run
 from trellis.admin.keys import activity
 from trellis.admin.keys.activity import Entry, Part, merge
 from trellis.core.actor import Actor
+from trellis.core.bounds import Bound
 from trellis.core.fields import format_timestamp
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
@@ -74,6 +76,15 @@ def test_it_tells_day_by_day_what_a_key_did_and_was_refused(
     ]
     assert "1 request, 1 refused" in page_text(page)
     assert 'href="/admin/keys/1/activity"' in admin.get("/keys/1").text
+
+
+def test_what_it_proposed_is_told_once_and_about_what(admin: Visitor, gate: Gate, key: MakeKey) -> None:
+    """Not by the event that there is a proposal, too."""
+    key(["forums.create"], name="Plugin")
+    proposing = replace(PLUGIN, grants=frozenset({"forums.create"}), bounds={"forums.create": Bound(level="propose")})
+    gate.run(Call("forums.create", proposing, {"name": "Bulletin"}))
+    admin.sign_in()
+    assert _days(admin.get("/keys/1/activity").text) == [("Saturday, 31 January 2026", ["forums.create Bulletin"])]
 
 
 def test_a_key_that_did_nothing_yet(admin: Visitor, key: MakeKey) -> None:

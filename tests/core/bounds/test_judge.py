@@ -70,8 +70,11 @@ def test_uses_are_counted_by_day_and_only_those_that_were_kept(actor: MakeActor,
     answer = refused(caller, "forums.create", name="Three")
     assert (answer.message, answer.status) == ("GRANT_USED_UP", 429)
     assert answer.facts == {"operation": "forums.create", "perDay": 2, "retryAfter": 14.5 * 3600 + 1}
-    clock.move(hours=15)
-    act(caller, "forums.create", name="Three")
+    for day in range(2):  # the first begins a month, the second does not
+        clock.move(hours=15 + 9 * day)
+        act(caller, "forums.create", name=f"Three of {day}")
+        act(caller, "forums.create", name=f"Four of {day}")
+        assert refused(caller, "forums.create", name="Five").message == "GRANT_USED_UP"
 
 
 def test_reads_are_counted_too(actor: MakeActor, act: Act, refused: Refuse) -> None:

@@ -76,7 +76,7 @@ def test_what_was_deleted_twice_was_where_it_was_deleted_last(
     assert forums["Leaf"] not in told()
 
 
-@pytest.mark.parametrize("limit", [{"bounds": {"forums.create": {"perDay": 2}}}, {"perDay": 3}], ids=["of a grant", "of the key"])
+@pytest.mark.parametrize("limit", [{"bounds": {"forums.create": {"perDay": 2}}}, {"perDay": 5}], ids=["of a grant", "of the key"])
 def test_what_is_made_together_is_counted_one_by_one(
     gate: Gate, key: MakeKey, act: Act, refused: Refuse, run: Run, limit: dict[str, Any]
 ) -> None:

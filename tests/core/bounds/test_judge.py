@@ -77,6 +77,18 @@ def test_uses_are_counted_by_day_and_only_those_that_were_kept(actor: MakeActor,
         assert refused(caller, "forums.create", name="Five").message == "GRANT_USED_UP"
 
 
+def test_a_clock_that_is_set_back_gives_no_use_back(actor: MakeActor, act: Act, refused: Refuse, clock: Clock) -> None:
+    caller = actor(["forums.create"], forums__create={"perDay": 1, "until": "3d"})
+    act(caller, "forums.create", name="One")
+    clock.move(days=1)
+    act(caller, "forums.create", name="Two")
+    for back in (-1, 1):
+        clock.move(days=back)
+        assert refused(caller, "forums.create", name="Three").message == "GRANT_USED_UP"
+    clock.move(days=2)
+    assert refused(caller, "forums.create", name="Three").message == "GRANT_ENDED"
+
+
 def test_reads_are_counted_too(actor: MakeActor, act: Act, refused: Refuse) -> None:
     caller = actor(["forums.list"], forums__list={"perDay": 2})
     act(caller, "forums.list")

@@ -121,6 +121,7 @@ PAIRS: Final = (
     Pair("plan", f"plan over {TREE:,} nodes without a change", "export of them", 3.0),
     Pair("dialect", "read one in the dialect of Invision, hot", "read one in ours, hot", 1.1),
     Pair("bound-read", "read one by a key with bounds, hot", "read one, hot", 1.25),
+    Pair("metrics", "read one with metrics, hot, by processor time", "without metrics", 1.1),
     Pair("mcp", "read one over MCP, hot, by one client", "the same over REST", 2.0),
     Pair("batch", f"batch of {AT_ONCE:,} creates", f"{AT_ONCE:,} single creates by one client", 1.0),
     Pair("bound-list", f"list of 25 within a part of {LARGE_TREE:,} nodes", "list of 25 of them all", 2.0),

@@ -21,16 +21,25 @@ _PATH: Final = f"/api/forums/forums/{HOT}"
 
 def read_with_keys(gate: Gate, *settings: Mapping[str, Any]) -> tuple[Work, ...]:
     """Return for each settings of a key what reads one forum many times with such a key."""
+    rest, runner = _serve(gate), asyncio.Runner()
+    return tuple(_read(rest, runner, make_key(gate, one)) for one in settings)
+
+
+def read_with_settings(gate: Gate, *settings: Mapping[str, str]) -> tuple[Work, ...]:
+    """Return for each settings of the service what reads one forum many times from such a service."""
+    runner, key = asyncio.Runner(), make_key(gate, {})
+    return tuple(_read(_serve(gate, **one), runner, key) for one in settings)
+
+
+def _serve(gate: Gate, **settings: str) -> Rest:
     gate.store.listen()
     end = time.monotonic() + _PATIENCE
     while gate.store.data_version() is None:
         if time.monotonic() > end:
             raise TimeoutError("the database is not followed, so nothing would be answered from memory")
         time.sleep(0.01)
-    service = Service(gate, Settings.load({"TRELLIS_RATE_LIMIT": "0", "TRELLIS_PUBLIC_URL": "http://bench.example"}, None))
-    rest = Rest(service)
-    runner = asyncio.Runner()
-    return tuple(_read(rest, runner, make_key(gate, one)) for one in settings)
+    given = {"TRELLIS_RATE_LIMIT": "0", "TRELLIS_PUBLIC_URL": "http://bench.example", **settings}
+    return Rest(Service(gate, Settings.load(given, None)))
 
 
 def make_key(gate: Gate, settings: Mapping[str, Any]) -> str:

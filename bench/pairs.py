@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from bench.cases import AT_ONCE, LARGE_TREE, PAIRS, TREE
 from bench.growth import Engine, Site, Work, on_postgresql, on_sqlite, postgresql, seeded
-from bench.hot import HOT, make_key, read_with_keys
+from bench.hot import HOT, make_key, read_with_keys, read_with_settings
 from bench.process import Server, cores
 from bench.tail import Reader, measure_quiet
 from bench.terminal import Steps
@@ -104,11 +104,11 @@ def _rows(ways: Mapping[str, tuple[_Way, _Way]], engine: Engine, repetitions: in
         yield {"engine": engine, "pair": pair.name, "reps": reps[1:]}  # the first is for warming up
 
 
-def _timed(work: Work) -> _Way:
+def _timed(work: Work, clock: Callable[[], float] = time.perf_counter) -> _Way:
     def way() -> float:
-        started = time.perf_counter()
+        started = clock()
         work()
-        return time.perf_counter() - started
+        return clock() - started
 
     return way
 
@@ -122,6 +122,12 @@ def _bounded_reads(gate: Gate) -> tuple[Work, Work]:
     above = gate.run(Call("forums.get", TERMINAL, {}, HOT)).value["parentId"] or HOT
     bounded, plain = read_with_keys(gate, {"bounds": {"forums.*": {"under": [above], "until": "90d"}}}, {})
     return bounded, plain
+
+
+def _monitored_reads(gate: Gate) -> tuple[_Way, _Way]:
+    """Return reads with metrics and without, by the time on the processor: the difference is less than what a machine drifts."""
+    watched, plain = read_with_settings(gate, {"TRELLIS_METRICS_TOKEN": "of-no-use-to-anybody"}, {})
+    return _timed(watched, time.process_time), _timed(plain, time.process_time)
 
 
 def _bounded_lists(gate: Gate) -> tuple[_Way, _Way]:
@@ -154,7 +160,7 @@ def _ways(gate: Gate, client: Client) -> Mapping[str, tuple[_Way, _Way]]:
         client.post(f"/api/core/changesets/{change_set}/restore", {})
         return beside.p99()
 
-    return timed | {"tail": (measure_beside_apply, lambda: measure_quiet(read))}
+    return timed | {"metrics": _monitored_reads(gate), "tail": (measure_beside_apply, lambda: measure_quiet(read))}
 
 
 def _apply(client: Client, batch: str, most: int) -> str | None:

@@ -38,17 +38,20 @@ _LONGEST_ADDRESS: Final = 64  # characters that are kept of what a trusted proxy
 class Application:
     """The whole service as one ASGI application."""
 
-    def __init__(self, settings: Settings, gate: Gate | None = None, shared: Path | None = None) -> None:
+    def __init__(
+        self, settings: Settings, gate: Gate | None = None, shared: Path | None = None, metrics_port: int | None = None
+    ) -> None:
         self.gate = gate or compose(settings)
         self.service = Service(self.gate, settings, allows_key_in_url)
         self.rest = Rest(self.service)
         self.mcp = Mcp(self.service)
         self.settings = settings
-        self.metrics = Metrics(self.service, shared)
+        self.metrics = Metrics(self.service, lambda: self.health.is_ready, shared)
         self.housekeeping = Housekeeping(self.gate, settings, self.service.log)
         self.outgoing = Background(self.gate) if settings.webhook_delivery else None
         self.health = Health(self.gate.store, settings)
-        self._respond: App = partial(run_logged, self._dispatch) if settings.access_log else self._dispatch
+        app: App = self._dispatch if settings.metrics_listen is None else partial(self._dispatch_by_port, metrics_port)
+        self._respond: App = partial(run_logged, app) if settings.access_log else app
         self._always = (POLICY, NO_SNIFFING, *settings.transport_headers)
         self._panel: Panel | None = None
         self._panel_loading = asyncio.Lock()
@@ -80,6 +83,15 @@ class Application:
         else:
             await self._elsewhere(path, scope, send)
 
+    async def _dispatch_by_port(self, metrics_port: int | None, scope: Scope, receive: Receive, send: Send) -> None:
+        """Keep the metrics and everything else apart, each on a port of its own."""
+        is_apart = metrics_port is not None and (scope.get("server") or ("", None))[1] == metrics_port
+        if (scope["path"] == METRICS) == is_apart:
+            await (self._elsewhere(METRICS, scope, send) if is_apart else self._dispatch(scope, receive, send))
+        else:
+            told = b"Here are only the metrics, at /metrics.\n" if is_apart else b"The metrics have a port of their own.\n"
+            await self._plain(send, 404, told)
+
     async def _load_panel(self) -> "Panel":
         """Load the panel on its first request, once, in a thread: loading takes longer than a request may block the loop."""
         async with self._panel_loading:
@@ -90,7 +102,7 @@ class Application:
     def _make_panel(self) -> "Panel":
         from trellis.admin.app import Panel  # noqa: PLC0415  # start-up time: most workers only ever serve the API
 
-        return Panel(self.gate, self.settings)
+        return Panel(self.gate, self.settings, counts=self.service.counts)
 
     async def _elsewhere(self, path: str, scope: Scope, send: Send) -> None:
         if path == "/":
@@ -148,15 +160,16 @@ def _has_one_host(scope: Scope) -> bool:
     return hosts == 1 or (hosts == 0 and scope.get("http_version") != "1.1")
 
 
-def create(shared: Path | None = None) -> Application:
+def create(shared: Path | None = None, metrics_port: int | None = None) -> Application:
     """Create the application from the environment, for a server such as uvicorn: `uvicorn --factory trellis.asgi:create`.
 
-    `shared` is a folder by which the processes of one service tell each other their metrics.
+    `shared` is a folder by which the processes of one service tell each other their metrics, which are read on `metrics_port` and
+    nowhere else where TRELLIS_METRICS_LISTEN is set.
     """
     settings = Settings.load()
     if (condition := find_condition(settings)) is not Condition.READY:
         raise RuntimeError(explain_condition(settings, condition))
-    application = Application(settings, shared=shared)
+    application = Application(settings, shared=shared, metrics_port=metrics_port)
     # Everything loaded so far stays for good, so a full collection need not scan it each time. That paused the process for 220 to
     # 360 ms on two busy cores, and now for 1 to 20.
     gc.freeze()

@@ -60,10 +60,14 @@ class Health:
         """Tell that the event loop runs; the database is nobody's reason to start this process again."""
         return 200, _OK
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether the last look found all of it well."""
+        return all(told == _OK for told in self._found.values())
+
     async def _ready(self) -> tuple[int, str]:
         """Tell what the last look found: 200 if all of it is well, or 503."""
-        is_ready = all(told == _OK for told in self._found.values())
-        return (200 if is_ready else 503), "\n".join(f"{what}: {told}" for what, told in self._found.items())
+        return (200 if self.is_ready else 503), "\n".join(f"{what}: {told}" for what, told in self._found.items())
 
     async def _health(self) -> tuple[int, str]:
         """Tell whether this process can use its database now, and why not: who asks does not wait."""

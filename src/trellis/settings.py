@@ -69,6 +69,13 @@ def _name(text: str) -> str:
     return text
 
 
+def _listener(text: str) -> str:
+    host, _, port = text.strip().rpartition(":")
+    if not re.fullmatch(r"[0-9]{1,5}", port, re.ASCII) or int(port) > 65_535 or (":" in host and not host.startswith("[")):
+        raise ValueError("must be a port, or an address and a port, such as 127.0.0.1:9464 or [::1]:9464")
+    return f"{host or '127.0.0.1'}:{port}"
+
+
 def _list(text: str) -> tuple[str, ...]:
     return tuple(filter(None, (part.strip() for part in text.split(","))))
 
@@ -209,6 +216,12 @@ class Settings:
         (),
         _networks,
         "Addresses or CIDRs, separated by commas, that may read `/metrics`, with the token if there is one; without both, nobody.",
+    )
+
+    metrics_listen: str | None = _setting(
+        None,
+        _listener,
+        "Where `/metrics` is read, `ADDRESS:PORT` or a port of this machine alone; the service's own port has none then.",
     )
 
     log_format: str = _setting(

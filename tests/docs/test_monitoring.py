@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -47,6 +49,50 @@ def test_each_expression_can_be_read_and_asks_for_what_there_is(expression: str)
         assert set(re.findall(r"(\w+)\s*=", filters)) <= LABELS[name]
     for labels in re.findall(r"\bby \(([\w, ]+)\)", expression):
         assert {label.strip() for label in labels.split(",")} <= set().union(*(LABELS[name] for name, _ in selectors))
+
+
+def test_promtool_takes_the_rules_and_they_fire_when_they_should(tmp_path: Path) -> None:
+    """By Prometheus's own tool, where it is installed: it is no Python package, and no check may need another."""
+    if (promtool := shutil.which("promtool")) is None:
+        pytest.skip("promtool, which is in Debian's package prometheus, is not on the PATH")
+    file = DOCS / "monitoring/alerts.yml"
+
+    def run(*arguments: object) -> None:
+        done = subprocess.run([promtool, *map(str, arguments)], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    run("check", "rules", file)
+    series = {
+        'up{job="trellis",instance="a"}': "0x30",
+        'trellis_database_up{instance="b"}': "0x30",
+        'trellis_workers{instance="c"}': "2x30",
+        'trellis_workers_ready{instance="c"}': "1x30",
+        'trellis_requests_total{instance="d",operation="forums.list",status="2xx"}': "0+95x30",
+        'trellis_requests_total{instance="d",operation="forums.list",status="5xx"}': "0+5x30",
+        'trellis_webhook_lag_seconds{instance="e",webhook="7"}': "901x30",
+    }
+    firing = {
+        "TrellisDown": "a",
+        "TrellisDatabaseAway": "b",
+        "TrellisNotReady": "c",
+        "TrellisFails": "d",
+        "TrellisWebhookBehind": "e",
+    }
+    told = [{"eval_time": "20m", "alertname": rule["alert"], "exp_alerts": []} for rule in rules() if rule["alert"] not in firing]
+    for rule in rules():
+        if instance := firing.get(rule["alert"]):
+            labels = {"instance": instance, **rule["labels"]} | ({"job": "trellis"} if instance == "a" else {})
+            labels |= {"webhook": "7"} if instance == "e" else {}
+            texts = {
+                name: re.sub(r"\{\{ \$labels\.(\w+) \}\}", lambda found: labels[found[1]], text)  # noqa: B023  # used at once
+                for name, text in rule["annotations"].items()
+            }
+            alert = {"exp_labels": labels, "exp_annotations": texts}
+            told.append({"eval_time": "20m", "alertname": rule["alert"], "exp_alerts": [alert]})
+    inputs = [{"series": name, "values": values} for name, values in series.items()]
+    test = {"rule_files": [str(file)], "tests": [{"interval": "1m", "input_series": inputs, "alert_rule_test": told}]}
+    (tmp_path / "test.yml").write_text(json.dumps(test))
+    run("test", "rules", tmp_path / "test.yml")
 
 
 def test_each_rule_says_what_is_wrong_and_what_to_do() -> None:

@@ -1,8 +1,10 @@
 """What a monitoring system reads at /metrics, and who may."""
 
 import os
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -15,12 +17,15 @@ from tests.api_client import CLIENT_ADDRESS, ApiClient
 from tests.api_fixtures import MakeApiClient
 from tests.community import Community
 from tests.fixture_types import Clock, MakeKey
+from tests.wait import GIVE_UP
 from trellis.asgi import Application
 from trellis.core.gate import Gate
 from trellis.errors import Refused
 from trellis.metrics.table import METRICS, PREFIX
 from trellis.settings import Settings
 from trellis.store import moments
+from trellis.store.engine import Transaction
+from trellis.store.figures import Figures, read_figures
 
 TOKEN = "a-long-text-that-nobody-guesses"  # of the tests
 Labels = tuple[tuple[str, str], ...]
@@ -160,8 +165,88 @@ def test_a_webhook_that_is_behind_is_told(watched: ApiClient, community: Communi
     assert found["webhook_failures"][labelled(webhook="1")] == 0
 
 
+def test_a_database_that_does_not_answer_is_not_waited_for(watched: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = threading.Event()
+
+    def wait(tx: Transaction, now: str) -> Figures:
+        answers.wait(GIVE_UP)
+        return read_figures(tx, now)
+
+    monkeypatch.setattr("trellis.metrics.app._PATIENCE", 0.05)
+    monkeypatch.setattr("trellis.metrics.app.read_figures", wait)
+    try:
+        found = parse(read(watched).text)
+        assert found["database_up"][()] == 0
+        assert found["workers"][()] == 1
+    finally:
+        answers.set()
+
+
+def test_a_scrape_every_moment_reads_the_database_once(watched: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("trellis.metrics.app._FRESH", GIVE_UP)
+
+    def count(tx: Transaction, now: str) -> Figures:
+        asked.append(now)
+        return read_figures(tx, now)
+
+    monkeypatch.setattr("trellis.metrics.app.read_figures", count)
+    watched.application.metrics._figures = (-2 * GIVE_UP, None)
+    assert {parse(read(watched).text)["database_up"][()] for _ in range(20)} == {1}
+    assert len(asked) == 1
+
+
+def test_pages_of_the_panel_are_counted_by_what_their_route_has_and_what_strangers_make_up_makes_no_label(
+    watched: ApiClient,
+) -> None:
+    transport = httpx.ASGITransport(watched.application)
+
+    async def ask() -> list[int]:
+        async with httpx.AsyncClient(transport=transport, base_url="http://trellis.example") as client:
+            paths = ("/admin/keys/7", "/admin/keys/8", "/admin/sign-in", *(f"/admin/made/up/{number}" for number in range(20)))
+            return [(await client.get(path)).status_code for path in paths]
+
+    assert watched.do(ask()) == [303, 303, 200, *[404] * 20]
+    for number in range(20):
+        watched(f"MADE{number}", f"/made/up/{number}", key=f"made-up-{number}")
+        watched(f"MADE{number}", f"/forums/forums/{number}")
+        called = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": f"made_{number}", "arguments": {}}}
+        watched("POST", "/mcp", prefix="", json=called)
+    found = parse(read(watched).text)
+    pages = {(dict(labels)["operation"], dict(labels)["status"]): times for labels, times in found["requests_total"].items()
+             if dict(labels)["interface"] == "admin"}  # fmt: skip
+    assert pages == {("/keys/{id}", "3xx"): 2, ("/sign-in", "2xx"): 1, ("", "4xx"): 20}
+    assert {dict(labels)["operation"] for labels in found["requests_total"]} == {"", "/keys/{id}", "/sign-in"}
+    assert {dict(labels)["key"] for labels in found["refusals_total"]} <= {"0", "1"}
+
+
+def test_proposals_that_are_open_are_told(watched: ApiClient, key: MakeKey) -> None:
+    watched.post("/forums/forums", {"name": "Garden"}, key=key("forums.create", bounds={"forums.create": {"level": "propose"}}))
+    assert parse(read(watched).text)["proposals_open"][()] == 1
+
+
+def test_with_a_port_of_their_own_there_are_none_elsewhere(make_api: MakeApiClient) -> None:
+    api = make_api(metrics_token=TOKEN, metrics_listen="127.0.0.1:9464")
+    api.application._respond = partial(api.application._dispatch_by_port, 9464)
+    transport = httpx.ASGITransport(api.application)
+
+    async def ask(address: str) -> tuple[int, str]:
+        async with httpx.AsyncClient(transport=transport) as client:
+            answer = await client.get(address, headers={"Authorization": f"Bearer {TOKEN}"})
+            return answer.status_code, answer.text
+
+    def find(address: str) -> tuple[int, str]:
+        found: tuple[int, str] = api.do(ask(address))
+        return found
+
+    assert find("http://trellis.example:9464/metrics")[0] == 200
+    assert find("http://trellis.example:8000/metrics") == (404, "The metrics have a port of their own.\n")
+    assert find("http://trellis.example:9464/livez") == (404, "Here are only the metrics, at /metrics.\n")
+    assert find("http://trellis.example:8000/livez")[0] == 200
+
+
 def test_a_database_that_is_away_leaves_the_rest(watched: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_: object) -> None:
+    def fail(_: object, __: str) -> None:
         raise Refused("BUSY", "The database cannot be read.")
 
     monkeypatch.setattr("trellis.metrics.app.read_figures", fail)

@@ -7,6 +7,7 @@ page. Without a session or such a token no body is read.
 import logging
 import os
 import re
+import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
@@ -31,6 +32,7 @@ from trellis.core.gate import Gate
 from trellis.core.keys import redact_keys
 from trellis.core.proposals import count_open
 from trellis.errors import Refused
+from trellis.http.api import RequestCounts
 from trellis.http.problems import problem_headers
 from trellis.http.sending import send_body
 from trellis.settings import Settings
@@ -41,6 +43,9 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
+PAGE: Final = "trellis.page"  # in the scope: the page that a request is for, as its route has it, and not as it was sent
+_CONVERTER: Final = re.compile(r":\w+(?=\})")  # of a parameter of a route, as in {id:int}
+_REFUSED: Final = "trellis.refused"
 _MAX_PATH: Final = 1000  # characters; no page has a longer one, and Python makes no number of several thousand digits
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._~+/=:-]{1,128}")
 _HEADERS: Final = (
@@ -70,7 +75,10 @@ _HEADERS: Final = (
 class Panel:
     """The panel, served under /admin."""
 
-    def __init__(self, gate: Gate, settings: Settings, pages: tuple[Page, ...] | None = None) -> None:
+    def __init__(
+        self, gate: Gate, settings: Settings, pages: tuple[Page, ...] | None = None, counts: RequestCounts | None = None
+    ) -> None:
+        self.counts = counts
         self.runner = Runner(gate, settings)
         self.headers = (*_HEADERS, *settings.transport_headers)
         self.sessions = Sessions(self.runner)
@@ -86,9 +94,13 @@ class Panel:
         )
         self.app.router.redirect_slashes = False
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, outer: Scope, receive: Receive, send: Send) -> None:
+        started, status = time.perf_counter_ns(), 0
+
         async def send_with_headers(message: MutableMapping[str, Any]) -> None:
+            nonlocal status
             if message["type"] == "http.response.start":
+                status = message["status"]
                 headers = message["headers"]
                 present = {name.lower() for name, _ in headers}
                 headers.extend(pair for pair in self.headers if pair[0] not in present)
@@ -100,14 +112,24 @@ class Panel:
             else:
                 await send(message)
 
-        if scope["type"] == "http" and (scope["path"].endswith("/") or len(scope["path"]) > _MAX_PATH):
-            scope = {**scope, "path": scope["path"][:_MAX_PATH].rstrip("/"), "raw_path": None}
-        await self.app(scope, receive, send_with_headers)
+        scope = outer
+        if outer["type"] == "http" and (outer["path"].endswith("/") or len(outer["path"]) > _MAX_PATH):
+            scope = {**outer, "path": outer["path"][:_MAX_PATH].rstrip("/"), "raw_path": None}
+        try:
+            await self.app(scope, receive, send_with_headers)
+        finally:
+            outer[PAGE] = page = scope.get(PAGE, "")
+            if self.counts is not None and status:
+                duration = (time.perf_counter_ns() - started) // 1000
+                self.counts.count(PREFIX[1:], page, status, duration, scope.get(_REFUSED), None)
 
     # --- one page -------------------------------------------------------------------------------------------------
 
     def _endpoint(self, page: Page) -> Callable[[Request], Awaitable[Response]]:
+        path = _CONVERTER.sub("", page.path) or "/"
+
         async def serve(http: Request) -> Response:
+            http.scope[PAGE] = path
             request = self._page_request(http, page.section)
             try:
                 response = await self._run(page, request)
@@ -236,6 +258,7 @@ class Panel:
     # --- refusals -------------------------------------------------------------------------------------------------
 
     def _refusal(self, request: PageRequest, refused: Refused) -> Response:
+        request.http.scope[_REFUSED] = refused.message
         if request.wants_json:
             faults = [{"field": fault.field, "detail": fault.detail} for fault in refused.faults]
             told = {"message": refused.message, "detail": refused.detail, "faults": faults, "moreFaults": refused.more_faults}

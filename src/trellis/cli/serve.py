@@ -6,6 +6,8 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -50,7 +52,7 @@ def serve(
     settings = Settings.load()
     configure_logs(settings)
     _judge_library(settings, workers)
-    with _bound(host, port) as listener:
+    with _bound(host, port) as listener, _bound_for_metrics(settings, port) as apart:
         address = _address(host, listener.getsockname()[1])
         settings = _settle_community(settings, address) if demo else settings
         with explaining(settings):
@@ -60,9 +62,13 @@ def serve(
             way_in = _way_in(gate, settings, address, demo=demo)
             engine = gate.store.describe_engine()
         _listen(listener, host, port)
+        if apart is not None:
+            _listen(apart, *_split_listener(settings))
         _announce(address, key, way_in)
         _log_start(settings, address, workers, engine)
-        _run(settings, listener, workers)
+        if apart is not None:
+            log.info("The metrics are at %s/metrics.", _address(*apart.getsockname()[:2]))
+        _run(settings, (listener,) if apart is None else (listener, apart), workers)
 
 
 def _judge_library(settings: Settings, workers: int) -> None:
@@ -74,15 +80,37 @@ def _judge_library(settings: Settings, workers: int) -> None:
     log.warning("No other process may use the database while this one does. %s", bug)
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _bound(host: str, port: int, option: str = "--port") -> socket.socket:
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
     except OSError as error:
         listener.close()
-        raise Failure(_unbound(host, port, error)) from None
+        raise Failure(_unbound(host, port, error, option)) from None
     return listener
+
+
+@contextmanager
+def _bound_for_metrics(settings: Settings, port: int) -> Iterator[socket.socket | None]:
+    """Bind the port of the metrics, if they have one of their own."""
+    if settings.metrics_listen is None:
+        yield None
+        return
+    name = variable("metrics_listen")
+    if not settings.has_metrics:
+        both = f"{variable('metrics_token')} or {variable('metrics_allow')}"
+        raise Failure(f"{name} is set, but nobody may read the metrics: set {both} too.", MISUSED)
+    host, own = _split_listener(settings)
+    if own == port != 0:
+        raise Failure(f"{name} and --port are both {port}: the metrics need a port that nothing else has.", MISUSED)
+    with _bound(host, own, name) as listener:
+        yield listener
+
+
+def _split_listener(settings: Settings) -> tuple[str, int]:
+    host, _, port = (settings.metrics_listen or "").rpartition(":")
+    return host.strip("[]"), int(port)
 
 
 def _listen(listener: socket.socket, host: str, port: int) -> None:
@@ -93,13 +121,13 @@ def _listen(listener: socket.socket, host: str, port: int) -> None:
         raise Failure(_unbound(host, port, error)) from None
 
 
-def _unbound(host: str, port: int, error: OSError) -> str:
+def _unbound(host: str, port: int, error: OSError, option: str = "--port") -> str:
     if isinstance(error, socket.gaierror):
         return f"The host '{host}' is not an address of this machine."
     if isinstance(error, PermissionError):
-        return f"Port {port} is only for privileged users. Choose another with --port, above 1023."
+        return f"Port {port} is only for privileged users. Choose another with {option}, above 1023."
     if error.errno == errno.EADDRINUSE:
-        return f"Port {port} on {host} is in use by another program. Stop that one, or choose another with --port."
+        return f"Port {port} on {host} is in use by another program. Stop that one, or choose another with {option}."
     return f"The service cannot listen on {host}, port {port}: {error.strerror or error}."
 
 
@@ -184,35 +212,37 @@ def _log_start(settings: Settings, address: str, workers: int, engine: str) -> N
     log.info("Settings: %s.", told)
 
 
-def _run(settings: Settings, listener: socket.socket, workers: int) -> None:
-    descriptors = raise_descriptors()
+def _run(settings: Settings, listeners: Sequence[socket.socket], workers: int) -> None:
+    """Serve; the second listener, if there is one, is for the metrics."""
+    metrics_port = listeners[1].getsockname()[1] if len(listeners) > 1 else None
+    config = partial(_config, settings, raise_descriptors(), metrics_port)
     try:
         if workers == 1:
             signal.signal(
                 signal.SIGHUP, lambda *_: log.warning("SIGHUP replaces workers, where there are several; nothing was done.")
             )
-            run_server(_config(settings, descriptors), listener)
+            run_server(config(), listeners)
             return
         with TemporaryDirectory(prefix="trellis-") as shared:
-            Workers(partial(_config, settings, descriptors, Path(shared)), listener, workers).run()
+            Workers(partial(config, Path(shared)), listeners, workers).run()
     except GaveUp as error:
         raise Failure(str(error)) from None
     finally:
         log.info("Trellis has stopped.")
 
 
-def _load_application(shared: Path | None) -> Any:
+def _load_application(shared: Path | None, metrics_port: int | None) -> Any:
     """Load and make the application, in the process that serves."""
     with uncollected():
-        return import_module("trellis.asgi").create(shared)
+        return import_module("trellis.asgi").create(shared, metrics_port)
 
 
-def _config(settings: Settings, descriptors: int, shared: Path | None = None) -> uvicorn.Config:
+def _config(settings: Settings, descriptors: int, metrics_port: int | None, shared: Path | None = None) -> uvicorn.Config:
     """Configure the server and its log, in the process that serves. `shared` is a folder of all workers."""
     configure_logs(settings)
     logging.getLogger("uvicorn.error").addFilter(OncePerMinute())  # where the parser warns of what it cannot read
     return uvicorn.Config(
-        partial(_load_application, shared),
+        partial(_load_application, shared, metrics_port),
         factory=True,
         loop="uvloop",
         http=limits_of(settings, descriptors).protocol(),

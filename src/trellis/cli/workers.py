@@ -1,4 +1,4 @@
-"""Several processes that serve on one socket, and their parent, which starts them, watches them and replaces them."""
+"""Several processes that serve on the same sockets, and their parent, which starts them, watches them and replaces them."""
 
 import gc
 import logging
@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
@@ -72,9 +72,9 @@ class Worker:
 class Workers:
     """Keeps `count` workers serving until SIGTERM or SIGINT. SIGHUP replaces them, one after the other."""
 
-    def __init__(self, make_config: MakeConfig, listener: socket, count: int) -> None:
+    def __init__(self, make_config: MakeConfig, listeners: Sequence[socket], count: int) -> None:
         self._make_config = make_config
-        self._listener = listener
+        self._listeners = tuple(listeners)
         self._count = count
         self._spawn = multiprocessing.get_context("spawn")
         self._workers: list[Worker] = []
@@ -123,7 +123,7 @@ class Workers:
 
     def _start(self, replaces: Worker | None = None) -> None:
         beats, sign = self._spawn.Pipe(duplex=False)
-        process = self._spawn.Process(target=_serve, args=(self._make_config, self._listener, sign), name="trellis-worker")
+        process = self._spawn.Process(target=_serve, args=(self._make_config, self._listeners, sign), name="trellis-worker")
         process.start()
         sign.close()
         worker = Worker(process, beats, replaces)
@@ -207,7 +207,8 @@ class Workers:
         self._next_start = time.monotonic() + pause
 
     def _end_all(self) -> None:
-        self._listener.close()
+        for listener in self._listeners:
+            listener.close()
         for worker in self._workers:
             self._dismiss(worker)
         until = time.monotonic() + END
@@ -229,7 +230,7 @@ def _how_ended(code: int | None) -> str:
 # --- in the worker ------------------------------------------------------------------------------------------------
 
 
-def _serve(make_config: MakeConfig, listener: socket, sign: Connection) -> None:
+def _serve(make_config: MakeConfig, listeners: Sequence[socket], sign: Connection) -> None:
     """Serve in this process, giving signs of life; end when the parent has ended."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # it is for the parent
@@ -240,7 +241,7 @@ def _serve(make_config: MakeConfig, listener: socket, sign: Connection) -> None:
             sign.send_bytes(b"!")
 
     config.callback_notify, config.timeout_notify = beat, BEAT
-    run_server(config, listener)
+    run_server(config, listeners)
 
 
 def _end_with_parent() -> None:
@@ -259,13 +260,13 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def run_server(config: uvicorn.Config, listener: socket) -> None:
+def run_server(config: uvicorn.Config, listeners: Sequence[socket]) -> None:
     """Serve in this process until SIGTERM or SIGINT; leave with status 1 where that did not even begin."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # an end that was asked for is no failure
     sys.setswitchinterval(_TURN)
     gc.set_threshold(*_COLLECTIONS)
     server = _Server(config)
     with suppress(KeyboardInterrupt):
-        server.run(sockets=[listener])
+        server.run(sockets=list(listeners))
     if not server.started:
         sys.exit(1)

@@ -3,6 +3,8 @@
 import asyncio
 import hmac
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -16,19 +18,23 @@ from trellis.metrics.shared import SharedSamples
 from trellis.store.figures import Figures, read_figures
 
 PATH: Final = "/metrics"
-_FRESH: Final = 2.0  # seconds for which what was read from the database is told again
+_FRESH: Final = 1.0  # seconds for which what was read from the database is told again
+_PATIENCE: Final = 1.0  # seconds for which an answer waits for the database; then it is told without
 _TEXT: Final = "text/plain; charset=utf-8"
 
 
 class Metrics:
     """What this process tells, and for several workers what all of them tell together, by way of a folder of theirs."""
 
-    def __init__(self, service: Service, folder: Path | None = None) -> None:
+    def __init__(self, service: Service, is_ready: Callable[[], bool], folder: Path | None = None) -> None:
         self._service = service
+        self._is_ready = is_ready
         self._settings = service.settings
         self._shared = SharedSamples(folder, self._take) if folder is not None and self._settings.has_metrics else None
         self._figures: tuple[float, Figures | None] = (-_FRESH, None)
         self._answering = asyncio.Lock()
+        self._thread = ThreadPoolExecutor(1, "trellis-metrics")  # of its own, since reads may take all others
+        self._reading: asyncio.Future[Figures | None] | None = None
 
     def start(self) -> None:
         """Begin, in the running event loop."""
@@ -39,6 +45,7 @@ class Metrics:
         """End."""
         if self._shared is not None:
             await self._shared.stop()
+        self._thread.shutdown(wait=False)
 
     async def respond(self, scope: Scope) -> tuple[int, bytes, str]:
         """Return status, body and content type of the answer to a request."""
@@ -48,7 +55,7 @@ class Metrics:
         if scope["method"] not in {"GET", "HEAD"}:
             return 405, b"Only GET reads the metrics.\n", _TEXT
         async with self._answering:  # one at a time: a scrape every 100 ms holds up nobody but the next
-            figures = await asyncio.to_thread(self._find_figures)
+            figures = await self._find_figures()
             own = self._take()
             body, kind = await asyncio.to_thread(self._encode, own, figures, headers.get(b"accept", b"").decode("latin-1"))
         return 200, body, kind
@@ -74,7 +81,7 @@ class Metrics:
         service = self._service
         if service.counts is None:
             return Sample()
-        return take_sample(service.gate, service.counts, service.responses.used)
+        return take_sample(service.gate, service.counts, service.responses.used, is_ready=self._is_ready())
 
     def _encode(self, own: Sample, figures: Figures | None, accepted: str) -> tuple[bytes, str]:
         from trellis.metrics.exposition import encode  # noqa: PLC0415  # start-up time: most services are not monitored so
@@ -84,18 +91,26 @@ class Metrics:
         whole.add("info", 1, __version__, self._service.gate.store.engine.dialect.name)
         return encode(whole, accepted)
 
-    def _find_figures(self) -> Figures | None:
-        """Read from the database, unless that was done just now. None if it cannot be read."""
+    async def _find_figures(self) -> Figures | None:
+        """Read from the database, unless that was done just now. None if it cannot be read, or does not answer soon."""
         read_at, figures = self._figures
-        if time.monotonic() - read_at >= _FRESH:
-            figures = self._read_figures()
-            self._figures = (time.monotonic(), figures)
+        if time.monotonic() - read_at < _FRESH:
+            return figures
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.wrap_future(self._thread.submit(self._read_figures))
+            self._reading.add_done_callback(lambda reading: reading.cancelled() or reading.exception())  # nobody may wait for it
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                figures = await asyncio.shield(self._reading)
+        except TimeoutError:
+            figures = None
+        self._figures = (time.monotonic(), figures)
         return figures
 
     def _read_figures(self) -> Figures | None:
         try:
             with self._service.gate.store.reading() as tx:
-                return read_figures(tx)
+                return read_figures(tx, self._service.gate.now())
         except Refused:
             return None
 
@@ -106,6 +121,7 @@ def _add_figures(whole: Sample, figures: Figures | None, now: str) -> None:
         return
     whole.add("database_bytes", figures.size)
     whole.add("events", figures.newest_event)
+    whole.add("proposals_open", figures.proposals)
     if figures.last_backup is not None:
         whole.add("last_backup_timestamp_seconds", figures.last_backup / 1000)
     for webhook in figures.webhooks:

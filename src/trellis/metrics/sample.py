@@ -38,13 +38,14 @@ class Sample:
             self.histograms[key] = ([one + more for one, more in zip(known, classes, strict=True)], sum_so_far + total)
 
 
-def take_sample(gate: Gate, counts: RequestCounts, cache_bytes: int) -> Sample:
+def take_sample(gate: Gate, counts: RequestCounts, cache_bytes: int, *, is_ready: bool) -> Sample:
     """Return what this process has to tell by itself."""
     sample = Sample()
-    for (interface, operation, status), times in tuple(counts.requests.items()):
-        sample.add("requests", times, interface, operation, f"{status}xx")
-    for key, durations in tuple(counts.durations.items()):
-        sample.histograms["request_duration_seconds", key] = (list(durations.classes), durations.total / 1_000_000)
+    for (interface, operation), tally in tuple(counts.tallies.items()):
+        for digit, times in enumerate(tally.statuses):
+            if times:
+                sample.add("requests", times, interface, operation, f"{digit}xx")
+        sample.histograms["request_duration_seconds", (interface, operation)] = (list(tally.classes), tally.total / 1_000_000)
     for (reason, number), times in tuple(counts.refusals.items()):
         sample.add("refusals", times, reason, str(number))
     sample.add("cache_lookups", counts.hits, "hit")
@@ -56,6 +57,7 @@ def take_sample(gate: Gate, counts: RequestCounts, cache_bytes: int) -> Sample:
     sample.add("commit_seconds", written.committing)
     sample.add("write_lock_wait_seconds", written.waiting)
     sample.add("writes_waiting", gate.store.writes_waiting)
+    sample.add("workers_ready", is_ready)
     _add_process(sample)
     return sample
 

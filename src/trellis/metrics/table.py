@@ -22,7 +22,7 @@ class Metric:
 
 METRICS: Final = (
     Metric(
-        "requests", "counter", "Requests answered, by interface (api, mcp), operation and class of status.",
+        "requests", "counter", "Requests answered, by interface (api, mcp, admin), operation or page, and class of status.",
         ("interface", "operation", "status"),
     ),
     Metric(
@@ -41,9 +41,11 @@ METRICS: Final = (
     Metric("process_resident_bytes", "gauge", "Bytes of memory that processes hold."),
     Metric("process_open_files", "gauge", "Open files and connections."),
     Metric("workers", "gauge", "Processes that serve."),
+    Metric("workers_ready", "gauge", "Those of them whose `/readyz` answers 200."),
     Metric("database_up", "gauge", "Whether the database can be read: 1 or 0. With 0, what is read from it is missing here."),
     Metric("database_bytes", "gauge", "Bytes of the database, on SQLite with its log."),
     Metric("events", "counter", "The number of the newest event."),
+    Metric("proposals_open", "gauge", "Proposals that wait for a decision."),
     Metric("webhook_lag_seconds", "gauge", "For how long the oldest message that a webhook has not taken waits.", ("webhook",)),
     Metric("webhook_failures", "gauge", "Failed attempts in a row, by webhook.", ("webhook",)),
     Metric("last_backup_timestamp_seconds", "gauge", "When `trellis backup` last copied the database; missing if it never has."),

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from trellis.store import events, moments
+from trellis.store import events, moments, proposals
 from trellis.store.engine import Statement, Transaction
 from trellis.store.tables import deliveries, webhooks
 from trellis.store.tables import events as log
@@ -29,7 +29,7 @@ class WebhookFigures(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """The number of the newest event, the bytes of the database (on SQLite with its log), the webhooks, and the last backup.
+    """The number of the newest event, the bytes of the database (on SQLite with its log), webhooks, open proposals, last backup.
 
     That is in Unix milliseconds, if one was made by `trellis backup`.
     """
@@ -37,17 +37,18 @@ class Figures(NamedTuple):
     newest_event: int
     size: int
     webhooks: list[WebhookFigures]
+    proposals: int
     last_backup: int | None
 
 
-def read_figures(tx: Transaction) -> Figures:
+def read_figures(tx: Transaction, now: str) -> Figures:
     """Read the figures."""
     _, newest = events.find_bounds(tx)
     found = [
         WebhookFigures(number, failures, _find_waiting_since(tx, cursor, waiting, newest))
         for number, failures, cursor, waiting in tx.fetch(_WEBHOOKS)
     ]
-    return Figures(newest, _measure(tx), found, moments.find(tx, moments.BACKUP))
+    return Figures(newest, _measure(tx), found, proposals.count_open(tx, now), moments.find(tx, moments.BACKUP))
 
 
 def _find_waiting_since(tx: Transaction, cursor: int, waiting: int | None, newest: int) -> str | None:

@@ -24,7 +24,7 @@ def look_at_database(settings: Settings) -> Iterator[Finding]:
         with community(settings) as gate:
             yield good("database", f"{gate.store.describe_engine()}, at the newest step.")
             with gate.store.reading() as tx:
-                found, figures = inspect(tx), read_figures(tx)
+                found, figures = inspect(tx), read_figures(tx, gate.now())
             now = datetime.fromisoformat(gate.now())
             if found.server is not None:
                 yield from _judge_server(found.server, settings)

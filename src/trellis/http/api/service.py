@@ -254,7 +254,10 @@ class Service:
             name = (*name[:3], name[3] + request.bearer.reach)
         cached = None if version is None else self.responses.find(version, name)
         if self.counts is not None:
-            self.counts.count_lookup(found=cached is not None)
+            if cached is None:
+                self.counts.misses += 1
+            else:
+                self.counts.hits += 1
         if cached is None:
             if counted or (slow and require_bearer(request).actor.is_counted):  # by what it runs
                 cached = await self._counted.run(run)

@@ -53,8 +53,9 @@ format: setup-dev ## let ruff put the code in order
 
 lock: setup-dev ## pin the newest dependencies in requirements/
 	@echo "Resolving the dependencies …"
-	@$(LOCK) --upgrade --group dev pyproject.toml --output-file requirements/dev.txt
+	@$(LOCK) --upgrade --group dev --extra traces pyproject.toml --output-file requirements/dev.txt
 	@$(LOCK) --upgrade --group build --constraints requirements/dev.txt pyproject.toml --output-file requirements/runtime.txt
+	@$(LOCK) --upgrade --extra traces --constraints requirements/dev.txt pyproject.toml --output-file requirements/traces.txt
 	@$(LOCK) --upgrade --group bench --constraints requirements/dev.txt pyproject.toml --output-file requirements/bench.txt
 
 docs: setup-dev ## build the documentation as a site in build/site, with a search; a link that leads nowhere is an error

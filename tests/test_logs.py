@@ -11,15 +11,15 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.api_fixtures import MakeService, serve
+from tests.api_fixtures import MakeApiClient, MakeService, make_api, serve
 from tests.fixture_types import MakeKey
-from tests.service_process import Service
+from tests.service_process import Service, begin_post
 from tests.wait import wait_until
 from trellis import __version__
 from trellis.logs import JsonFormatter, TextFormatter, configure_logs
 from trellis.settings import Settings, SettingsError
 
-__all__ = ["serve"]
+__all__ = ["make_api", "serve"]
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 
@@ -148,3 +148,40 @@ def test_the_log_of_several_processes_is_one_of_lines_that_are_whole(settings: S
     assert sum("started." in message for message in told) == sum(" serves." in message for message in told) == 2
     assert sum(message.startswith("Worker ") and message.endswith(" ended.") for message in told) == 2
     assert told[-1] == "Trellis has stopped."
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_what_the_server_refuses_by_itself_is_told_too(serve: MakeService, key: MakeKey) -> None:
+    text = key("*")
+    service = serve(log_format="json", access_log=True, head_timeout=1, body_timeout=1)
+    for refused in (
+        b"no HTTP at all\r\n\r\n",
+        b"GET /api/late HTTP/1.1\r\nHost: here\r\nX-Half: ",
+        f"GET /api/{text}?key={text} HTTP/1.1\r\nHost: here\r\nX-Large: {'x' * 70_000}\r\n\r\n".encode(),
+    ):
+        assert service.raw(refused).startswith(b"HTTP/1.1 4")
+    with begin_post(service.port, "/api/forums/forums", text, b'{"name": "Garden"}', 5) as connection:
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 408")
+    wait_until(lambda: any(line.get("operation") == "forums.create" for line in _lines(service)))
+    told = [(line["status"], line.get("path"), line.get("request")) for line in _lines(service) if line.get("status", 0) >= 400]
+    assert [one[0] for one in told] == [400, 408, 431, 408]
+    assert told[1][1] == "/api/late"
+    assert told[3][1:] == ("/api/forums/forums", None), "in the line of the request, which was not answered by the application"
+    assert text.rpartition("_")[2] not in service.output
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_an_error_is_told_with_the_trace_of_its_request(
+    make_api: MakeApiClient, key: MakeKey, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    api = make_api()
+
+    def fail(_call: object) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(api.application.gate, "run", fail)
+    headers = {"traceparent": f"00-{TRACE}-b7ad6b7169203331-01", "X-Request-Id": "mine"}
+    assert api.get("/forums/forums", headers=headers).status_code == 500
+    (record,) = (record for record in caplog.records if record.levelname == "ERROR")
+    told = json.loads(JsonFormatter().format(record))
+    assert (told["request"], told["trace"]) == ("mine", TRACE)

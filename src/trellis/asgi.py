@@ -17,6 +17,7 @@ from trellis.http.addresses import rewrite_address
 from trellis.http.api import Receive, Scope, Send, Service
 from trellis.http.ending import ENDING
 from trellis.http.policy import NO_SNIFFING, POLICY
+from trellis.http.tracing import run_traced
 from trellis.mcp.app import PREFIX as AGENTS
 from trellis.mcp.app import Mcp
 from trellis.metrics import PATH as METRICS
@@ -25,6 +26,7 @@ from trellis.rest.app import PREFIX, Rest
 from trellis.rest.dialect import allows_key_in_url
 from trellis.settings import Settings
 from trellis.store.condition import Condition, explain_condition, find_condition
+from trellis.traces import load_traces
 from trellis.webhooks import Background
 
 if TYPE_CHECKING:
@@ -41,7 +43,8 @@ class Application:
     def __init__(
         self, settings: Settings, gate: Gate | None = None, shared: Path | None = None, metrics_port: int | None = None
     ) -> None:
-        self.gate = gate or compose(settings)
+        self.gate = gate or compose(settings, traces=load_traces())
+        self.traces = self.gate.environment.traces
         self.service = Service(self.gate, settings, allows_key_in_url)
         self.rest = Rest(self.service)
         self.mcp = Mcp(self.service)
@@ -51,7 +54,8 @@ class Application:
         self.outgoing = Background(self.gate) if settings.webhook_delivery else None
         self.health = Health(self.gate.store, settings)
         app: App = self._dispatch if settings.metrics_listen is None else partial(self._dispatch_by_port, metrics_port)
-        self._respond: App = partial(run_logged, app) if settings.access_log else app
+        app = partial(run_logged, app) if settings.access_log else app
+        self._respond: App = app if self.traces is None else partial(run_traced, self.traces, app)
         self._always = (POLICY, NO_SNIFFING, *settings.transport_headers)
         self._panel: Panel | None = None
         self._panel_loading = asyncio.Lock()
@@ -150,6 +154,8 @@ class Application:
                 await self.health.stop()
                 await self.service.close()
                 self.gate.store.close()
+                if self.traces is not None:
+                    await asyncio.to_thread(self.traces.stop)
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 

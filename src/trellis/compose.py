@@ -17,6 +17,8 @@ from trellis.core.gate import Gate
 from trellis.core.operation import Environment, Operation, WebhookPolicy
 from trellis.settings import Settings
 from trellis.store.engine import Store
+from trellis.traced_gate import TracedGate
+from trellis.traces import Traces
 
 if TYPE_CHECKING:
     from trellis.core.kind import NodeKind
@@ -88,8 +90,13 @@ def _all_kinds() -> "Sequence[NodeKind]":
     return KINDS
 
 
-def compose(settings: Settings, kinds: "Sequence[NodeKind] | None" = None, clock: Callable[[], datetime] | None = None) -> Gate:
-    """Compose the service, by default with all kinds. The database is not accessed yet."""
+def compose(
+    settings: Settings,
+    kinds: "Sequence[NodeKind] | None" = None,
+    clock: Callable[[], datetime] | None = None,
+    traces: Traces | None = None,
+) -> Gate:
+    """Compose the service, by default with all kinds and without traces. The database is not accessed yet."""
     load_kinds = _all_kinds if kinds is None else lambda: kinds
     catalogue = _catalogue_of_all() if kinds is None else _catalogue(load_kinds)
     environment = Environment(
@@ -108,5 +115,6 @@ def compose(settings: Settings, kinds: "Sequence[NodeKind] | None" = None, clock
         ),
         most_proposals=settings.proposals_per_key,
         proposal_days=settings.proposal_days,
+        traces=traces,
     )
-    return Gate(Store(settings), catalogue, environment, clock)
+    return (Gate if traces is None else TracedGate)(Store(settings), catalogue, environment, clock)

@@ -16,12 +16,20 @@ from trellis.settings import Settings
 FIELDS: Final = ("request", "trace", "operation", "key", "method", "path", "status", "ms", "address")
 
 _IN_MESSAGE: Final = frozenset(("method", "path", "status", "ms"))  # of a request, as text has them
+MOST_CHARACTERS: Final = 512  # of a path
 _WAITING: Final = 10_000  # lines that wait for who reads them; further ones are left out, and counted
 _PATIENCE: Final = 2.0  # seconds for which the end of the process waits for them
 _LEFT_OUT: Final = "%d lines of the log were left out, since nobody has read them in time."
 _STDERR: Final = 2
 
 access_log: Final = logging.getLogger("trellis.access")
+REFUSED: Final = "trellis.server.refused"  # in the scope: the status with which the server has answered in the application's place
+
+
+def log_refused(status: int, path: str, address: str) -> None:
+    """Write a line for a request that the server has refused before the application had it; its path as far as it was read."""
+    facts = {"path": path[:MOST_CHARACTERS] or None, "status": status, "address": address or None}
+    access_log.info("The server refused %s: %d", f"a request to {facts['path']}" if path else "what came", status, extra=facts)
 
 
 def configure_logs(settings: Settings, descriptor: int = _STDERR) -> None:

@@ -138,7 +138,7 @@ class Panel:
             except ClientDisconnect:
                 response = Response(status_code=400)
             except Exception:
-                log.exception("Request %s to the panel failed.", request.request_id, extra={"request": request.request_id})
+                log.exception("Request %s to the panel failed.", request.request_id, extra=request.log_fields)
                 response = self._refusal(request, Refused("INTERNAL_ERROR", "The panel has failed. Nothing was changed."))
             return _finish(request, response)
 
@@ -266,7 +266,7 @@ class Panel:
         try:
             response = request.page("error.html", status=refused.status, title=refused.refusal.title, refused=refused, back="")
         except Exception:  # whatever broke the layout must not hide the refusal
-            log.exception("The error page of request %s failed.", request.request_id, extra={"request": request.request_id})
+            log.exception("The error page of request %s failed.", request.request_id, extra=request.log_fields)
             response = Response(refused.detail, refused.status, media_type="text/plain")
         response.headers.update(problem_headers(refused))
         return response

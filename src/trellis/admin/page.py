@@ -52,6 +52,7 @@ from trellis.core.keys import redact_keys
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Call
 from trellis.errors import Refused
+from trellis.traces import find_traceparent
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -130,6 +131,16 @@ class PageRequest:
         url = self.http.url
         return url.path + (f"?{url.query}" if url.query else "")
 
+    def trace(self, call: Call) -> Call:
+        """Return a call that tells of this request, as its event and the log will: its id, and the trace that it belongs to."""
+        sent = self.http.headers.get("traceparent", "").encode()
+        return call._replace(request_id=self.request_id, traceparent=find_traceparent(sent))
+
+    @property
+    def log_fields(self) -> dict[str, str | None]:
+        """What a line of the log tells of it."""
+        return self.trace(Call("", Actor("service", None, ""))).log_fields
+
     @property
     def csrf(self) -> str:
         """The token for this session's forms."""
@@ -185,7 +196,7 @@ class PageRequest:
         """Sign an administrator in, in this browser."""
         name = (await self.runner.perform(Call("admins.get", Actor("admin", admin, ""), target=admin))).value["name"]
         raw = {"address": self.address, "agent": self.agent}
-        call = Call("admins.sign_in", Actor("admin", admin, name), raw, admin, request_id=self.request_id)
+        call = self.trace(Call("admins.sign_in", Actor("admin", admin, name), raw, admin))
         self.take_session((await self.runner.perform(call)).value["token"])
 
     async def go_on_after_change(self) -> None:
@@ -236,11 +247,10 @@ class PageRequest:
             raw or {},
             target,
             expected=expected,
-            request_id=self.request_id,
             reason=reason or None,
             waits_as="" if self.me else address_lane(self.address),
         )
-        return await self.runner.perform(call, slow=slow, size=self.form.size)
+        return await self.runner.perform(self.trace(call), slow=slow, size=self.form.size)
 
     async def fetch(
         self, operation: str, raw: Mapping[str, Any] | None = None, target: int | None = None, *, slow: bool = False
@@ -250,7 +260,7 @@ class PageRequest:
 
     async def dry_run(self, operation: str, raw: Mapping[str, Any] | None = None, target: int | None = None) -> Any:
         """Return what a write would do, without saving anything. Raises Refused."""
-        call = Call(operation, self.actor, {**(raw or {}), "dryRun": True}, target, request_id=self.request_id)
+        call = self.trace(Call(operation, self.actor, {**(raw or {}), "dryRun": True}, target))
         return (await self.runner.perform(call, size=self.form.size)).value
 
     def submission_token(self, *, renew: bool = False) -> str:
@@ -266,7 +276,7 @@ class PageRequest:
         `perform`, and IDEMPOTENCY_KEY_REUSED for a form that was sent before with other values.
         """
         self.require_fresh_form()
-        call = Call(operation, self.actor, raw, target, reason=reason or None, request_id=self.request_id)
+        call = self.trace(Call(operation, self.actor, raw, target, reason=reason or None))
         if sent := self.form.get(_SUBMISSION, "")[:200]:
             call = call._replace(token=f"panel/{sent}", fingerprint=self.form.digest(self.path))
         return await self.runner.perform_once(call, size=self.form.size)

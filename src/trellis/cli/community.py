@@ -13,17 +13,18 @@ from trellis.core.operation import Call
 from trellis.errors import Refused
 from trellis.settings import Settings, SettingsError
 from trellis.store.condition import Condition, describe_database, explain_condition, explain_error, find_condition, find_file
+from trellis.traces import Traces
 
 
 @contextmanager
-def community(settings: Settings, *, make: bool = False) -> Iterator[Gate]:
+def community(settings: Settings, *, make: bool = False, traces: Traces | None = None) -> Iterator[Gate]:
     """Open the community. A missing SQLite database is created if `make` is true.
 
     Raises Failure with a message if there is no database, or if it is not at the newest step or cannot be used.
     """
     with explaining(settings):
         _prepare_database(settings, make=make)
-        gate = compose(settings)
+        gate = compose(settings, traces=traces)
         try:
             yield gate
         finally:

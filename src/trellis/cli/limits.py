@@ -24,7 +24,9 @@ from typing import Any, Final
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from trellis.core.keys import redact_keys
 from trellis.http.policy import NO_SNIFFING, POLICY
+from trellis.logs import REFUSED, log_refused
 from trellis.settings import Settings
 
 HEAD: Final = 65_536  # bytes of a request's first line and headers
@@ -45,7 +47,7 @@ log = logging.getLogger(__name__)
 class Limits:
     """How many connections a process holds; and seconds for a head, a body, the next request, and an answer to be read.
 
-    `headers` are those of answers in the application's place, besides those that say what they are.
+    `headers` are those of answers in the application's place, besides those that say what they are; `logs`: they are in the log.
     """
 
     connections: int
@@ -55,6 +57,7 @@ class Limits:
     send: float
     proxies: tuple[str, ...] = ()
     headers: tuple[tuple[bytes, bytes], ...] = ()
+    logs: bool = False
 
     def protocol(self) -> Any:
         """Return what makes the protocol of each connection of one server, for uvicorn's `http`."""
@@ -79,7 +82,8 @@ def limits_of(settings: Settings, descriptors: int) -> Limits:
     others = count_descriptors(settings) - settings.connections
     most = min(settings.connections, max(descriptors - others, descriptors // 4))
     times = settings.head_timeout, settings.body_timeout, settings.idle_timeout, settings.send_timeout
-    return Limits(most, *times, settings.trusted_proxies, (POLICY, NO_SNIFFING, *settings.transport_headers))
+    headers = (POLICY, NO_SNIFFING, *settings.transport_headers)
+    return Limits(most, *times, settings.trusted_proxies, headers, settings.access_log)
 
 
 class Connections:
@@ -366,6 +370,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if after_another or self.pipeline:
             self.transport.abort()
             return
+        self._log(status)
         body = f"{status.value} {status.phrase}\n".encode()
         head = f"HTTP/1.1 {status.value} {status.phrase}\r\nconnection: close\r\ncontent-type: text/plain; charset=utf-8\r\n"
         head += "retry-after: 1\r\n" if status is HTTPStatus.SERVICE_UNAVAILABLE else ""
@@ -376,3 +381,16 @@ class LimitedProtocol(HttpToolsProtocol):
             self.loop.call_later(_LINGER, self.transport.close)
         else:
             self.transport.close()
+
+    def send_400_response(self, msg: str) -> None:
+        self._log(HTTPStatus.BAD_REQUEST)
+        super().send_400_response(msg)
+
+    def _log(self, status: HTTPStatus) -> None:
+        """Put an answer in the application's place into the log: by a line, or in that of the application, if that has begun."""
+        if self._is_answering():
+            scope: Any = self.cycle.scope
+            scope[REFUSED] = status.value
+        elif self._limits.logs:
+            url, is_known = getattr(self, "url", b""), self._step is not _Step.REQUEST
+            log_refused(status.value, redact_keys(url.partition(b"?")[0].decode("latin-1")) if is_known else "", self._address)

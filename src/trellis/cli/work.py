@@ -9,6 +9,7 @@ from trellis.cli.community import community
 from trellis.core.gate import Gate
 from trellis.logs import configure_logs
 from trellis.settings import Settings
+from trellis.traces import load_traces
 from trellis.webhooks import Worker
 
 log = logging.getLogger(__name__)
@@ -17,8 +18,13 @@ log = logging.getLogger(__name__)
 def work() -> None:
     """Deliver webhooks until SIGTERM. You can run several; they share the work with each other and with `trellis serve`."""
     configure_logs(settings := Settings.load())
-    with community(settings) as gate, suppress(KeyboardInterrupt):
-        asyncio.run(_work(gate))
+    traces = load_traces()
+    try:
+        with community(settings, traces=traces) as gate, suppress(KeyboardInterrupt):
+            asyncio.run(_work(gate))
+    finally:
+        if traces is not None:
+            traces.stop()
 
 
 async def _work(gate: Gate) -> None:

@@ -337,7 +337,7 @@ class Gate:
         finally:
             if (held := time.monotonic() - began) > _LONG:
                 told = operation.name, held, call.request_id or "-"
-                log.warning("%s held the write lock for %.1f s (request %s).", *told, extra={"request": call.request_id})
+                log.warning("%s held the write lock for %.1f s (request %s).", *told, extra=call.log_fields)
         kept = outcome.result if outcome.plan is None else outcome.plan
         if given.get(DRY_RUN.name):
             raise Rollback(Result(kept, dry=True))

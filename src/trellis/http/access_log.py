@@ -1,26 +1,17 @@
 """A line in the log for each request over HTTP, if the operator asks for it."""
 
-import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
 from trellis.core.keys import redact_keys
 from trellis.http.api import ApiRequest, Receive, Scope, Send
-from trellis.logs import access_log
+from trellis.logs import MOST_CHARACTERS, REFUSED, access_log
+from trellis.traces import TRACEPARENT, find_trace, find_traceparent
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-_MOST_CHARACTERS: Final = 512  # of a path
 _REQUEST: Final = b"x-request-id"
-# W3C Trace Context, 3.2: version, trace id, parent id and flags.
-_TRACE: Final = re.compile(rb"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?", re.DOTALL)
-
-
-def find_trace(sent: bytes | None) -> str | None:
-    """Return the trace that a `traceparent` header names; None without a valid one."""
-    found = _TRACE.fullmatch(sent) if sent is not None else None
-    return None if found is None else found[1].decode()
 
 
 async def run_logged(app: App, scope: Scope, receive: Receive, send: Send) -> None:
@@ -43,13 +34,13 @@ async def run_logged(app: App, scope: Scope, receive: Receive, send: Send) -> No
         bearer = None if request is None else request.bearer
         facts = {
             "method": scope["method"][:16],
-            "path": redact_keys(scope["path"])[:_MOST_CHARACTERS],
-            "status": status,
+            "path": redact_keys(scope["path"])[:MOST_CHARACTERS],
+            "status": scope.get(REFUSED, status),
             "ms": round((time.perf_counter_ns() - started) / 1e6, 3),
             "operation": None if request is None else request.operation,
             "key": None if bearer is None else bearer.actor.id,
             "address": client[0] if (client := scope.get("client")) else None,
             "request": request_id,
-            "trace": find_trace(next((value for name, value in scope["headers"] if name == b"traceparent"), None)),
+            "trace": find_trace(find_traceparent(next((value for name, value in scope["headers"] if name == TRACEPARENT), None))),
         }
         access_log.info("%(method)s %(path)s %(status)d %(ms)s ms", facts, extra=facts)

@@ -228,7 +228,7 @@ class Mcp:
     async def _read(
         self, request: ApiRequest, operation: Operation, actor: Actor, target: int | None, given: Mapping[str, Any]
     ) -> CachedResponse:
-        call = Call(operation.name, actor, given, target, request_id=request.request_id)
+        call = Call(operation.name, actor, given, target, request_id=request.request_id, traceparent=request.traceparent)
         sent = encode_arguments(target, given)
         name = f"{PREFIX} {operation.name}", sent, *request.name[2:]  # beside these, what tells keys apart that see other things
         slow = operation.slow or operation.slow_with in given

@@ -165,7 +165,8 @@ class Rest:
         if translator is not None and raw:
             raw = translator.read(operation, raw, request.at)
         actor = require_bearer(request).actor
-        result = self.gate.run(Call(operation.name, actor, raw, target, request_id=request.request_id, again=again))
+        call = Call(operation.name, actor, raw, target, request_id=request.request_id, again=again, traceparent=request.traceparent)
+        result = self.gate.run(call)
         if isinstance(result.value, RawText):
             body = result.value.text.encode()
             return CachedResponse(body, compute_version(body).encode(), (), result.value.media_type.encode(), result.shows)

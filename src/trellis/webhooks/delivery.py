@@ -14,6 +14,7 @@ from trellis.core.version import encode_json
 from trellis.core.webhooks import SecretUnavailable, delivery_message
 from trellis.store.engine import Transaction
 from trellis.store.webhooks import Attempt, Delivery, Webhook, endpoints, outbox
+from trellis.traces import TRACEPARENT
 from trellis.webhooks.outbox import Message, list_due_messages
 from trellis.webhooks.retries import MOST_EARLY, Result, is_paused, update_delivery, update_endpoint
 from trellis.webhooks.signing import build_signed_headers
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_TRACEPARENT: Final = TRACEPARENT.decode()
 _BATCH_SECONDS: Final = 1.0  # after which the outcomes are written, and the endpoint is read again
 
 
@@ -84,7 +86,24 @@ class EndpointDelivery:
             headers = build_signed_headers(webhook, message.delivery.message, at, body, self._gate.environment.outgoing.key)
         except SecretUnavailable as reason:
             return Result(0, error=str(reason))
-        return await self._sender.send(webhook.url, headers, body)
+        return await self._send(webhook, message, headers, body)
+
+    async def _send(self, webhook: Webhook, message: Message, headers: dict[str, str], body: bytes) -> Result:
+        """Send a message with the trace of its event; where there are traces, as a span of it."""
+        parent = None if message.event is None else message.event.traceparent
+        traces = self._gate.environment.traces
+        if traces is None:
+            return await self._sender.send(webhook.url, headers if parent is None else headers | {_TRACEPARENT: parent}, body)
+        facts = {"trellis.webhook": webhook.id, "trellis.event": message.delivery.seq}
+        span = traces.begin("webhook delivery", parent, facts, "client")
+        error: str | None = "cancelled"
+        status: int | None = None
+        try:
+            result = await self._sender.send(webhook.url, headers | {_TRACEPARENT: span.traceparent}, body)
+            status, error = result.status, None if result.delivered else "not delivered"
+            return result
+        finally:
+            span.end(error, {"http.response.status_code": status})
 
     async def _write(self, work: Callable[[Transaction], Any], *, quiet: bool = True) -> Any:
         future: Future[Any] = self._gate.store.write(work, quiet=quiet)

@@ -66,7 +66,7 @@ async def sign_out(request: PageRequest) -> Response:
 
 def end_session(request: PageRequest, me: SignedIn) -> Call:
     """Return the call that ends a session of this browser."""
-    return Call("admins.sign_out", me.actor, {"sessions": [me.session_id]}, me.id, request_id=request.request_id)
+    return request.trace(Call("admins.sign_out", me.actor, {"sessions": [me.session_id]}, me.id))
 
 
 async def ask_password(request: PageRequest) -> Response:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from trellis.core.actor import Actor, Approval
 from trellis.core.fields import Input
 from trellis.core.passwords import KEYS, PEOPLE, Plain
+from trellis.traces import find_trace
 
 
 class Call(NamedTuple):  # like Outcome and Answer: a tuple, since a frozen dataclass takes five times as long to create
@@ -19,7 +20,8 @@ class Call(NamedTuple):  # like Outcome and Answer: a tuple, since a frozen data
     lanes.py. Nodes that the call creates or changes are `managed_by` the structure document with this name. The gate puts into
     `digests` those of inner calls: by password, and the digest stored so far; and into `proposed` the input of the call that a
     proposal is about, where it has read that. `approval` is that of a call which somebody else had to approve. `again`: it
-    reads once more for the same request, which is no other use of a grant.
+    reads once more for the same request, which is no other use of a grant. `traceparent` names the trace that it belongs to, and
+    the span that has caused it.
     """
 
     operation: str
@@ -40,6 +42,7 @@ class Call(NamedTuple):  # like Outcome and Answer: a tuple, since a frozen data
     approval: Approval | None = None
     proposed: Input | None = None
     again: bool = False
+    traceparent: str | None = None
 
     def build_inner(
         self, operation: str, raw: Mapping[str, Any], target: int | None = None, expected: tuple[str, ...] = ()
@@ -47,6 +50,11 @@ class Call(NamedTuple):  # like Outcome and Answer: a tuple, since a frozen data
         """Return a call to run as part of this one, for the same caller and reason; its progress is not reported."""
         no_progress = self._field_defaults["progress"]
         return self._replace(operation=operation, raw=raw, target=target, expected=expected, token=None, progress=no_progress)
+
+    @property
+    def log_fields(self) -> dict[str, str | None]:
+        """What a line of the log tells of it."""
+        return {"request": self.request_id, "trace": find_trace(self.traceparent)}
 
     @property
     def lane(self) -> str:

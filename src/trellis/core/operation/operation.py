@@ -16,6 +16,7 @@ from trellis.core.verbs import Body, Response, Verb
 from trellis.refusals import REFUSALS
 from trellis.store.engine import Shown, Transaction
 from trellis.store.events import find_newest_timestamp
+from trellis.traces import Traces
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class Environment:
     outgoing: WebhookPolicy = WebhookPolicy()
     most_proposals: int = 50  # open ones of a key
     proposal_days: int = 7  # for which a proposal can be approved
+    traces: Traces | None = None  # what makes spans, where there are traces
     public_url: str | None = None  # of this service, without /api; None if it is not known
 
     @cached_property

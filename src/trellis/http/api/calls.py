@@ -26,6 +26,7 @@ def build_call(request: ApiRequest, operation: Operation, actor: Actor, target: 
         target,
         expected=expected,
         request_id=request.request_id,
+        traceparent=request.traceparent,
         reason=audit_reason(headers.get(b"x-audit-log-reason")),
         token=idempotency_token(token),
         change_set=change_set_name(headers.get(b"change-set")),

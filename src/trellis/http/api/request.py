@@ -9,6 +9,7 @@ from trellis.core.keys import Bearer
 from trellis.http.api.limits import Allowance
 from trellis.http.json_body import find_pretty
 from trellis.http.policy import NO_SNIFFING, POLICY
+from trellis.traces import TRACEPARENT, find_trace, find_traceparent
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -72,6 +73,16 @@ class ApiRequest:
     def name(self) -> tuple[str, bytes, str, str]:
         """What its answer depends on, beside the data."""
         return self.path, self.query, self.base, self.dialect
+
+    @property
+    def traceparent(self) -> str | None:
+        """The trace that it belongs to, and the span in it."""
+        return find_traceparent(self.headers.get(TRACEPARENT))
+
+    @property
+    def log_fields(self) -> dict[str, str | None]:
+        """What a line of the log tells of it."""
+        return {"request": self.request_id, "trace": find_trace(self.traceparent)}
 
     @property
     def pretty(self) -> bool:

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 _READ: Final = frozenset(
     b"accept authorization change-set content-length content-type host idempotency-key if-match if-none-match mcp-method mcp-name "
-    b"mcp-protocol-version origin transfer-encoding x-api-key x-audit-log-reason x-request-id".split()
+    b"mcp-protocol-version origin traceparent transfer-encoding x-api-key x-audit-log-reason x-request-id".split()
 )
 _SAME_FOR_ALL: Final = frozenset((Access.GRANTED, Access.IMPLIED))  # every key that may run it gets the same response
 _HOST: Final = re.compile(r"[A-Za-z0-9._:\[\]-]{1,255}")
@@ -129,7 +129,7 @@ class Service:
     def explain(self, request: ApiRequest, raised: Exception) -> Refused:
         """Return the refusal that an exception means for the caller of a request."""
         if not isinstance(raised, Refused):
-            log.error("Request %s failed.", request.request_id, exc_info=raised, extra={"request": request.request_id})
+            log.error("Request %s failed.", request.request_id, exc_info=raised, extra=request.log_fields)
             request.refused = "INTERNAL_ERROR"
             told = "The service failed unexpectedly. As far as we know, nothing of this request was saved."
             return Refused("INTERNAL_ERROR", told)

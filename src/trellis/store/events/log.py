@@ -18,7 +18,7 @@ from trellis.store.tables import counters, events
 class Event:
     """One successful write. `seq` counts without gaps in the order of the commits; `undoes` is the event that it undoes.
 
-    What came of a proposal has its number, and the actor who approved it.
+    What came of a proposal has its number, and the actor who approved it. `traceparent` names the trace of its request.
     """
 
     seq: int
@@ -38,6 +38,7 @@ class Event:
     change_set: int | None = None
     proposal: int | None = None
     approved_by: Mapping[str, Any] | None = None
+    traceparent: str | None = None
 
 
 class Wanted(NamedTuple):

@@ -52,6 +52,7 @@ events = sa.Table(
     sa.Column("change_set", NUMBER),
     sa.Column("proposal", NUMBER),  # the proposal that it came of
     sa.Column("approved_by", JSON),  # and the actor who approved that
+    sa.Column("traceparent", PLAIN),  # the trace of its request, as W3C Trace Context names it
     sa.Index("events_by_record", "resource", "resource_id", "seq"),
     sa.Index("events_by_time", "at"),
 )

@@ -1,0 +1,54 @@
+"""A span for each request over HTTP, where there are traces."""
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Final
+
+from trellis.http.api import ApiRequest, Receive, Scope, Send
+from trellis.traces import TRACEPARENT, Traces, find_traceparent
+
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_METHODS: Final = frozenset(("CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"))
+_OTHER: Final = "_OTHER"  # as OpenTelemetry's conventions name what strangers make up
+
+
+async def run_traced(traces: Traces, app: App, scope: Scope, receive: Receive, send: Send) -> None:
+    """Run an application for one request inside a span, which the request's `traceparent` names from then on.
+
+    The span has no path and no query: callers make them up, and they may hold a key.
+    """
+    headers = scope["headers"]
+    method = scope["method"] if scope["method"] in _METHODS else _OTHER
+    sent = find_traceparent(next((value for name, value in headers if name == TRACEPARENT), None))
+    span = traces.begin(method, sent, {"http.request.method": method}, "server")
+    scope["headers"] = [*((n, v) for n, v in headers if n != TRACEPARENT), (TRACEPARENT, span.traceparent.encode())]
+    status = 0  # the caller has gone before there was one
+
+    async def watch(message: MutableMapping[str, Any]) -> None:
+        nonlocal status
+        if message["type"] == "http.response.start":
+            status = message["status"]
+        await send(message)
+
+    error: str | None = "no response"
+    try:
+        await app(scope, receive, watch)
+        error = None if 0 < status < 500 else error
+    finally:
+        request: ApiRequest | None = scope.get("trellis.request")
+        bearer = None if request is None else request.bearer
+        page: str | None = scope.get("trellis.page")
+        operation = None if request is None else request.operation
+        refused = None if request is None else request.refused
+        span.end(
+            error and (refused or str(status or error)),
+            {
+                "http.response.status_code": status or None,
+                "http.route": f"/admin{page}" if page else None,
+                "trellis.operation": operation,
+                "trellis.key": None if bearer is None else bearer.actor.id,
+                "trellis.request": None if request is None else request.request_id,
+                "trellis.refusal": refused,
+            },
+            operation or (f"{method} /admin{page}" if page else None),
+        )

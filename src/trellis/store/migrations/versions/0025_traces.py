@@ -1,0 +1,16 @@
+"""Events keep the trace of their request."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0025"
+down_revision = "0023"
+branch_labels = None
+depends_on = None
+
+_PLAIN = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+
+
+def upgrade() -> None:
+    """Add the column."""
+    op.add_column("events", sa.Column("traceparent", _PLAIN))

@@ -1,0 +1,7 @@
+"""TRACES: spans for OpenTelemetry, and the header by which programs pass on which trace a request belongs to."""
+
+from trellis.traces.loading import load_traces
+from trellis.traces.spans import Span, Traces
+from trellis.traces.traceparent import TRACEPARENT, find_trace, find_traceparent
+
+__all__ = ["TRACEPARENT", "Span", "Traces", "find_trace", "find_traceparent", "load_traces"]

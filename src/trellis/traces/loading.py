@@ -1,0 +1,38 @@
+"""Whether there are traces. Nothing of OpenTelemetry is loaded for a service without."""
+
+import logging
+import os
+from collections.abc import Mapping
+from typing import Final
+
+from trellis.traces.spans import Traces
+
+log = logging.getLogger(__name__)
+
+_ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+_PROTOCOLS: Final = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+_HTTP: Final = "http/protobuf"
+
+
+def load_traces(environment: Mapping[str, str] = os.environ) -> Traces | None:
+    """Return what makes spans, if the variables of OpenTelemetry say where they go; None if there are none."""
+    if not any(environment.get(name) for name in _ENDPOINTS) or _is_off(environment):
+        return None
+    protocol = next((environment[name] for name in _PROTOCOLS if environment.get(name)), _HTTP)
+    if protocol != _HTTP:
+        log.warning("There are no traces: they are sent by OTLP over HTTP (%s), and %s is asked for.", _HTTP, protocol)
+        return None
+    try:
+        from trellis.traces.sending import SentTraces  # noqa: PLC0415  # an extra, which services without traces do not have
+    except ImportError as error:
+        log.warning(
+            "There are no traces: OTEL_EXPORTER_OTLP_ENDPOINT is set, but the packages for them are not there (%s). Install "
+            "trellis-community[traces].",
+            error,
+        )
+        return None
+    return SentTraces()
+
+
+def _is_off(environment: Mapping[str, str]) -> bool:
+    return environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true" or environment.get("OTEL_TRACES_EXPORTER") == "none"

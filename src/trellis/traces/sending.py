@@ -1,0 +1,141 @@
+"""Spans by the SDK of OpenTelemetry, sent by OTLP over HTTP in a thread of its own: it alone waits for who takes them."""
+
+import logging
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
+from urllib.parse import urlsplit
+
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.trace import (
+    NonRecordingSpan,
+    SpanContext,
+    SpanKind,
+    Status,
+    StatusCode,
+    TraceFlags,
+    format_span_id,
+    format_trace_id,
+    set_span_in_context,
+)
+from opentelemetry.trace import Span as OtelSpan
+
+from trellis import __version__
+from trellis.traces.spans import Facts
+
+log = logging.getLogger(__name__)
+
+_QUEUE: Final = 2048  # spans that wait; with more of them the oldest go
+_BATCH: Final = 512
+_PATIENCE: Final = 5.0  # seconds for sending a batch, all tries together, unless OTEL_EXPORTER_OTLP_TIMEOUT says otherwise
+_LAST: Final = 2.0  # seconds for sending what is left when the process ends
+_TIMEOUTS: Final = ("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT")
+_KINDS: Final[Mapping[str, SpanKind]] = {"server": SpanKind.SERVER, "client": SpanKind.CLIENT, "internal": SpanKind.INTERNAL}
+_ROOT: Final = Context()
+_NOTHING: Final[Facts] = {}
+
+
+class SentTraces:
+    """The spans of this process. By default they go to where the variables of OpenTelemetry say."""
+
+    def __init__(self, exporter: SpanExporter | None = None) -> None:
+        for package in ("opentelemetry", "urllib3"):  # they would tell of each try; `_Sender` tells what an operator has to know
+            logging.getLogger(package).setLevel(logging.CRITICAL)
+        self._provider = TracerProvider(resource=_describe_process(), shutdown_on_exit=False)
+        sender = _Sender(exporter or _make_exporter())
+        self._provider.add_span_processor(
+            BatchSpanProcessor(sender, max_queue_size=_QUEUE, max_export_batch_size=_BATCH)  # and how often as OTEL_BSP_… says
+        )
+        self._tracer = self._provider.get_tracer("trellis", __version__)
+
+    def begin(
+        self, name: str, parent: str | None, facts: Facts = _NOTHING, kind: Literal["server", "client", "internal"] = "internal"
+    ) -> "_Span":
+        """Begin a span as the child of what a traceparent names, or a trace of its own."""
+        return _Span(self._tracer.start_span(name, _find_parent(parent), _KINDS[kind], _known(facts)))
+
+    def record(self, name: str, parent: str | None, began: int, ended: int, facts: Facts = _NOTHING) -> None:
+        """Make a span of something that is over, between two times in nanoseconds since 1970."""
+        self._tracer.start_span(name, _find_parent(parent), attributes=_known(facts), start_time=began).end(max(began, ended))
+
+    def stop(self) -> None:
+        """Send what is left, for as long as that takes two seconds."""
+        # The SDK would wait for thirty. Who takes the spans may hang; its thread ends with the process.
+        last = threading.Thread(target=self._provider.shutdown, name="trellis-traces", daemon=True)
+        last.start()
+        last.join(_LAST)
+
+
+class _Span:
+    def __init__(self, span: OtelSpan) -> None:
+        self._span = span
+        of = span.get_span_context()
+        self.traceparent = f"00-{format_trace_id(of.trace_id)}-{format_span_id(of.span_id)}-{of.trace_flags:02x}"
+
+    def end(self, error: str | None = None, facts: Facts = _NOTHING, name: str | None = None) -> None:
+        if name is not None:
+            self._span.update_name(name)
+        self._span.set_attributes(_known(facts))
+        if error is not None:
+            self._span.set_status(Status(StatusCode.ERROR, error))
+        self._span.end()
+
+
+def _known(facts: Facts) -> dict[str, str | int | bool]:
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def _find_parent(traceparent: str | None) -> Context:
+    if traceparent is None:
+        return _ROOT
+    _, trace, span, flags = traceparent.split("-")
+    context = SpanContext(int(trace, 16), int(span, 16), is_remote=True, trace_flags=TraceFlags(int(flags, 16) & 1))
+    return set_span_in_context(NonRecordingSpan(context), _ROOT)
+
+
+def _describe_process() -> Resource:
+    named = os.environ.get("OTEL_SERVICE_NAME") or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    facts: dict[str, str | int] = {"service.version": __version__, "process.pid": os.getpid()}
+    return Resource.create(facts if named else facts | {SERVICE_NAME: "trellis"})
+
+
+def _make_exporter() -> SpanExporter:
+    is_told = any(os.environ.get(name) for name in _TIMEOUTS)
+    return OTLPSpanExporter(timeout=None if is_told else _PATIENCE)
+
+
+class _Sender(SpanExporter):
+    """Says once that spans cannot be sent, and once that they can again. Meanwhile they are lost: nothing is kept for later."""
+
+    def __init__(self, exporter: SpanExporter) -> None:
+        self._exporter = exporter
+        self._lost = 0
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        result = self._exporter.export(spans)
+        if result is not SpanExportResult.SUCCESS:
+            if not self._lost:
+                log.warning("Traces cannot be sent to %s. Spans are left out until they can.", _find_endpoint())
+            self._lost += len(spans)
+        elif self._lost:
+            log.warning("Traces are sent again. At least %d spans were left out.", self._lost)
+            self._lost = 0
+        return result
+
+    def shutdown(self) -> None:
+        self._exporter.shutdown()
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        return self._exporter.force_flush(timeout_millis)
+
+
+def _find_endpoint() -> str:
+    """Return where spans go, without what may be a password in it."""
+    told = os.environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT", "")
+    parts = urlsplit(told)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"

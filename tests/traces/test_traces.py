@@ -1,0 +1,106 @@
+"""Traces: what of the header is taken, when there are none, and that nobody waits for who takes the spans."""
+
+import logging
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+
+import pytest
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+
+from tests.service_process import environment
+from tests.wait import GIVE_UP, wait_until
+from trellis.settings import Settings
+from trellis.traces import find_trace, find_traceparent, load_traces
+from trellis.traces.sending import SentTraces, _Sender
+
+ENDPOINT = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}
+TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+
+
+@pytest.mark.parametrize(
+    ("sent", "taken"),
+    [
+        (f"00-{TRACE}-{PARENT}-01", True),
+        (f"cc-{TRACE}-{PARENT}-01-what-later-versions-add", True),
+        (f"ff-{TRACE}-{PARENT}-01", False),
+        (f"00-{'0' * 32}-{PARENT}-01", False),
+        (f"00-{TRACE}-{'0' * 16}-01", False),
+        (f"00-{TRACE.upper()}-{PARENT}-01", False),
+        (f"00-{TRACE}-{PARENT}", False),
+        (f"00-{TRACE}-{PARENT}-01\n", False),
+        ("", False),
+    ],
+)
+def test_a_traceparent_is_taken_if_it_is_valid(sent: str, *, taken: bool) -> None:
+    found = find_traceparent(sent.encode())
+    assert found == (f"00-{TRACE}-{PARENT}-01" if taken else None)
+    assert find_trace(found) == (TRACE if taken else None)
+
+
+@pytest.mark.parametrize("off", [{}, {**ENDPOINT, "OTEL_SDK_DISABLED": "true"}, {**ENDPOINT, "OTEL_TRACES_EXPORTER": "none"}])
+def test_without_an_endpoint_or_switched_off_there_are_none(off: dict[str, str]) -> None:
+    assert load_traces(off) is None
+
+
+def test_a_protocol_that_is_not_spoken_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    assert load_traces({**ENDPOINT, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}) is None
+    assert "grpc is asked for" in caplog.text
+
+
+def test_without_the_packages_it_is_said_how_to_get_them(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "trellis.traces.sending", None)
+    assert load_traces(ENDPOINT) is None
+    assert "Install trellis-community[traces]." in caplog.text
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_service_without_an_endpoint_loads_nothing_for_them(settings: Settings) -> None:
+    program = "import sys; from trellis.asgi import create; create(); print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", program], env=environment(settings), capture_output=True, text=True, check=True)
+    loaded = set(ran.stdout.split())
+    assert "trellis.asgi" in loaded
+    assert not any(name.partition(".")[0] in {"opentelemetry", "google", "requests"} for name in loaded)
+
+
+class Endpoint(SpanExporter):
+    """Takes spans once it is told to, with the results that it is given; then with success."""
+
+    def __init__(self, *results: SpanExportResult) -> None:
+        self.answers = threading.Event()
+        self.taken: list[ReadableSpan] = []
+        self._results: Iterator[SpanExportResult] = iter(results)
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        self.answers.wait(GIVE_UP)
+        self.taken += spans
+        return next(self._results, SpanExportResult.SUCCESS)
+
+
+def test_an_endpoint_that_hangs_takes_no_more_memory_than_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "10")
+    endpoint = Endpoint()
+    traces = SentTraces(endpoint)
+    for _ in range(10_000):  # nobody answers meanwhile
+        traces.begin("gate", None).end()
+    last = traces.begin("the last", None)
+    last.end()
+    endpoint.answers.set()
+    wait_until(lambda: any(span.name == "the last" for span in endpoint.taken))
+    assert len(endpoint.taken) <= 2048 + 512
+    traces.stop()
+
+
+def test_that_spans_cannot_be_sent_is_said_once_and_that_they_can_again_once(caplog: pytest.LogCaptureFixture) -> None:
+    endpoint = Endpoint(SpanExportResult.FAILURE, SpanExportResult.FAILURE, SpanExportResult.SUCCESS, SpanExportResult.SUCCESS)
+    endpoint.answers.set()
+    sender = _Sender(endpoint)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(4):
+            sender.export([ReadableSpan("gate")])
+    assert [record.getMessage().partition(" to ")[0] for record in caplog.records] == [
+        "Traces cannot be sent",
+        "Traces are sent again. At least 2 spans were left out.",
+    ]

@@ -31,13 +31,15 @@ class Faults:
     def __init__(self, file: Path | None) -> None:
         self._file = file
         self._is_lasting = False
+        self._told: set[str] = set()  # reasons that the log has since something could be written: open connections meet other ones
         self.reason: str | None = None
 
     def record(self, error: BaseException) -> str | None:
         """Keep the fault that an error tells of; return what to say of it, None if it is not about the file."""
         if (reason := describe_fault(error, self._file)) is None:
             return None
-        if reason != self.reason:
+        if reason not in self._told:
+            self._told.add(reason)
             log.error("%s", reason)
         if not self._is_lasting:
             self.reason, self._is_lasting = reason, sqlite.result_code(_cause(error)) in _DAMAGE
@@ -47,6 +49,7 @@ class Faults:
         """Note that something was written. To be called while there is a reason. A full disk may take a little, and stays full."""
         if not self._is_lasting and self.reason is not None and not (self._file is not None and sqlite.is_disk_full(self._file)):
             self.reason = None
+            self._told.clear()
             log.warning("The database can be written to again.")
 
 

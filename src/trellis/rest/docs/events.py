@@ -117,6 +117,9 @@ def _message(kind: Schema, data: Schema) -> Schema:
     return {"type": "object", "required": list(told), "properties": told}
 
 
+_TRACE: Final = "The trace of the request that has caused the event, as W3C Trace Context names it, if it belongs to one."
+
+
 def _test_message() -> Schema:
     members = {"webhookId": {"type": "integer", "minimum": 1}, "note": _STRING}
     data = {"type": "object", "required": list(members), "properties": members, "description": "Which webhook it is for."}
@@ -134,7 +137,8 @@ def _webhook(kind: str, component: str, description: str) -> dict[str, Any]:
             "parameters": [
                 {"name": name, "in": "header", "required": True, "description": doc, "schema": _STRING}
                 for name, doc in MESSAGE_HEADERS.items()
-            ],
+            ]
+            + [{"name": "traceparent", "in": "header", "required": False, "description": _TRACE, "schema": _STRING}],
             "requestBody": {"required": True, "content": {"application/json": {"schema": ref(component)}}},
             "responses": {
                 "2XX": {"description": "It was received."},

@@ -127,6 +127,18 @@ def test_a_port_in_use_is_a_sentence(trellis: Trellis, trellis_json: TrellisJson
     assert trellis_json("keys", "list") == []
 
 
+def test_a_port_for_metrics_that_cannot_be_is_a_sentence(trellis: Trellis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"{PREFIX}METRICS_LISTEN", "9464")
+    result = trellis("serve", "--port", "0")
+    assert (result.exit_code, "nobody may read the metrics" in result.stderr) == (2, True)
+    monkeypatch.setenv(f"{PREFIX}METRICS_TOKEN", "a-long-text-that-nobody-guesses")
+    result = trellis("serve", "--port", "9464")
+    assert (result.exit_code, "a port that nothing else has" in result.stderr) == (2, True)
+    monkeypatch.setenv(f"{PREFIX}METRICS_LISTEN", "public:port")
+    result = trellis("serve", "--port", "0")
+    assert (result.exit_code, "such as 127.0.0.1:9464" in result.stderr) == (2, True)
+
+
 def test_an_address_that_is_not_of_this_machine_is_a_sentence(trellis: Trellis) -> None:
     result = trellis("serve", "--host", "192.0.2.1", "--port", "0")
 

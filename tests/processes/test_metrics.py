@@ -20,7 +20,8 @@ WORKER = re.compile(r"Worker (\d+) serves")
 
 def read(service: Service) -> dict[tuple[str, str], float]:
     """Return the requests by operation and class of status, and the number of workers under ("workers", "")."""
-    answer = service.client.get(f"{service.address}/metrics", headers={"Authorization": f"Bearer {TOKEN}", "Connection": "close"})
+    (address,) = re.findall(r"The metrics are at (\S+)\.", service.output)
+    answer = service.client.get(address, headers={"Authorization": f"Bearer {TOKEN}", "Connection": "close"})
     assert answer.status_code == 200, answer.text
     found: dict[tuple[str, str], float] = {}
     for family in text_string_to_metric_families(answer.text):
@@ -34,7 +35,8 @@ def read(service: Service) -> dict[tuple[str, str], float]:
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgresql"], indirect=True)
 def test_counters_of_two_workers_add_up_to_what_was_sent_and_never_go_back(serve: MakeService, key: MakeKey) -> None:
-    service = serve(options=("--workers", "2"), metrics_token=TOKEN)
+    service = serve(options=("--workers", "2"), metrics_token=TOKEN, metrics_listen="127.0.0.1:0")
+    assert service.client.get(f"{service.address}/metrics", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 404
     headers = {"Authorization": f"Bearer {key('*')}", "Connection": "close"}  # each on a connection of its own, so that both serve
 
     def send(number: int) -> int:

@@ -61,6 +61,7 @@ def prometheus(folder: Path, target: str) -> Iterator[Callable[[str], dict[str, 
             process.wait(GIVE_UP)
 
 
+@pytest.mark.slow
 @needs_prometheus
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_prometheus_counts_what_was_sent_to_two_workers(serve: MakeService, key: MakeKey, tmp_path: Path) -> None:

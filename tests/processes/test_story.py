@@ -101,6 +101,7 @@ def taken_away(file: Path) -> Iterator[None]:
         aside.rename(file)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux limits the files of another process")
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_an_hour_is_told_in_a_few_lines_and_metrics_and_readiness_agree(

@@ -1,7 +1,11 @@
 """`trellis migrate`."""
 
+import json
+from pathlib import Path
+
 from tests.cli.conftest import Environment, Trellis
 from trellis.settings import Settings
+from trellis.store.migrate import migrate
 from trellis.store.steps import find_newest_step, find_step
 
 
@@ -25,3 +29,40 @@ def test_it_leaves_what_is_there(trellis: Trellis) -> None:
 
     assert trellis("migrate").exit_code == 0
     assert '"name": "News"' in trellis("run", "forums.get", "id=1").stdout
+
+
+def test_a_plan_says_what_would_be_done_and_whether_there_is_something(
+    cli: Trellis, nowhere: Environment, engine: str, empty_database: Settings
+) -> None:
+    migrate(empty_database, to="0021")
+    nowhere(database_url=empty_database.database_url)
+
+    planned, as_json = cli("migrate", "--plan"), cli("migrate", "--plan", "--json")
+
+    assert planned.exit_code == as_json.exit_code == 3
+    assert "0022  < 1 s     reads and writes    Keys are made with presets" in planned.stdout
+    assert "0021 " not in planned.stdout
+    assert ("and whoever reads api_keys, proposals." in planned.stdout) == (engine == "postgresql")
+    assert "works with it afterwards too" in planned.stdout
+    assert "knows nothing of keys that are paused" in planned.stdout
+    assert planned.stdout.endswith("Nothing was changed.\n")
+    plan = json.loads(as_json.stdout)
+    assert (plan["at"], plan["newest"], plan["oldReleaseWrites"]) == ("0021", find_newest_step(), True)
+    assert plan["steps"][0]["step"] == "0022"
+    assert find_step(empty_database) == "0021"
+
+    assert cli("migrate").exit_code == 0
+    nothing = cli("migrate", "--plan")
+    assert (nothing.exit_code, nothing.stdout.startswith("Nothing to do: ")) == (0, True)
+
+
+def test_a_plan_for_no_database_makes_none(cli: Trellis, nowhere: Environment) -> None:
+    nowhere(database_url="sqlite:///new/trellis.db")
+
+    planned = cli("migrate", "--plan")
+
+    assert planned.exit_code == 3
+    assert planned.stdout.startswith("The database new/trellis.db has no tables yet. ")
+    assert not Path("new").exists()
+    misused = cli("migrate", "--json")
+    assert (misused.exit_code, misused.stderr) == (2, "--json is for --plan.\n")

@@ -1,31 +1,114 @@
 """The commands about the database as a whole: migrate, demo, check, purge."""
 
 import asyncio
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
 from trellis.cli.community import act, community, explaining
 from trellis.cli.demo import load_sample
-from trellis.cli.terminal import FAILED, Failure, Json, progress_of, show, show_json, show_table
+from trellis.cli.terminal import FAILED, MISUSED, Failure, Json, progress_of, show, show_json, show_table
 from trellis.housekeeping import Purges
 from trellis.settings import Settings
 from trellis.store.condition import Condition, describe_database, explain_condition, find_condition
 from trellis.store.migrate import migrate
+from trellis.store.migrations import Effect, Plan, plan_migration
 from trellis.store.steps import find_newest_step
 
+_PLANNED: Final = 3  # what `trellis migrate --plan` ends with if there is something to do
 
-def migrate_database() -> None:
+
+def migrate_database(
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Say what would be done, and do nothing. Exit 3 if there is something.")
+    ] = False,
+    json: Json = False,
+) -> None:
     """Bring the database to the newest step; make it if it is not there."""
     settings = Settings.load()
+    if json and not plan:
+        raise Failure("--json is for --plan.", MISUSED)
     with explaining(settings):
         at = find_condition(settings)
-        if at is Condition.FOREIGN:
+        if at in {Condition.NEWER, Condition.FOREIGN}:
             raise Failure(explain_condition(settings, at))
+        if plan:
+            planned = plan_migration(settings)
+            show_json(_to_dict(planned), plain=True) if json else _tell_plan(planned, describe_database(settings))
+            raise typer.Exit(_PLANNED if planned.steps else 0)
         if at is Condition.READY or not migrate(settings, lambda step: show(f"Ran step {step}.")):
             show(f"Nothing to do: the database {describe_database(settings)} is at the newest step, {find_newest_step()}.")
             return
         show(f"The database {describe_database(settings)} is ready.")
+
+
+def _tell_plan(plan: Plan, database: str) -> None:
+    if not plan.steps:
+        show(f"Nothing to do: the database {database} is at the newest step, {plan.newest}.")
+        return
+    begins = "has no tables yet" if plan.at is None else f"is at step {plan.at}"
+    show(f"The database {database} {begins}. To bring it to step {plan.newest}, `trellis migrate` would run, all or none:")
+    show()
+    show_table(
+        ("Step", "May take", "The release before", "What"),
+        [(step.name, _write_span(step.seconds), _judge(step.effect), step.summary) for step in plan.steps],
+    )
+    show()
+    if plan.at is None:
+        return
+    show(f"With the rows that there are it may take {_write_span(plan.seconds, alone=True)}; on a slower machine, longer.")
+    if plan.engine == "sqlite":
+        show("Meanwhile others read on, and whoever writes waits.")
+    elif plan.blocked:
+        show(f"Meanwhile whoever writes waits, and whoever reads {', '.join(plan.blocked)}.")
+    else:
+        show("Meanwhile others read on, and whoever writes waits.")
+    show(_ADVICE[plan.reads, plan.writes], style="bold")
+    if plan.reads and plan.unknown:
+        show(f"It knows nothing of {', '.join(plan.unknown)}: use none until it has stopped.")
+    show("Nothing was changed.")
+
+
+_ADVICE: Final = {
+    (False, False): "The release before does not work with it afterwards: stop every process first.",
+    (True, False): "The release before can still read afterwards, but what it writes is not complete: let nobody write with it.",
+    (True, True): "The release before works with it afterwards too: its processes can be replaced one by one.",
+}
+
+
+def _judge(effect: Effect) -> str:
+    if not effect.reads:
+        return "must stop"
+    return "reads and writes" if effect.writes else "reads"
+
+
+def _write_span(seconds: float, *, alone: bool = False) -> str:
+    """Write how long something may take. `alone`: it stands in a sentence."""
+    if seconds < 1:
+        return "less than a second" if alone else "< 1 s"
+    return f"{seconds:,.0f} s" if seconds < 120 else f"{seconds / 60:,.0f} min"
+
+
+def _to_dict(plan: Plan) -> dict[str, Any]:
+    return {
+        "at": plan.at,
+        "newest": plan.newest,
+        "steps": [
+            {
+                "step": step.name,
+                "summary": step.summary,
+                "seconds": round(step.seconds, 1),
+                "oldReleaseReads": step.effect.reads,
+                "oldReleaseWrites": step.effect.reads and step.effect.writes,
+            }
+            for step in plan.steps
+        ],
+        "seconds": round(plan.seconds, 1),
+        "blocked": plan.blocked,
+        "oldReleaseReads": plan.reads,
+        "oldReleaseWrites": plan.writes,
+        "unknownToOldRelease": plan.unknown,
+    }
 
 
 def demo() -> None:

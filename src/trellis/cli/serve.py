@@ -135,7 +135,7 @@ def _bring_up_to_date(settings: Settings) -> None:
     at = find_condition(settings)
     if at is Condition.READY:
         return
-    if at is Condition.FOREIGN or find_file(settings) is None:
+    if at in {Condition.NEWER, Condition.FOREIGN} or find_file(settings) is None:
         raise Failure(explain_condition(settings, at))
     from trellis.store.migrate import migrate  # noqa: PLC0415  # start-up time: Alembic is rarely needed
 

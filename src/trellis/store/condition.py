@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from trellis.settings import Settings, SettingsError, description, variable
 from trellis.store import sqlite
 from trellis.store.engine import DatabaseInUse
-from trellis.store.steps import find_newest_step, find_step, is_known_step
+from trellis.store.steps import find_newest_step, find_step, is_known_step, is_newer_step
 
 
 class Condition(Enum):
@@ -21,7 +21,8 @@ class Condition(Enum):
     EMPTY = "empty"
     OLDER = "older"
     READY = "ready"
-    FOREIGN = "foreign"  # it belongs to another program, or to a newer Trellis
+    NEWER = "newer"  # it is from a newer release
+    FOREIGN = "foreign"  # it belongs to another program
 
 
 def find_file(settings: Settings) -> Path | None:
@@ -51,10 +52,14 @@ def find_condition(settings: Settings) -> Condition:
         if "alembic_version" not in tables:
             return Condition.FOREIGN
     step = find_step(settings)
-    if step is None:
-        return Condition.EMPTY
+    return Condition.EMPTY if step is None else _judge(step)
+
+
+def _judge(step: str) -> Condition:
     if step == find_newest_step():
         return Condition.READY
+    if is_newer_step(step):
+        return Condition.NEWER
     return Condition.OLDER if is_known_step(step) else Condition.FOREIGN
 
 
@@ -65,7 +70,9 @@ def explain_condition(settings: Settings, at: Condition) -> str:
         Condition.MISSING: f"There is no database {name}. To create it, run: trellis migrate",
         Condition.EMPTY: f"The database {name} is empty. Run: trellis migrate",
         Condition.OLDER: f"The database {name} is from an older release. Run: trellis migrate",
-        Condition.FOREIGN: f"The database {name} belongs to another program, or to a newer Trellis. It was not changed.",
+        Condition.NEWER: f"The database {name} is from a newer release of Trellis, and this one goes to step {find_newest_step()}: "
+        "install that release, or restore a backup from before. It was not changed.",
+        Condition.FOREIGN: f"The database {name} belongs to another program. It was not changed.",
         Condition.READY: f"The database {name} is ready.",
     }[at]
 

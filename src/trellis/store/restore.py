@@ -63,8 +63,11 @@ def prepare_restore(
         remove_database(file)  # what a restore that was killed has left
         backup(copy, file, progress)
         own = replace(settings, database_url=f"sqlite:///{file.absolute()}")
-        if find_condition(own) not in {Condition.READY, Condition.OLDER}:
-            raise NotRestorable(f"{copy} is not a database of Trellis, or one of a newer release.")
+        at = find_condition(own)
+        if at is Condition.NEWER:
+            raise NotRestorable(f"{copy} is from a newer release of Trellis: install that one, or choose an older copy.")
+        if at not in {Condition.READY, Condition.OLDER}:
+            raise NotRestorable(f"{copy} is not a database of Trellis.")
         migrate(own)
         yield Candidate(own, file, database)
     finally:

@@ -1,5 +1,6 @@
 """The migration step of a database, and the list of all steps, without Alembic, which is slow to load."""
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final, cast
@@ -14,19 +15,24 @@ _VERSIONS: Final = Path(__file__).parent / "migrations" / "versions"
 
 
 @cache
-def _steps() -> frozenset[str]:
-    """Return the names of all steps: each file's name begins with its step's."""
-    return frozenset(path.stem.partition("_")[0] for path in _VERSIONS.glob("[0-9]*_*.py"))
+def list_steps() -> Mapping[str, str]:
+    """Return the modules of all steps by the steps' names, with which they begin."""
+    return {path.stem.partition("_")[0]: path.stem for path in _VERSIONS.glob("[0-9]*_*.py")}
 
 
 def find_newest_step() -> str:
     """Return the name of the newest step."""
-    return max(_steps())
+    return max(list_steps())
 
 
 def is_known_step(step: str) -> bool:
     """Return whether this version of Trellis knows a step."""
-    return step in _steps()
+    return step in list_steps()
+
+
+def is_newer_step(step: str) -> bool:
+    """Return whether a step looks like one of a newer version: a number beyond all that there are."""
+    return step.isdecimal() and len(step) == len(find_newest_step()) and step > find_newest_step()
 
 
 def read_step(tx: Transaction) -> str | None:

@@ -4,10 +4,13 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.postgresql import JSONB
 
+from trellis.store.migrations.effect import Effect
+
 revision = "0004"
 down_revision = "0003"
 branch_labels = None
 depends_on = None
+effect = Effect(blocks=("events",))
 
 _PLAIN = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 _JSON = sa.JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")

@@ -3,10 +3,13 @@
 import sqlalchemy as sa
 from alembic import op
 
+from trellis.store.migrations.effect import Effect
+
 revision = "0005"
 down_revision = "0004"
 branch_labels = None
 depends_on = None
+effect = Effect(seconds={"requests": (13, 11)}, blocks=("requests",), writes=False)
 
 _PLAIN = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 _NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")

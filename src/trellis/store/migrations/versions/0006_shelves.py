@@ -1,14 +1,17 @@
-"""Many siblings stand on shelves, so that only the nearest make way for one that comes or goes."""
+"""The order of many siblings is kept in blocks, so that only the nearest are written when one comes or goes."""
 
 from collections.abc import Iterator
 
 import sqlalchemy as sa
 from alembic import op
 
+from trellis.store.migrations.effect import Effect
+
 revision = "0006"
 down_revision = "0005"
 branch_labels = None
 depends_on = None
+effect = Effect(seconds={"nodes": (10, 60)}, blocks=("nodes",), reads=False, writes=False)
 
 _PLAIN = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 _NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")

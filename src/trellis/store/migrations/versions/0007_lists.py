@@ -7,10 +7,13 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.postgresql import JSONB
 
+from trellis.store.migrations.effect import Effect
+
 revision = "0007"
 down_revision = "0006"
 branch_labels = None
 depends_on = None
+effect = Effect(seconds={"nodes": (10, 40), "requests": (0.7, 0.7)}, writes=False)
 
 _PLAIN = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 _JSON = sa.JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")

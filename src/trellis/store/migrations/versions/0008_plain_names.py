@@ -6,6 +6,8 @@ from typing import Final
 import sqlalchemy as sa
 from alembic import op
 
+from trellis.store.migrations.effect import Effect
+
 revision = "0008"
 down_revision = "0007"
 branch_labels = None
@@ -17,6 +19,7 @@ _TABLES: Final = {
     "node_names": "search_names",
     "idempotent_answers": "idempotent_responses",
 }
+effect = Effect(seconds={"nodes": (10, 0)}, blocks=(*_TABLES, "nodes", "node_changes", "snapshots"), reads=False, writes=False)
 _COLUMNS: Final = (  # table, by its new name; old name; new name
     ("nodes", "shelf", "block"),
     ("nodes", "position", "block_offset"),

@@ -3,10 +3,13 @@
 import sqlalchemy as sa
 from alembic import op
 
+from trellis.store.migrations.effect import Effect
+
 revision = "0012"
 down_revision = "0010"
 branch_labels = None
 depends_on = None
+effect = Effect(seconds={"requests": (0.5, 0.5)}, writes=False)
 
 _PLAIN = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 _NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")

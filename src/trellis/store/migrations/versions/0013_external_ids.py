@@ -3,10 +3,13 @@
 import sqlalchemy as sa
 from alembic import op
 
+from trellis.store.migrations.effect import Effect
+
 revision = "0013"
 down_revision = "0012"
 branch_labels = None
 depends_on = None
+effect = Effect(blocks=("nodes", "snapshots"))
 
 _TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 

@@ -3,10 +3,13 @@
 import sqlalchemy as sa
 from alembic import op
 
+from trellis.store.migrations.effect import Effect
+
 revision = "0015"
 down_revision = "0014"
 branch_labels = None
 depends_on = None
+effect = Effect(blocks=("nodes", "snapshots", "change_sets"))
 
 _TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 

@@ -3,10 +3,13 @@
 import sqlalchemy as sa
 from alembic import op
 
+from trellis.store.migrations.effect import Effect
+
 revision = "0016"
 down_revision = "0015"
 branch_labels = None
 depends_on = None
+effect = Effect(blocks=("api_keys",), unknown="dialects of keys")
 
 _TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 

@@ -8,10 +8,13 @@ Without statistics PostgreSQL expects some of each kind, and prefers the index t
 import sqlalchemy as sa
 from alembic import op
 
+from trellis.store.migrations.effect import Effect
+
 revision = "0017"
 down_revision = "0016"
 branch_labels = None
 depends_on = None
+effect = Effect(seconds={"nodes": (0, 1.3)}, blocks=("nodes",))
 
 
 def upgrade() -> None:

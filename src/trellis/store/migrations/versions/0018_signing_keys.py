@@ -5,10 +5,13 @@ import secrets
 import sqlalchemy as sa
 from alembic import op
 
+from trellis.store.migrations.effect import Effect
+
 revision = "0018"
 down_revision = "0017"
 branch_labels = None
 depends_on = None
+effect = Effect()
 
 _TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 

@@ -4,10 +4,13 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.postgresql import JSONB
 
+from trellis.store.migrations.effect import Effect
+
 revision = "0019"
 down_revision = "0018"
 branch_labels = None
 depends_on = None
+effect = Effect(blocks=("api_keys",), unknown="bounds of grants")
 
 _TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 _JSON = sa.JSON().with_variant(JSONB(), "postgresql")

@@ -4,10 +4,13 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.postgresql import JSONB
 
+from trellis.store.migrations.effect import Effect
+
 revision = "0020"
 down_revision = "0019"
 branch_labels = None
 depends_on = None
+effect = Effect(blocks=("events",), unknown="proposals")
 
 _TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 _NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")

@@ -5,10 +5,13 @@ from typing import Final
 import sqlalchemy as sa
 from alembic import op
 
+from trellis.store.migrations.effect import Effect
+
 revision = "0021"
 down_revision = "0020"
 branch_labels = None
 depends_on = None
+effect = Effect(blocks=("nodes", "node_changes"))
 
 _TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 _OLD: Final = ("kind", "id", "parent_id", "name_key", "fields", "created_at", "updated_at")

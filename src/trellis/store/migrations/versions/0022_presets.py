@@ -3,10 +3,13 @@
 import sqlalchemy as sa
 from alembic import op
 
+from trellis.store.migrations.effect import Effect
+
 revision = "0022"
 down_revision = "0021"
 branch_labels = None
 depends_on = None
+effect = Effect(blocks=("api_keys",), unknown="keys that are paused or limited in a day")
 
 _TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 _NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")

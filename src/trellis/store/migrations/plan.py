@@ -1,0 +1,105 @@
+"""What migrating a database would do, how long it may take, and what becomes of those who use it meanwhile."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, cast
+
+import sqlalchemy as sa
+
+from trellis.settings import Settings
+from trellis.store.condition import Condition, find_condition
+from trellis.store.engine import create_engine
+from trellis.store.migrations.effect import Effect
+from trellis.store.steps import find_newest_step, find_step, list_steps
+
+_ESTIMATE = sa.text("SELECT reltuples FROM pg_class WHERE oid = to_regclass(quote_ident(:name))")
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStep:
+    """A step that would run: its sentence, the seconds that it may take with the rows there are, and its effect."""
+
+    name: str
+    summary: str
+    seconds: float
+    effect: Effect
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The steps that a database lacks. `at` is None for one in which nothing is yet, which no older release uses.
+
+    `blocked` are the tables that nobody else can read until the end.
+    """
+
+    engine: str
+    at: str | None
+    newest: str
+    steps: tuple[PlannedStep, ...]
+    blocked: tuple[str, ...]
+
+    @property
+    def seconds(self) -> float:
+        """The seconds that all steps may take."""
+        return sum(step.seconds for step in self.steps)
+
+    @property
+    def reads(self) -> bool:
+        """Whether the release that the database is of still reads it afterwards."""
+        return all(step.effect.reads for step in self.steps)
+
+    @property
+    def writes(self) -> bool:
+        """Whether it still writes all that is needed."""
+        return self.reads and all(step.effect.writes for step in self.steps)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """What it would pass over."""
+        return tuple(step.effect.unknown for step in self.steps if step.effect.unknown is not None)
+
+
+def plan_migration(settings: Settings) -> Plan:
+    """Plan what `migrate` would do with a database that is missing, empty, older or ready. Nothing is created or changed."""
+    is_there = find_condition(settings) in {Condition.OLDER, Condition.READY}
+    at = find_step(settings) if is_there else None
+    lacking = [(name, _load(file)) for name, file in sorted(list_steps().items()) if at is None or name > at]
+    engine = create_engine(settings)
+    try:
+        tables = {table for _, step in lacking for table in (*step.effect.seconds, *step.effect.blocks)}
+        rows = _count(engine, tables) if is_there else {}
+        is_sqlite = engine.dialect.name == "sqlite"
+        steps = tuple(
+            PlannedStep(name, _summary(step), _estimate(step.effect, rows, is_sqlite=is_sqlite), step.effect)
+            for name, step in lacking
+        )
+        blocked = () if is_sqlite else tuple(sorted({table for step in steps for table in step.effect.blocks if table in rows}))
+        return Plan(engine.dialect.name, at, find_newest_step(), steps, blocked)
+    finally:
+        engine.dispose()
+
+
+def _load(file: str) -> Any:
+    return import_module(f"trellis.store.migrations.versions.{file}")
+
+
+def _summary(step: Any) -> str:
+    return cast("str", step.__doc__).splitlines()[0]
+
+
+def _estimate(effect: Effect, rows: dict[str, int], *, is_sqlite: bool) -> float:
+    return sum(rows.get(table, 0) / 1e6 * each[not is_sqlite] for table, each in effect.seconds.items())
+
+
+def _count(engine: sa.Engine, tables: Iterable[str]) -> dict[str, int]:
+    """Count the rows of those tables that there are; on PostgreSQL as it estimates them itself, where it does."""
+    with engine.connect() as connection:
+        there = set(sa.inspect(connection).get_table_names()) & set(tables)
+        return {table: _count_rows(connection, table) for table in there}
+
+
+def _count_rows(connection: sa.Connection, table: str) -> int:
+    if connection.dialect.name == "postgresql" and (estimate := connection.execute(_ESTIMATE, {"name": table}).scalar_one()) >= 0:
+        return int(estimate)
+    return int(connection.execute(sa.select(sa.func.count()).select_from(sa.table(table))).scalar_one())

@@ -1,0 +1,159 @@
+"""Upgrading a database that is in use: what `migrate --plan` says of it beforehand is what happens.
+
+Every step since the first can be upgraded. TRELLIS_TEST_UPGRADE=1000000 does it with so many rows of request log, and with -s
+prints how long each step took.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+
+from tests.program import running
+from trellis.cli.community import act
+from trellis.compose import compose
+from trellis.settings import Settings
+from trellis.store.condition import Condition, find_condition
+from trellis.store.engine import Store, create_engine
+from trellis.store.migrate import migrate
+from trellis.store.migrations import plan_migration
+from trellis.store.steps import find_step, list_steps
+
+ROWS: Final = int(os.environ.get("TRELLIS_TEST_UPGRADE", "20000"))
+FIRST: Final = min(list_steps())
+FILL: Final = """INSERT INTO requests (id, at, method, path, operation, key_id, address, status, duration, request_id)
+    WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {rows})
+    SELECT n, '2026-01-' || (10 + n % 20) || 'T' || (10 + n % 14) || ':00:00.000Z', 'GET', '/api/forums/forums/' || n, 'forums.get',
+    1 + n % 5, '192.0.2.' || n % 250, CASE WHEN n % 10 = 0 THEN 404 ELSE 200 END, 3, 'request-' || n FROM numbers"""
+# A process of the first release: for each line it reads the log and the groups as that release did, and answers what it has read.
+READER: Final = """if True:
+    import sys
+    from trellis.settings import Settings
+    from trellis.store.engine import create_engine
+
+    log = (
+        "SELECT id, at, method, path, operation, key_id, address, status, duration, request_id, error FROM requests"
+        " WHERE at < '2026-02' ORDER BY at DESC, id DESC LIMIT 50"
+    )
+    engine = create_engine(Settings.load({"TRELLIS_DATABASE_URL": sys.argv[1]}, None))
+    with engine.connect() as connection:
+        for _ in sys.stdin:
+            connection.exec_driver_sql("BEGIN")
+            rows = connection.exec_driver_sql(log).all()
+            names = connection.exec_driver_sql("SELECT name FROM nodes WHERE kind = 'groups' ORDER BY id").scalars().all()
+            connection.exec_driver_sql("COMMIT")
+            print(len(rows), rows[0].id, *names, flush=True)
+"""
+LOCKED: Final = """
+    SELECT relname FROM pg_locks JOIN pg_class ON pg_class.oid = relation
+    WHERE mode = 'AccessExclusiveLock' AND relkind = 'r'
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+
+
+def read(settings: Settings, query: str) -> list[Any]:
+    engine = create_engine(settings)
+    with engine.connect() as connection:
+        found = list(connection.exec_driver_sql(query).scalars())
+    engine.dispose()
+    return found
+
+
+def write(settings: Settings, statement: str) -> None:
+    store = Store(settings)
+    store.write(lambda tx: tx.raw.execute(statement), quiet=True).result(600)
+    store.close()
+
+
+def test_a_long_log_is_upgraded_while_a_process_of_the_first_release_reads_it(engine: str, empty_database: Settings) -> None:
+    migrate(empty_database, to=FIRST)
+    write(empty_database, FILL.format(rows=ROWS))
+    plan = plan_migration(empty_database)
+    assert (find_step(empty_database), plan.at, plan.reads) == (FIRST, FIRST, False)
+    assert ("requests" in plan.blocked) == (engine == "postgresql")
+    assert plan.seconds > 0
+
+    command = (sys.executable, "-c", READER, empty_database.database_url)
+    with running(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as reader:
+        assert reader.stdin is not None
+        assert reader.stdout is not None
+        asked, answers = _asking(reader)
+        asked()
+        first = answers()
+        ran, blocked, since = [], False, time.monotonic()
+
+        def stepped(step: str) -> None:
+            nonlocal blocked, since
+            now = time.monotonic()
+            sys.stdout.write(f"{engine} {step}: {now - since:.2f} s, planned {estimates[step]:.2f}\n")
+            ran.append(step)
+            if not blocked:
+                blocked = engine == "postgresql" and "requests" in effects[step].blocks
+                asked()
+                if not blocked:
+                    assert answers() == first  # in the midst of the migration
+            since = time.monotonic()
+
+        effects, estimates = (
+            {step.name: value(step) for step in plan.steps} for value in (lambda s: s.effect, lambda s: s.seconds)
+        )
+        migrate(empty_database, stepped)
+        if blocked:
+            assert answers() == first  # it has waited
+        asked()
+        assert answers() == first
+    assert ran == [step.name for step in plan.steps]
+    assert plan_migration(empty_database).steps == ()
+
+    assert read(empty_database, "SELECT sum(times) FROM request_hours UNION ALL SELECT sum(times) FROM key_uses") == [ROWS, ROWS]
+    gate = compose(empty_database)
+    found = act(gate, "check.list").value
+    newest = act(gate, "requests.list", {"limit": 1}).value["results"]
+    gate.store.close()
+    assert found["problems"] == []
+    assert newest[0]["id"] == int(first.split()[1])
+
+
+def _asking(reader: "subprocess.Popen[str]") -> tuple[Callable[[], None], Callable[[], str]]:
+    """Return what asks for a reading, and what waits for the answer."""
+
+    def ask() -> None:
+        assert reader.stdin is not None
+        reader.stdin.write("read\n")
+        reader.stdin.flush()
+
+    def answer() -> str:
+        assert reader.stdout is not None
+        line = reader.stdout.readline()
+        assert line, "the process of the first release has ended"
+        return line
+
+    return ask, answer
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_each_step_blocks_the_tables_that_it_declares(empty_database: Settings) -> None:
+    found: dict[str, set[str]] = {}
+    declared: dict[str, set[str]] = {}
+    migrate(empty_database, to=FIRST)
+    for name in sorted(list_steps())[1:]:
+        declared[name] = set(plan_migration(empty_database).steps[0].effect.blocks)
+        migrate(empty_database, lambda step: found.update({step: set(read(empty_database, LOCKED))}), to=name)
+    assert found == declared
+
+
+def test_a_plan_changes_nothing_and_knows_a_database_that_is_not_there(empty_database: Settings) -> None:
+    plan = plan_migration(empty_database)
+    assert [step.name for step in plan.steps] == sorted(list_steps())
+    assert (plan.at, plan.seconds, plan.blocked) == (None, 0, ())
+    assert find_condition(empty_database) in {Condition.MISSING, Condition.EMPTY}
+    migrate(empty_database)
+    assert plan_migration(empty_database).steps == ()
+
+
+def test_every_step_is_a_sentence() -> None:
+    assert all(step.summary.endswith(".") for step in plan_migration(Settings(database_url="sqlite:///nothing.db")).steps)

@@ -62,7 +62,7 @@ docs: setup-dev ## build the documentation as a site in build/site, with a searc
 	@$(BIN)/sphinx-build --quiet --fail-on-warning --jobs auto --builder html --conf-dir docs/site . build/site
 	@echo "It is in build/site/index.html."
 
-release: setup ## build wheel, source distribution, constraints and checksums into dist/
+release: setup-dev ## build wheel, source distribution, Debian package, bill of materials and checksums into dist/
 	@$(BIN)/python -m scripts.release
 
 snapshot: setup ## write docs/openapi.json, docs/structure.schema.json and docs/errors.md

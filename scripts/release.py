@@ -1,5 +1,6 @@
-"""Build what a release consists of, into dist/: wheel, source distribution, exact constraints, and the checksums of all.
+"""Build what a release consists of, into dist/.
 
+That is wheel, source distribution, exact constraints, bill of materials, Debian package, and the checksums of all.
 The same commit gives the same bytes: everything is built twice and compared. Exits with 1 if it differs.
 """
 
@@ -13,20 +14,29 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from scripts.debian import build_package, can_build
+from scripts.dependencies import find_dependencies, list_needs
+from scripts.sbom import write_sbom
+
 ROOT: Final = Path(__file__).parent.parent
 _PIN: Final = re.compile(r"^([a-z0-9][a-z0-9._-]*(?:\[[a-z,]+\])?==\S+)( ; [^\\]+?)? \\$", re.MULTILINE)
-_UNDATED: Final = "1577836800"  # 2020-01-01: the time of files in the archives, whenever they are built
+_UNDATED: Final = 1577836800  # 2020-01-01: the time of files in the archives, whenever they are built
 
 
 def build(target: Path, root: Path = ROOT) -> list[Path]:
-    """Build a release into a folder; return its files, the checksums last."""
-    environment = os.environ | {"SOURCE_DATE_EPOCH": _UNDATED}
+    """Build a release into a folder; return its files, the checksums last. Where there is no dpkg-deb it has no Debian package."""
+    environment = os.environ | {"SOURCE_DATE_EPOCH": str(_UNDATED)}
     command = [sys.executable, "-m", "hatchling", "build", "--directory", str(target)]
     subprocess.run(command, cwd=root, env=environment, check=True, capture_output=True)
     (wheel,) = target.glob("*.whl")
     name, version = wheel.name.split("-")[:2]
-    constraints = target / f"{name}-{version}-constraints.txt"
-    constraints.write_text(list_constraints((root / "requirements" / "runtime.txt").read_text()))
+    locked = (root / "requirements" / "runtime.txt").read_text()
+    (target / f"{name}-{version}-constraints.txt").write_text(list_constraints(locked))
+    dependencies = find_dependencies(wheel, locked)
+    sbom = write_sbom(version, list_needs(wheel), dependencies, _UNDATED)
+    (target / f"{name}-{version}-sbom.cdx.json").write_text(sbom)
+    if can_build():
+        build_package(wheel, dependencies, sbom, root, target, _UNDATED)
     files = sorted(target.iterdir())
     sums = target / "SHA256SUMS"
     sums.write_text("".join(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files))
@@ -47,6 +57,8 @@ def main() -> int:
         if different:
             print(f"Built twice, these differ: {', '.join(different)}")
             return 1
+        if not can_build():
+            print("There is no dpkg-deb here: the release has no Debian package.")
         target = ROOT / "dist"
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(first, target)

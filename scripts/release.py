@@ -23,8 +23,8 @@ _PIN: Final = re.compile(r"^([a-z0-9][a-z0-9._-]*(?:\[[a-z,]+\])?==\S+)( ; [^\\]
 _UNDATED: Final = 1577836800  # 2020-01-01: the time of files in the archives, whenever they are built
 
 
-def build(target: Path, root: Path = ROOT) -> list[Path]:
-    """Build a release into a folder; return its files, the checksums last. Where there is no dpkg-deb it has no Debian package."""
+def build(target: Path, root: Path = ROOT, *, debian: bool = True) -> list[Path]:
+    """Build a release into a folder; return its files, the checksums last. It has a Debian package where it can."""
     environment = os.environ | {"SOURCE_DATE_EPOCH": str(_UNDATED)}
     command = [sys.executable, "-m", "hatchling", "build", "--directory", str(target)]
     subprocess.run(command, cwd=root, env=environment, check=True, capture_output=True)
@@ -35,7 +35,7 @@ def build(target: Path, root: Path = ROOT) -> list[Path]:
     dependencies = find_dependencies(wheel, locked)
     sbom = write_sbom(version, list_needs(wheel), dependencies, _UNDATED)
     (target / f"{name}-{version}-sbom.cdx.json").write_text(sbom)
-    if can_build():
+    if debian and can_build():
         build_package(wheel, dependencies, sbom, root, target, _UNDATED)
     files = sorted(target.iterdir())
     sums = target / "SHA256SUMS"

@@ -12,10 +12,11 @@ import httpx
 import pytest
 import yaml
 
-from scripts.release import ROOT, build, list_constraints
+from scripts.release import ROOT, list_constraints
 from tests.program import running
 from trellis import __version__
-from trellis.settings import PREFIX, definitions, variable
+from trellis.settings import PREFIX, Settings, definitions, variable
+from trellis.store.migrate import migrate
 
 PACKAGING = ROOT / "packaging"
 
@@ -30,7 +31,7 @@ def test_every_pin_is_a_constraint_with_its_condition_and_without_hashes() -> No
 
 def test_what_is_shipped_beside_names_settings_that_exist() -> None:
     known = {variable(name) for name in definitions()}
-    for file in PACKAGING.iterdir():
+    for file in filter(Path.is_file, PACKAGING.rglob("*")):
         assert set(re.findall(rf"\b{PREFIX}\w+", file.read_text())) <= known, file.name
     services: dict[str, Any] = yaml.safe_load((PACKAGING / "compose.yaml").read_text())["services"]
     assert services["migrate"]["environment"] == services["trellis"]["environment"]
@@ -39,12 +40,12 @@ def test_what_is_shipped_beside_names_settings_that_exist() -> None:
 
 
 @pytest.mark.slow
-def test_the_wheel_runs_where_there_is_nothing_else(tmp_path: Path) -> None:
-    files = build(tmp_path / "dist")
-    wheel = next(file for file in files if file.suffix == ".whl")
-    assert [file.name.replace(__version__, "VERSION") for file in files] == [
+def test_the_wheel_runs_where_there_is_nothing_else(release: list[Path], tmp_path: Path) -> None:
+    wheel = next(file for file in release if file.suffix == ".whl")
+    assert [file.name.replace(__version__, "VERSION") for file in release] == [
         "trellis_community-VERSION-constraints.txt",
         "trellis_community-VERSION-py3-none-any.whl",
+        "trellis_community-VERSION-sbom.cdx.json",
         "trellis_community-VERSION.tar.gz",
         "SHA256SUMS",
     ]
@@ -60,10 +61,9 @@ def test_the_wheel_runs_where_there_is_nothing_else(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
 
-    def trellis(*arguments: str, status: int = 0) -> str:
-        ran = subprocess.run(
-            [environment / "bin" / "trellis", *arguments], cwd=folder, env={}, capture_output=True, text=True, check=False
-        )
+    def trellis(*arguments: str, status: int = 0, **variables: str) -> str:
+        command = [environment / "bin" / "trellis", *arguments]
+        ran = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
         assert ran.returncode == status, ran.stdout + ran.stderr
         return ran.stdout
 
@@ -82,6 +82,12 @@ def test_the_wheel_runs_where_there_is_nothing_else(tmp_path: Path) -> None:
         assert process.wait(60) == 0
     trellis("backup", "copy.db")
     assert "Restored" in trellis("backup", "restore", "copy.db")
+    migrate(Settings(database_url=f"sqlite:///{folder}/old.db"), to="0013")
+    assert "Restored" in trellis("backup", "restore", "old.db")
+    migrate(Settings(database_url=f"sqlite:///{folder}/new/old.db"), to="0013")
+    old = {"TRELLIS_DATABASE_URL": "sqlite:///new/old.db"}
+    assert "works with it afterwards too" in trellis("migrate", "--plan", status=3, **old)
+    assert "is ready" in trellis("migrate", **old)
     assert "at the newest step" in trellis("doctor")
 
 

@@ -22,7 +22,7 @@ NAME: Final = "trellis-community"
 _PYTHON: Final = f"python{sys.version_info.major}.{sys.version_info.minor}"
 _HOME: Final = Path("usr/lib/trellis")
 _MAIL: Final = "maintainers@trellis-community.invalid"  # there is no list yet
-_LEFT_OUT: Final = ("apsw/sqlite_extra_binaries/", "greenlet/tests/")  # tools and tests, which nobody loads
+_LEFT_OUT: Final = ("apsw/sqlite_extra_binaries/",)  # tools, which nobody loads
 _DOCS: Final = Path("usr/share/doc") / NAME
 _FILES: Final = {  # of packaging/debian: where each goes, and its mode
     "trellis": ("usr/bin/trellis", 0o755),

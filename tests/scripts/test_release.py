@@ -1,5 +1,6 @@
 """A release: the wheel runs where there is no clone, and what is shipped beside it names what exists."""
 
+import json
 import re
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from typing import Any
 import httpx
 import pytest
 import yaml
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
 
 from scripts.release import ROOT, list_constraints
 from tests.program import running
@@ -33,10 +36,71 @@ def test_what_is_shipped_beside_names_settings_that_exist() -> None:
     known = {variable(name) for name in definitions()}
     for file in filter(Path.is_file, PACKAGING.rglob("*")):
         assert set(re.findall(rf"\b{PREFIX}\w+", file.read_text())) <= known, file.name
-    services: dict[str, Any] = yaml.safe_load((PACKAGING / "compose.yaml").read_text())["services"]
+
+
+def test_the_containers_of_the_compose_file_may_do_only_what_they_must() -> None:
+    compose: dict[str, Any] = yaml.safe_load((PACKAGING / "compose.yaml").read_text())
+    services = compose["services"]
     assert services["migrate"]["environment"] == services["trellis"]["environment"]
-    assert services["trellis"]["read_only"]
-    assert "USER 10001" in (PACKAGING / "Containerfile").read_text().splitlines()
+    for name in ("migrate", "trellis"):
+        assert services[name]["image"] == f"localhost/trellis:{__version__}"
+        assert services[name]["read_only"]
+        assert (services[name]["cap_drop"], services[name]["security_opt"]) == (["ALL"], ["no-new-privileges"])
+    assert all(re.search(r":\d", service["image"]) for service in services.values())
+    assert [name for name, service in services.items() if "ports" in service] == ["proxy"]
+    assert not any(service.get("privileged") or service.get("network_mode") for service in services.values())
+    waited_for = {other for service in services.values() for other in service.get("depends_on", {})}
+    assert waited_for <= set(services)
+    volumes = {volume.partition(":")[0] for service in services.values() for volume in service.get("volumes", ())}
+    assert volumes == set(compose["volumes"])
+    networks = {network for service in services.values() for network in service.get("networks", ())}
+    assert networks <= {*compose["networks"], "default"}
+
+
+def test_the_container_has_no_root_and_tells_its_health() -> None:
+    lines = (PACKAGING / "Containerfile").read_text().replace("\\\n", " ").splitlines()
+    told = [(line.split()[0], line) for line in lines if line and not line.startswith("#")]
+    assert all(re.fullmatch(r"FROM \S+:\d+\.\d+-slim( AS build)?", line) for name, line in told if name == "FROM")
+    names = [name for name, _ in told]
+    last = names[len(names) - 1 - names[::-1].index("FROM") :]  # the stage that is the image
+    assert {"USER", "HEALTHCHECK", "ENTRYPOINT"} <= set(last)
+    assert "ADD" not in names
+    assert ("USER", "USER 10001") in told
+    assert "RUN" not in last[last.index("USER") :]
+
+
+def test_the_container_file_passes_its_linter() -> None:
+    program = Path(sys.executable).with_name("hadolint")
+    if not program.exists():
+        pytest.skip("there is no hadolint for this kind of machine")
+    ran = subprocess.run(
+        [program, "--failure-threshold=style", PACKAGING / "Containerfile"], capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stdout) == (0, "")
+
+
+@pytest.mark.slow
+def test_the_bill_of_materials_is_valid_and_names_all_that_is_needed(release: list[Path]) -> None:
+    (file,) = (file for file in release if file.name.endswith("-sbom.cdx.json"))
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(file.read_text()) is None
+    bom = json.loads(file.read_text())
+    assert (bom["metadata"]["component"]["name"], bom["metadata"]["component"]["version"]) == ("trellis-community", __version__)
+    listed = {(one["name"], one["version"]) for one in bom["components"]}
+    pinned = set(
+        re.findall(
+            r"^([\w-]+)(?:\[\w+\])?==(\S+)", list_constraints((ROOT / "requirements" / "runtime.txt").read_text()), re.MULTILINE
+        )
+    )
+    assert listed <= pinned
+    assert {"sqlalchemy", "starlette", "psycopg-binary", "argon2-cffi-bindings"} <= {name for name, _ in listed}
+    assert not {"hatchling", "pytest"} & {name for name, _ in listed}
+    assert all(one["licenses"] for one in bom["components"])
+    edges = {one["ref"]: set(one.get("dependsOn", ())) for one in bom["dependencies"]}
+    reached, open_ones = set(), {bom["metadata"]["component"]["bom-ref"]}
+    while open_ones:
+        reached |= open_ones
+        open_ones = set().union(*(edges[one] for one in open_ones)) - reached
+    assert {one["bom-ref"] for one in bom["components"]} <= reached
 
 
 @pytest.mark.slow

@@ -47,7 +47,14 @@ def can_build() -> bool:
 
 
 def build_package(
-    wheel: Path, dependencies: dict[str, Dependency], sbom: str, root: Path, target: Path, epoch: int, revision: str = "1"
+    wheel: Path,
+    dependencies: dict[str, Dependency],
+    sbom: str,
+    root: Path,
+    target: Path,
+    epoch: int,
+    revision: str = "1",
+    compression: str = "gzip",
 ) -> Path:
     """Build the package of a wheel into a folder; return its file."""
     version = f"{wheel.name.split('-')[1]}-{revision}"
@@ -60,7 +67,7 @@ def build_package(
         _close(tree, root, version, architecture)
         file = target / f"{NAME}_{version}_{architecture}.deb"
         environment = os.environ | {"SOURCE_DATE_EPOCH": str(epoch)}
-        command = ["dpkg-deb", "--root-owner-group", "-Zgzip", "--build", str(tree), str(file)]
+        command = ["dpkg-deb", "--root-owner-group", f"-Z{compression}", "--build", str(tree), str(file)]
         subprocess.run(command, env=environment, check=True, capture_output=True)
     return file
 

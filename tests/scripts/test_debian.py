@@ -48,6 +48,7 @@ def find_hindrance(folder: Path) -> str | None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # dpkg installs 2,500 files twice, and compiles them
 @pytest.mark.skipif(not can_build(), reason="there is no dpkg-deb here")
 def test_the_package_is_installed_used_upgraded_and_purged(release: list[Path], tmp_path: Path) -> None:
     if (hindrance := find_hindrance(tmp_path)) is not None:
@@ -56,7 +57,7 @@ def test_the_package_is_installed_used_upgraded_and_purged(release: list[Path], 
     files.mkdir()
     (wheel,) = (file for file in release if file.suffix == ".whl")
     dependencies = find_dependencies(wheel, (ROOT / "requirements" / "runtime.txt").read_text())
-    older, newer = (build_package(wheel, dependencies, "{}", ROOT, files, EPOCH, revision) for revision in ("1", "2"))
+    older, newer = (build_package(wheel, dependencies, "{}", ROOT, files, EPOCH, one, compression="none") for one in ("1", "2"))
     migrate(Settings(database_url=f"sqlite:///{files}/old.db"), to="0013")
     shutil.copy(LIFE, files)
     told = [f"/mnt/{name}" for name in (LIFE.name, older.name, newer.name, "old.db")]

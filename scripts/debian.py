@@ -18,6 +18,7 @@ from zipfile import ZipFile
 
 from scripts.dependencies import Dependency, copy_files
 
+UNDATED: Final = 1577836800  # 2020-01-01: the time of files in what is built, whenever that is
 NAME: Final = "trellis-community"
 _PYTHON: Final = f"python{sys.version_info.major}.{sys.version_info.minor}"
 _HOME: Final = Path("usr/lib/trellis")
@@ -52,7 +53,7 @@ def build_package(
     sbom: str,
     root: Path,
     target: Path,
-    epoch: int,
+    *,
     revision: str = "1",
     compression: str = "gzip",
 ) -> Path:
@@ -63,10 +64,10 @@ def build_package(
         tree = Path(folder) / "tree"
         _lay_environment(tree, wheel, dependencies)
         _lay_files(tree, root)
-        _lay_documents(tree, root, version, sbom, epoch)
+        _lay_documents(tree, root, version, sbom)
         _close(tree, root, version, architecture)
         file = target / f"{NAME}_{version}_{architecture}.deb"
-        environment = os.environ | {"SOURCE_DATE_EPOCH": str(epoch)}
+        environment = os.environ | {"SOURCE_DATE_EPOCH": str(UNDATED)}
         command = ["dpkg-deb", "--root-owner-group", f"-Z{compression}", "--build", str(tree), str(file)]
         subprocess.run(command, env=environment, check=True, capture_output=True)
     return file
@@ -107,11 +108,11 @@ def _lay_files(tree: Path, root: Path) -> None:
     path.write_text(unit)
 
 
-def _lay_documents(tree: Path, root: Path, version: str, sbom: str, epoch: int) -> None:
+def _lay_documents(tree: Path, root: Path, version: str, sbom: str) -> None:
     docs, manual = tree / _DOCS, tree / "usr/share/man/man1/trellis.1.gz"
     docs.mkdir(parents=True)
     manual.parent.mkdir(parents=True)
-    dated = format_datetime(datetime.fromtimestamp(epoch, UTC))
+    dated = format_datetime(datetime.fromtimestamp(UNDATED, UTC))
     signed = f" -- Trellis contributors <{_MAIL}>  {dated}"
     history = f"{NAME} ({version}) stable; urgency=medium\n\n  * See changelog.gz.\n\n{signed}\n"
     licence = "".join(f" {line or '.'}\n" for line in (root / "LICENSE").read_text().splitlines()[4:])

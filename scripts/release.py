@@ -14,18 +14,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from scripts.debian import build_package, can_build
+from scripts.debian import UNDATED, build_package, can_build
 from scripts.dependencies import find_dependencies, list_needs
 from scripts.sbom import write_sbom
 
 ROOT: Final = Path(__file__).parent.parent
 _PIN: Final = re.compile(r"^([a-z0-9][a-z0-9._-]*(?:\[[a-z,]+\])?==\S+)( ; [^\\]+?)? \\$", re.MULTILINE)
-_UNDATED: Final = 1577836800  # 2020-01-01: the time of files in the archives, whenever they are built
 
 
 def build(target: Path, root: Path = ROOT, *, debian: bool = True) -> list[Path]:
     """Build a release into a folder; return its files, the checksums last. It has a Debian package where it can."""
-    environment = os.environ | {"SOURCE_DATE_EPOCH": str(_UNDATED)}
+    environment = os.environ | {"SOURCE_DATE_EPOCH": str(UNDATED)}
     command = [sys.executable, "-m", "hatchling", "build", "--directory", str(target)]
     subprocess.run(command, cwd=root, env=environment, check=True, capture_output=True)
     (wheel,) = target.glob("*.whl")
@@ -33,10 +32,10 @@ def build(target: Path, root: Path = ROOT, *, debian: bool = True) -> list[Path]
     locked = (root / "requirements" / "runtime.txt").read_text()
     (target / f"{name}-{version}-constraints.txt").write_text(list_constraints(locked))
     dependencies = find_dependencies(wheel, locked)
-    sbom = write_sbom(version, list_needs(wheel), dependencies, _UNDATED)
+    sbom = write_sbom(version, list_needs(wheel), dependencies, UNDATED)
     (target / f"{name}-{version}-sbom.cdx.json").write_text(sbom)
     if debian and can_build():
-        build_package(wheel, dependencies, sbom, root, target, _UNDATED)
+        build_package(wheel, dependencies, sbom, root, target)
     files = sorted(target.iterdir())
     sums = target / "SHA256SUMS"
     sums.write_text("".join(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files))

@@ -17,7 +17,6 @@ from trellis.store.migrate import migrate
 
 PYTHON: Final = Path(f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}")
 LIFE: Final = Path(__file__).parent / "debian_life.py"
-EPOCH: Final = 1577836800
 # A copy of this machine's files that is gone with the last process in it, and a network of its own.
 ON_A_COPY: Final = """
     set -e
@@ -57,7 +56,7 @@ def test_the_package_is_installed_used_upgraded_and_purged(release: list[Path], 
     files.mkdir()
     (wheel,) = (file for file in release if file.suffix == ".whl")
     dependencies = find_dependencies(wheel, (ROOT / "requirements" / "runtime.txt").read_text())
-    older, newer = (build_package(wheel, dependencies, "{}", ROOT, files, EPOCH, one, compression="none") for one in ("1", "2"))
+    older, newer = (build_package(wheel, dependencies, "{}", ROOT, files, revision=one, compression="none") for one in ("1", "2"))
     migrate(Settings(database_url=f"sqlite:///{files}/old.db"), to="0013")
     shutil.copy(LIFE, files)
     told = [f"/mnt/{name}" for name in (LIFE.name, older.name, newer.name, "old.db")]

@@ -125,8 +125,9 @@ def test_the_wheel_runs_where_there_is_nothing_else(release: list[Path], tmp_pat
     folder = tmp_path / "folder"
     folder.mkdir()
 
-    def trellis(*arguments: str, status: int = 0, **variables: str) -> str:
-        command = [environment / "bin" / "trellis", *arguments]
+    def trellis(*arguments: str, status: int = 0, database: str = "") -> str:
+        variables = {variable("database_url"): database}
+        command = [str(environment / "bin" / "trellis"), *arguments]
         ran = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
         assert ran.returncode == status, ran.stdout + ran.stderr
         return ran.stdout
@@ -149,9 +150,9 @@ def test_the_wheel_runs_where_there_is_nothing_else(release: list[Path], tmp_pat
     migrate(Settings(database_url=f"sqlite:///{folder}/old.db"), to="0013")
     assert "Restored" in trellis("backup", "restore", "old.db")
     migrate(Settings(database_url=f"sqlite:///{folder}/new/old.db"), to="0013")
-    old = {"TRELLIS_DATABASE_URL": "sqlite:///new/old.db"}
-    assert "works with it afterwards too" in trellis("migrate", "--plan", status=3, **old)
-    assert "is ready" in trellis("migrate", **old)
+    old = "sqlite:///new/old.db"
+    assert "works with it afterwards too" in trellis("migrate", "--plan", status=3, database=old)
+    assert "is ready" in trellis("migrate", database=old)
     assert "at the newest step" in trellis("doctor")
 
 

@@ -84,7 +84,8 @@ def test_a_long_log_is_upgraded_while_a_process_of_the_first_release_reads_it(en
         asked, answers = _asking(reader)
         asked()
         first = answers()
-        ran, blocked, since = [], False, time.monotonic()
+        ran: list[str] = []
+        blocked, since = False, time.monotonic()
 
         def stepped(step: str) -> None:
             nonlocal blocked, since
@@ -98,9 +99,8 @@ def test_a_long_log_is_upgraded_while_a_process_of_the_first_release_reads_it(en
                     assert answers() == first  # in the midst of the migration
             since = time.monotonic()
 
-        effects, estimates = (
-            {step.name: value(step) for step in plan.steps} for value in (lambda s: s.effect, lambda s: s.seconds)
-        )
+        effects = {step.name: step.effect for step in plan.steps}
+        estimates = {step.name: step.seconds for step in plan.steps}
         migrate(empty_database, stepped)
         if blocked:
             assert answers() == first  # it has waited

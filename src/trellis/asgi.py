@@ -59,6 +59,7 @@ class Application:
         self._always = (POLICY, NO_SNIFFING, *settings.transport_headers)
         self._panel: Panel | None = None
         self._panel_loading = asyncio.Lock()
+        self._is_ending = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -101,12 +102,21 @@ class Application:
         async with self._panel_loading:
             if self._panel is None:
                 self._panel = await asyncio.to_thread(self._make_panel)
+                if self._is_ending:
+                    self._panel.end()
             return self._panel
 
     def _make_panel(self) -> "Panel":
         from trellis.admin.app import Panel  # noqa: PLC0415  # start-up time: most workers only ever serve the API
 
         return Panel(self.gate, self.settings, counts=self.service.counts)
+
+    def _end(self) -> None:
+        """End what waits or goes on: the process is about to end."""
+        self._is_ending = True
+        self.service.waiting.end()
+        if self._panel is not None:
+            self._panel.end()
 
     async def _elsewhere(self, path: str, scope: Scope, send: Send) -> None:
         if path == "/":
@@ -143,10 +153,10 @@ class Application:
                 self.health.start()
                 if self.outgoing is not None:
                     self.outgoing.start()
-                scope.get("state", {})[ENDING] = (self.service.waiting.end,)
+                scope.get("state", {})[ENDING] = (self._end,)
                 await send({"type": "lifespan.startup.complete"})
             else:
-                self.service.waiting.end()
+                self._end()
                 if self.outgoing is not None:
                     await asyncio.to_thread(self.outgoing.stop)
                 await self.housekeeping.stop()

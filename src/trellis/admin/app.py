@@ -19,6 +19,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from trellis.admin import PREFIX
+from trellis.admin.live import Watcher
 from trellis.admin.page import CHOOSE, CONFIRM, SIGN_IN, Page, PageRequest, PasswordNeeded, StaleForm
 from trellis.admin.reading import read_form
 from trellis.admin.runner import Runner
@@ -30,6 +31,7 @@ from trellis.admin.view import View
 from trellis.core.admins import generate_visitor_token, is_visitor_token
 from trellis.core.gate import Gate
 from trellis.core.keys import redact_keys
+from trellis.core.news import format_position, read_position
 from trellis.core.proposals import count_open
 from trellis.errors import Refused
 from trellis.http.api import RequestCounts
@@ -47,6 +49,7 @@ PAGE: Final = "trellis.page"  # in the scope: the page that a request is for, as
 _CONVERTER: Final = re.compile(r":\w+(?=\})")  # of a parameter of a route, as in {id:int}
 _REFUSED: Final = "trellis.refused"
 _MAX_PATH: Final = 1000  # characters; no page has a longer one, and Python makes no number of several thousand digits
+_PAGED: Final = frozenset(("before", "page"))  # in the address of an older part of a list, to which nothing is added
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._~+/=:-]{1,128}")
 _HEADERS: Final = (
     (
@@ -82,6 +85,7 @@ class Panel:
         self.runner = Runner(gate, settings)
         self.headers = (*_HEADERS, *settings.transport_headers)
         self.sessions = Sessions(self.runner)
+        self.watcher = Watcher(self.runner)
         self.static = Static(f"{PREFIX}/static")
         self.view = View(gate.catalogue, gate.environment.kinds, gate.environment.community_name, self.static)
         self.pages = pages_of(gate.catalogue, gate.environment.kinds) if pages is None else pages
@@ -93,6 +97,10 @@ class Panel:
             exception_handlers={HTTPException: self._no_such_page},
         )
         self.app.router.redirect_slashes = False
+
+    def end(self) -> None:
+        """End what would go on for long: the process is about to end."""
+        self.watcher.end()
 
     async def __call__(self, outer: Scope, receive: Receive, send: Send) -> None:
         started, status = time.perf_counter_ns(), 0
@@ -149,6 +157,7 @@ class Panel:
         valid = _REQUEST_ID.fullmatch(sent) and redact_keys(sent) == sent
         return PageRequest(
             runner=self.runner.serving(http.receive),
+            watcher=self.watcher,
             sessions=self.sessions,
             view=self.view,
             http=http,
@@ -159,7 +168,7 @@ class Panel:
         )
 
     async def _run(self, page: Page, request: PageRequest) -> Response:
-        is_known = await self._find_session(request)
+        is_known = await self._find_session(request, records=not (page.background or request.is_background))
         if page.method == "POST":
             _require_same_site(request)
             if is_known:
@@ -171,7 +180,7 @@ class Panel:
         if request.me is not None and request.me.must_change_password and not (page.open or page.first):
             return self._change_password_first(request)
         if request.me is not None and not request.wants_json:
-            request.waiting = {"proposals": await self.runner.read(count_open)}
+            await self._prepare(page, request)
         try:
             return await page.run(request)
         except StaleForm as stale:
@@ -183,13 +192,20 @@ class Panel:
         except PasswordNeeded:
             return self._confirm_first(request)
 
-    async def _find_session(self, request: PageRequest) -> bool:
-        """Find the session of the cookie, or give the visitor a token for the forms that are open to all.
+    async def _prepare(self, page: Page, request: PageRequest) -> None:
+        """Find what the layout shows, and from where on a page is kept up to date: before the page, which may show more."""
+        request.waiting = {"proposals": await self.runner.read(count_open)}
+        if page.live and _PAGED.isdisjoint(request.query):
+            request.live = tuple(topic.format_map(request.http.path_params) for topic in page.live)
+            request.position = format_position(await self.runner.read(read_position))
+
+    async def _find_session(self, request: PageRequest, *, records: bool = True) -> bool:
+        """Find the session of the cookie, and note its use, or give the visitor a token for the forms that are open to all.
 
         Return whether there was a session, or such a token, before.
         """
         if token := request.read_cookie("session"):
-            request.me = await self.sessions.find(token, request.address)
+            request.me = await self.sessions.find(token, request.address, records=records)
             request.token = token
         if request.me is not None:
             return True

@@ -40,6 +40,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from trellis.admin import PREFIX
+from trellis.admin.live import Watcher
 from trellis.admin.runner import Runner
 from trellis.admin.sessions import Attempt, Sessions, csrf_token, seal, unseal
 from trellis.admin.submitted import Submitted
@@ -91,10 +92,12 @@ class PageRequest:
     """One request for a page, and everything that a page may do.
 
     `http` is Starlette's request, `form` the form of a POST. `me` is None only on pages that are open to all.
-    `cookies` are set on the response. `waiting` is how much waits for a decision, by section of the menu.
+    `cookies` are set on the response. `waiting` is how much waits for a decision, by section of the menu. `live` are the topics
+    whose news the page is kept up to date with, and `position` that of the news that it has.
     """
 
     runner: Runner
+    watcher: Watcher
     sessions: Sessions
     view: Renderer
     http: Request
@@ -107,6 +110,8 @@ class PageRequest:
     section: str = ""
     cookies: list[tuple[str, str, int | None]] = field(default_factory=list)
     waiting: Mapping[str, int] = field(default_factory=dict)
+    live: tuple[str, ...] = ()
+    position: str = ""
 
     # --- reading the request --------------------------------------------------------------------------------------
 
@@ -149,7 +154,13 @@ class PageRequest:
     @property
     def wants_json(self) -> bool:
         """Whether one of the panel's scripts sent this, rather than a person."""
-        return "application/json" in self.http.headers.get("accept", "")
+        accepted = self.http.headers.get("accept", "")
+        return "application/json" in accepted or "text/event-stream" in accepted
+
+    @property
+    def is_background(self) -> bool:
+        """Whether the page sent this by itself: that is no use of the session, and shows nobody the message of the last page."""
+        return "x-panel-background" in self.http.headers
 
     # --- the service ----------------------------------------------------------------------------------------------
 
@@ -327,7 +338,7 @@ class PageRequest:
     def take_flash(self) -> dict[str, str] | None:
         """Return the message that the last page left, once."""
         from_cookie = self.read_cookie("flash")
-        if not from_cookie:
+        if not from_cookie or self.is_background:
             return None
         if not any(name == "flash" for name, _, _ in self.cookies):
             self.cookies.append(("flash", "", 0))
@@ -372,7 +383,9 @@ class Page:
     """One method of one path, without /admin. `open` pages need no session; `section` is the menu entry that is marked.
 
     A page that is not `first` waits until a password that somebody else has chosen is changed. `most_bytes` is how large its
-    forms may be if they are sent as multipart/form-data, which other pages do not take.
+    forms may be if they are sent as multipart/form-data, which other pages do not take. `live` are the topics of `core.news` that
+    it shows, with {id} for that in its path: it is kept up to date with them. A `background` page is for scripts that ask by
+    themselves, which is no use of the session.
     """
 
     method: str
@@ -382,6 +395,8 @@ class Page:
     open: bool = False
     first: bool = False
     most_bytes: int = 0
+    live: tuple[str, ...] = ()
+    background: bool = False
 
 
 def panel_path(path: str) -> str:

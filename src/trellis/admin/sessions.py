@@ -38,10 +38,10 @@ class Sessions:
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
 
-    async def find(self, token: str, address: str) -> SignedIn | None:
+    async def find(self, token: str, address: str, *, records: bool = True) -> SignedIn | None:
         """Find the live session of a cookie, and record, at most once a minute, that it was used."""
         me = await self._runner.read(find_session, token)
-        if me is not None and not me.use_is_recorded:
+        if records and me is not None and not me.use_is_recorded:
             await self._runner.write(record_session_use, me.session, address)
         return me
 

@@ -165,7 +165,7 @@ def format_age(moment: str | None, now: str, otherwise: str = "never") -> Markup
     if not moment:
         return Markup('<span class="quiet">{}</span>').format(otherwise)
     seconds = (datetime.fromisoformat(now) - datetime.fromisoformat(moment)).total_seconds()
-    return Markup('<time datetime="{}" title="{}">{}</time>').format(moment, _full(moment), _format_span(seconds))
+    return Markup('<time datetime="{}" title="{}" data-ago>{}</time>').format(moment, _full(moment), _format_span(seconds))
 
 
 def _full(moment: str) -> str:

@@ -105,6 +105,6 @@ def _record_path(event: Mapping[str, Any]) -> str:
 
 
 PAGES: Final = (
-    Page("GET", _HERE, index, _SECTION),
+    Page("GET", _HERE, index, _SECTION, live=("events",)),
     Page("GET", f"{_HERE}/{{id:int}}", show, _SECTION),
 )

@@ -1,7 +1,7 @@
 """One API key: its usage and grants, changing it, rotating it, removing grants, revoking it."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -26,6 +26,7 @@ from trellis.errors import Refused
 _HERE: Final = "/keys/{id:int}"
 _SECTION: Final = "keys"
 _MAX_ROWS: Final = 10
+_NEW: Final = timedelta(days=1)  # for how long a key's first call is worth telling
 RESTORE_OF_KEY: Final = "events.restore_of_key"
 _DAYS: Final = (("0", "At once"), ("1", "After a day"), *((str(n), f"After {n} days") for n in range(2, 8)))
 _MAY: Final = (
@@ -68,6 +69,7 @@ async def show(request: PageRequest) -> Response:
         refused=[use for use in summary["operations"] if use["refused"] and use["operation"] in grid.names - set(key["grants"])],
         unused=summary["unused"],
         requests=latest["results"],
+        first=_find_first_call(request, key, latest),
         events=events["results"],
         may=may_form,
         answer=answer,
@@ -75,6 +77,15 @@ async def show(request: PageRequest) -> Response:
         address=f"{find_base(request)}/mcp",
         snippets=build_snippets(find_base(request)),
     )
+
+
+def _find_first_call(request: PageRequest, key: Mapping[str, Any], latest: Mapping[str, Any]) -> Mapping[str, Any] | str | None:
+    """Return the first request of a key that was made lately; None if it waits for it, "" if that is nothing to tell."""
+    if latest["results"]:
+        is_new = key["createdAt"] > request.gate.ago(_NEW) and latest["next"] is None
+        return dict(latest["results"][-1]) if is_new else ""
+    waits = key["state"] == "active" and key["logRequests"] and not key["lastUsedAt"]
+    return None if waits else ""
 
 
 def build_selection_form(catalogue: Catalogue, operation: str, typed: Submitted | None = None) -> Form:
@@ -256,7 +267,7 @@ _RESUME: Final = Confirmation(
 )
 
 PAGES: Final = (
-    Page("GET", _HERE, show, _SECTION),
+    Page("GET", _HERE, show, _SECTION, live=("requests/{id}", "events/keys/{id}")),
     Page("GET", f"{_HERE}/edit", edit, _SECTION),
     Page("POST", f"{_HERE}/edit", update, _SECTION),
     *_ROTATE.pages,

@@ -47,7 +47,8 @@ def pages(catalogue: Catalogue, kind: NodeKind) -> tuple[Page, ...]:
         rows += [("GET", path, partial(action.show, one_action)), ("POST", path, partial(action.run, one_action))]
     if kind.is_group:
         rows.append(("GET", f"{one}/access", access.show))
-    return tuple(Page(method, path, partial(run, kind), kind.name) for method, path, run in rows)
+    fed = {here: (f"events/{kind.name}",)}
+    return tuple(Page(method, path, partial(run, kind), kind.name, live=fed.get(path, ())) for method, path, run in rows)
 
 
 async def index(kind: NodeKind, request: PageRequest) -> Response:

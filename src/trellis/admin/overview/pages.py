@@ -44,7 +44,7 @@ async def repair(request: PageRequest) -> Response:
 
 
 PAGES: Final = (
-    Page("GET", "", show, "overview"),
+    Page("GET", "", show, "overview", live=("events", "requests")),
     Page("GET", "/check", check, "overview"),
     Page("POST", "/check", repair, "overview"),
 )

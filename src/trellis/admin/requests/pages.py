@@ -110,6 +110,6 @@ def _find_refusal(request: PageRequest, code: str | None) -> Refusal | None:
 
 
 PAGES: Final = (
-    Page("GET", _HERE, index, _SECTION),
+    Page("GET", _HERE, index, _SECTION, live=("requests",)),
     Page("GET", f"{_HERE}/{{id:int}}", show, _SECTION),
 )

@@ -9,7 +9,7 @@ const REFERENCES = ["for", "aria-describedby", "aria-labelledby", "data-copy", "
 let asked = null; // the link whose page is on its way
 
 export function dialogs(root) {
-  for (const link of root.querySelectorAll("a[data-dialog]")) {
+  for (const link of [...(root.matches?.("a[data-dialog]") ? [root] : []), ...root.querySelectorAll("a[data-dialog]")]) {
     link.addEventListener("click", (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
       event.preventDefault();

@@ -9,6 +9,7 @@ function start(root) {
 }
 
 start(document);
-const list = document.querySelector("[data-tree]");
-if (list) tree(list);
+const begin = () => document.querySelectorAll("[data-tree]:not(.live)").forEach(tree);
+begin();
+document.addEventListener("panel:merged", begin); // the first node has come
 document.addEventListener("panel:shown", (event) => start(event.detail));

@@ -1,12 +1,14 @@
 // What every page loads. Every page works without it.
 import { dialogs } from "./dialogs.js";
 import { fields } from "./fields.js";
+import { live } from "./live.js";
 import { announceFlash } from "./messages.js";
-import { times } from "./times.js";
+import { tick, times } from "./times.js";
 import { guard } from "./unsaved.js";
 import { working } from "./working.js";
 
 times(document);
+tick();
 fields(document);
 dialogs(document);
 announceFlash();
@@ -20,3 +22,4 @@ for (const form of document.querySelectorAll("form[data-asks]")) {
 
 working(document); // behind what cancels a form: it disables none that goes nowhere
 guard(); // last: it counts only what is sent
+live();

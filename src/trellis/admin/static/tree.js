@@ -20,6 +20,9 @@ export function tree(list) {
   list.addEventListener("click", (event) => click(view, event));
   list.addEventListener("keydown", (event) => walk(view, event));
   dragging(view, moving(view));
+  document.addEventListener("panel:merge", (event) => {
+    if (view.taken || view.moves.length || list.querySelector(".dragging, [aria-busy]")) event.preventDefault(); // later
+  });
 }
 
 // The number of nodes at the top, in the sentence above the tree.

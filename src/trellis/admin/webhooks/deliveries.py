@@ -152,7 +152,7 @@ async def resend_failed(request: PageRequest) -> Response:
 
 
 PAGES: Final = (
-    Page("GET", _HERE, index, _SECTION),
+    Page("GET", _HERE, index, _SECTION, live=("deliveries",)),
     Page("GET", f"{_HERE}/{{id:int}}", show, _SECTION),
     Page("POST", f"{_HERE}/{{id:int}}/again", resend, _SECTION),
     Page("GET", _RESEND, ask_resend_failed, _SECTION),

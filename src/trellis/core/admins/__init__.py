@@ -11,6 +11,7 @@ from trellis.core.admins.passwords import NewPassword, generate_password
 from trellis.core.admins.sessions import (
     SignedIn,
     begin_session,
+    find_live_sessions,
     find_session,
     record_session_use,
 )
@@ -49,6 +50,7 @@ __all__ = [
     "create_first_run_token",
     "find_failed_sign_ins",
     "find_lane",
+    "find_live_sessions",
     "find_session",
     "generate_password",
     "generate_visitor_token",

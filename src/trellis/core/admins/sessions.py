@@ -4,6 +4,7 @@ A session's cookie holds 256 random bits. The database keeps only their SHA-256,
 password take effect everywhere with the next request. A session ends after 8 hours without a request, and after 7 days at most.
 """
 
+from collections.abc import Collection
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -60,6 +61,12 @@ def find_session(gate: Gate, token: str) -> SignedIn | None:
     session, name, login, must_change = row
     recorded = session.seen_at >= gate.ago(_RECORD_AFTER)
     return SignedIn(session.admin_id, name, login, session.digest, session.confirmed_until, recorded, must_change)
+
+
+def find_live_sessions(gate: Gate, among: Collection[str]) -> set[str]:
+    """Return which of some sessions are live; they are named as `SignedIn.session` is."""
+    with gate.store.reading() as tx:
+        return sessions.find_live_among(tx, list(among), gate.now(), gate.ago(_IDLE))
 
 
 def record_session_use(gate: Gate, session: str, address: str) -> Future[None]:

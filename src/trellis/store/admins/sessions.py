@@ -58,6 +58,13 @@ def find_live(tx: Transaction, digest: str, now: str, idle: str) -> LiveSession 
     return LiveSession(Session(*own), name, login, bool(must_change))
 
 
+def find_live_among(tx: Transaction, digests: Sequence[str], now: str, idle: str) -> set[str]:
+    """Return which of some sessions have not expired and were seen after `idle`."""
+    live = sa.select(_c.digest).join(administrators, administrators.c.id == _c.admin_id)
+    live = live.where(_c.digest.in_(digests), _c.expires_at > now, _c.seen_at > idle, administrators.c.disabled_at.is_(None))
+    return set(tx.connection.execute(live).scalars())
+
+
 def insert(tx: Transaction, session: Session) -> None:
     """Insert a session."""
     tx.connection.execute(sa.insert(sessions).values(**asdict(session)))

@@ -1,0 +1,78 @@
+"""A stream of server-sent events to one page: https://html.spec.whatwg.org/multipage/server-sent-events.html."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from typing import Any, Final
+
+import orjson
+from starlette.responses import StreamingResponse
+
+from trellis.admin.live.watcher import Stream
+from trellis.core.news import News, format_position
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+_BEAT_EVERY: Final = 20.0  # seconds: proxies give up an answer of which nothing comes, most after a minute
+_BEAT: Final = b"event: beat\ndata: 1\n\n"  # no comment: the page hears it, and knows that the stream goes on
+_RETRY: Final = b"retry: 2000\n\n"  # milliseconds after which a browser opens it again
+_MOST_BYTES: Final = 65_536  # then the browser opens another one; so much fits into the buffers even if nobody reads
+_HEADERS: Final = {
+    "cache-control": "no-store, no-transform",
+    "x-accel-buffering": "no",  # nginx passes on what comes at once
+}
+
+
+class EventStream(StreamingResponse):
+    """The response: it ends with its stream, which it closes, and when the browser has gone."""
+
+    def __init__(self, stream: Stream, close: Callable[[Stream], None]) -> None:
+        super().__init__(_nothing(), headers=_HEADERS, media_type="text/event-stream")
+        self._stream = stream
+        self._close = close
+
+    async def __call__(self, _: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        watching = asyncio.create_task(_watch(receive, self._stream))
+        try:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            sent = await _send_part(send, _RETRY)
+            while not self._stream.is_ended and sent < _MOST_BYTES:
+                try:
+                    async with asyncio.timeout(_BEAT_EVERY):
+                        await self._stream.woken.wait()
+                except TimeoutError:
+                    sent += await _send_part(send, _BEAT)
+                    continue
+                if (news := self._stream.take()) is not None:
+                    sent += await _send_part(send, format_news(news))
+            await send({"type": "http.response.body", "body": b""})
+        finally:
+            watching.cancel()
+            self._close(self._stream)
+
+
+def describe_news(news: News) -> dict[str, Any]:
+    """Return news as a page reads it."""
+    return {"position": format_position(news.position), "topics": sorted(news.topics)}
+
+
+def format_news(news: News) -> bytes:
+    """Format news as an event. Its id is the position: a browser that comes again sends it as Last-Event-ID."""
+    told = describe_news(news)
+    return b"id: %b\nevent: news\ndata: %b\n\n" % (told["position"].encode(), orjson.dumps(told["topics"]))
+
+
+async def _send_part(send: Send, part: bytes) -> int:
+    await send({"type": "http.response.body", "body": part, "more_body": True})
+    return len(part)
+
+
+async def _watch(receive: Receive, stream: Stream) -> None:
+    """End the stream when the browser has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    stream.end()
+
+
+def _nothing() -> Iterator[bytes]:
+    yield from ()

@@ -1,0 +1,152 @@
+"""Looks for news, once for all streams of a process, and ends those whose session has ended.
+
+While there are streams, one task looks whether anything was committed, which is no query; only then does it read what that was. On
+PostgreSQL, where the commits of the request log tell nobody, it also reads once a second.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from typing import Final
+
+from trellis.admin.runner import Runner
+from trellis.core.admins import SignedIn, find_live_sessions
+from trellis.core.news import ANYTHING, News, Position, read_news, read_position
+from trellis.errors import Refused
+
+log = logging.getLogger(__name__)
+
+_LOOK_EVERY: Final = 0.25  # seconds
+_READ_EVERY: Final = 1.0  # seconds, where not every commit is told
+_JUDGE_EVERY: Final = 60.0  # seconds between two looks at whether the sessions are live
+_SESSIONS_CHANGE_BY: Final = frozenset((ANYTHING, "events/admins"))
+PER_ADMINISTRATOR: Final = 4  # a browser opens six connections to one address; the others are for pages
+_SHARE: Final = 8  # of all connections this part may be streams
+
+
+class Stream:
+    """One page that is told of news. `woken` is set when there is something to tell, or when it is to end."""
+
+    def __init__(self, me: SignedIn) -> None:
+        self.me = me
+        self.woken = asyncio.Event()
+        self.is_ended = False
+        self._topics: set[str] = set()
+        self._position: Position | None = None
+
+    def add(self, news: News) -> None:
+        """Note news, together with what was not told yet."""
+        self._position = news.position
+        self._topics = self._topics | news.topics if ANYTHING not in self._topics else {ANYTHING}
+        self.woken.set()
+
+    def take(self) -> News | None:
+        """Return what is to be told, once; None is nothing."""
+        self.woken.clear()
+        position, topics = self._position, frozenset(self._topics)
+        self._position, self._topics = None, set()
+        return None if position is None else News(position, topics)
+
+    def end(self) -> None:
+        """Let it end."""
+        self.is_ended = True
+        self.woken.set()
+
+
+class Watcher:
+    """The streams of one process. It belongs to one event loop."""
+
+    def __init__(self, runner: Runner, per_administrator: int = PER_ADMINISTRATOR) -> None:
+        self._runner = runner
+        self._per_administrator = per_administrator
+        self._most = max(1, runner.settings.connections // _SHARE)
+        self._streams: set[Stream] = set()
+        self._held: Counter[int] = Counter()
+        self._watching: asyncio.Task[None] | None = None
+        self._is_ended = False
+        self._judge_at = 0.0
+
+    @property
+    def count(self) -> int:
+        """How many streams there are."""
+        return len(self._streams)
+
+    def end(self) -> None:
+        """End all streams and take no more: the process is about to end."""
+        self._is_ended = True
+        for stream in self._streams:
+            stream.end()
+
+    async def open(self, me: SignedIn, since: Position | None) -> Stream:
+        """Open a stream, to be closed; it begins with what happened since a position. Raises Refused where there are too many."""
+        if self._is_ended:
+            raise Refused("BUSY", "The service is about to end. Ask again.")
+        if self._held[me.id] >= self._per_administrator or self.count >= self._most:
+            raise Refused("TOO_MANY_WAITING", "As many pages as may are kept up to date already. This one asks now and then.")
+        stream = Stream(me)
+        self._streams.add(stream)
+        self._held[me.id] += 1
+        try:
+            # It is among the streams by now: what comes after this reading is told to it by the one that watches.
+            if since is None:
+                news = News(await self._runner.read(read_position))
+            else:
+                news = await self._runner.read(read_news, since)
+        except BaseException:
+            self.close(stream)
+            raise
+        stream.add(news)
+        if self._watching is None:
+            self._watching = asyncio.create_task(self._watch(news.position))
+        return stream
+
+    def close(self, stream: Stream) -> None:
+        """Forget a stream."""
+        if stream in self._streams:
+            self._streams.remove(stream)
+            self._held -= Counter((stream.me.id,))
+
+    async def _watch(self, position: Position) -> None:
+        """Look for news while there are streams."""
+        clock, store = asyncio.get_running_loop().time, self._runner.gate.store
+        commit, read_at = None, 0.0
+        self._judge_at = clock() + _JUDGE_EVERY
+        try:
+            while self._streams:
+                await asyncio.sleep(_LOOK_EVERY)
+                last, now = store.last_commit(), clock()
+                if last is None or (last == commit and (store.reads_inline or now < read_at)):
+                    await self._judge(now)
+                    continue
+                commit, read_at = last, now + _READ_EVERY
+                try:
+                    news = await self._runner.read(read_news, position)
+                except Refused:
+                    commit = None  # it is read again
+                    continue
+                if news.topics:
+                    position = news.position
+                    for stream in self._streams:
+                        stream.add(news)
+                if not _SESSIONS_CHANGE_BY.isdisjoint(news.topics):
+                    self._judge_at = 0.0
+                await self._judge(now)
+        except Exception:
+            log.exception("Looking for news has failed.")
+            for stream in self._streams:
+                stream.end()
+        finally:
+            self._watching = None
+
+    async def _judge(self, now: float) -> None:
+        """End the streams of sessions that have ended, if it is time to look."""
+        if now < self._judge_at or not self._streams:
+            return
+        try:
+            live = await self._runner.read(find_live_sessions, {stream.me.session for stream in self._streams})
+        except Refused:
+            return
+        self._judge_at = now + _JUDGE_EVERY
+        for stream in self._streams:
+            if stream.me.session not in live:
+                stream.end()

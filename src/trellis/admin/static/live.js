@@ -1,0 +1,199 @@
+// Keeps a page up to date. The service tells of what there is news; the page is then fetched again from where it came from, which
+// judges what may be seen, and its parts (data-part) are brought to what they say now. A hidden page is left alone until it is seen.
+import { merge, rowsOf } from "./merge.js";
+import { say } from "./messages.js";
+
+const SILENCE = 45_000; // ms: the service lets a stream beat more often than that
+const PATIENCE = 8_000; // ms until the first event; a proxy that holds it back holds back all
+const ASK_EVERY = 10_000; // ms, where no stream comes through
+const LONGEST = 60_000; // ms between asking while nothing answers, and until a stream is tried again
+const PAUSE = 1_000; // ms between two fetches of the page, or as often as ten times what one takes
+const SAY_EVERY = 8_000; // ms between two announcements
+const FAR = 8; // px by which the head of a list may have left the window
+
+const page = document.querySelector("main[data-live]");
+const topics = new Set(page?.dataset.live.split(" "));
+const from = () => page.dataset.liveFrom || location.href; // a tree notes in it what is open
+let since = page?.dataset.since ?? "";
+let source = null;
+let timer = 0; // until the stream is given up, or until the service is asked again
+let streamAfter = 0;
+let isOver = false;
+let isDue = false; // there is news that the page does not show
+let fetching = null;
+let pausing = 0;
+
+export function live() {
+  if (!page) return;
+  document.addEventListener("visibilitychange", () => (document.hidden ? stop() : start()));
+  addEventListener("pagehide", stop);
+  addEventListener("pageshow", (event) => event.persisted && start());
+  start();
+}
+
+const state = (word) => (page.dataset.liveBy = word);
+const address = () => `${page.dataset.news}${since ? `?since=${since}` : ""}`;
+
+function stop() {
+  source?.close();
+  source = null;
+  clearTimeout(timer);
+  clearTimeout(pausing);
+  pausing = 0;
+  if (!isOver) state("nothing");
+}
+
+function start() {
+  if (isOver || document.hidden || source) return;
+  clearTimeout(timer);
+  if (isDue) refresh();
+  if (!("EventSource" in window) || Date.now() < streamAfter) return ask(ASK_EVERY);
+  const opened = new EventSource(address());
+  source = opened;
+  const heard = (patience) => {
+    clearTimeout(timer);
+    timer = setTimeout(giveUp, patience);
+  };
+  opened.addEventListener("beat", () => heard(SILENCE));
+  opened.addEventListener("news", (event) => {
+    heard(SILENCE);
+    state("stream");
+    take(event.lastEventId, JSON.parse(event.data));
+  });
+  opened.addEventListener("error", () => opened.readyState === EventSource.CLOSED && giveUp()); // otherwise the browser comes again
+  heard(PATIENCE);
+}
+
+// There is no stream here for now: it is refused, or something on the way holds it back.
+function giveUp() {
+  stop();
+  streamAfter = Date.now() + LONGEST;
+  ask(ASK_EVERY);
+}
+
+async function ask(pause) {
+  clearTimeout(timer);
+  if (isOver || document.hidden) return;
+  let next = pause;
+  try {
+    const answer = await fetch(address(), { headers: { Accept: "application/json" }, credentials: "same-origin", cache: "no-store" });
+    if (answer.status === 401) return end();
+    if (!answer.ok) throw new Error(answer.statusText);
+    const news = await answer.json();
+    state("asking");
+    take(news.position, news.topics);
+    next = ASK_EVERY;
+  } catch {
+    next = Math.min(2 * pause, LONGEST);
+  }
+  if (source || document.hidden) return;
+  clearTimeout(timer);
+  timer = setTimeout(() => ("EventSource" in window && Date.now() >= streamAfter ? start() : ask(next)), next);
+}
+
+function take(position, news) {
+  const isFirst = !since; // the page has come with no position: something may have happened since
+  since = position;
+  if (isFirst || news.some((topic) => topic === "*" || topics.has(topic))) {
+    isDue = true;
+    refresh();
+  }
+}
+
+function end() {
+  isOver = true;
+  stop();
+  state("nothing");
+  say("You are signed out, so this page is not kept up to date any more.", { stay: true, buttons: [["Sign in", () => location.reload()]] });
+}
+
+// Fetches the page, once at a time and with pauses that grow with what it costs.
+async function refresh() {
+  if (fetching || pausing || isOver || document.hidden) return;
+  const began = performance.now();
+  isDue = false;
+  fetching = fetch(from(), { headers: { Accept: "text/html", "X-Panel-Background": "1" }, credentials: "same-origin", cache: "no-store" });
+  try {
+    const answer = await fetching;
+    if (answer.redirected || answer.status === 401) return end();
+    if (!answer.ok) throw new Error(answer.statusText);
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (!document.dispatchEvent(new CustomEvent("panel:merge", { cancelable: true }))) isDue = true;
+    else show(fresh);
+  } catch {
+    isDue = true; // tried again
+  } finally {
+    fetching = null;
+    clearTimeout(pausing);
+    pausing = setTimeout(() => {
+      pausing = 0;
+      if (isDue) refresh();
+    }, Math.max(PAUSE, 10 * (performance.now() - began)));
+  }
+}
+
+function show(fresh) {
+  for (const part of document.querySelectorAll("[data-part]")) {
+    const wanted = fresh.querySelector(`[data-part="${CSS.escape(part.dataset.part)}"]`);
+    if (!wanted) continue;
+    const known = rowsOf(part);
+    const news = part.dataset.noun ? [...rowsOf(wanted).keys()].filter((key) => !known.has(key)).length : 0;
+    if (news && part.firstElementChild && topOf(part) < -FAR) offer(part, wanted, news);
+    else bring(part, wanted, news);
+  }
+  document.dispatchEvent(new CustomEvent("panel:merged"));
+}
+
+const topOf = (part) => part.firstElementChild.getBoundingClientRect().top; // the part itself may have no box
+
+function bring(part, wanted, news) {
+  offers.get(part)?.remove();
+  offers.delete(part);
+  const before = part.textContent.trim();
+  merge(part, wanted);
+  if (news) announce(`${news} new ${part.dataset.noun}${news === 1 ? "" : "s"}`);
+  else if ("says" in part.dataset && part.textContent.trim() !== before) announce(part.textContent.trim().replace(/\s+/g, " "), true);
+}
+
+// Whoever reads further down is not moved: the rows come when they are asked for.
+const offers = new Map();
+function offer(part, wanted, news) {
+  const made = document.createElement("button");
+  made.type = "button";
+  made.className = "button primary newer";
+  made.textContent = `${news} new`;
+  made.addEventListener("click", () => {
+    bring(part, wanted, news);
+    part.firstElementChild.scrollIntoView({ block: "start" });
+    part.querySelector("[data-row] a, .node a")?.focus({ preventScroll: true });
+  });
+  if (offers.has(part)) offers.get(part).replaceWith(made);
+  else part.before(made);
+  offers.set(part, made);
+  announce(`${news} new ${part.dataset.noun}${news === 1 ? "" : "s"} above`);
+}
+
+// --- what is read out: the newest, and not more often than somebody can listen to -----------------------------------------
+
+let region = null;
+let saying = 0;
+let wanted = "";
+
+function announce(text, atOnce = false) {
+  region ??= document.body.appendChild(Object.assign(document.createElement("p"), { className: "unseen" }));
+  region.setAttribute("role", "status");
+  wanted = text;
+  if (atOnce) {
+    clearTimeout(saying);
+    saying = 0;
+  }
+  if (saying) return;
+  const speak = () => {
+    saying = 0;
+    if (!wanted) return;
+    region.textContent = wanted;
+    wanted = "";
+    saying = setTimeout(speak, SAY_EVERY);
+  };
+  saying = setTimeout(speak, 50); // later: a live region is read out for what comes into it
+}

@@ -1,0 +1,58 @@
+// Brings a part of the page to what a newer version of it says, in place: what has the focus keeps it, what is ticked stays ticked,
+// what is folded out stays so. Elements with a data-row or the id of a node are known again wherever they are.
+import { dialogs } from "./dialogs.js";
+import { times } from "./times.js";
+
+const keyOf = (one) => (one.nodeType === 1 ? one.dataset.row ?? (one.classList.contains("node") ? one.id : "") : "");
+const isKept = (one, name) => name === "aria-busy" || (name === "title" && one.matches("time")) || (name === "open" && one.matches("details")) || (name === "class" && one.matches("[data-tree]"));
+const isSame = (old, fresh) => old.nodeName === fresh.nodeName && keyOf(old) === keyOf(fresh) && old.dataset?.dialog === fresh.dataset?.dialog;
+
+// The rows of a part, by their keys.
+export const rowsOf = (part) => new Map([...part.querySelectorAll("[data-row], .node")].map((row) => [keyOf(row), row]));
+
+// Returns the rows that were not there before.
+export function merge(old, fresh) {
+  const known = rowsOf(old);
+  const arrived = [];
+  const held = document.activeElement;
+  mergeChildren(old, fresh, known, arrived);
+  if (held.isConnected && document.activeElement !== held) held.focus({ preventScroll: true }); // its row was moved
+  for (const row of arrived) row.classList.add("arrived");
+  times(old);
+  return arrived;
+}
+
+function mergeChildren(old, fresh, known, arrived) {
+  let at = old.firstChild;
+  for (const wanted of [...fresh.childNodes]) {
+    const key = keyOf(wanted);
+    let found = key ? known.get(key) : at && !keyOf(at) && isSame(at, wanted) ? at : null;
+    if (found && (found.contains(old) || !isSame(found, wanted))) found = null;
+    if (!found) {
+      const made = document.importNode(wanted, true);
+      old.insertBefore(made, at);
+      if (made.nodeType === 1) wire(made, known, arrived);
+      continue;
+    }
+    if (found === at) at = at.nextSibling;
+    else old.insertBefore(found, at);
+    if (found.nodeType === 1) mergeElement(found, wanted, known, arrived);
+    else if (found.data !== wanted.data) found.data = wanted.data;
+  }
+  while (at) {
+    const next = at.nextSibling;
+    at.remove();
+    at = next;
+  }
+}
+
+function mergeElement(old, fresh, known, arrived) {
+  for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name) && !isKept(old, name)) old.removeAttribute(name);
+  for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value && !isKept(old, name)) old.setAttribute(name, value);
+  if (!old.matches("input, select, textarea")) mergeChildren(old, fresh, known, arrived);
+}
+
+function wire(made, known, arrived) {
+  dialogs(made);
+  for (const row of [made, ...made.querySelectorAll("[data-row], .node")]) if (keyOf(row) && !known.has(keyOf(row))) arrived.push(row);
+}

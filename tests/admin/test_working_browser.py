@@ -88,3 +88,15 @@ def test_coming_back_by_the_back_button_lets_the_buttons_go(page: Page, communit
     page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))")
     expect(button).to_be_enabled()
     expect(page.locator(".working")).to_have_count(0)
+
+
+def test_stopping_the_browser_gives_the_buttons_back(page: Page, community: Community) -> None:
+    page.goto(f"/admin/forums/{community.wiki}/delete")
+    held: list[Route] = []
+    page.route("**/delete", lambda route: held.append(route))  # noqa: PLW0108  # Playwright marks what it calls
+    button = page.get_by_role("button", name="Delete Wiki")
+    page.evaluate("document.querySelector('form.card').addEventListener('submit', () => setTimeout(() => window.stop(), 500))")
+    button.click(no_wait_after=True)
+    wait_until(lambda: page.evaluate("1") and held)
+    expect(button).to_be_enabled()
+    expect(page.locator("[aria-busy], .working")).to_have_count(0)

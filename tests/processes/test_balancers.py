@@ -180,6 +180,11 @@ def test_who_has_signed_in_is_known_to_both(balanced: Balanced, run: Run) -> Non
             assert "Mira Holm" in browser.get("/admin").text
         for service in balanced.services:
             assert "Mira Holm" in httpx.get(f"{service.address}/admin", cookies=browser.cookies, trust_env=False).text
+        with browser.stream("GET", "/admin/news", headers={"Accept": "text/event-stream"}) as stream:
+            news = (line for line in stream.iter_lines() if line.startswith("data: ["))
+            assert next(news) == "data: []"  # a stream comes through as it is written
+            run("forums.create", name="News")
+            assert "events/forums" in next(news)
 
 
 @dataclass

@@ -24,6 +24,7 @@ export function say(text, { bad = false, buttons = [], stay = false } = {}) {
     showing = setTimeout(() => (words.textContent = text), LATER);
   } else words.textContent = text;
   acts.replaceChildren(...buttons.map(([label, act]) => button(label, act)));
+  if (place !== document.body) setTimeout(() => box.scrollIntoView({ block: "nearest" }), 2 * LATER);
   if (!stay) hiding = setTimeout(hide, bad || buttons.length ? LONG : BRIEFLY);
 }
 

@@ -4,6 +4,7 @@ import { say } from "./messages.js";
 
 const MARKED = 100; // milliseconds until the pressed button is marked
 const PATIENCE = 700; // milliseconds until the text is shown
+const LONGEST = 30_000; // milliseconds after which a form may be sent again: the browser may have been stopped, which not each one tells
 const held = new Set();
 let waiting = [];
 
@@ -16,6 +17,7 @@ export function working(root) {
     held.add(form);
     setTimeout(() => [...form.elements].filter((one) => one.type === "submit" && !one.disabled).forEach(hold)); // later: the pressed one is sent too
     waiting.push(setTimeout(() => event.submitter?.setAttribute("aria-busy", "true"), MARKED));
+    waiting.push(setTimeout(() => free(), LONGEST));
     const text = event.submitter?.dataset.working ?? form.querySelector("input:checked[data-working]")?.dataset.working ?? form.dataset.working;
     if (text && !event.submitter?.formNoValidate) waiting.push(setTimeout(() => showProgress(form, text), PATIENCE));
   });
@@ -23,6 +25,9 @@ export function working(root) {
     if (event.persisted) release(root);
   });
   document.addEventListener("panel:stayed", () => release(root));
+  globalThis.navigation?.addEventListener("navigate", ({ signal }) => {
+    signal.addEventListener("abort", () => held.size && release(root)); // the browser was stopped
+  });
 }
 
 // The browser would leave the page, with what was typed, for one that says that there is no network.
@@ -55,6 +60,10 @@ function release(root) {
   waiting = [];
   root.querySelectorAll(".working").forEach((region) => region.remove());
   root.querySelectorAll("button[aria-busy]").forEach((button) => button.removeAttribute("aria-busy"));
+  free();
+}
+
+function free() {
   held.forEach((one) => "disabled" in one && (one.disabled = false));
   held.clear();
 }

@@ -234,3 +234,11 @@ def test_the_bookkeeper_purges_what_is_older_than_it_is_kept(
     assert (kept["snapshots"]["count"], kept["events"]["count"]) == (1, 1)
     assert kept["events"]["purged"] == newest(api) - 1
     assert run("check.list")["problems"] == []
+
+
+def test_no_key_undoes_a_change_of_a_key(api: ApiClient, run: Run) -> None:
+    run("keys.update", 1, name="Renamed")
+    seq = run("events.list", order="newest", limit=1)["results"][0]["seq"]
+    answer = api.post(f"/core/events/{seq}/restore")
+    assert (answer.status_code, answer.json()["errorMessage"]) == (409, "NOT_RESTORABLE")
+    assert "only changes of nodes can be undone" in answer.json()["detail"]

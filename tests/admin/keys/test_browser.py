@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Error, Locator, Page, expect
 from tests.admin.conftest import LOGIN, PASSWORD
 from tests.browser import LOOKS, confirm, faults, opened, overflow, sign_in, violations
 from tests.community import CATALOGUE, GRANTABLE, Community
-from tests.fixture_types import Run
+from tests.fixture_types import MakeKey, Run
 from tests.service_process import Service
 from tests.wait import wait_until
 from trellis.admin.keys.grants import Grid
@@ -234,3 +234,44 @@ def test_axe_finds_nothing(chrome: Browser, mira: int, service: Service, run: Ru
             found[path] = faulty
     first.close()
     assert found == {}, "\n".join(f"{where}: {what}" for where, what in found.items())
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_what_was_refused_is_granted_in_a_few_presses_and_taken_back(
+    chrome: Browser, mira: int, run: Run, service: Service, key: MakeKey, scripts: bool
+) -> None:
+    text = key("groups.list", name="Importer")
+    assert service.call("GET", "/forums/forums", text).status_code == 403
+    context = opened(chrome, service.address, scripts=scripts)
+    page = context.new_page()
+    sign_in(page, LOGIN, PASSWORD)
+    page.goto("/admin/keys/1?operation=forums.list")
+    answered = page.locator("#may-panel").get_by_role("link", name="Grant forums.list…")
+    expect(answered).to_be_visible()
+    _see_refusal(page)
+    expect(page.locator(".held").get_by_role("link", name="Grant forums.list…")).to_be_visible()
+    if scripts:
+        assert faults(page) == {}
+    _see_request(page, "/api/forums/forums")
+    page.locator("td.when a").first.click()
+    page.get_by_role("link", name="Grant forums.list…").click()
+    box = page.locator("input[value='forums.list']")
+    expect(box).to_be_checked()
+    expect(box).to_be_focused()
+    expect(page.get_by_text("forums.list is ticked below. Nothing is saved yet.")).to_be_visible()
+    if scripts:
+        assert faults(page) == {}
+    page.get_by_role("button", name="Save").last.click()
+    confirm(page, PASSWORD)
+    if (again := page.get_by_role("button", name="Send it again")).count():
+        again.click()
+    if page.get_by_role("button", name="Save").count():
+        page.get_by_role("button", name="Save").last.click()
+    expect(page.locator(".flash")).to_contain_text("Saved.")
+    assert service.call("GET", "/forums/forums", text).status_code == 200
+    page.get_by_role("link", name="Undo…", exact=True).first.click()
+    expect(page.get_by_text("goes back to what it was")).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".flash")).to_contain_text("Importer is as it was before event")
+    assert service.call("GET", "/forums/forums", text).status_code == 403
+    context.close()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.admin.conftest import PASSWORD, Visitor, page_text
-from tests.admin.html_forms import read_forms
+from tests.admin.html_forms import find_form
 from tests.admin.keys.test_index import _form, _key_in
 from tests.fixture_types import Clock, Events, MakeKey, Run
 from trellis.core.actor import Actor
@@ -68,18 +68,18 @@ def test_what_was_held_for_30_days_without_use_can_be_taken_away(
     )
     shown = admin.get("/keys/1")
     assert "not used in 30 days" not in page_text(shown)
-    assert "2 unused operations were taken away. Give them back…" in page_text(shown)
-    way_back = f"/keys/1/edit?again={event['seq']}"
+    assert "2 unused operations were taken away. Undo…" in page_text(shown)
+    way_back = f"/events/{event['seq']}/undo"
     assert f'href="/admin{way_back}"' in shown.text
     assert f'href="/admin{way_back}"' in admin.get(f"/events/{event['seq']}").text
-    filled = admin.get(way_back)
-    assert "2 operations that it had are ticked again below. Nothing is saved yet." in page_text(filled)
-    form = next(one for one in read_forms(filled) if not one.action)
-    assert admin.post("/keys/1/edit", form.filled()).status_code == 403, "it may do more: the password is asked for"
+    assert admin.get(way_back).headers["location"].startswith("/admin/confirm-password"), "it may do more afterwards"
     admin.post("/confirm-password", {"password": PASSWORD, "next": "/admin/keys/1"})
-    admin.get("/keys/1")
-    saved = admin.post("/keys/1/edit", form.filled())
-    assert saved.status_code == 303, page_text(saved)
+    page = admin.get(way_back)
+    assert "goes back to what it was, and may do more than now" in page_text(page)
+    assert "blogs.delete: Only 3 times a day" in page_text(page)
+    assert admin.post(way_back, find_form(page, "/undo").filled()).status_code == 303
+    shown = page_text(admin.get("/keys/1"))
+    assert f"is as it was before event {event['seq']}. Undo…" in shown
     again = run("keys.get", 1)
     assert again["grants"] == ["blogs.delete", "forums.get", "forums.list"]
     assert again["bounds"]["blogs.delete"]["perDay"] == 3

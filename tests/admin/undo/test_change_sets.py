@@ -301,7 +301,7 @@ def test_what_is_no_node_is_a_conflict(admin: Visitor, gate: Gate, key: MakeKey)
     gate.run(Call("webhooks.create", PLUGIN, {"url": "https://hooks.example/in", "events": ["forum.created"]}))
     page = page_text(admin.get("/keys/1/undo?since=2026-01-31T00:00"))
     assert "Nothing of it can be undone." in page
-    assert "only changes of nodes can be undone." in page
+    assert "only changes of nodes and keys can be undone." in page
 
 
 def test_purged_events_are_told_and_stop_all_until_they_are_skipped(

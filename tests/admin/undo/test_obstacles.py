@@ -110,7 +110,11 @@ def test_what_cannot_be_undone_has_no_button_and_says_why(admin: Visitor, run: R
     key = do("keys.create", name="Importer")
     made = do("forums.create", name="Lounge")
     brought = do("forums.restore", do("forums.delete", community.help))
-    for seq, said in ((key, "only changes of nodes can be undone"), (made, "To undo that, delete it"), (brought, "restored forum")):
+    for seq, said in (
+        (key, "created the key. To undo that, revoke the key."),
+        (made, "To undo that, delete it"),
+        (brought, "restored forum"),
+    ):
         assert f"/events/{seq}/undo" not in admin.get(f"/events/{seq}").text
         assert f"/events/{seq}/undo" not in admin.get("/events").text
         page = admin.get(f"/events/{seq}/undo")

@@ -174,7 +174,7 @@ def test_events_of_other_resources_are_conflicts_that_say_so(gate: Gate, run: Ru
     seq = database.events()[-1]["seq"]
     (conflict,) = run("events.restore_of_key", 7, since=since, dryRun=True)["conflicts"]
     assert conflict["message"] == "NOT_RESTORABLE"
-    assert conflict["detail"] == f"Event {seq} is webhooks.create, but only changes of nodes can be undone."
+    assert conflict["detail"] == f"Event {seq} is webhooks.create, but only changes of nodes and keys can be undone."
 
 
 def test_the_events_of_a_change_set_are_found_and_counted(gate: Gate, run: Run, database: DatabaseState) -> None:

@@ -445,9 +445,9 @@ def test_what_was_made_or_brought_back_is_deleted_rather_than_undone(run: Run, c
     assert "restored forum" in refused(run, back, "NOT_RESTORABLE").detail
 
 
-def test_changes_of_keys_cannot_be_undone(run: Run, do: Doing) -> None:
-    event = do("keys.create", name="Plugin")
-    assert "only changes of nodes can be undone" in refused(run, event, "NOT_RESTORABLE").detail
+def test_changes_of_administrators_cannot_be_undone(run: Run, do: Doing) -> None:
+    event = do("admins.create", name="Mira", login="mira", password="correct horse battery", mustChangePassword=False)
+    assert "only changes of nodes and keys can be undone" in refused(run, event, "NOT_RESTORABLE").detail
 
 
 def test_an_event_that_there_is_not_is_refused(run: Run, community: Community) -> None:

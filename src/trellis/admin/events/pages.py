@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from trellis.admin.events.diff import event_changes
 from trellis.admin.forms import Form
-from trellis.admin.keys import build_path_back, fetch_key_names, find_lost
+from trellis.admin.keys import fetch_key_names
 from trellis.admin.nodes import fetch_groups
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
@@ -19,6 +19,10 @@ _HERE: Final = "/events"
 _SECTION: Final = "events"
 _BEFORE: Final = Field("before", Text(20), "")
 _ACTOR: Final = Field("actor", Text(60), "")
+_FINAL: Final = {
+    "keys.revoke": "It cannot be undone: a revoked key stays revoked, so that nobody is let in again.",
+    "keys.rotate": "It cannot be undone: the secret that was replaced is not kept.",
+}
 _FILTERS: Final = (_ACTOR, *(field for field in FILTERS if not field.name.startswith("actor")), _BEFORE)
 
 
@@ -90,8 +94,7 @@ async def show(request: PageRequest) -> Response:
         event=event,
         changes=event_changes(event, request.kinds, await fetch_groups(request)),
         record=_record_path(event),
-        lost=len(find_lost(event)),
-        back=build_path_back(event["resourceId"], event["seq"]) if find_lost(event) else "",
+        final=_FINAL.get(event["operation"], ""),
         days=request.gate.environment.keep_snapshots,
     )
 

@@ -5,8 +5,7 @@ from typing import Final
 from trellis.admin.keys import activity, index, key, presets, ungrant
 from trellis.admin.keys.grants import REFERENCE, Grid
 from trellis.admin.keys.index import fetch_key_names
-from trellis.admin.keys.key import RESTORE_OF_KEY, build_selection_form
-from trellis.admin.keys.ungrant import build_path_back, find_lost
+from trellis.admin.keys.key import RESTORE_OF_KEY, build_path_to_grant, build_selection_form
 from trellis.admin.page import Page
 
 __all__ = [
@@ -14,10 +13,9 @@ __all__ = [
     "REFERENCE",
     "RESTORE_OF_KEY",
     "Grid",
-    "build_path_back",
+    "build_path_to_grant",
     "build_selection_form",
     "fetch_key_names",
-    "find_lost",
 ]
 
 PAGES: Final[tuple[Page, ...]] = (*index.PAGES, *presets.PAGES, *key.PAGES, *ungrant.PAGES, *activity.PAGES)

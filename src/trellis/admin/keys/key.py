@@ -14,7 +14,6 @@ from trellis.admin.keys.clients import build_snippets
 from trellis.admin.keys.form import KeyForm, pressed_button
 from trellis.admin.keys.grants import Grid
 from trellis.admin.keys.index import find_base, show_secret
-from trellis.admin.keys.ungrant import restore_ticks
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
 from trellis.core.catalogue import Catalogue
@@ -26,9 +25,11 @@ from trellis.errors import Refused
 _HERE: Final = "/keys/{id:int}"
 _SECTION: Final = "keys"
 _MAX_ROWS: Final = 10
+_REFUSED: Final = 403
 _NEW: Final = timedelta(days=1)  # for how long a key's first call is worth telling
 RESTORE_OF_KEY: Final = "events.restore_of_key"
 _DAYS: Final = (("0", "At once"), ("1", "After a day"), *((str(n), f"After {n} days") for n in range(2, 8)))
+_GRANT: Final = "grant"  # in the address of a key's form: an operation that is ticked
 _MAY: Final = (
     Field("operation", Text(100, 1), ""),
     Field("address", IpAddress(), ""),
@@ -56,6 +57,7 @@ async def show(request: PageRequest) -> Response:
     summary = await request.fetch("requests.summary", {"key": key["id"]}, slow=True)
     latest = await request.fetch("requests.list", {"key": key["id"], "limit": _MAX_ROWS}, slow=True)
     events = await request.fetch("events.search", {"resource": "keys", "resourceId": key["id"], "limit": _MAX_ROWS})
+    first = _find_first_call(request, key, latest)
     days = [datetime.fromisoformat(day["at"]) for day in summary["days"]]
     may_form, answer = await _ask_may(request, key, grid)
     return request.page(
@@ -69,9 +71,11 @@ async def show(request: PageRequest) -> Response:
         refused=[use for use in summary["operations"] if use["refused"] and use["operation"] in grid.names - set(key["grants"])],
         unused=summary["unused"],
         requests=latest["results"],
-        first=_find_first_call(request, key, latest),
+        first=first,
         events=events["results"],
         may=may_form,
+        missing=build_path_to_grant(request.catalogue, key, request.query.get("operation")),
+        first_missing=_find_missing(request, key, first),
         answer=answer,
         selection=build_selection_form(request.catalogue, RESTORE_OF_KEY),
         address=f"{find_base(request)}/mcp",
@@ -79,13 +83,19 @@ async def show(request: PageRequest) -> Response:
     )
 
 
-def _find_first_call(request: PageRequest, key: Mapping[str, Any], latest: Mapping[str, Any]) -> Mapping[str, Any] | str | None:
-    """Return the first request of a key that was made lately; None if it waits for it, "" if that is nothing to tell."""
+def _find_missing(request: PageRequest, key: Mapping[str, Any], logged: Mapping[str, Any] | None) -> str:
+    """Return the path that leads to granting what a request was refused for; "" if it was not, or has been granted since."""
+    is_refused = logged and logged["status"] == _REFUSED
+    return build_path_to_grant(request.catalogue, key, logged["operation"]) if logged and is_refused else ""
+
+
+def _find_first_call(request: PageRequest, key: Mapping[str, Any], latest: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the first request of a key that was made lately; None if it waits for it, empty if that is nothing to tell."""
     if latest["results"]:
         is_new = key["createdAt"] > request.gate.ago(_NEW) and latest["next"] is None
-        return dict(latest["results"][-1]) if is_new else ""
+        return dict(latest["results"][-1]) if is_new else {}
     waits = key["state"] == "active" and key["logRequests"] and not key["lastUsedAt"]
-    return None if waits else ""
+    return None if waits else {}
 
 
 def build_selection_form(catalogue: Catalogue, operation: str, typed: Submitted | None = None) -> Form:
@@ -125,8 +135,17 @@ async def edit(request: PageRequest) -> Response:
     key = await _fetch(request)
     if key["state"] == "revoked":
         return request.redirect(f"/keys/{key['id']}", "A revoked key cannot be changed. Create a new one.", "note")
-    filled, again = await restore_ticks(request, key)
-    return _show_form(request, 200, key, KeyForm(Grid(request.catalogue), key=filled), again=again)
+    grid, wanted = Grid(request.catalogue), request.query.get(_GRANT, "")
+    if wanted not in grid.names:
+        return _show_form(request, 200, key, KeyForm(grid, key=key))
+    filled = {**key, "grants": sorted({*key["grants"], wanted})}
+    return _show_form(request, 200, key, KeyForm(grid, key=filled), wanted=wanted)
+
+
+def build_path_to_grant(catalogue: Catalogue, key: Mapping[str, Any], operation: str | None) -> str:
+    """Return the path of a key's form with an operation ticked that it may be granted and has not; "" otherwise."""
+    is_missing = key["state"] != "revoked" and operation in Grid(catalogue).names - set(key["grants"])
+    return f"/keys/{key['id']}/edit?{_GRANT}={operation}" if is_missing else ""
 
 
 async def update(request: PageRequest) -> Response:
@@ -148,7 +167,7 @@ async def update(request: PageRequest) -> Response:
             return _show_form(request, 409, key, form, theirs=_compare(form, key))
         return _show_form(request, 400, key, form.add_refusal(refused), shown)
     message = "Saved. It applies from the next request on." if result.event else "Nothing was changed."
-    return request.redirect(f"/keys/{key['id']}", message)
+    return request.redirect(f"/keys/{key['id']}", message, undo=result.event)
 
 
 def _show_form(  # what the page shows
@@ -158,7 +177,7 @@ def _show_form(  # what the page shows
     form: KeyForm,
     version: str = "",
     theirs: tuple[tuple[str, str, str], ...] = (),
-    again: int = 0,
+    wanted: str = "",
 ) -> Response:
     return request.page(
         "keys/edit.html",
@@ -168,7 +187,7 @@ def _show_form(  # what the page shows
         form=form,
         grid=form.grid,
         theirs=theirs,
-        again=again,
+        wanted=wanted,
         version=version or key_version(key),
     )
 
@@ -241,7 +260,9 @@ _REVOKE: Final = Confirmation(
     tone="danger",
     fetch=_fetch_with_webhooks,
     build_form=_revoke_form,
-    respond=lambda request, key, _: request.redirect(f"/keys/{key['id']}", "The key is revoked. Its next request will be refused."),
+    respond=lambda request, key, _: request.redirect(
+        f"/keys/{key['id']}", "The key is revoked for good. Its next request will be refused."
+    ),
 )
 
 _PAUSE: Final = Confirmation(
@@ -253,7 +274,9 @@ _PAUSE: Final = Confirmation(
     tone="danger",
     fetch=_fetch,
     build_form=_pause_form,
-    respond=lambda request, key, _: request.redirect(f"/keys/{key['id']}", "The key is paused. Its next request will be refused."),
+    respond=lambda request, key, result: request.redirect(
+        f"/keys/{key['id']}", "The key is paused. Its next request will be refused.", undo=result.event
+    ),
 )
 _RESUME: Final = Confirmation(
     section=_SECTION,
@@ -263,7 +286,7 @@ _RESUME: Final = Confirmation(
     button="Resume the key",
     fetch=_fetch,
     needs_password=True,
-    respond=lambda request, key, _: request.redirect(f"/keys/{key['id']}", "The key may be used again."),
+    respond=lambda request, key, result: request.redirect(f"/keys/{key['id']}", "The key may be used again.", undo=result.event),
 )
 
 PAGES: Final = (

@@ -22,6 +22,7 @@ _RESTORE: Final = "changesets.restore"
 _SKIP: Final = "skipConflicts"
 _AFTER: Final = "after"
 _LAST: Final = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
+_KEYS: Final = "keys"
 _SKIP_LABEL: Final = "Skip what cannot be undone"
 
 
@@ -59,7 +60,7 @@ class Conflict:
 class UndoPlan:
     """What would be undone, from a dry run. `rows` are resource, operation and count; `version` differs if any of it does.
 
-    `purged` says how many events more are not kept; "" if none is.
+    `purged` says how many events more are not kept; "" if none is. `of_keys`: keys may be able to do more afterwards.
     """
 
     count: int
@@ -68,6 +69,7 @@ class UndoPlan:
     conflict_count: int
     purged: str
     version: str
+    of_keys: bool = False
 
 
 async def show_change_set(request: PageRequest) -> Response:
@@ -147,13 +149,15 @@ async def _show_plan(request: PageRequest, chosen: Selection) -> Response:
         plan = await _plan(request, chosen)
     except Refused as refused:
         return _show_refused(request, chosen, refused)
+    if plan.of_keys:
+        request.require_recent_password()
     return _show(request, chosen, plan)
 
 
 async def _plan(request: PageRequest, chosen: Selection) -> UndoPlan:
     """Run the undo dry. Raises Refused as the undo itself would, but not for conflicts."""
     result = await request.dry_run(chosen.operation, chosen.raw, chosen.target)
-    titles = {kind.name: kind.title for kind in request.kinds}
+    titles = {kind.name: kind.title for kind in request.kinds} | {_KEYS: "API keys"}
     resources = [(one["operation"].partition(".")[0], one["operation"], one["count"]) for one in result["counts"]]
     return UndoPlan(
         count=result["undoneCount"],
@@ -164,6 +168,7 @@ async def _plan(request: PageRequest, chosen: Selection) -> UndoPlan:
         conflict_count=result["conflictCount"],
         purged=_tell_purged(result["purgedCount"]),
         version=compute_version(orjson.dumps(result, option=orjson.OPT_SORT_KEYS)),
+        of_keys=any(resource == _KEYS for resource, _, _ in resources),
     )
 
 
@@ -187,6 +192,8 @@ async def _undo(request: PageRequest, chosen: Selection) -> Response:
         plan = await _plan(request, chosen)
     except Refused as refused:
         return _show_refused(request, chosen, refused)
+    if plan.of_keys:
+        request.require_recent_password()
     try:
         raw = _build_skip_form(request, chosen, request.form).raw()
         if request.form.get("_plan", "") != plan.version:

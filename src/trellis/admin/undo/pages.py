@@ -9,6 +9,7 @@ from starlette.responses import Response
 from trellis.admin.nodes import ACTION, Picker, build_picker, tree_address
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.undo.obstacle import Obstacle, find_obstacle
+from trellis.admin.undo.of_key import KEYS, KeyPlan, plan_undo_of_key
 from trellis.admin.undo.plan import OUTDATED, RESTORE, UndoPlan, drop_advice, plan_undo
 from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
@@ -21,7 +22,7 @@ _PLACE: Final = frozenset({"parentId", "position"})
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """An event that may be undone: either with a plan, or with an obstacle.
+    """An event that may be undone: either with a plan, which of a key is `of_key`, or with an obstacle.
 
     `picker` is set if a parent must be chosen: `why_parent` says why, and `parent_deleted_by` is the event that deleted the
     old one.
@@ -35,16 +36,22 @@ class Preview:
     why_parent: str = ""
     parent_deleted_by: int | None = None
     obstacle: Obstacle | None = None
+    of_key: KeyPlan | None = None
 
 
 async def show(request: PageRequest) -> Response:
     """Show what undoing an event would do."""
-    return await _show(request, await _preview(request), 200)
+    preview = await _preview(request)
+    if preview.of_key is not None and preview.of_key.widens:
+        request.require_recent_password()
+    return await _show(request, preview, 200)
 
 
 async def undo(request: PageRequest) -> Response:
     """Undo an event, if that does what the page showed."""
     preview, form = await _preview(request), request.form
+    if preview.event is not None and preview.of_key is not None:
+        return await _undo_of_key(request, preview, preview.event, preview.of_key)
     if preview.event is None or preview.plan is None:
         return await _show(request, preview, 409)
     if (problem := _find_problem(request, preview, preview.plan)) is not None:
@@ -57,6 +64,21 @@ async def undo(request: PageRequest) -> Response:
         problem_text = OUTDATED if refused.status == 412 and not request.stale else refused.detail
         return await _show(request, await _preview(request), 409, problem_text)
     return request.redirect(await _address_after(request, preview, result), _describe(preview, result))
+
+
+async def _undo_of_key(request: PageRequest, preview: Preview, event: Mapping[str, Any], plan: KeyPlan) -> Response:
+    """Undo a change of a key, if that does what the page showed. What lets it do more requires the password first."""
+    if plan.widens:
+        request.require_recent_password()
+    if request.form.get("_plan", "") != plan.version:
+        return await _show(request, preview, 409, OUTDATED)
+    try:
+        result = await request.perform(RESTORE, target=event["seq"])
+    except Refused as refused:  # a stale form, or somebody else was faster
+        return await _show(request, await _preview(request), 409, str(refused.detail))
+    name = isolate(plan.record["name"])
+    message = f"{name} is as it was before event {event['seq']:,}." if result.event else f"{name} was already like that."
+    return request.redirect(f"/{KEYS}/{plan.record['id']}", message, undo=result.event)
 
 
 def _find_problem(request: PageRequest, preview: Preview, plan: UndoPlan) -> tuple[int, str] | None:
@@ -85,6 +107,8 @@ async def _preview(request: PageRequest) -> Preview:
         return await _preview_purged(request, number)
     kind = next((kind for kind in request.kinds if kind.name == event["resource"]), None)
     try:
+        if event["resource"] == KEYS:
+            return Preview(event, None, of_key=await plan_undo_of_key(request, event))
         if kind is None:  # refused, with the reason
             await request.dry_run(RESTORE, target=number)
             raise LookupError(f"event {number} is of no kind, and could be undone")
@@ -140,6 +164,8 @@ async def _show(request: PageRequest, preview: Preview, status: int, problem: st
     event, record_path = preview.event, ""
     if event is not None and preview.kind is not None:
         record_path = await _record_path(request, preview.kind, event["resourceId"])
+    elif event is not None and event["resource"] == KEYS:
+        record_path = f"/{KEYS}/{event['resourceId']}"
     seq = request.number("id")
     return request.page(
         "events/undo.html",

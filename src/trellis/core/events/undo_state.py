@@ -1,9 +1,11 @@
 """Whether events can be undone, for administrators who read the event log."""
 
 from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from trellis.core.events.event import serialize_event
+from trellis.core.fields import format_timestamp
 from trellis.core.operation import Context
 from trellis.store import events, snapshots
 from trellis.store.engine import Transaction
@@ -23,13 +25,18 @@ def serialize_with_undo(context: Context, found: Sequence[Event]) -> list[dict[s
         for event in found
         if event.resource in kinds and (event.before or event.operation in by_deleting)
     }
+    since = format_timestamp(datetime.fromisoformat(context.now) - timedelta(days=context.environment.keep_snapshots))
+    whole = {
+        event.seq: event.at >= since
+        for event in found
+        if event.operation in context.environment.undone_from_event and event.before and event.after
+    }
     made = [event.seq for event in found if event.resource in kinds and event.seq not in rows]
-    undone_by, counts = find_undoing_events(context.tx, [*rows, *made]), snapshots.count_by_event(context.tx, rows)
+    undone_by, counts = find_undoing_events(context.tx, [*rows, *whole, *made]), snapshots.count_by_event(context.tx, rows)
     states: dict[int, dict[str, Any]] = {
         seq: {"kept": True, "undoneBy": undone_by[seq], "open": False} for seq in made if seq in undone_by
     }
-    for seq, count in rows.items():
-        kept = counts.get(seq, 0) >= count
+    for seq, kept in ({seq: counts.get(seq, 0) >= count for seq, count in rows.items()} | whole).items():
         states[seq] = {"kept": kept, "undoneBy": undone_by.get(seq), "open": kept and seq not in undone_by}
     return [serialize_event(event) | {"undo": states.get(event.seq)} for event in found]
 

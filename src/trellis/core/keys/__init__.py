@@ -1,12 +1,13 @@
 """API keys: the operations on them, their settings, and the authentication of a key sent with a request."""
 
-from trellis.core.keys import crud, pause
+from trellis.core.keys import crud, pause, restore
 from trellis.core.keys.bounds import MEMBERS as BOUND_MEMBERS
 from trellis.core.keys.bounds import describe_bound, describe_bounds
 from trellis.core.keys.crud import find_key, is_key_widened, key_version, serialize_key
 from trellis.core.keys.fields import FILTERS, KEEP_WEBHOOKS, OVERLAP, REASON, SETTINGS, WHY_PAUSED
 from trellis.core.keys.keyring import Bearer, Keyring, authenticate, build_actor, find_holder, is_address_allowed
 from trellis.core.keys.presets import PRESET, PRESETS, Preset, describe_preset
+from trellis.core.keys.restore import RESTORE
 from trellis.core.keys.secret import has_key_form, redact_keys
 from trellis.core.operation import Operation
 
@@ -18,6 +19,7 @@ __all__ = [
     "PRESET",
     "PRESETS",
     "REASON",
+    "RESTORE",
     "SETTINGS",
     "WHY_PAUSED",
     "Bearer",
@@ -42,4 +44,4 @@ __all__ = [
 
 def operations() -> tuple[Operation, ...]:
     """Return the operations on keys."""
-    return (*crud.operations(), *pause.operations())
+    return (*crud.operations(), *pause.operations(), restore.operation())

@@ -42,6 +42,7 @@ def operations() -> tuple[Operation, ...]:
             SETTINGS + CHANGES,
             writes=True,
             has_target=True,
+            undone_from_event=True,
         ),
         Operation(
             "keys.rotate",
@@ -141,9 +142,9 @@ def find_key(context: Context, number: int | None = None) -> Key:
     return key
 
 
-def find_unrevoked(context: Context) -> Key:
-    """Return the key that a call is about. Raises Refused (INVALID_ID, KEY_REVOKED)."""
-    key = find_key(context)
+def find_unrevoked(context: Context, number: int | None = None) -> Key:
+    """Return the key that a call is about, or another one. Raises Refused (INVALID_ID, KEY_REVOKED)."""
+    key = find_key(context, number)
     if key.revoked_at:
         raise Refused("KEY_REVOKED", f"The key '{isolate(key.name)}' was revoked at {key.revoked_at}. Create a new one.")
     return key

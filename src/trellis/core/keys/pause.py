@@ -25,6 +25,7 @@ def operations() -> tuple[Operation, ...]:
             (WHY_PAUSED,),
             writes=True,
             has_target=True,
+            undone_from_event=True,
         ),
         Operation(
             "keys.resume",
@@ -33,6 +34,7 @@ def operations() -> tuple[Operation, ...]:
             _resume,
             writes=True,
             has_target=True,
+            undone_from_event=True,
         ),
         Operation(
             "keys.pause_preset",

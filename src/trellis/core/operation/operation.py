@@ -82,6 +82,11 @@ class Environment:
         return frozenset(o.name for o in self.load_operations() if o.verb is not None and o.verb.undone_by_deleting)
 
     @cached_property
+    def undone_from_event(self) -> frozenset[str]:
+        """The names of the operations whose events have all that undoing them needs."""
+        return frozenset(o.name for o in self.load_operations() if o.undone_from_event)
+
+    @cached_property
     def event_types(self) -> tuple[str, ...]:
         """The types of all events that webhooks can subscribe to."""
         return self.load_event_types()
@@ -231,6 +236,7 @@ class Operation:
     such as `*.create` does not grant it. `brief` describes it to agents where `summary` does not. `runs` are patterns of the
     operations that it may run in turn, if it needs no grant of its own: a key that has been granted no write among these has no
     use for it. `for_proposers`: neither has a key that proposes nothing. `may_be_text`: some of its responses are no JSON.
+    `undone_from_event`: its event has all that undoing it needs, by the operation `restore` on its resource.
     """
 
     name: str
@@ -273,6 +279,7 @@ class Operation:
     for_proposers: bool = False
     is_about_events: bool = False
     may_be_text: bool = False
+    undone_from_event: bool = False
 
     @cached_property
     def takes(self) -> tuple[Field, ...]:

@@ -126,8 +126,9 @@ class _Undoing:
             self._progress.done()
 
     def _undo_one(self, event: Event) -> None:
-        resource = event.resource if event.resource in self._kinds else "events"  # which refuses it, and says why
-        call = self._context.call.build_inner(f"{resource}.{RESTORE.name}", _RAW, event.seq)
+        is_node = event.resource in self._kinds
+        resource = event.resource if is_node else "events"  # which leads to another operation, or refuses it, and says why
+        call = self._context.call.build_inner(f"{resource}.{RESTORE.name}", _RAW if is_node else {}, event.seq)
         try:
             with self._context.tx.savepoint():
                 by = self._context.run(call).event

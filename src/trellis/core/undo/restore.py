@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
+from trellis.core import keys
 from trellis.core.actor import Actor
 from trellis.core.bounds import Reach, find_reach, is_own_only
 from trellis.core.events import find_undoing_events, is_caused_by
@@ -24,6 +25,7 @@ from trellis.store.snapshots import Snapshot
 
 _NO_EVENT: Final = "1T106/5"
 _LIST: Final = "events.list"
+_UNDOABLE: Final = ("only changes of nodes", "only changes of nodes and keys")  # by keys; by administrators
 
 _TO: Final = Field(
     "parentId",
@@ -105,8 +107,10 @@ def _not_runnable(_: Context) -> Outcome:
 def _resolve_fork(targets: frozenset[str], tx: Transaction, seq: int, actor: Actor) -> str:
     event = _get_known_event(tx, seq, actor)
     target = f"{event.resource}.{RESTORE.name}"
-    if target not in targets:
-        raise Refused("NOT_RESTORABLE", f"Event {seq} is {event.operation}, but only changes of nodes can be undone.")
+    if target not in targets and not (target == keys.RESTORE and actor.may(target)):
+        raise Refused(
+            "NOT_RESTORABLE", f"Event {seq} is {event.operation}, but {_UNDOABLE[actor.may(keys.RESTORE)]} can be undone."
+        )
     return target
 
 

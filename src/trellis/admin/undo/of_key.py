@@ -1,0 +1,50 @@
+"""What undoing a change of a key would do, from a dry run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from trellis.admin.events import Change, compare_states
+from trellis.admin.nodes import fetch_groups
+from trellis.admin.page import PageRequest
+from trellis.admin.undo.plan import RESTORE
+from trellis.core.events import changed_members
+from trellis.core.keys import describe_bounds, is_key_widened
+from trellis.core.version import compute_version
+
+KEYS: Final = "keys"
+_HIDDEN: Final = frozenset({"state", "lastUsedAt"})
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPlan:
+    """What would change of a key, which `record` is as it is now. `widens`: it may do more afterwards.
+
+    `version` changes with anything that the page shows.
+    """
+
+    record: Mapping[str, Any]
+    changes: tuple[Change, ...]
+    widens: bool
+    version: str
+
+
+async def plan_undo_of_key(request: PageRequest, event: Mapping[str, Any]) -> KeyPlan:
+    """Run undo dry. Raises Refused as undo itself would."""
+    planned = (await request.dry_run(RESTORE, target=event["seq"]))["record"]
+    now = await request.fetch("keys.get", target=event["resourceId"])
+    names = [name for name in changed_members(now, planned) if name not in _HIDDEN]
+    states = [{name: state[name] for name in names} for state in (now, planned)]
+    return KeyPlan(
+        now,
+        compare_states(names, _shown(now), _shown(planned), None, await fetch_groups(request)),
+        is_key_widened(now, planned) or bool(now["pausedAt"] and not planned["pausedAt"]),
+        compute_version(orjson.dumps(states, option=orjson.OPT_SORT_KEYS)),
+    )
+
+
+def _shown(key: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a key with its bounds in words."""
+    return {**key, "bounds": [f"{name}: {words}" for name, words in describe_bounds(key["bounds"]).items()]}

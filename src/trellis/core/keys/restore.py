@@ -1,0 +1,116 @@
+"""Undoing an event of a key: what the event changed goes back to what it was, unless that was changed again since.
+
+All that this needs is in the event. What lets a key in is not undone: a secret that was replaced is not kept, and a key that was
+revoked stays revoked, since nobody expects an undo to let somebody in again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Any, Final
+
+from trellis.core.events import find_undoing_events
+from trellis.core.fields import format_timestamp, invalid_id
+from trellis.core.keys.crud import find_unrevoked, save_key, serialize_key
+from trellis.core.operation import Context, Operation, Outcome
+from trellis.errors import Refused
+from trellis.store import events
+from trellis.store.events import Event
+from trellis.store.keys import Key
+
+RESTORE: Final = "keys.restore"
+_NO_EVENT: Final = "1T106/5"
+_FIELDS: Final[Mapping[str, str]] = MappingProxyType(  # of a key, by the member of its record
+    {
+        "name": "name",
+        "expiresAt": "expires_at",
+        "addresses": "addresses",
+        "rateLimit": "rate_limit",
+        "perDay": "per_day",
+        "logRequests": "log_requests",
+        "dialect": "dialect",
+        "pausedAt": "paused_at",
+        "pausedBecause": "paused_because",
+    }
+)
+_FINAL: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "keys.create": "created the key. To undo that, revoke the key.",
+        "keys.rotate": "replaced the secret. The old one is not kept, so it cannot come back. Rotate the key again.",
+        "keys.revoke": "revoked the key, and that is final: no undo lets somebody in again. Create a new key.",
+    }
+)
+_NONE: Final[Mapping[str, Any]] = MappingProxyType({"count": 0, "ids": []})
+_NOTHING_ELSE: Final[Mapping[str, Any]] = MappingProxyType(  # of what undoing an event of a node may report
+    {"deleted": _NONE, "moved": _NONE, "changed": {"count": 0, "nodes": []}, "left": {"count": 0, "nodes": []}, "lostGroups": []}
+)
+
+
+def operation() -> Operation:
+    """Return the operation, for the panel and the terminal. `events.restore` leads to it; its target is the event."""
+    return Operation(
+        RESTORE,
+        "Undo a change of a key",
+        "Undoes an event of a key: a change of its settings or grants, a pause or its end. What was changed again since is not "
+        "undone. A revoked key stays revoked, and a secret that was replaced does not come back.",
+        _restore,
+        writes=True,
+        has_target=True,
+        undone_from_event=True,
+    )
+
+
+def _restore(context: Context) -> Outcome:
+    context.input.raise_faults()
+    event = events.find(context.tx, context.call.target or 0)
+    if event is None or event.resource != "keys":
+        raise invalid_id("event of a key", context.call.target, _NO_EVENT)
+    _refuse_final(context, event)
+    old = find_unrevoked(context, event.resource_id)
+    outcome = save_key(context, old, _revert(context, event, old))
+    restored = {"count": int(outcome.happened), "ids": [old.id] if outcome.happened else []}
+    record = outcome.after if outcome.happened else outcome.result
+    result = {"event": event.seq, "operation": event.operation, "record": record, "restored": restored, **_NOTHING_ELSE}
+    return outcome._replace(result=result, plan=result | {"dryRun": True}, undoes=event.seq)
+
+
+def _refuse_final(context: Context, event: Event) -> None:
+    """Refuse an event that cannot be undone, was undone already, or is too old."""
+    if event.operation not in context.environment.undone_from_event or event.before is None or event.after is None:
+        why = _FINAL.get(event.operation, f"is {event.operation}, which cannot be undone.")
+        raise Refused("NOT_RESTORABLE", f"Event {event.seq} {why}")
+    if (by := find_undoing_events(context.tx, (event.seq,)).get(event.seq)) is not None:
+        raise Refused("NOT_RESTORABLE", f"Event {event.seq} has already been undone, by event {by}.", facts={"undoneBy": by})
+    days = context.environment.keep_snapshots
+    if event.at < format_timestamp(datetime.fromisoformat(context.now) - timedelta(days=days)):
+        raise Refused("NO_LONGER_KEPT", f"Event {event.seq} is too long ago: changes can be undone for {days} days.")
+
+
+def _revert(context: Context, event: Event, key: Key) -> Key:
+    """Return the key with what an event changed as it was before. Raises Refused (CHANGED_SINCE)."""
+    before, after, now = event.before or {}, event.after or {}, serialize_key(key, context.now)
+    changed = [name for name in event.changed if name in _FIELDS]
+    differences = [{"field": name, "then": after[name], "now": now[name]} for name in changed if now[name] != after[name]]
+    lost, gained = set(before["grants"]) - set(after["grants"]), set(after["grants"]) - set(before["grants"])
+    was, became, bounds = before.get("bounds") or {}, after.get("bounds") or {}, dict(now["bounds"])
+    grants = (set(now["grants"]) | (lost & context.environment.grantable)) - gained
+    for name in sorted(set(was) | set(became)):
+        if was.get(name) == became.get(name) or name not in grants:
+            continue
+        if name in now["grants"] and bounds.get(name) not in (was.get(name), became.get(name)):
+            differences.append({"field": f"bounds.{name}", "then": became.get(name), "now": bounds.get(name)})
+        elif name in was:
+            bounds[name] = was[name]
+        else:
+            bounds.pop(name, None)
+    if differences:
+        fields = ", ".join(one["field"] for one in differences)
+        detail = f"The key was changed again since event {event.seq}: {fields}. Undo the later change first, or change it by hand."
+        raise Refused("CHANGED_SINCE", detail, facts={"differences": differences})
+    return replace(
+        key,
+        grants=sorted(grants),
+        bounds={name: bound for name, bound in bounds.items() if name in grants},
+        **{_FIELDS[name]: before[name] for name in changed},
+    )

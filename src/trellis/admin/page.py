@@ -397,10 +397,3 @@ class Page:
     most_bytes: int = 0
     live: tuple[str, ...] = ()
     background: bool = False
-
-
-def panel_path(path: str) -> str:
-    """Return a path to go back to, without /admin, if it is one of the panel; otherwise that of the overview."""
-    inside = path == PREFIX or path.startswith((PREFIX + "/", PREFIX + "?"))
-    plain = path.isascii() and path.isprintable() and "\\" not in path and "//" not in path.partition("?")[0]
-    return path.removeprefix(PREFIX) if inside and plain else ""

@@ -5,7 +5,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin import PREFIX
-from trellis.admin.page import CONFIRM, SIGN_IN, Page, PageRequest, panel_path
+from trellis.admin.page import CONFIRM, SIGN_IN, Page, PageRequest
 from trellis.admin.submitted import Submitted
 from trellis.core.admins import SignedIn, has_administrators, remember_browser
 from trellis.core.operation import Call
@@ -18,7 +18,7 @@ _BROWSER_KNOWN_FOR: Final = 90 * 86_400  # seconds
 async def show(request: PageRequest) -> Response:
     """Ask for login and password."""
     if request.me is not None:
-        return request.redirect(panel_path(request.query.get("next", "")))
+        return request.redirect(_find_panel_path(request.query.get("next", "")))
     template = "sign_in.html" if await request.runner.read(has_administrators) else "no_administrator.html"
     return request.page(
         template, title="Sign in", next=request.query.get("next", ""), carried=(), replay=False, login="", note="", fault=""
@@ -117,7 +117,7 @@ def _turn_away(request: PageRequest, template: str, wait: int, context: dict[str
 
 def _go_on(request: PageRequest, title: str, note: str, *, with_token: bool) -> Response:
     """Go to the page that was asked for first; or show the form that was sent to it, to be sent again."""
-    to = panel_path(request.form.get("next", ""))
+    to = _find_panel_path(request.form.get("next", ""))
     if request.form.get("replay") != "1":
         return request.redirect(to)
     carried = _unpack(request.form)
@@ -127,6 +127,13 @@ def _go_on(request: PageRequest, title: str, note: str, *, with_token: bool) -> 
 def _unpack(form: Submitted) -> tuple[tuple[str, str], ...]:
     """Return what an earlier form had sent, from the pairs that this one carries."""
     return Submitted(tuple(zip(form.all("carried-name"), form.all("carried-value"), strict=False))).carried()
+
+
+def _find_panel_path(path: str) -> str:
+    """Return a path to go back to, without /admin, if it is one of the panel; otherwise that of the overview."""
+    inside = path == PREFIX or path.startswith((PREFIX + "/", PREFIX + "?"))
+    plain = path.isascii() and path.isprintable() and "\\" not in path and "//" not in path.partition("?")[0]
+    return path.removeprefix(PREFIX) if inside and plain else ""
 
 
 PAGES: Final = (

@@ -3,10 +3,13 @@
 import sqlalchemy as sa
 from alembic import op
 
+from trellis.store.migrations.effect import Effect
+
 revision = "0025"
 down_revision = "0023"
 branch_labels = None
 depends_on = None
+effect = Effect(blocks=("events",), unknown="traces of events")
 
 _PLAIN = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 

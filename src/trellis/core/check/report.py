@@ -52,13 +52,14 @@ def _list(context: Context) -> Outcome:
     most = context.input.get(_LIMIT.name, _LIMIT.default)
     count = repairable = 0
     listed: list[dict[str, Any]] = []
-    for problem in (problem for finding in _findings(context) for problem in finding.problems):
-        count += 1
-        repairable += problem.repairable
-        if len(listed) < most:
-            listed.append(problem.to_dict())
-    checked = {kind: size for kind, (size, _) in check.count_rows(context.tx).items()}
-    kept = _retention(context)
+    with check.reading_everything(context.tx):
+        for problem in (problem for finding in _findings(context) for problem in finding.problems):
+            count += 1
+            repairable += problem.repairable
+            if len(listed) < most:
+                listed.append(problem.to_dict())
+        checked = {kind: size for kind, (size, _) in check.count_rows(context.tx).items()}
+        kept = _retention(context)
     return Outcome({"checked": checked, "kept": kept, "count": count, "repairable": repairable, "problems": listed})
 
 
@@ -87,10 +88,11 @@ def _retention(context: Context) -> dict[str, Any]:
 def _repair(context: Context) -> Outcome:
     context.input.raise_faults()
     repaired: list[Problem] = []
-    for finding in _findings(context):
-        if finding.repair is not None:
-            finding.repair()
-            repaired.extend(problem for problem in finding.problems if problem.repairable)
+    with check.reading_everything(context.tx):
+        for finding in _findings(context):
+            if finding.repair is not None:
+                finding.repair()
+                repaired.extend(problem for problem in finding.problems if problem.repairable)
     listed = [problem.to_dict() for problem in repaired]
     result = {"repaired": len(repaired), "problems": listed}
     if not repaired:

@@ -49,6 +49,7 @@ def start() -> None:
     else:
         raise AssertionError(Path("/var/log/trellis/trellis.log").read_text())
     run("/etc/init.d/trellis", "status")
+    assert Path("/var/log/trellis/trellis.log").owner() == "trellis", "root would follow a link that was put in its place"
 
 
 def fetch(path: str, content: bytes | None = None, headers: dict[str, str] | None = None) -> bytes:

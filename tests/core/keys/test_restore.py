@@ -63,6 +63,24 @@ def test_grants_changed_since_stay_and_other_settings_stand_in_the_way(run: Run,
     assert _refused(run, bounded, "CHANGED_SINCE").facts["differences"][0]["field"] == "bounds.forums.list"
 
 
+def test_what_was_taken_again_for_a_reason_stays_taken(run: Run, do: Doing) -> None:
+    do("keys.create", name="Plugin", grants=["forums.list", "forums.delete"], addresses=["192.0.2.0/24"])
+    taken = do("keys.update", 1, ungrant=["forums.delete"], addresses=["192.0.2.1"])
+    given = do("keys.update", 1, grant=["forums.delete"], addresses=["192.0.2.0/24"])
+    again = do("keys.update", 1, ungrant=["forums.delete"], addresses=["192.0.2.1"])
+    assert [one["field"] for one in _refused(run, taken, "CHANGED_SINCE").facts["differences"]] == ["addresses"]
+    assert [one["field"] for one in _refused(run, given, "CHANGED_SINCE").facts["differences"]] == ["addresses"]
+    do("events.restore", again)
+    do("events.restore", given)
+    do("events.restore", taken)
+    assert (run("keys.get", 1)["grants"], run("keys.get", 1)["addresses"]) == (["forums.delete", "forums.list"], ["192.0.2.0/24"])
+    once = do("keys.update", 1, ungrant=["forums.delete"])
+    do("keys.update", 1, grant=["forums.delete"])
+    do("keys.update", 1, ungrant=["forums.delete"])
+    run("events.restore", once)
+    assert run("keys.get", 1)["grants"] == ["forums.list"]
+
+
 def test_pauses_can_be_undone_alone_and_all_together(run: Run, do: Doing) -> None:
     do("keys.create", name="One", preset="agent")
     do("keys.create", name="Two", preset="agent")

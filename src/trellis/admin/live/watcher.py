@@ -18,6 +18,7 @@ log = logging.getLogger(__name__)
 
 _LOOK_EVERY: Final = 0.25  # seconds
 _READ_EVERY: Final = 1.0  # seconds, where not every commit is told
+_REST: Final = 10.0  # seconds after something that nobody expected has gone wrong
 _JUDGE_EVERY: Final = 60.0  # seconds between two looks at whether the sessions are live
 _SESSIONS_CHANGE_BY: Final = frozenset((ANYTHING, "events/admins"))
 PER_ADMINISTRATOR: Final = 4  # a browser opens six connections to one address; the others are for pages
@@ -63,6 +64,7 @@ class Watcher:
         self._streams: set[Stream] = set()
         self._held: Counter[int] = Counter()
         self._watching: asyncio.Task[None] | None = None
+        self._beginning = asyncio.Lock()
         self._is_ended = False
         self._judge_at = 0.0
 
@@ -87,7 +89,10 @@ class Watcher:
         self._streams.add(stream)
         self._held[me.id] += 1
         try:
-            # It is among the streams by now: what comes after this reading is told to it by the one that watches.
+            async with self._beginning:
+                if self._watching is None:
+                    self._watching = asyncio.create_task(self._watch(await self._runner.read(read_position)))
+            # What comes after this reading is told to it by the one that watches, who has read before: at worst it is told twice.
             if since is None:
                 news = News(await self._runner.read(read_position))
             else:
@@ -96,8 +101,6 @@ class Watcher:
             self.close(stream)
             raise
         stream.add(news)
-        if self._watching is None:
-            self._watching = asyncio.create_task(self._watch(news.position))
         return stream
 
     def close(self, stream: Stream) -> None:
@@ -109,34 +112,35 @@ class Watcher:
     async def _watch(self, position: Position) -> None:
         """Look for news while there are streams."""
         clock, store = asyncio.get_running_loop().time, self._runner.gate.store
-        commit, read_at = None, 0.0
+        commit, read_at, has_failed = None, 0.0, False
         self._judge_at = clock() + _JUDGE_EVERY
         try:
             while self._streams:
-                await asyncio.sleep(_LOOK_EVERY)
+                await asyncio.sleep(_REST if has_failed else _LOOK_EVERY)
                 last, now = store.last_commit(), clock()
-                if last is None or (last == commit and (store.reads_inline or now < read_at)):
-                    await self._judge(now)
-                    continue
-                commit, read_at = last, now + _READ_EVERY
                 try:
-                    news = await self._runner.read(read_news, position)
-                except Refused:
-                    commit = None  # it is read again
-                    continue
-                if news.topics:
-                    position = news.position
-                    for stream in self._streams:
-                        stream.add(news)
-                if not _SESSIONS_CHANGE_BY.isdisjoint(news.topics):
-                    self._judge_at = 0.0
-                await self._judge(now)
-        except Exception:
-            log.exception("Looking for news has failed.")
-            for stream in self._streams:
-                stream.end()
+                    if last is not None and (last != commit or not (store.reads_inline or now < read_at)):
+                        news = await self._runner.read(read_news, position)
+                        commit, read_at, position = last, now + _READ_EVERY, news.position
+                        self._tell(news)
+                    await self._judge(now)
+                    has_failed = False
+                except Refused:  # it is read again
+                    commit = None
+                except Exception:
+                    if not has_failed:
+                        log.exception("Looking for news has failed.")
+                    commit, has_failed = None, True
         finally:
             self._watching = None
+
+    def _tell(self, news: News) -> None:
+        """Tell all streams of news, if there is any."""
+        if news.topics:
+            for stream in self._streams:
+                stream.add(news)
+        if not _SESSIONS_CHANGE_BY.isdisjoint(news.topics):
+            self._judge_at = 0.0
 
     async def _judge(self, now: float) -> None:
         """End the streams of sessions that have ended, if it is time to look."""

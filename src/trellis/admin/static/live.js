@@ -22,6 +22,7 @@ let isOver = false;
 let isDue = false; // there is news that the page does not show
 let fetching = null;
 let pausing = 0;
+let failures = 0; // one after another
 
 export function live() {
   if (!page) return;
@@ -107,28 +108,35 @@ function end() {
   say("You are signed out, so this page is not kept up to date any more.", { stay: true, buttons: [["Sign in", () => location.reload()]] });
 }
 
+// Asks the scripts of the page; each may prevent what is about to be done.
+const allowed = (what) => document.dispatchEvent(new CustomEvent(what, { cancelable: true }));
+
 // Fetches the page, once at a time and with pauses that grow with what it costs.
 async function refresh() {
   if (fetching || pausing || isOver || document.hidden) return;
   const began = performance.now();
   isDue = false;
+  if (!allowed("panel:fetch")) return; // it is not kept up to date any more
   fetching = fetch(from(), { headers: { Accept: "text/html", "X-Panel-Background": "1" }, credentials: "same-origin", cache: "no-store" });
   try {
     const answer = await fetching;
     if (answer.redirected || answer.status === 401) return end();
+    if (answer.status >= 400 && answer.status < 500 && answer.status !== 429) return; // it will be the same until there is news
     if (!answer.ok) throw new Error(answer.statusText);
+    failures = 0;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-    if (!document.dispatchEvent(new CustomEvent("panel:merge", { cancelable: true }))) isDue = true;
+    if (!allowed("panel:merge")) isDue = true;
     else show(fresh);
   } catch {
     isDue = true; // tried again
+    failures += 1;
   } finally {
     fetching = null;
     clearTimeout(pausing);
     pausing = setTimeout(() => {
       pausing = 0;
       if (isDue) refresh();
-    }, Math.max(PAUSE, 10 * (performance.now() - began)));
+    }, Math.max(Math.min(PAUSE * 2 ** failures, LONGEST), 10 * (performance.now() - began)));
   }
 }
 

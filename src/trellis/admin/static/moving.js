@@ -61,6 +61,7 @@ function settle(view, node, from, undone = false) {
   if (to.list === from.list && to.next === from.next) return;
   const move = { node, from, to, undone, place: describe(view, node) };
   view.moves.push(move);
+  view.changes += 1;
   view.sending = view.sending.catch(() => {}).then(() => view.moves.includes(move) && send(view, move));
 }
 
@@ -82,6 +83,7 @@ async function send(view, move) {
     const handle = node.querySelector(":scope > .node-row > .handle");
     const result = await askJson(handle, `${view.list.dataset.path}/${node.dataset.id}/move`, { method: "POST", body });
     view.moves.splice(view.moves.indexOf(move), 1);
+    view.changes += 1;
     node.dataset.version = result.version;
     const buttons = undone || !result.moved ? [] : [["Undo", () => undo(view, node, from)]];
     const now = undone ? `“${nameOf(node)}” is back ${where(view, node)}.` : `“${nameOf(node)}” is ${where(view, node)} now.`;
@@ -89,6 +91,7 @@ async function send(view, move) {
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     const others = view.moves.length - 1;
+    view.changes += 1;
     for (const one of view.moves.splice(0).reverse()) put(view, one.node, one.from);
     const along = others ? ` ${others === 1 ? "The move" : `The ${others} moves`} after it ${others === 1 ? "was" : "were"} not sent.` : "";
     const buttons = error.refused ? [] : [["Try again", () => again(view, move)]];

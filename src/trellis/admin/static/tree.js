@@ -5,12 +5,16 @@ import { say } from "./messages.js";
 import { moving } from "./moving.js";
 import { askPage, attempt } from "./requests.js";
 
+const MOST_OPEN = 40; // nodes in the address
+
 export function tree(list) {
   list.classList.add("live");
   const view = {
     list,
     nested: "nested" in list.dataset,
     moves: [], // those that the server has not taken yet
+    changes: 0, // by hand, since the page was opened
+    isLonger: false, // than the page that its address gives
     sending: Promise.resolve(),
     rows: () => [...list.querySelectorAll(".node")].filter((node) => node.offsetParent !== null),
     open: (node, isWanted) => attempt(() => open(view, node, isWanted), { otherwise: toggleOf(node)?.href }),
@@ -20,8 +24,14 @@ export function tree(list) {
   list.addEventListener("click", (event) => click(view, event));
   list.addEventListener("keydown", (event) => walk(view, event));
   dragging(view, moving(view));
+  let asked = 0;
+  document.addEventListener("panel:fetch", (event) => {
+    asked = view.changes;
+    if (view.isLonger) event.preventDefault(); // or what was asked for with “more” would go
+  });
   document.addEventListener("panel:merge", (event) => {
-    if (view.taken || view.moves.length || list.querySelector(".dragging, [aria-busy]")) event.preventDefault(); // later
+    const isBusy = view.taken || view.moves.length || list.querySelector(".dragging, [aria-busy]");
+    if (isBusy || asked !== view.changes) event.preventDefault(); // later: the page was asked for before the last change
   });
 }
 
@@ -64,6 +74,7 @@ async function showMore(view, more) {
   const had = item.contains(document.activeElement);
   const first = put(item, html);
   item.remove();
+  view.isLonger = true;
   if (had || document.activeElement === document.body) first?.querySelector(".node-name").focus();
 }
 
@@ -115,9 +126,11 @@ function close(view, node) {
 // Keeps the open nodes in the address, so that reloading the page, or coming back to it, shows the same.
 function remember(view) {
   const opened = view.rows().filter(isOpen).map((node) => node.dataset.id);
+  view.changes += 1;
+  if (opened.length > MOST_OPEN) view.isLonger = true;
   const address = new URL(location.href);
   address.hash = "";
-  if (opened.length) address.searchParams.set("open", opened.slice(0, 40).join(","));
+  if (opened.length) address.searchParams.set("open", opened.slice(0, MOST_OPEN).join(","));
   else address.searchParams.delete("open");
   history.replaceState(null, "", address.href.replaceAll("%2C", ","));
 }

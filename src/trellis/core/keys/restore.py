@@ -21,6 +21,7 @@ from trellis.store.keys import Key
 
 RESTORE: Final = "keys.restore"
 _NO_EVENT: Final = "1T106/5"
+_MOST_LATER: Final = 1000  # events of the key that are looked through
 _FIELDS: Final[Mapping[str, str]] = MappingProxyType(  # of a key, by the member of its record
     {
         "name": "name",
@@ -87,12 +88,36 @@ def _refuse_final(context: Context, event: Event) -> None:
         raise Refused("NO_LONGER_KEPT", f"Event {event.seq} is too long ago: changes can be undone for {days} days.")
 
 
+def _find_changed_since(context: Context, event: Event, key: int) -> tuple[set[str], set[str]]:
+    """Find the members and the grants of the key that later events have changed, even if they are by now as this event left them.
+
+    What was undone again counts as not done.
+    """
+    later = [change.event for change in events.find_since_of(context.tx, event.seq, "keys", [key], _MOST_LATER)]
+    if len(later) == _MOST_LATER:
+        many = f"The key was changed {_MOST_LATER:,} times or more since event {event.seq}. Change it by hand."
+        raise Refused("CHANGED_SINCE", many, facts={"differences": []})
+    undone = find_undoing_events(context.tx, later)
+    fields, grants = set[str](), set[str]()
+    for one in events.find_many(context.tx, sorted(set(later) - set(undone) - set(undone.values()))):
+        if one.before is not None and one.after is not None:
+            fields.update(one.changed)
+            grants |= set(one.before["grants"]) ^ set(one.after["grants"])
+    return fields, grants
+
+
 def _revert(context: Context, event: Event, key: Key) -> Key:
     """Return the key with what an event changed as it was before. Raises Refused (CHANGED_SINCE)."""
     before, after, now = event.before or {}, event.after or {}, serialize_key(key, context.now)
     changed = [name for name in event.changed if name in _FIELDS]
-    differences = [{"field": name, "then": after[name], "now": now[name]} for name in changed if now[name] != after[name]]
-    lost, gained = set(before["grants"]) - set(after["grants"]), set(after["grants"]) - set(before["grants"])
+    fields_since, grants_since = _find_changed_since(context, event, key.id)
+    differences = [
+        {"field": name, "then": after[name], "now": now[name]}
+        for name in changed
+        if now[name] != after[name] or name in fields_since
+    ]
+    lost = set(before["grants"]) - set(after["grants"]) - grants_since
+    gained = set(after["grants"]) - set(before["grants"]) - grants_since
     was, became, bounds = before.get("bounds") or {}, after.get("bounds") or {}, dict(now["bounds"])
     grants = (set(now["grants"]) | (lost & context.environment.grantable)) - gained
     for name in sorted(set(was) | set(became)):

@@ -261,7 +261,7 @@ class Service:
         if cached is None:
             if counted or (slow and require_bearer(request).actor.is_counted):  # by what it runs
                 cached = await self._counted.run(run)
-            elif self.gate.store.reads_inline and not slow and size <= LARGE:
+            elif self.gate.store.reads_inline and not slow and size <= LARGE and not _reads_part(request, operation):
                 cached = run()
             else:
                 cached = await self._read_in_thread(name, run, version, slow=slow)
@@ -289,6 +289,11 @@ class Service:
             reading = self._reading[shared] = asyncio.ensure_future(start())
             reading.add_done_callback(lambda _: self._reading.pop(shared, None))
         return await asyncio.shield(reading)
+
+
+def _reads_part(request: ApiRequest, operation: Operation) -> bool:
+    """Return whether a read finds what is inside of a part of the nodes, among all of them or all events: that may take long."""
+    return request.bearer is not None and bool(request.bearer.reach) and not operation.has_target
 
 
 def require_bearer(request: ApiRequest) -> Bearer:

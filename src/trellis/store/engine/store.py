@@ -59,6 +59,7 @@ class Store:
         self.outage = Outage()
         self.faults = Faults(_file_of(self.engine.url) if self.reads_inline else None)
         self._local = threading.local()
+        self._is_closed = False
         self._cache = QueryCache()
         self._listeners = Listeners()
         self._listener = InvalidationListener(self._connect_listener, self._listeners)
@@ -165,6 +166,8 @@ class Store:
             if tx.raw.closed:
                 tx.connection.invalidate()
                 self.engine.dispose()  # what closed this connection has closed those in the pool too
+            elif self._is_closed:
+                tx.connection.invalidate()  # closes it: the pool that it belongs to is gone, and would only forget it
             tx.connection.close()
 
     def _open(self) -> Transaction:
@@ -242,7 +245,8 @@ class Store:
             raise refuse_full()
 
     def close(self) -> None:
-        """Finish the writes that wait, and close all connections."""
+        """Finish the writes that wait, and close all connections; those of reads that have not ended are closed when they do."""
+        self._is_closed = True
         self._listener.close()
         self._writer.close()
         self.close_reader()

@@ -103,12 +103,12 @@ class Panel:
         self.watcher.end()
 
     async def __call__(self, outer: Scope, receive: Receive, send: Send) -> None:
-        started, status = time.perf_counter_ns(), 0
+        started, answered, status = time.perf_counter_ns(), 0, 0
 
         async def send_with_headers(message: MutableMapping[str, Any]) -> None:
-            nonlocal status
+            nonlocal answered, status
             if message["type"] == "http.response.start":
-                status = message["status"]
+                answered, status = time.perf_counter_ns(), message["status"]  # a stream of news goes on for hours after it
                 headers = message["headers"]
                 present = {name.lower() for name, _ in headers}
                 headers.extend(pair for pair in self.headers if pair[0] not in present)
@@ -128,7 +128,7 @@ class Panel:
         finally:
             outer[PAGE] = page = scope.get(PAGE, "")
             if self.counts is not None and status:
-                duration = (time.perf_counter_ns() - started) // 1000
+                duration = (answered - started) // 1000
                 self.counts.count(PREFIX[1:], page, status, duration, scope.get(_REFUSED), None)
 
     # --- one page -------------------------------------------------------------------------------------------------

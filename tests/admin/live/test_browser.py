@@ -195,3 +195,26 @@ def test_a_page_ends_with_its_session_and_rests_while_nobody_sees_it(page: Page,
     run("forums.update", community.help, name="A secret")
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_label("Password")).to_be_visible()
+
+
+def test_what_is_done_by_hand_while_the_page_is_fetched_stays(page: Page, community: Community, run: Run) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if "x-panel-background" in route.request.headers and not held:
+            held.append(route)
+        else:
+            route.continue_()
+
+    _open(page, "/admin/forums")
+    expect(page.locator("#tree > .node").first).to_be_visible()
+    page.route("**/admin/forums*", hold)
+    with page.expect_request(lambda request: "x-panel-background" in request.headers):
+        run("forums.create", name="Elsewhere")
+    page.get_by_role("link", name="What is under News").click()
+    expect(page.get_by_role("link", name="Releases", exact=True)).to_be_visible()
+    with page.expect_response(lambda answer: "x-panel-background" in answer.request.headers):
+        held[0].continue_()  # it was asked for before the node was opened
+    expect(page.locator("#tree > .node").last).to_contain_text("Elsewhere")
+    expect(page.get_by_role("link", name="Releases", exact=True)).to_be_visible()
+    assert faults(page) == {}

@@ -7,14 +7,25 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.admin.conftest import PASSWORD, Visitor, admin, mira, visitor
+from tests.admin.conftest import PASSWORD, Visitor, _quick_digests, _sign_in_once, _signed_in, _template, admin, mira, visitor
 from tests.cli.conftest import Trellis, cli, nowhere, trellis
 from tests.fixture_types import Run
 from trellis.core.actor import Actor
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 
-__all__ = ["admin", "cli", "mira", "nowhere", "trellis", "visitor"]
+__all__ = [  # fixtures
+    "_quick_digests",
+    "_sign_in_once",
+    "_signed_in",
+    "_template",
+    "admin",
+    "cli",
+    "mira",
+    "nowhere",
+    "trellis",
+    "visitor",
+]
 
 NAME = "\u202egnp.exe"  # shown as `exe.png`, and all that follows from right to left
 _EXACT = re.compile(r'value="[^"]*"|<textarea[^>]*>[^<]*')  # what a form sends back

@@ -13,7 +13,7 @@ from tests.fixture_types import MakeKey, Run
 from tests.service_process import Service
 from tests.wait import wait_until
 
-TIMES: Final = int(os.environ.get("TRELLIS_CRASHES", "10"))
+TIMES: Final = int(os.environ.get("TRELLIS_CRASHES", "6"))
 CLIENTS: Final = 4
 CALENDARS: Final = "/calendar/calendar"
 

@@ -19,7 +19,7 @@ from trellis.asgi import Application
 from trellis.compose import compose
 from trellis.settings import Settings
 
-EDITS: Final = int(os.environ.get("TRELLIS_TEST_EDITS", "60"))
+EDITS: Final = int(os.environ.get("TRELLIS_TEST_EDITS", "51"))
 URL: Final = "http://api.example"
 
 

@@ -14,7 +14,7 @@ from tests.database_state import DatabaseState
 from tests.fixture_types import MakeKey, Run
 
 CONFIGURATION: Final = Path(__file__).with_name("schemathesis.toml")
-EXAMPLES: Final = os.environ.get("TRELLIS_FUZZ_EXAMPLES", "10")  # for each operation; give more for a longer run
+EXAMPLES: Final = os.environ.get("TRELLIS_FUZZ_EXAMPLES", "6")  # for each operation; give more for a longer run
 PHASES: Final = {"sqlite": "examples,coverage,stateful", "postgresql": "examples,fuzzing,stateful"}
 
 

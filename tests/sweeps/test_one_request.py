@@ -35,7 +35,7 @@ from trellis.kinds import KINDS
 from trellis.rest.docs.examples import given_of
 from trellis.settings import Settings
 
-NUMBER: Final = os.environ.get("TRELLIS_TEST_BODIES", "4")
+NUMBER: Final = os.environ.get("TRELLIS_TEST_BODIES", "3")
 MOST: Final = 20  # times what an ordinary request costs
 FLOOR: Final = 0.0005  # seconds of processor time; what costs less is not told from noise
 CATALOGUE: Final = catalogue_of(KINDS)

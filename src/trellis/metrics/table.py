@@ -26,7 +26,8 @@ METRICS: Final = (
         ("interface", "operation", "status"),
     ),
     Metric(
-        "request_duration_seconds", "histogram", "How long requests took, from their head to the last byte handed over.",
+        "request_duration_seconds", "histogram",
+        "How long requests took, from their head to the last byte handed over; of a page of the panel, to the first.",
         ("interface", "operation"),
     ),
     Metric("refusals", "counter", "Requests refused or failed, by reason and id of the key; 0 is none.", ("reason", "key")),

@@ -98,7 +98,7 @@ def test_it_ends_at_once_though_a_look_ends_at_the_same_moment(settings: Setting
 
     async def end() -> None:
         health = Health(store, settings)
-        health._looking = looking = asyncio.get_running_loop().create_future()
+        health._schema._running = looking = asyncio.get_running_loop().create_future()
         health.start()
         for _ in range(5):
             await asyncio.sleep(0)  # until it waits for that look

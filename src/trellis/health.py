@@ -3,11 +3,11 @@
 import asyncio
 import shutil
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Final
 
 from trellis.errors import Refused
+from trellis.http.reading import SharedRead
 from trellis.settings import Settings
 from trellis.store.condition import find_file
 from trellis.store.engine import Store
@@ -27,8 +27,7 @@ class Health:
         self._store = store
         self._settings = settings
         self._file = find_file(settings)
-        self._thread = ThreadPoolExecutor(1, "trellis-health")  # of its own, since reads may take all others
-        self._looking: asyncio.Future[str] | None = None
+        self._schema = SharedRead("trellis-health", self._read)
         self._found: Mapping[str, str] = {"start": "not looked yet"}
         self._task: asyncio.Task[None] | None = None
         self._pages: Mapping[str, Callable[[], Awaitable[tuple[int, str]]]] = {
@@ -47,7 +46,7 @@ class Health:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
-        self._thread.shutdown(wait=False)
+        self._schema.close()
 
     async def respond(self, path: str) -> tuple[int, bytes] | None:
         """Return status and text of the page at a path; None if there is none."""
@@ -98,11 +97,8 @@ class Health:
 
         Those who ask meanwhile wait for the same reading. Raises Refused, TimeoutError.
         """
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.ensure_future(asyncio.wrap_future(self._thread.submit(self._read)))
-            self._looking.add_done_callback(lambda look: look.cancelled() or look.exception())  # nobody may wait for it
         async with asyncio.timeout(seconds):
-            schema = await asyncio.shield(self._looking)
+            schema = await self._schema.run(seconds)
             if self._store.faults.reason is not None:
                 await asyncio.wrap_future(self._store.try_to_write())
             return schema

@@ -197,7 +197,9 @@ class Settings:
         10, _number(1, 3600), "Seconds that PostgreSQL may take for a statement that reads; then it is given up, with 503."
     )
     database_write_timeout: int = _setting(
-        60, _number(1, 3600), "Seconds that PostgreSQL may take for a statement of a write; large deletes take long."
+        60,
+        _number(1, 3600),
+        "Seconds that PostgreSQL may take for a statement of a write, or of `trellis check`; large deletes take long.",
     )
     busy_timeout: int = _setting(30, _number(1, 600), "Seconds for which a write waits for its turn before 503.")
     job_timeout: int = _setting(

@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from tests.service_process import environment
 from tests.wait import GIVE_UP, wait_until
 from trellis.settings import Settings
-from trellis.traces import find_trace, find_traceparent, load_traces
+from trellis.traces import find_traceparent, load_traces, log_fields
 from trellis.traces.sending import SentTraces, _Sender
 
 ENDPOINT = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}
@@ -35,9 +35,9 @@ TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
     ],
 )
 def test_a_traceparent_is_taken_if_it_is_valid(sent: str, *, taken: bool) -> None:
-    found = find_traceparent(sent.encode())
+    found = find_traceparent([(b"traceparent", sent.encode())])
     assert found == (f"00-{TRACE}-{PARENT}-01" if taken else None)
-    assert find_trace(found) == (TRACE if taken else None)
+    assert log_fields("r", found)["trace"] == (TRACE if taken else None)
 
 
 @pytest.mark.parametrize("off", [{}, {**ENDPOINT, "OTEL_SDK_DISABLED": "true"}, {**ENDPOINT, "OTEL_TRACES_EXPORTER": "none"}])

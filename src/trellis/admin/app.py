@@ -34,7 +34,7 @@ from trellis.core.keys import redact_keys
 from trellis.core.news import format_position, read_position
 from trellis.core.proposals import count_open
 from trellis.errors import Refused
-from trellis.http.api import RequestCounts
+from trellis.http.api import PAGE, PAGE_REFUSED, RequestCounts
 from trellis.http.problems import problem_headers
 from trellis.http.sending import send_body
 from trellis.settings import Settings
@@ -45,9 +45,7 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-PAGE: Final = "trellis.page"  # in the scope: the page that a request is for, as its route has it, and not as it was sent
 _CONVERTER: Final = re.compile(r":\w+(?=\})")  # of a parameter of a route, as in {id:int}
-_REFUSED: Final = "trellis.refused"
 _MAX_PATH: Final = 1000  # characters; no page has a longer one, and Python makes no number of several thousand digits
 _PAGED: Final = frozenset(("before", "page"))  # in the address of an older part of a list, to which nothing is added
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._~+/=:-]{1,128}")
@@ -129,7 +127,7 @@ class Panel:
             outer[PAGE] = page = scope.get(PAGE, "")
             if self.counts is not None and status:
                 duration = (answered - started) // 1000
-                self.counts.count(PREFIX[1:], page, status, duration, scope.get(_REFUSED), None)
+                self.counts.count(PREFIX[1:], page, status, duration, scope.get(PAGE_REFUSED), None)
 
     # --- one page -------------------------------------------------------------------------------------------------
 
@@ -274,7 +272,7 @@ class Panel:
     # --- refusals -------------------------------------------------------------------------------------------------
 
     def _refusal(self, request: PageRequest, refused: Refused) -> Response:
-        request.http.scope[_REFUSED] = refused.message
+        request.http.scope[PAGE_REFUSED] = refused.message
         if request.wants_json:
             faults = [{"field": fault.field, "detail": fault.detail} for fault in refused.faults]
             told = {"message": refused.message, "detail": refused.detail, "faults": faults, "moreFaults": refused.more_faults}

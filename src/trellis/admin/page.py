@@ -53,7 +53,7 @@ from trellis.core.keys import redact_keys
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Call
 from trellis.errors import Refused
-from trellis.traces import find_traceparent
+from trellis.traces import find_traceparent, log_fields
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -138,13 +138,12 @@ class PageRequest:
 
     def trace(self, call: Call) -> Call:
         """Return a call that tells of this request, as its event and the log will: its id, and the trace that it belongs to."""
-        sent = self.http.headers.get("traceparent", "").encode()
-        return call._replace(request_id=self.request_id, traceparent=find_traceparent(sent))
+        return call._replace(request_id=self.request_id, traceparent=find_traceparent(self.http.headers.raw))
 
     @property
     def log_fields(self) -> dict[str, str | None]:
         """What a line of the log tells of it."""
-        return self.trace(Call("", Actor("service", None, ""))).log_fields
+        return log_fields(self.request_id, find_traceparent(self.http.headers.raw))
 
     @property
     def csrf(self) -> str:

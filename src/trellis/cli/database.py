@@ -57,9 +57,7 @@ def _tell_plan(plan: Plan, database: str) -> None:
     if plan.at is None:
         return
     show(f"With the rows that there are it may take {_write_span(plan.seconds, alone=True)}; on a slower machine, longer.")
-    if plan.engine == "sqlite":
-        show("Meanwhile others read on, and whoever writes waits.")
-    elif plan.blocked:
+    if plan.blocked:
         show(f"Meanwhile whoever writes waits, and whoever reads {', '.join(plan.blocked)}.")
     else:
         show("Meanwhile others read on, and whoever writes waits.")

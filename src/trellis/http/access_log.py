@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
 from trellis.core.keys import redact_keys
-from trellis.http.api import ApiRequest, Receive, Scope, Send
+from trellis.http.api import REQUEST, ApiRequest, Receive, Scope, Send
 from trellis.logs import MOST_CHARACTERS, REFUSED, access_log
-from trellis.traces import TRACEPARENT, find_trace, find_traceparent
+from trellis.traces import find_traceparent, log_fields
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
@@ -30,7 +30,7 @@ async def run_logged(app: App, scope: Scope, receive: Receive, send: Send) -> No
     try:
         await app(scope, receive, watch)
     finally:
-        request: ApiRequest | None = scope.get("trellis.request")
+        request: ApiRequest | None = scope.get(REQUEST)
         bearer = None if request is None else request.bearer
         facts = {
             "method": scope["method"][:16],
@@ -40,7 +40,6 @@ async def run_logged(app: App, scope: Scope, receive: Receive, send: Send) -> No
             "operation": None if request is None else request.operation,
             "key": None if bearer is None else bearer.actor.id,
             "address": client[0] if (client := scope.get("client")) else None,
-            "request": request_id,
-            "trace": find_trace(find_traceparent(next((value for name, value in scope["headers"] if name == TRACEPARENT), None))),
+            **log_fields(request_id, find_traceparent(scope["headers"])),
         }
         access_log.info("%(method)s %(path)s %(status)d %(ms)s ms", facts, extra=facts)

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, ParamSpec, TypeVar
+from typing import Final, Generic, ParamSpec, TypeVar
 
 from trellis.errors import Refused
 
@@ -19,6 +19,27 @@ async def read_in_thread(seconds: float, function: Callable[P, T], *args: P.args
             return await asyncio.to_thread(function, *args, **kwargs)
     except TimeoutError:
         raise Refused("BUSY", "The database did not answer in time. Nothing was changed; try again.") from None
+
+
+class SharedRead(Generic[T]):
+    """A read in a thread of its own, since others may take all there are. Who asks meanwhile waits for the same one."""
+
+    def __init__(self, thread: str, read: Callable[[], T]) -> None:
+        self._thread = ThreadPoolExecutor(1, thread)
+        self._read = read
+        self._running: asyncio.Future[T] | None = None
+
+    async def run(self, seconds: float) -> T:
+        """Return what was read. Raises TimeoutError after so many seconds, and what the read raises."""
+        if self._running is None or self._running.done():
+            self._running = asyncio.wrap_future(self._thread.submit(self._read))
+            self._running.add_done_callback(lambda read: read.cancelled() or read.exception())  # nobody may wait for it
+        async with asyncio.timeout(seconds):
+            return await asyncio.shield(self._running)
+
+    def close(self) -> None:
+        """Let the thread end when it has read what it is reading."""
+        self._thread.shutdown(wait=False)
 
 
 _AT_ONCE: Final = 4  # counted reads, each of which waits for a commit, and may hold a connection while it does

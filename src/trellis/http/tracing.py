@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
-from trellis.http.api import ApiRequest, Receive, Scope, Send
+from trellis.http.api import PAGE, REQUEST, ApiRequest, Receive, Scope, Send
 from trellis.traces import TRACEPARENT, Traces, find_traceparent
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -19,7 +19,7 @@ async def run_traced(traces: Traces, app: App, scope: Scope, receive: Receive, s
     """
     headers = scope["headers"]
     method = scope["method"] if scope["method"] in _METHODS else _OTHER
-    sent = find_traceparent(next((value for name, value in headers if name == TRACEPARENT), None))
+    sent = find_traceparent(headers)
     span = traces.begin(method, sent, {"http.request.method": method}, "server")
     scope["headers"] = [*((n, v) for n, v in headers if n != TRACEPARENT), (TRACEPARENT, span.traceparent.encode())]
     status = 0  # the caller has gone before there was one
@@ -35,9 +35,9 @@ async def run_traced(traces: Traces, app: App, scope: Scope, receive: Receive, s
         await app(scope, receive, watch)
         error = None if 0 < status < 500 else error
     finally:
-        request: ApiRequest | None = scope.get("trellis.request")
+        request: ApiRequest | None = scope.get(REQUEST)
         bearer = None if request is None else request.bearer
-        page: str | None = scope.get("trellis.page")
+        page: str | None = scope.get(PAGE)
         operation = None if request is None else request.operation
         refused = None if request is None else request.refused
         span.end(

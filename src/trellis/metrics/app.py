@@ -4,7 +4,6 @@ import asyncio
 import hmac
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -13,6 +12,7 @@ from trellis import __version__
 from trellis.core.keys import is_address_allowed
 from trellis.errors import Refused
 from trellis.http.api import Scope, Service
+from trellis.http.reading import SharedRead
 from trellis.metrics.sample import Sample, sum_up, take_sample
 from trellis.metrics.shared import SharedSamples
 from trellis.store.figures import Figures, read_figures
@@ -33,8 +33,7 @@ class Metrics:
         self._shared = SharedSamples(folder, self._take) if folder is not None and self._settings.has_metrics else None
         self._figures: tuple[float, Figures | None] = (-_FRESH, None)
         self._answering = asyncio.Lock()
-        self._thread = ThreadPoolExecutor(1, "trellis-metrics")  # of its own, since reads may take all others
-        self._reading: asyncio.Future[Figures | None] | None = None
+        self._reading = SharedRead("trellis-metrics", self._read_figures)
 
     def start(self) -> None:
         """Begin, in the running event loop."""
@@ -45,7 +44,7 @@ class Metrics:
         """End."""
         if self._shared is not None:
             await self._shared.stop()
-        self._thread.shutdown(wait=False)
+        self._reading.close()
 
     async def respond(self, scope: Scope) -> tuple[int, bytes, str]:
         """Return status, body and content type of the answer to a request."""
@@ -96,12 +95,8 @@ class Metrics:
         read_at, figures = self._figures
         if time.monotonic() - read_at < _FRESH:
             return figures
-        if self._reading is None or self._reading.done():
-            self._reading = asyncio.wrap_future(self._thread.submit(self._read_figures))
-            self._reading.add_done_callback(lambda reading: reading.cancelled() or reading.exception())  # nobody may wait for it
         try:
-            async with asyncio.timeout(_PATIENCE):
-                figures = await asyncio.shield(self._reading)
+            figures = await self._reading.run(_PATIENCE)
         except TimeoutError:
             figures = None
         self._figures = (time.monotonic(), figures)

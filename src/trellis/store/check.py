@@ -4,7 +4,6 @@ The packages of siblings, deleted-id counts and the search index have checks of 
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,9 +17,6 @@ from trellis.store.sqlite import describe_wal_reset_bug
 from trellis.store.tables import counters, events, keys, nodes
 
 _BATCH: Final = 2000  # nodes that are read at a time
-_LONGEST: Final = 3600.0  # seconds for one of these statements on PostgreSQL
-# What connections follow indexes for, elsewhere; see store.engine.limited. Here it would compare each node with each.
-_READ_TABLES: Final = "; ".join(f"SET LOCAL enable_{way} = on" for way in ("seqscan", "hashjoin", "mergejoin", "material"))
 _c = nodes.c
 _KIND = _c.kind == bindparam("kind")
 
@@ -86,20 +82,6 @@ def count_rows(tx: Transaction) -> dict[str, tuple[int, int]]:
     """Count the rows of each kind, and find the highest id: kind → (count, highest). A kind without rows is left out."""
     counted = sa.select(_c.kind, sa.func.count(), sa.func.max(_c.id)).group_by(_c.kind)
     return {kind: (count, highest) for kind, count, highest in tx.connection.execute(counted)}
-
-
-@contextmanager
-def reading_everything(tx: Transaction) -> Iterator[None]:
-    """Let PostgreSQL read whole tables in the rest of this transaction, and for longer than other reads may."""
-    if tx.sqlite:
-        yield
-        return
-    limit, tx.raw.limit = tx.raw.limit, _LONGEST
-    try:
-        tx.raw.execute(_READ_TABLES)
-        yield
-    finally:
-        tx.raw.limit = limit
 
 
 # --- the trees ----------------------------------------------------------------------------------------------------

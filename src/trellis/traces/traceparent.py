@@ -1,6 +1,7 @@
 """The header `traceparent` of W3C Trace Context: which trace a request belongs to, and which span has caused it."""
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 TRACEPARENT: Final = b"traceparent"
@@ -10,12 +11,13 @@ _VALID: Final = re.compile(
 )
 
 
-def find_traceparent(sent: bytes | None) -> str | None:
-    """Return the header as version 00 has it, 55 characters; None without a valid one."""
+def find_traceparent(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+    """Return the header as version 00 has it, 55 characters; None without a valid one among these headers."""
+    sent = next((value for name, value in headers if name == TRACEPARENT), None)
     found = None if sent is None else _VALID.fullmatch(sent)
     return None if found is None else f"00-{found[1].decode()}"
 
 
-def find_trace(traceparent: str | None) -> str | None:
-    """Return the id of the trace that the header names."""
-    return None if traceparent is None else traceparent[3:35]
+def log_fields(request_id: str | None, traceparent: str | None) -> dict[str, str | None]:
+    """What a line of the log tells of a request: its id, and the id of the trace that the header names."""
+    return {"request": request_id, "trace": None if traceparent is None else traceparent[3:35]}

@@ -5,7 +5,7 @@ from typing import Final
 from trellis.admin.keys import activity, index, key, presets, ungrant
 from trellis.admin.keys.grants import REFERENCE, Grid
 from trellis.admin.keys.index import fetch_key_names
-from trellis.admin.keys.key import RESTORE_OF_KEY, build_path_to_grant, build_selection_form
+from trellis.admin.keys.key import RESTORE_OF_KEY, build_path_from_refused, build_selection_form
 from trellis.admin.page import Page
 
 __all__ = [
@@ -13,7 +13,7 @@ __all__ = [
     "REFERENCE",
     "RESTORE_OF_KEY",
     "Grid",
-    "build_path_to_grant",
+    "build_path_from_refused",
     "build_selection_form",
     "fetch_key_names",
 ]

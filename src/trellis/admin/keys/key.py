@@ -74,19 +74,13 @@ async def show(request: PageRequest) -> Response:
         first=first,
         events=events["results"],
         may=may_form,
-        missing=build_path_to_grant(request.catalogue, key, request.query.get("operation")),
-        first_missing=_find_missing(request, key, first),
+        missing=_build_path_to_grant(grid, key, request.query.get("operation")),
+        first_missing=build_path_from_refused(grid, key, first),
         answer=answer,
         selection=build_selection_form(request.catalogue, RESTORE_OF_KEY),
         address=f"{find_base(request)}/mcp",
         snippets=build_snippets(find_base(request)),
     )
-
-
-def _find_missing(request: PageRequest, key: Mapping[str, Any], logged: Mapping[str, Any] | None) -> str:
-    """Return the path that leads to granting what a request was refused for; "" if it was not, or has been granted since."""
-    is_refused = logged and logged["status"] == _REFUSED
-    return build_path_to_grant(request.catalogue, key, logged["operation"]) if logged and is_refused else ""
 
 
 def _find_first_call(request: PageRequest, key: Mapping[str, Any], latest: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -142,9 +136,14 @@ async def edit(request: PageRequest) -> Response:
     return _show_form(request, 200, key, KeyForm(grid, key=filled), wanted=wanted)
 
 
-def build_path_to_grant(catalogue: Catalogue, key: Mapping[str, Any], operation: str | None) -> str:
+def build_path_from_refused(grid: Grid, key: Mapping[str, Any], logged: Mapping[str, Any] | None) -> str:
+    """Return the path that leads to granting what a request was refused for; "" if it was not, or has been granted since."""
+    return _build_path_to_grant(grid, key, logged["operation"]) if logged and logged["status"] == _REFUSED else ""
+
+
+def _build_path_to_grant(grid: Grid, key: Mapping[str, Any], operation: str | None) -> str:
     """Return the path of a key's form with an operation ticked that it may be granted and has not; "" otherwise."""
-    is_missing = key["state"] != "revoked" and operation in Grid(catalogue).names - set(key["grants"])
+    is_missing = key["state"] != "revoked" and operation in grid.names - set(key["grants"])
     return f"/keys/{key['id']}/edit?{_GRANT}={operation}" if is_missing else ""
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.forms import Form
-from trellis.admin.keys import REFERENCE, Grid, build_path_to_grant, fetch_key_names
+from trellis.admin.keys import REFERENCE, Grid, build_path_from_refused, fetch_key_names
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
 from trellis.core.fields import Field, Text, isolate
@@ -18,7 +18,6 @@ from trellis.refusals import REFUSALS, Refusal
 _HERE: Final = "/requests"
 _SECTION: Final = "requests"
 _BEFORE: Final = Field("before", Text(60), "")
-_REFUSED: Final = 403
 _NO_KEY: Final = "0"
 _COUNTED_BY: Final = frozenset({"address", "from", "to"})
 _COUNTS: Final = 20  # of requests without a key that are shown
@@ -93,14 +92,14 @@ async def show(request: PageRequest) -> Response:
 
 
 async def _find_missing(request: PageRequest, found: Mapping[str, Any]) -> str:
-    """Return the path that leads to granting what a request was refused for; "" if it was not, or has been granted since."""
-    if found["status"] != _REFUSED or found["keyId"] is None:
+    """Return the path that leads to granting its key what a request was refused for; "" if there is none."""
+    if found["keyId"] is None:
         return ""
     try:
         key = await request.fetch("keys.get", target=found["keyId"])
     except Refused:  # a log that was brought here without its keys
         return ""
-    return build_path_to_grant(request.catalogue, key, found["operation"])
+    return build_path_from_refused(Grid(request.catalogue), key, found)
 
 
 def _reference(request: PageRequest, operation: str | None) -> str:

@@ -52,7 +52,7 @@ def _list(context: Context) -> Outcome:
     most = context.input.get(_LIMIT.name, _LIMIT.default)
     count = repairable = 0
     listed: list[dict[str, Any]] = []
-    with check.reading_everything(context.tx):
+    with context.tx.reading_everything():
         for problem in (problem for finding in _findings(context) for problem in finding.problems):
             count += 1
             repairable += problem.repairable
@@ -88,7 +88,7 @@ def _retention(context: Context) -> dict[str, Any]:
 def _repair(context: Context) -> Outcome:
     context.input.raise_faults()
     repaired: list[Problem] = []
-    with check.reading_everything(context.tx):
+    with context.tx.reading_everything():
         for finding in _findings(context):
             if finding.repair is not None:
                 finding.repair()

@@ -14,7 +14,7 @@ from trellis.core.events.event import (
 )
 from trellis.core.events.feed import EVENT_LIST, EVENTS
 from trellis.core.events.recorder import Overdue, Recorder
-from trellis.core.events.undo_state import find_undoing_events, serialize_with_undo
+from trellis.core.events.undo_state import find_undoing_events, is_past_undo, serialize_with_undo
 from trellis.core.operation import Operation
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "event_types",
     "find_undoing_events",
     "is_caused_by",
+    "is_past_undo",
     "list_types",
     "operations",
     "serialize_event",

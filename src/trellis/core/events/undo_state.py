@@ -25,9 +25,8 @@ def serialize_with_undo(context: Context, found: Sequence[Event]) -> list[dict[s
         for event in found
         if event.resource in kinds and (event.before or event.operation in by_deleting)
     }
-    since = format_timestamp(datetime.fromisoformat(context.now) - timedelta(days=context.environment.keep_snapshots))
     whole = {
-        event.seq: event.at >= since
+        event.seq: not is_past_undo(context, event.at)
         for event in found
         if event.operation in context.environment.undone_from_event and event.before and event.after
     }
@@ -39,6 +38,11 @@ def serialize_with_undo(context: Context, found: Sequence[Event]) -> list[dict[s
     for seq, kept in ({seq: counts.get(seq, 0) >= count for seq, count in rows.items()} | whole).items():
         states[seq] = {"kept": kept, "undoneBy": undone_by.get(seq), "open": kept and seq not in undone_by}
     return [serialize_event(event) | {"undo": states.get(event.seq)} for event in found]
+
+
+def is_past_undo(context: Context, at: str) -> bool:
+    """Return whether what happened then is too long ago to be undone, since what that needs may have been purged."""
+    return at < format_timestamp(datetime.fromisoformat(context.now) - timedelta(days=context.environment.keep_snapshots))
 
 
 def find_undoing_events(tx: Transaction, seqs: Collection[int]) -> dict[int, int]:

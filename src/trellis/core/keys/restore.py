@@ -6,12 +6,11 @@ revoked stays revoked, since nobody expects an undo to let somebody in again.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Final
 
-from trellis.core.events import find_undoing_events
-from trellis.core.fields import format_timestamp, invalid_id
+from trellis.core.events import find_undoing_events, is_past_undo
+from trellis.core.fields import invalid_id
 from trellis.core.keys.crud import find_unrevoked, save_key, serialize_key
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.errors import Refused
@@ -83,8 +82,8 @@ def _refuse_final(context: Context, event: Event) -> None:
         raise Refused("NOT_RESTORABLE", f"Event {event.seq} {why}")
     if (by := find_undoing_events(context.tx, (event.seq,)).get(event.seq)) is not None:
         raise Refused("NOT_RESTORABLE", f"Event {event.seq} has already been undone, by event {by}.", facts={"undoneBy": by})
-    days = context.environment.keep_snapshots
-    if event.at < format_timestamp(datetime.fromisoformat(context.now) - timedelta(days=days)):
+    if is_past_undo(context, event.at):
+        days = context.environment.keep_snapshots
         raise Refused("NO_LONGER_KEPT", f"Event {event.seq} is too long ago: changes can be undone for {days} days.")
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from trellis.core.actor import Actor, Approval
 from trellis.core.fields import Input
 from trellis.core.passwords import KEYS, PEOPLE, Plain
-from trellis.traces import find_trace
+from trellis.traces import log_fields
 
 
 class Call(NamedTuple):  # like Outcome and Answer: a tuple, since a frozen dataclass takes five times as long to create
@@ -54,7 +54,7 @@ class Call(NamedTuple):  # like Outcome and Answer: a tuple, since a frozen data
     @property
     def log_fields(self) -> dict[str, str | None]:
         """What a line of the log tells of it."""
-        return {"request": self.request_id, "trace": find_trace(self.traceparent)}
+        return log_fields(self.request_id, self.traceparent)
 
     @property
     def lane(self) -> str:

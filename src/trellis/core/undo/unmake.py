@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from datetime import datetime, timedelta
 from typing import Any, Final
 
+from trellis.core.events import is_past_undo
 from trellis.core.nodes import (
     NodeKind,
     Placement,
@@ -148,8 +148,7 @@ def _refuse_if_changed(kind: NodeKind, context: Context, event: Event, now: Node
 
 def _require_kept(kind: NodeKind, context: Context, event: Event, now: Node) -> None:
     """Refuse if details of changes since the event may have been purged."""
-    days = context.environment.keep_snapshots
-    if datetime.fromisoformat(context.now) - datetime.fromisoformat(event.at) >= timedelta(days=days):
+    if is_past_undo(context, event.at):
         raise _no_longer_kept(kind, context, event, now)
 
 

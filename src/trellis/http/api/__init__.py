@@ -6,11 +6,14 @@ from trellis.http.api.counts import BOUNDS, RequestCounts
 from trellis.http.api.headers import is_not_modified
 from trellis.http.api.log import RequestLog
 from trellis.http.api.options import refuse_method, respond_to_options
-from trellis.http.api.request import ApiRequest, ApiResponse, Headers, Receive, Scope, Send
+from trellis.http.api.request import PAGE, PAGE_REFUSED, REQUEST, ApiRequest, ApiResponse, Headers, Receive, Scope, Send
 from trellis.http.api.service import Service, require_bearer
 
 __all__ = [
     "BOUNDS",
+    "PAGE",
+    "PAGE_REFUSED",
+    "REQUEST",
     "ApiRequest",
     "ApiResponse",
     "CachedResponse",

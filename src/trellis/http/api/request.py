@@ -9,13 +9,17 @@ from trellis.core.keys import Bearer
 from trellis.http.api.limits import Allowance
 from trellis.http.json_body import find_pretty
 from trellis.http.policy import NO_SNIFFING, POLICY
-from trellis.traces import TRACEPARENT, find_trace, find_traceparent
+from trellis.traces import find_traceparent, log_fields
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = tuple[tuple[bytes, bytes], ...]
 
+# In the scope of a request: what is known of it; the panel's page that it is for, as its route has it; why that was refused.
+REQUEST: Final = "trellis.request"
+PAGE: Final = "trellis.page"
+PAGE_REFUSED: Final = "trellis.refused"
 JSON: Final = b"application/json"
 _BODILESS: Final = frozenset((204, 304))
 _ALWAYS: Final[Headers] = (
@@ -77,12 +81,12 @@ class ApiRequest:
     @property
     def traceparent(self) -> str | None:
         """The trace that it belongs to, and the span in it."""
-        return find_traceparent(self.headers.get(TRACEPARENT))
+        return find_traceparent(self.headers.items())
 
     @property
     def log_fields(self) -> dict[str, str | None]:
         """What a line of the log tells of it."""
-        return {"request": self.request_id, "trace": find_trace(self.traceparent)}
+        return log_fields(self.request_id, self.traceparent)
 
     @property
     def pretty(self) -> bool:

@@ -20,7 +20,7 @@ from trellis.http.api.headers import accept_request_id, generate_request_ids
 from trellis.http.api.identify import find_key, refuse_key_in_url
 from trellis.http.api.limits import Allowance, Throttle
 from trellis.http.api.log import RequestLog
-from trellis.http.api.request import ApiRequest, ApiResponse, Receive, Scope, Send, build_headers
+from trellis.http.api.request import REQUEST, ApiRequest, ApiResponse, Receive, Scope, Send, build_headers
 from trellis.http.api.waiting import WaitingRequests
 from trellis.http.large import LARGE, LargeRequests, run_by_size
 from trellis.http.reading import CountedReads, read_in_thread
@@ -84,7 +84,7 @@ class Service:
                 headers[name] = headers[name] + b", " + value if name in headers else value
         raw_path: bytes = scope.get("raw_path") or scope["path"].encode("utf-8", "surrogatepass")
         client = scope.get("client")
-        request = scope["trellis.request"] = ApiRequest(
+        request = scope[REQUEST] = ApiRequest(
             scope["method"],
             prefix,
             _trim_slash(raw_path.partition(b"?")[0].decode("latin-1").removeprefix(prefix)),

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.store.engine import Statement, Transaction
+from trellis.store.engine import Statement, TextIn, Transaction
 from trellis.store.tables import administrators, sessions
 
 _c = sessions.c
@@ -28,16 +28,17 @@ class Session:
 
 
 _COLUMNS = tuple(_c[f.name] for f in fields(Session))
+_IS_CURRENT = sa.and_(_c.expires_at > bindparam("now"), _c.seen_at > bindparam("idle"))
+_IS_LIVE = sa.and_(_IS_CURRENT, administrators.c.id == _c.admin_id, administrators.c.disabled_at.is_(None))
 _LIVE = Statement(
-    sa.select(*_COLUMNS, administrators.c.name, administrators.c.login, administrators.c.must_change)
-    .join(administrators, administrators.c.id == _c.admin_id)
-    .where(
-        _c.digest == bindparam("digest"),
-        _c.expires_at > bindparam("now"),
-        _c.seen_at > bindparam("idle"),
-        administrators.c.disabled_at.is_(None),
+    sa.select(*_COLUMNS, administrators.c.name, administrators.c.login, administrators.c.must_change).where(
+        _IS_LIVE, _c.digest == bindparam("digest")
     )
 )
+_LIVE_OF_ADMIN = Statement(
+    sa.select(*_COLUMNS).where(_c.admin_id == bindparam("admin"), _IS_CURRENT).order_by(_c.seen_at.desc(), _c.digest)
+)
+_LIVE_AMONG = Statement(sa.select(_c.digest).where(_IS_LIVE, TextIn(_c.digest, "digests")))
 
 
 class LiveSession(NamedTuple):
@@ -60,9 +61,7 @@ def find_live(tx: Transaction, digest: str, now: str, idle: str) -> LiveSession 
 
 def find_live_among(tx: Transaction, digests: Sequence[str], now: str, idle: str) -> set[str]:
     """Return which of some sessions have not expired and were seen after `idle`."""
-    live = sa.select(_c.digest).join(administrators, administrators.c.id == _c.admin_id)
-    live = live.where(_c.digest.in_(digests), _c.expires_at > now, _c.seen_at > idle, administrators.c.disabled_at.is_(None))
-    return set(tx.connection.execute(live).scalars())
+    return {row[0] for row in tx.fetch(_LIVE_AMONG, digests=tx.id_list(list(digests)), now=now, idle=idle)}
 
 
 def insert(tx: Transaction, session: Session) -> None:
@@ -91,8 +90,7 @@ def confirm(tx: Transaction, digest: str, renewed: str, until: str) -> None:
 
 def find_live_by_admin(tx: Transaction, admin: int, now: str, idle: str) -> list[Session]:
     """Read the live sessions of an administrator, the most recently used first."""
-    statement = sa.select(*_COLUMNS).where(_c.admin_id == admin, _c.expires_at > now, _c.seen_at > idle)
-    return [Session(*row) for row in tx.connection.execute(statement.order_by(_c.seen_at.desc(), _c.digest))]
+    return [Session(*row) for row in tx.fetch(_LIVE_OF_ADMIN, admin=admin, now=now, idle=idle)]
 
 
 def end(tx: Transaction, digests: Sequence[str]) -> None:

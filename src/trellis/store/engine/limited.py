@@ -1,7 +1,7 @@
 """PostgreSQL connections that do not wait for ever for a server that has stopped answering."""
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import psycopg
@@ -11,16 +11,32 @@ from psycopg.pq import TransactionStatus
 _CANCEL: Final = 1.0  # seconds for the request that ends an abandoned statement
 # Of a table that has just been filled PostgreSQL has statistics of a time when it was empty. A plan that reads all of it looks as
 # good then as one that follows an index, and stays in use for a prepared statement. Our statements have indexes to follow.
-_FOLLOW_INDEXES: Final = "; ".join(f"SET enable_{way} = off" for way in ("seqscan", "hashjoin", "mergejoin", "material"))
+_WAYS: Final = ("seqscan", "hashjoin", "mergejoin", "material")
+_FOLLOW_INDEXES: Final = "; ".join(f"SET enable_{way} = off" for way in _WAYS)
+_READ_TABLES: Final = "; ".join(f"SET LOCAL enable_{way} = on" for way in _WAYS)
 # What finds a peer that is gone: probes after 30 s of silence, and 10 s for what was sent to be acknowledged. The machine of a
 # server that has been stopped acknowledges everything: for that there is the limit of each statement.
 _TCP: Final = {"keepalives": 1, "keepalives_idle": 30, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 10_000}
 
 
 class LimitedConnection(psycopg.Connection[Any]):
-    """A connection on which each statement is answered within `limit` seconds, or fails and closes the connection."""
+    """A connection on which each statement is answered within `limit` seconds, or fails and closes the connection.
+
+    `longest` is the limit of the statements that read whole tables.
+    """
 
     limit: float | None = None
+    longest: float | None = None
+
+    @contextmanager
+    def reading_everything(self) -> Iterator[None]:
+        """Let the rest of this transaction read whole tables, where following indexes would compare each row with each."""
+        limit, self.limit = self.limit, self.longest
+        try:
+            self.execute(_READ_TABLES)
+            yield
+        finally:
+            self.limit = limit
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
         """Wait for a generator of psycopg's. Raises OperationalError."""

@@ -172,7 +172,9 @@ class Store:
 
     def _open(self) -> Transaction:
         connection = self.engine.connect()
-        raw = connection.connection.driver_connection
+        raw: Any = connection.connection.driver_connection
+        if not self.reads_inline:
+            raw.longest = self.settings.database_write_timeout
         return Transaction(connection, raw, sqlite=self.reads_inline)
 
     def _connect_listener(self) -> Any:

@@ -3,7 +3,7 @@
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -141,6 +141,10 @@ class Transaction:
     def decode(value: Any) -> Any:
         """Parse the value of a JSON column: text on SQLite; PostgreSQL's driver has parsed it already. Raises JSONDecodeError."""
         return orjson.loads(value) if isinstance(value, str) else value
+
+    def reading_everything(self) -> AbstractContextManager[None]:
+        """Return a context in which statements may read whole tables, and on PostgreSQL take as long as those of writes may."""
+        return nullcontext() if self.sqlite else self.raw.reading_everything()
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:

@@ -3,6 +3,7 @@
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -57,8 +58,10 @@ def _apply_delta(tx: Transaction, kind: str, before: "array[int]", order: Order,
     """
     ids = array("q", before)
     for row in delta.removed:
-        at = bisect_left(ids, row[0]) if order == BY_ID else ids.index(row[0]) if row[0] in ids else len(ids)
-        if at < len(ids) and ids[at] == row[0]:
+        if order != BY_ID:
+            with suppress(ValueError):  # it was not inside
+                ids.remove(row[0])
+        elif (at := bisect_left(ids, row[0])) < len(ids) and ids[at] == row[0]:
             del ids[at]
     for row in delta.added:
         at = bisect_left(ids, row[0]) if order == BY_ID else _find_place(tx, kind, ids, order, row)

@@ -1,4 +1,4 @@
-"""`trellis serve` in a process of its own, as an operator starts it."""
+"""`trellis serve` in a process of its own."""
 
 import os
 import re
@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 
 import httpx
 
+from tests.forked import ForkedProcess
 from tests.wait import GIVE_UP
 from trellis.settings import Settings, definitions, variable
 
@@ -32,7 +33,10 @@ def environment(settings: Settings) -> dict[str, str]:
 
 
 class Service:
-    """A running service. As a context it ends with SIGTERM, unless it has ended before."""
+    """A running service. As a context it ends with SIGTERM, unless it has ended before.
+
+    One that is its only process is forked from a process that has loaded everything; others are started as an operator does.
+    """
 
     def __init__(
         self,
@@ -50,7 +54,7 @@ class Service:
         self._descriptors = descriptors  # that the process may have open at most; as many as this one by default
         self._program = program  # what Python runs
         self._output = Path()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | ForkedProcess | None = None
         self.client = httpx.Client(timeout=GIVE_UP, trust_env=False)
 
     @property
@@ -61,17 +65,7 @@ class Service:
     def __enter__(self) -> Self:
         number, name = tempfile.mkstemp(prefix="service-", suffix=".log", dir=self._folder)
         self._output = Path(name)
-        with os.fdopen(number, "wb") as output:
-            few = ["sh", "-c", f'ulimit -n {self._descriptors}; exec "$@"', "sh"] if self._descriptors else []
-            self._process = subprocess.Popen(
-                [*few, sys.executable, *self._program, "serve", "--port", str(self._port), *self._options],
-                cwd=self._folder,
-                env=environment(self._settings),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                process_group=0,  # Ctrl-C is for the test run, which then ends the service
-            )
+        self._process = self._start(["serve", "--port", str(self._port), *self._options], number)
         try:
             self._port = int(self._told(r"Base URL: +http://127\.0\.0\.1:([0-9]+)/api"))
             self.client.base_url = httpx.URL(f"{self.address}/api/")
@@ -81,6 +75,24 @@ class Service:
             self.kill()
             raise
         return self
+
+    def _start(self, arguments: Sequence[str], output: int) -> "subprocess.Popen[bytes] | ForkedProcess":
+        with os.fdopen(output, "wb") as file:
+            if self._is_plain():
+                return ForkedProcess(arguments, self._folder, environment(self._settings), self._output)
+            few = ["sh", "-c", f'ulimit -n {self._descriptors}; exec "$@"', "sh"] if self._descriptors else []
+            return subprocess.Popen(
+                [*few, sys.executable, *self._program, *arguments],
+                cwd=self._folder,
+                env=environment(self._settings),
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                process_group=0,  # Ctrl-C is for the test run, which then ends the service
+            )
+
+    def _is_plain(self) -> bool:
+        return self._program == ("-m", "trellis") and self._descriptors is None and "--workers" not in self._options
 
     def __exit__(self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None) -> None:
         self.client.close()
@@ -104,7 +116,7 @@ class Service:
         raise RuntimeError(f"The service did not start: {self.output}")
 
     @property
-    def process(self) -> subprocess.Popen[bytes]:
+    def process(self) -> "subprocess.Popen[bytes] | ForkedProcess":
         """The process."""
         assert self._process is not None, "it was not started"
         return self._process

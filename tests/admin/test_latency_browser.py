@@ -275,15 +275,15 @@ def test_without_a_network_plain_words_and_another_try(page: Page, line: Line, c
 
 def test_a_picker_and_the_grid_offer_another_try(page: Page, line: Line, community: Community) -> None:
     page.goto(f"/admin/forums/{community.help}")
-    page.get_by_text("Copy from another forum…").click()
+    page.get_by_text("Same as another forum…").click()
     line.set(offline=True)
-    search = page.get_by_label("Copy from another forum: search by name")
+    search = page.get_by_label("Same as another forum: search by name")
     search.fill("staff")
     expect(_message(page)).to_contain_text("There is no network connection.")
     expect(search).to_be_focused()
     line.set(150)
     _message(page).get_by_role("button", name="Try again").click()
-    page.get_by_role("group", name="Copy from another forum").get_by_role("radio", name="Staff").check()
+    page.get_by_role("group", name="Same as another forum").get_by_role("radio", name="Staff").check()
     line.set(offline=True)
     page.get_by_role("button", name="Fill in the grid").click()
     expect(_message(page)).to_contain_text("There is no network connection.")

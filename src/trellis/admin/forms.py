@@ -201,7 +201,7 @@ class Form:
             (
                 option,
                 doc,
-                self._typed.all(f"{f.name}.{option}") if self._typed is not None else _values_of(held.get(option, ())),
+                split_values(self._typed.all(f"{f.name}.{option}")) if self._typed is not None else _values_of(held.get(option, ())),
             )
             for option, doc in docs.items()
         )
@@ -224,8 +224,14 @@ class Form:
 
 
 def _read_groups(values: Sequence[str]) -> str | list[str]:
-    """Read the ticks in a row of groups: every group, or some. An empty value only means that the row was on the form."""
-    return EVERYONE if EVERYONE in values else [value for value in values if value]
+    """Read the ticks of an option: every group, or some. An empty value only means that the option was on the form."""
+    chosen = split_values(values)
+    return EVERYONE if EVERYONE in chosen else [value for value in chosen if value]
+
+
+def split_values(values: Iterable[str]) -> tuple[str, ...]:
+    """Split values that stand for several: one tick may be for many groups, and the groups of an option may come as one text."""
+    return tuple(dict.fromkeys(part for value in values for part in value.split(",")))
 
 
 def _values_of(held: Any) -> tuple[str, ...]:

@@ -147,8 +147,8 @@ def test_the_grid_ticks_rows_columns_and_everybody(page: Page, community: Commun
         "reply": [2, 3, 4, community.moderators, community.patrons],
         "attachments": [2],
     }
-    page.get_by_text("Copy from another forum…").click()
-    page.get_by_label("Copy from another forum: search by name").fill("staff")
+    page.get_by_text("Same as another forum…").click()
+    page.get_by_label("Same as another forum: search by name").fill("staff")
     page.get_by_role("radio", name="Staff").check()
     page.get_by_role("button", name="Fill in the grid").click()
     expect(page.get_by_role("checkbox", name="Every group: view")).not_to_be_checked()

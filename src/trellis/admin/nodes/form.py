@@ -3,9 +3,11 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Final
 
 from trellis.admin.forms import Form
+from trellis.admin.nodes.grid import FILTER, FILTERED, Grid, build_grid
 from trellis.admin.nodes.names import GroupNames, fetch_groups
 from trellis.admin.nodes.picker import Picker, build_picker
 from trellis.admin.page import PageRequest
@@ -22,7 +24,7 @@ _PLACE: Final = ("parentId", "position")
 
 @dataclass
 class NodeForm:
-    """A kind's form with its record, which is None for a new node. `pickers` are by field."""
+    """A kind's form with its record, which is None for a new node. `pickers` are by field, `built_in` the ids of such groups."""
 
     kind: NodeKind
     form: Form
@@ -30,6 +32,12 @@ class NodeForm:
     record: Mapping[str, Any] | None = None
     pickers: dict[str, Picker] = field(default_factory=dict)
     typed: Submitted | None = None
+    built_in: tuple[int, ...] = ()
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The grid of its permissions."""
+        return build_grid(self.form["permissions"], self.built_in, self.typed)
 
     def raw(self) -> dict[str, Any]:
         """Return what was typed, as create and update take it. Raises Refused."""
@@ -73,8 +81,12 @@ class NodeForm:
     @property
     def is_search(self) -> bool:
         """Whether the form was sent to search for something rather than to save."""
-        action = "" if self.typed is None else self.typed.get(ACTION, "")
-        return bool(action and action != "save") or (not action and any(p.is_new_search for p in self.pickers.values()))
+        if self.typed is None:
+            return False
+        if action := self.typed.get(ACTION, ""):
+            return action != "save"
+        is_filtered = self.typed.get(FILTER, "") != self.typed.get(FILTERED, "")
+        return is_filtered or any(p.is_new_search for p in self.pickers.values())
 
     # --- values as text -------------------------------------------------------------------------------------------
 
@@ -191,7 +203,8 @@ async def _build(
         help={f.name: _help(f) for f in fields}
         | {"name": "", "permissions": "", "position": "Counted from 0. Leave it empty to put it last."},
     )
-    return NodeForm(kind, form, groups, typed=typed)
+    built_in = tuple(number for one in request.kinds if one.is_group for number in one.built_in)
+    return NodeForm(kind, form, groups, typed=typed, built_in=built_in)
 
 
 def _new_groups(values: Mapping[str, Any], groups: GroupNames) -> dict[int, str]:
@@ -218,7 +231,7 @@ async def _copy_permissions(request: PageRequest, kind: NodeKind, typed: Submitt
     permissions = (await request.fetch(kind.operation("get"), target=int(source)))["permissions"]
     kept = [(name, value) for name, value in typed.pairs if not name.startswith("permissions.")]
     for option, who in permissions.items():
-        kept += [(f"permissions.{option}", str(one)) for one in ("", *([EVERYONE] if who == EVERYONE else who))]
+        kept.append((f"permissions.{option}", EVERYONE if who == EVERYONE else ",".join(map(str, who))))
     return Submitted(kept)
 
 
@@ -226,7 +239,7 @@ async def _add_copy_picker(request: PageRequest, node_form: NodeForm) -> NodeFor
     kind = node_form.kind
     if kind.options:
         chosen = "" if node_form.typed is None else node_form.typed.get(COPY, "")
-        label = f"Copy from another {kind.singular}"
+        label = f"Same as another {kind.singular}"
         note = "Fills in the grid; nothing is saved yet."
         node_form.pickers[COPY] = await build_picker(request, kind, COPY, chosen, label=label, help=note, parents=False)
     return node_form

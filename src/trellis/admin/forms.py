@@ -201,7 +201,9 @@ class Form:
             (
                 option,
                 doc,
-                split_values(self._typed.all(f"{f.name}.{option}")) if self._typed is not None else _values_of(held.get(option, ())),
+                split_values(self._typed.all(f"{f.name}.{option}"))
+                if self._typed is not None
+                else _values_of(held.get(option, ())),
             )
             for option, doc in docs.items()
         )

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from trellis.admin import admins, events, keys, news, nodes, overview, proposals, requests, structure, undo, webhooks
+from trellis.admin import admins, events, keys, many, news, nodes, overview, proposals, requests, structure, undo, webhooks
 from trellis.admin.page import Page
 from trellis.core.catalogue import Catalogue
 from trellis.core.nodes import NodeKind
@@ -23,4 +23,4 @@ PAGES: Final[tuple[Page, ...]] = (
 
 def pages_of(catalogue: Catalogue, kinds: tuple[NodeKind, ...]) -> tuple[Page, ...]:
     """Return every page of a community with these kinds of nodes."""
-    return PAGES + tuple(page for kind in kinds for page in nodes.pages(catalogue, kind))
+    return PAGES + tuple(page for kind in kinds for pages in (nodes.pages, many.pages) for page in pages(catalogue, kind))

@@ -9,7 +9,7 @@ proposals are open, by section of the menu) and `now`. Macros come by
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
@@ -19,7 +19,8 @@ from markupsafe import Markup, soft_str
 from trellis import __version__
 from trellis.admin import PREFIX
 from trellis.admin.events import shown_members
-from trellis.admin.nodes import find_actions, node_badges, node_colour
+from trellis.admin.many import find_many_actions
+from trellis.admin.nodes import describe_lock, find_actions, node_badges, node_colour
 from trellis.admin.page import PageRequest
 from trellis.admin.static import Static
 from trellis.core.catalogue import Catalogue
@@ -111,7 +112,9 @@ class View:
             prefix=PREFIX,
             shown_members=shown_members,
             actions=lambda kind: find_actions(self._catalogue, kind),
+            many_actions=lambda kind: find_many_actions(self._catalogue, kind),
             node_badges=node_badges,
+            node_lock=partial(describe_lock, self._kinds),
             node_colour=node_colour,
             kinds={kind.name: kind for kind in sort_kinds(self._kinds)},
         )

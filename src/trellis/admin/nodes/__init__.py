@@ -1,25 +1,37 @@
 """Nodes: tree or list, form, moving, deleting, access of a group. `pages` returns the pages of a kind."""
 
+from trellis.admin.nodes.access import describe_state
 from trellis.admin.nodes.action import find_actions
 from trellis.admin.nodes.delete import DeletePlan, describe_deletion
-from trellis.admin.nodes.form import ACTION
+from trellis.admin.nodes.form import ACTION, NodeForm, build_form, format_groups
 from trellis.admin.nodes.index import pages
-from trellis.admin.nodes.names import fetch_groups, fetch_names, fetch_record_names
+from trellis.admin.nodes.names import GroupNames, fetch_groups, fetch_names, fetch_record_names
+from trellis.admin.nodes.node import fetch_node, show_missing
 from trellis.admin.nodes.picker import Picker, build_picker
-from trellis.admin.nodes.tree import node_badges, node_colour, tree_address
+from trellis.admin.nodes.tree import describe_lock, node_badges, node_colour, tree_address
+from trellis.admin.nodes.versions import content_version
 
 __all__ = [
     "ACTION",
     "DeletePlan",
+    "GroupNames",
+    "NodeForm",
     "Picker",
+    "build_form",
     "build_picker",
+    "content_version",
     "describe_deletion",
+    "describe_lock",
+    "describe_state",
     "fetch_groups",
     "fetch_names",
+    "fetch_node",
     "fetch_record_names",
     "find_actions",
+    "format_groups",
     "node_badges",
     "node_colour",
     "pages",
+    "show_missing",
     "tree_address",
 ]

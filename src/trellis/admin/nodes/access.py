@@ -1,32 +1,78 @@
 """The page that shows what a group can see and do, node by node."""
 
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from starlette.responses import Response
 
 from trellis.admin.nodes.node import show_missing
+from trellis.admin.nodes.picker import clean_search
 from trellis.admin.page import PageRequest
-from trellis.core.fields import parse_whole_number
+from trellis.core.fields import EVERYONE, parse_whole_number
 from trellis.core.nodes import NodeKind
+from trellis.core.version import compute_version
 from trellis.errors import Refused
 
 _PER_PAGE: Final = 50
+_EVERYONE: Final = "everyone"  # how a group has a right that is not its own
 
 
 async def show(kind: NodeKind, request: PageRequest) -> Response:
-    """Show one kind's nodes in which the group has a right, or a certain one."""
+    """Show one kind's nodes: those in which the group has a right, or a certain one, or all of them."""
     number, query = request.number("id"), request.query
-    raw = {
+    raw: dict[str, Any] = {
         "resource": query.get("kind", "")[:100],
         "right": query.get("option", "")[:100],
         "perPage": _PER_PAGE,
         "page": min(max(1, parse_whole_number(query.get("page", "1")) or 1), 1_000_000),
     }
+    search = clean_search(query.get("search", ""))
+    is_all = bool(search) or query.get("all", "") == "1"
     try:
         group = await request.fetch(kind.operation("get"), target=number)
-        access = await request.fetch("access.view", raw | {"group": number})
+        access = await request.fetch("access.view", raw | {"group": number}, slow=True)
     except Refused as refused:
         if refused.status != 404:
             raise
         return await show_missing(kind, request)
-    return request.page("nodes/access.html", title=group["name"], kind=kind, group=group, access=access)
+    if is_all:
+        access = access | await _fetch_all(request, access, search, raw["page"], number) | {"right": None}
+    shown = next(one for one in request.kinds if one.name == access["resource"])
+    update = request.catalogue.get(shown.operation("update"))
+    return request.page(
+        "nodes/access.html",
+        title=group["name"],
+        kind=kind,
+        group=group,
+        access=access,
+        search=search,
+        is_all=is_all,
+        is_editable=bool(shown.options) and update is not None and update.path is not None,
+        seen=describe_state(shown, access["results"], number),
+    )
+
+
+async def _fetch_all(request: PageRequest, access: Mapping[str, Any], search: str, page: int, group: int) -> dict[str, Any]:
+    """Return a page of all nodes of a kind, or of those with something in their names, with the group's rights in each."""
+    raw: dict[str, Any] = {"sortBy": "name", "perPage": _PER_PAGE, "page": page} | ({"search": search} if search else {})
+    found = await request.fetch(f"{access['resource']}.list", raw)
+    names = [right["name"] for right in access["rights"]]
+    held = [
+        [_describe(record.get("permissions", {}).get(name, record.get(name)), group) for name in names]
+        for record in found["results"]
+    ]
+    return {**found, "access": held}
+
+
+def _describe(who: Any, group: int) -> str:
+    return _EVERYONE if who == EVERYONE else "by name" if group in (who or ()) else ""
+
+
+def describe_state(kind: NodeKind, records: Iterable[Mapping[str, Any]], group: int) -> str:
+    """Return a version of a group's rights in some nodes, by which a form tells whether they have changed since."""
+    rights = {
+        record["id"]: [_describe(record["permissions"].get(name), group) for name in kind.options]
+        for record in records
+        if kind.options
+    }
+    return compute_version(repr(sorted(rights.items())).encode())

@@ -18,7 +18,7 @@ _NAMED: Final = 2  # of the groups of a row, the first are named
 
 @dataclass(frozen=True, slots=True)
 class GridRow:
-    """Groups that may do the same, by id and name; `ticked` are the options that they are ticked for. `is_seen`: the filter fits."""
+    """Groups that may do the same, by id and name, and the options that they are ticked for. `is_seen`: the filter fits."""
 
     groups: tuple[tuple[str, str], ...]
     ticked: frozenset[str]

@@ -1,18 +1,19 @@
 """A kind's nodes as its page lists them: levels of a tree, some of them open, or a flat list."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from trellis.admin.nodes.versions import node_version
 from trellis.admin.page import PageRequest
-from trellis.core.fields import MAX_ID, Boolean, Color, Field
+from trellis.core.fields import EVERYONE, MAX_ID, Boolean, Color, Field
 from trellis.core.nodes import NodeKind
 
 PER_LEVEL: Final = 100
 _MAX_OPEN: Final = 40
 _MAX_ROWS: Final = 400  # on one page, besides its first level; nodes below these are shown on a page of their own
+_GUESTS: Final = "guests"  # the built-in group of those who have not signed in
 _MAX_DEPTH: Final = 8  # levels below each other on one page; deeper nodes are shown on a page of their own
 
 
@@ -124,6 +125,16 @@ def node_colour(kind: NodeKind, record: Mapping[str, Any]) -> str:
     """Return a node's colour, or ""."""
     field = _row_fields(kind)[2]
     return "" if field is None else record[field.name] or ""
+
+
+def describe_lock(kinds: Iterable[NodeKind], kind: NodeKind, record: Mapping[str, Any]) -> str:
+    """Return who cannot view a node, "" if guests can: the first of a kind's options is to see that it exists."""
+    option = next(iter(kind.options), "")
+    who = record.get("permissions", {}).get(option, EVERYONE) if option else EVERYONE
+    guests = {number for one in kinds for number, name in one.built_in.items() if one.is_group and name == _GUESTS}
+    if who == EVERYONE or not guests.isdisjoint(who):
+        return ""
+    return f"Guests cannot {option} it" if who else f"Nobody may {option} it"
 
 
 async def tree_address(request: PageRequest, kind: NodeKind, record: Mapping[str, Any]) -> str:

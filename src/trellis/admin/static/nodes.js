@@ -1,6 +1,7 @@
 // The pages of nodes: the tree, pickers, and the grid of permissions.
 import { grids } from "./permissions.js";
 import { forms } from "./searches.js";
+import { selecting } from "./selecting.js";
 import { tree } from "./tree.js";
 
 function start(root) {
@@ -11,5 +12,6 @@ function start(root) {
 start(document);
 const begin = () => document.querySelectorAll("[data-tree]:not(.live)").forEach(tree);
 begin();
+document.querySelectorAll("[data-many]").forEach(selecting);
 document.addEventListener("panel:merged", begin); // the first node has come
 document.addEventListener("panel:shown", (event) => start(event.detail));

@@ -113,6 +113,8 @@ function allRow(view) {
 function row(view, groups) {
   const made = document.createElement("tr");
   const head = heading();
+  const around = document.createElement("div");
+  around.className = "who-may";
   const name = label(groups);
   const ids = groups.map((group) => group.id).join(",");
   if (groups.length > 1) {
@@ -123,8 +125,9 @@ function row(view, groups) {
     const summary = document.createElement("summary");
     summary.append(text("span", name));
     details.append(summary, list);
-    head.append(small("Unfold", `Unfold ${name}`, { unfold: ids }), details);
-  } else head.append(small("All", `All options: ${name}`, { row: ids }), text("span", name));
+    around.append(details, small("Unfold", `Unfold ${name}`, { unfold: ids }));
+  } else around.append(text("span", name), small("All", `All options: ${name}`, { row: ids }));
+  head.append(around);
   made.append(head, ...view.options.map((option) => cell(view, option, ids, name)));
   made.hidden = Boolean(view.query) && !groups.some((group) => fits(view, group));
   return made;
@@ -177,8 +180,8 @@ function show(view) {
       continue;
     }
     const ids = groups.split(",");
-    const on = right.groups.has(ids[0]);
-    box.defaultChecked = ids.every((id) => first.groups.has(id) === on) ? on : !on;
+    const on = right.everyone || right.groups.has(ids[0]);
+    box.defaultChecked = right.everyone || ids.every((id) => first.groups.has(id) === on) ? on : !on;
     box.checked = on;
     box.disabled = right.everyone;
     box.closest("td").classList.toggle("everyone", right.everyone);

@@ -1,0 +1,26 @@
+"""Many nodes at once: those chosen in a tree or list, those below a node, and those in which a group may do something."""
+
+from functools import partial
+from typing import Any
+
+from trellis.admin.many import access, below, selection
+from trellis.admin.many.selection import find_many_actions
+from trellis.admin.page import Page
+from trellis.core.catalogue import Catalogue
+from trellis.core.nodes import NodeKind
+
+__all__ = ["find_many_actions", "pages"]
+
+
+def pages(catalogue: Catalogue, kind: NodeKind) -> tuple[Page, ...]:
+    """Return the pages of one kind."""
+    one = f"/{kind.name}/{{id:int}}"
+    rows: list[tuple[str, str, Any]] = [("GET", f"/{kind.name}/many", selection.index)]
+    for action in find_many_actions(catalogue, kind):
+        path = f"/{kind.name}/many/{action.name}"
+        rows += [("GET", path, selection.index), ("POST", path, partial(selection.run, action))]
+    if kind.tree and kind.options:
+        rows += [("GET", f"{one}/below", below.index), ("POST", f"{one}/below", below.run)]
+    if kind.is_group:
+        rows += [("POST", f"{one}/access", access.run)]
+    return tuple(Page(method, path, partial(run, kind), kind.name) for method, path, run in rows)

@@ -1,0 +1,181 @@
+"""What can be done with many nodes: a row of data for each action, and the steps that it takes."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from trellis.admin.forms import split_values
+from trellis.admin.many.plan import GroupNames, Plan, Record, Step, fetch_below
+from trellis.admin.page import PageRequest
+from trellis.admin.submitted import Submitted
+from trellis.core.fields import EVERYONE, parse_whole_number
+from trellis.core.nodes import NodeKind
+from trellis.errors import Fault, refuse_faults
+
+PARENT: Final = "to"
+SOURCE: Final = "source"
+_LAST: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What was typed into the form of an action for these records."""
+
+    form: Submitted
+    records: Sequence[Record]
+    groups: GroupNames
+
+    def ticked(self, name: str) -> tuple[str, ...]:
+        """Return the ticked values of a name."""
+        return tuple(value for value in split_values(self.form.all(name)) if value)
+
+    def of(self, name: str, otherwise: str = "") -> str:
+        """Return one value."""
+        return self.form.get(name, otherwise)
+
+
+BuildSteps = Callable[[PageRequest, NodeKind, Choices], Awaitable[Sequence[Step]]]
+PickerRow = tuple[str, str, str, bool]  # its name and label, the label of none, and whether only parents are offered
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something to do with many nodes by the operation with this verb.
+
+    `asks`: its form has choices to make before anything can be planned. `takes_along`: what is below a node goes with it.
+    """
+
+    name: str
+    verb: str
+    button: str
+    icon: str
+    build_steps: BuildSteps
+    done: str
+    asks: bool = True
+    takes_along: bool = True
+    deletes: bool = False
+    needs_order: bool = False
+    needs_options: bool = False
+    pickers: tuple[PickerRow, ...] = ()
+
+    def fits(self, kind: NodeKind) -> bool:
+        """Whether a kind has what it is about."""
+        return (kind.ordered or not self.needs_order) and (bool(kind.options) or not self.needs_options)
+
+    def title(self, kind: NodeKind, count: int) -> str:
+        """Its title for so many nodes."""
+        nodes = f"{count:,} {kind.singular if count == 1 else kind.title.lower()}"
+        return f"{self.button} {nodes}" if not self.needs_options else f"{self.button} of {nodes}"
+
+    def list_pickers(self, kind: NodeKind) -> list[PickerRow]:
+        """List its choices of a node, for this kind."""
+        return [row for row in self.pickers if kind.tree or row[0] != PARENT]
+
+    def describe(self, kind: NodeKind, plan: Plan) -> str:
+        """Say what was done."""
+        count = plan.count + plan.with_them
+        nodes = kind.singular if count == 1 else kind.title.lower()
+        return self.done.format(
+            nodes=f"{count:,} {nodes}", were="was" if count == 1 else "were", have="has" if count == 1 else "have"
+        )
+
+
+async def _delete(_request: PageRequest, kind: NodeKind, choices: Choices) -> Sequence[Step]:
+    body = {"deleteChildrenOrMove": -1} if kind.tree else {}
+    return [Step(kind.operation("delete"), record, body) for record in choices.records]
+
+
+async def _move(_request: PageRequest, kind: NodeKind, choices: Choices) -> Sequence[Step]:
+    is_first = choices.of("place", "last") == "first"
+    parent = _find_parent(kind, choices)
+    return [
+        Step(kind.operation("update"), record, parent | {"position": place if is_first else _LAST})
+        for place, record in enumerate(choices.records)
+    ]
+
+
+async def _copy(_request: PageRequest, kind: NodeKind, choices: Choices) -> Sequence[Step]:
+    parent = _find_parent(kind, choices) if choices.of("where") == "there" else {}
+    along = {"withChildren": choices.of("withChildren") == "1"} if kind.tree else {}
+    named = choices.of("where") != "there"
+    return [
+        Step(kind.operation("copy"), record, {**parent, **along, **({"name": f"{record['name'][:240]} (copy)"} if named else {})})
+        for record in choices.records
+    ]
+
+
+def _find_parent(kind: NodeKind, choices: Choices) -> dict[str, Any]:
+    if not kind.tree:
+        return {}
+    if PARENT not in choices.form:
+        raise refuse_faults(Fault(PARENT, "MISSING_VALUE", "Choose where they go."))
+    return {"parentId": parse_whole_number(choices.of(PARENT)) or None}
+
+
+async def _find_permitted(request: PageRequest, kind: NodeKind, choices: Choices) -> Sequence[Record]:
+    """Return the records whose permissions are to change: those that were ticked, and those below them if that was ticked."""
+    if choices.of("below") != "1":
+        return choices.records
+    found = {record["id"]: record for record in choices.records}
+    for record in choices.records:
+        for one in await fetch_below(request, kind, record["id"]):
+            found.setdefault(one["id"], one)
+    return tuple(found.values())
+
+
+async def _permit(request: PageRequest, kind: NodeKind, choices: Choices) -> Sequence[Step]:
+    how = choices.of("how", "give")
+    records = await _find_permitted(request, kind, choices)
+    if how == "same":
+        source = parse_whole_number(choices.of(SOURCE)) or 0
+        if not source:
+            raise refuse_faults(Fault(SOURCE, "MISSING_VALUE", f"Choose the {kind.singular} whose permissions they get."))
+        wanted = (await request.fetch(kind.operation("get"), target=source))["permissions"]
+        return [Step(kind.operation("update"), record, {"permissions": wanted}) for record in records]
+    options, who = choices.ticked("options"), choices.ticked("groups")
+    if not options or not who:
+        raise refuse_faults(Fault("options", "MISSING_VALUE", "Tick at least one right and one group."))
+    change = _give if how == "give" else _take
+    steps = []
+    for record in records:
+        held = record["permissions"]
+        changed = {option: change(held.get(option, []), who, choices.groups) for option in options if option in kind.options}
+        steps.append(Step(kind.operation("update"), record, {"permissions": changed}))
+    return steps
+
+
+def _give(held: Any, who: Sequence[str], _groups: GroupNames) -> Any:
+    if EVERYONE in (held, *who):
+        return EVERYONE
+    return sorted({*held, *(int(one) for one in who if one.isdecimal())})
+
+
+def _take(held: Any, who: Sequence[str], groups: GroupNames) -> Any:
+    """Take a right away. Where every group has it, the others keep it by name; taking it from every group leaves nobody."""
+    if EVERYONE in who:
+        return []
+    return [one for one in (sorted(groups) if held == EVERYONE else held) if str(one) not in who]
+
+
+_TARGET: Final[PickerRow] = (PARENT, "Under", "The top level", True)
+ACTIONS: Final[tuple[Action, ...]] = (
+    Action("move", "update", "Move", "move", _move, "{nodes} {have} moved.", needs_order=True, pickers=(_TARGET,)),
+    Action("copy", "copy", "Copy", "copy", _copy, "{nodes} {were} copied.", pickers=(_TARGET,)),
+    Action(
+        "permissions",
+        "update",
+        "Permissions",
+        "lock",
+        _permit,
+        "The permissions of {nodes} {have} changed.",
+        takes_along=False,
+        needs_options=True,
+        pickers=((SOURCE, "Same as", "", False),),
+    ),
+    Action("delete", "delete", "Delete", "trash", _delete, "{nodes} {were} deleted.", asks=False, deletes=True),
+)
+
+
+def find_names(groups: Mapping[int, str]) -> list[tuple[str, str]]:
+    """Return the choices of groups."""
+    return [(EVERYONE, "Every group"), *((str(number), name) for number, name in groups.items())]

@@ -1,0 +1,88 @@
+"""Giving everything below a node the permissions that its form shows: what would change, and then the change."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from trellis.admin.many.plan import OUTDATED, PLAN, Plan, Step, carry_out, explain, fetch_below, plan_steps
+from trellis.admin.nodes import ACTION, NodeForm, build_form, content_version, fetch_groups, fetch_node, show_missing
+from trellis.admin.page import PageRequest
+from trellis.admin.submitted import CSRF
+from trellis.core.fields import EVERYONE, isolate
+from trellis.core.nodes import NodeKind
+from trellis.core.version import record_version
+from trellis.errors import Refused
+
+_PERMISSIONS: Final = "permissions"
+
+
+async def index(kind: NodeKind, request: PageRequest) -> Response:
+    """Show the node: what to give to those below it is on its form."""
+    return request.redirect(f"/{kind.name}/{request.number('id')}")
+
+
+async def run(kind: NodeKind, request: PageRequest) -> Response:
+    """Show what would change, or change it, if that is still what the page showed."""
+    if (record := await fetch_node(kind, request)) is None:
+        return await show_missing(kind, request)
+    node_form = await build_form(request, kind, record, request.form)
+    back = f"/{kind.name}/{record['id']}"
+    try:
+        raw = node_form.raw()
+        problem = _find_problem(kind, request, record, raw)
+        plan = None if problem else await _plan(kind, request, record, raw)
+        if plan is not None and plan.count and request.form.get(ACTION, "") == "do":
+            if request.form.get(PLAN, "") == plan.version:
+                done = f"The permissions of {isolate(record['name'])} are those of everything below it now: {plan.count:,} changed."
+                return await carry_out(request, plan, done, back)
+            problem = OUTDATED
+    except Refused as refused:
+        plan, problem = None, explain(refused)
+    return request.page(
+        "many/below.html",
+        status=409 if problem else 200,
+        title=f"Apply to everything below {isolate(record['name'])}",
+        kind=kind,
+        record=record,
+        plan=plan,
+        problem=problem,
+        carried=tuple(_carry(request, node_form)),
+        submission=request.submission_token(),
+        back=back,
+    )
+
+
+def _find_problem(kind: NodeKind, request: PageRequest, record: Mapping[str, Any], raw: Mapping[str, Any]) -> str:
+    if any(secret.name in raw for secret in kind.secrets):
+        return "A password was typed or removed too. Save that first, then apply the permissions."
+    if content_version(record) != request.form.get("_version", ""):
+        return f"This {kind.singular} was changed since its form was made. Nothing was changed: go back, and look at it again."
+    return ""
+
+
+async def _plan(kind: NodeKind, request: PageRequest, record: Mapping[str, Any], raw: Mapping[str, Any]) -> Plan:
+    """Plan what the form says of the node itself, and its permissions for all below it that have others. Raises Refused."""
+    wanted = _resolve(record, raw)
+    below = [one for one in await fetch_below(request, kind, record["id"]) if _resolve(one, {}) != wanted]
+    permissions = {option: EVERYONE if who == EVERYONE else sorted(who) for option, who in wanted.items()}
+    steps = [Step(kind.operation("update"), one, {_PERMISSIONS: permissions}) for one in below]
+    return await plan_steps(
+        request, kind, [Step(kind.operation("update"), record, raw), *steps], await fetch_groups(request), record_version(record)
+    )
+
+
+def _resolve(record: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return permissions so that equal ones are equal: those of a record, with those that were sent in their place."""
+    sent = {**record[_PERMISSIONS], **raw.get(_PERMISSIONS, {})}
+    return {option: EVERYONE if who == EVERYONE else frozenset(int(one) for one in who) for option, who in sent.items()}
+
+
+def _carry(request: PageRequest, node_form: NodeForm) -> Iterator[tuple[str, str]]:
+    """Return the form as it was sent, with one field for each option, for the form below the plan."""
+    names = {secret.name for secret in node_form.kind.secrets}
+    for name, value in request.form.pairs:
+        if name == "_version" or not (name.startswith(("_", f"{_PERMISSIONS}.")) or name == CSRF or name in names):
+            yield name, value
+    for option, _, chosen in node_form.form[_PERMISSIONS].options:
+        yield f"{_PERMISSIONS}.{option}", EVERYONE if EVERYONE in chosen else ",".join(one for one in chosen if one)

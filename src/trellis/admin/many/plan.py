@@ -1,0 +1,178 @@
+"""What changing many nodes would do: a dry run of the batch that changes them, compared with how they are."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+from starlette.responses import Response
+
+from trellis.admin.nodes import format_groups
+from trellis.admin.page import PageRequest
+from trellis.core.fields import EVERYONE, isolate
+from trellis.core.nodes import NodeKind
+from trellis.core.version import compute_version
+from trellis.errors import Refused
+
+MOST: Final = 1000  # operations in a batch, and so many events are undone at once
+BATCH: Final = "core.batch"
+PLAN: Final = "_plan"  # the name of the version of a plan in its form
+OUTDATED: Final = (
+    "What would be done has changed since this page was made. Nothing was changed. Check again: this is how it is now."
+)
+_SHOWN: Final = 100  # rows
+_NAMED: Final = 4  # groups that are named in one difference
+
+Record = Mapping[str, Any]
+GroupNames = Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operation of a batch, on a record as it is before."""
+
+    operation: str
+    record: Record
+    body: Mapping[str, Any]
+
+    def serialize(self) -> dict[str, Any]:
+        """Serialize the step as a batch takes it."""
+        return {"operation": self.operation, "id": self.record["id"], "body": dict(self.body)}
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRow:
+    """One record that would change: its names from the top, its address, and its differences by label."""
+
+    path: str
+    address: str
+    changes: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a batch would do: the first of its rows, how many there are, and how many nodes are deleted or made with them.
+
+    `version` differs if anything of it does. `steps` are those that change something.
+    """
+
+    steps: tuple[Step, ...]
+    rows: tuple[PlannedRow, ...]
+    count: int
+    with_them: int
+    version: str
+
+    @property
+    def more(self) -> int:
+        """How many rows are not shown."""
+        return self.count - len(self.rows)
+
+
+async def plan_steps(request: PageRequest, kind: NodeKind, steps: Sequence[Step], groups: GroupNames, seen: str = "") -> Plan:
+    """Run steps dry, as one batch, and tell what they would change. Raises Refused. `seen` is part of the plan's version."""
+    if len(steps) > MOST:
+        raise Refused(
+            "BATCH_TOO_LARGE",
+            f"{len(steps):,} {kind.title.lower()} would change, and at most {MOST:,} are changed at once, so that it can be undone "
+            "at once. Choose a part of them.",
+        )
+    if not steps:
+        return Plan((), (), 0, 0, "")
+    results = (await request.dry_run(BATCH, {"operations": [step.serialize() for step in steps]}))["results"]
+    rows: list[PlannedRow] = []
+    changing: list[Step] = []
+    told: list[Any] = [seen]
+    with_them = 0
+    for step, result in zip(steps, (one["result"] for one in results), strict=True):
+        changes, others = _describe(kind, step, result, groups)
+        if not changes:
+            continue
+        with_them += others
+        changing.append(step)
+        told.append([step.record["id"], step.operation, changes])
+        if len(rows) < _SHOWN:
+            path = str(step.record.get("path", step.record["name"]))
+            rows.append(PlannedRow(path, f"/{kind.name}/{step.record['id']}", changes))
+    version = compute_version(orjson.dumps(told))
+    return Plan(tuple(changing), tuple(rows), len(changing), with_them, version)
+
+
+def _describe(kind: NodeKind, step: Step, result: Record, groups: GroupNames) -> tuple[tuple[tuple[str, str], ...], int]:
+    """Return the differences that a step makes, and how many other nodes are deleted or made with it."""
+    verb = step.operation.rpartition(".")[2]
+    if verb == "delete":
+        below = int(result["deleted"]["count"]) - 1
+        changed = int(result["changed"]["count"])
+        told = f"with {below:,} below it" if below else "deleted"
+        return (("Delete", f"{told}; leaves the permissions of {changed:,} nodes" if changed else told),), below
+    if verb == "copy":
+        path = str(result.get("path", result["name"]))
+        return (("Copy", f"as {isolate(path)}"),), 0
+    before = step.record
+    changes = list(compare_permissions(kind, before, result, groups))
+    old, new = str(before.get("path", before["name"])), str(result.get("path", result["name"]))
+    if old != new:
+        changes.append(("Path", f"{isolate(old)} → {isolate(new)}"))
+    if before.get("position") != result.get("position") and before.get("parentId") == result.get("parentId"):
+        changes.append(("Place", f"{before['position']:,} → {result['position']:,}"))
+    elif before.get("parentId") != result.get("parentId") and old == new:
+        changes.append(("Place", "under another one of this name"))
+    other = [f.label for f in kind.fields if f.name in before and before[f.name] != result.get(f.name)]
+    if other:
+        changes.append(("Also", ", ".join(other)))
+    return tuple(changes), 0
+
+
+def compare_permissions(kind: NodeKind, before: Record, after: Record, groups: GroupNames) -> list[tuple[str, str]]:
+    """Return how permissions differ, option by option, in words."""
+    found = []
+    for option in kind.options:
+        old, new = before["permissions"].get(option, ()), after["permissions"].get(option, ())
+        if old == new or (EVERYONE not in (old, new) and set(old) == set(new)):
+            continue
+        found.append((f"May {option}", _tell(old, new, groups)))
+    return found
+
+
+def _tell(old: Any, new: Any, groups: GroupNames) -> str:
+    if EVERYONE in (old, new):
+        return f"{_name(new, groups)}; was: {_name(old, groups)}"
+    parts = (("+", [one for one in new if one not in old]), ("\N{MINUS SIGN}", [one for one in old if one not in new]))
+    told = "  ".join(f"{sign} {_name(who, groups)}" for sign, who in parts if who)
+    return told + ("" if new else " (nobody is left)")
+
+
+def _name(who: Any, groups: GroupNames) -> str:
+    if who == EVERYONE or len(who) <= _NAMED + 1:
+        return format_groups(who, groups)
+    return f"{format_groups(who[:_NAMED], groups)} and {len(who) - _NAMED:,} more"
+
+
+async def fetch_below(request: PageRequest, kind: NodeKind, node: int) -> Iterator[Record]:
+    """Return all nodes below one, in the order of the tree. Raises Refused for too many."""
+    tree = await request.fetch(f"{kind.name}.tree", {"root": node}, slow=True)
+    return _walk(tree["children"])
+
+
+def _walk(children: Sequence[Record]) -> Iterator[Record]:
+    waiting = list(reversed(children))
+    while waiting:
+        one = waiting.pop()
+        waiting += reversed(one["children"])
+        yield one
+
+
+# --- carrying it out ----------------------------------------------------------------------------------------------
+
+
+async def carry_out(request: PageRequest, plan: Plan, done: str, back: str) -> Response:
+    """Run the steps of a plan as one batch, which is one change set, and go back with a link that undoes it. Raises Refused."""
+    result = await request.perform_once(BATCH, {"operations": [step.serialize() for step in plan.steps]})
+    undo = None if result.change_set is None else ("Undo…", f"/change-sets/{result.change_set}/undo")
+    return request.redirect(back, done, back=undo)
+
+
+def explain(refused: Refused) -> str:
+    """Return why a batch was refused: what was wrong with the operation that was."""
+    inner = refused.facts.get("problem")
+    return inner.detail if isinstance(inner, Refused) else refused.detail

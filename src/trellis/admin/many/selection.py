@@ -1,0 +1,122 @@
+"""What is done with the nodes that were ticked in a tree or list: one form for each action, its dry run, and then the change."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from starlette.responses import Response
+
+from trellis.admin import PREFIX
+from trellis.admin.forms import split_values
+from trellis.admin.many.actions import ACTIONS, Action, Choices, find_names
+from trellis.admin.many.plan import MOST, OUTDATED, PLAN, carry_out, explain, plan_steps
+from trellis.admin.nodes import ACTION, Picker, build_picker, fetch_groups
+from trellis.admin.page import PageRequest
+from trellis.core.catalogue import Catalogue
+from trellis.core.fields import parse_whole_number
+from trellis.core.nodes import NodeKind
+from trellis.errors import Refused
+
+IDS: Final = "ids"
+_FROM: Final = "_from"  # the address of the page on which they were ticked
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The nodes that were ticked, in this order. `inside` counts those below others, where they go with these.
+
+    `kept` are the names of those that cannot be deleted.
+    """
+
+    records: tuple[Mapping[str, Any], ...]
+    inside: int = 0
+    kept: tuple[str, ...] = ()
+    pickers: Mapping[str, Picker] = field(default_factory=dict)
+
+
+def find_many_actions(catalogue: Catalogue, kind: NodeKind) -> tuple[Action, ...]:
+    """Return what can be done with many nodes of a kind: what a batch may do with each of them."""
+    named = ((action, catalogue.get(kind.operation(action.verb))) for action in ACTIONS if action.fits(kind))
+    return tuple(action for action, operation in named if operation is not None and operation.path is not None)
+
+
+async def index(kind: NodeKind, request: PageRequest) -> Response:
+    """Show the tree or list, where nodes are ticked."""
+    return request.redirect(f"/{kind.name}")
+
+
+async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
+    """Show the form of an action and what it would do, or do it, if that is still what the page showed."""
+    chosen = await _select(action, kind, request)
+    back = _find_way_back(kind, request)
+    if not chosen.records:
+        message = (
+            f"{chosen.kept[0]} is built in and cannot be deleted." if chosen.kept else "Tick what it is to be done with first."
+        )
+        return request.redirect(back, message, "note")
+    groups = await fetch_groups(request)
+    problem, plan = "", None
+    sent = request.form.get(ACTION, "")
+    choices = Choices(request.form, chosen.records, groups)
+    is_search = any(picker.is_new_search for picker in chosen.pickers.values())
+    try:
+        if sent == "do" or (sent == "plan" and not is_search) or not (sent or action.asks):
+            plan = await plan_steps(request, kind, await action.build_steps(request, kind, choices), groups)
+        if sent == "do" and plan is not None and plan.count:
+            if request.form.get(PLAN, "") == plan.version:
+                return await carry_out(request, plan, action.describe(kind, plan), back)
+            problem = OUTDATED
+    except Refused as refused:
+        plan, problem = None, explain(refused)
+    return request.page(
+        "many/selection.html",
+        status=409 if problem else 200,
+        title=action.title(kind, len(chosen.records)),
+        kind=kind,
+        action=action,
+        chosen=chosen,
+        choices=choices,
+        group_choices=find_names(groups),
+        plan=plan,
+        problem=problem,
+        came_from=request.form.get(_FROM, "")[:2000],
+        submission=request.submission_token(),
+        back=back,
+    )
+
+
+def _find_way_back(kind: NodeKind, request: PageRequest) -> str:
+    """Return the address on which they were ticked, without /admin, if it is one of this kind's."""
+    came = urlsplit(request.form.get(_FROM, "")[:2000])
+    here = f"/{kind.name}"
+    return f"{here}?{came.query}" if came.path == PREFIX + here and came.query and not came.netloc else here
+
+
+async def _select(action: Action, kind: NodeKind, request: PageRequest) -> Selection:
+    """Read the nodes that were ticked, without those that are gone, and those below others that take them along."""
+    ids = _read_ids(request.form.all(IDS))
+    found: Sequence[Mapping[str, Any]] = ()
+    if ids:
+        found = (await request.fetch(kind.operation("list"), {"ids": ids, "perPage": MOST}))["results"]
+    by_id = {record["id"]: record for record in found}
+    records = [by_id[number] for number in ids if number in by_id]
+    kept = tuple(record["name"] for record in records if action.deletes and record["id"] in kind.built_in)
+    records = [record for record in records if not (action.deletes and record["id"] in kind.built_in)]
+    count = len(records)
+    if kind.tree and action.takes_along and records:
+        paths = await request.fetch(f"{kind.name}.ancestors", {"ids": [record["id"] for record in records]})
+        own = {record["id"] for record in records}
+        records = [record for record in records if own.isdisjoint(one["id"] for one in paths[record["id"]][:-1])]
+    pickers = {
+        name: await build_picker(
+            request, kind, name, request.form.get(name, ""), label=label, none=none if kind.tree else "", parents=parents
+        )
+        for name, label, none, parents in action.list_pickers(kind)
+    }
+    return Selection(tuple(records), count - len(records), kept, pickers)
+
+
+def _read_ids(values: Sequence[str]) -> list[int]:
+    numbers = [parse_whole_number(value) for value in split_values(values)]
+    return [number for number in numbers if number is not None and 0 < number < 2**53]

@@ -1,0 +1,73 @@
+// Choosing several rows of a tree or list: by ticks, with Shift up to there, by the keyboard; a bar says how many and what can be done.
+const MOST = 1000; // that are changed at once
+
+export function selecting(bar) {
+  const boxes = () => [...document.querySelectorAll(`input[name="ids"][form="${bar.id}"]`)].filter((box) => box.offsetParent !== null);
+  const chosen = () => document.querySelectorAll(`input[name="ids"][form="${bar.id}"]:checked`);
+  const [one, many] = bar.dataset.of.split("|");
+  const view = { bar, boxes, last: null };
+  bar.classList.add("live");
+  const count = () => {
+    const number = chosen().length;
+    bar.hidden = !number;
+    const words = `${number.toLocaleString("en")} ${number === 1 ? one : many} chosen${number > MOST ? `; at most ${MOST.toLocaleString("en")} at once` : ""}`;
+    const text = bar.querySelector("[data-count]");
+    if (text.textContent !== words) text.textContent = words;
+  };
+  const set = (wanted, on) => {
+    wanted.forEach((box) => (box.checked = on));
+    count();
+  };
+  document.addEventListener("click", (event) => {
+    const box = event.target.closest(`input[form="${bar.id}"]`);
+    if (!box) return;
+    if (event.shiftKey && view.last?.isConnected) set(between(boxes(), view.last, box), box.checked);
+    view.last = box;
+    count();
+  });
+  document.addEventListener("change", (event) => event.target.form === bar && count());
+  document.addEventListener("keydown", (event) => press(view, event, set), true);
+  for (const [name, on] of [["all", true], ["none", false]]) {
+    const button = bar.querySelector(`[data-${name}]`);
+    button.hidden = false;
+    button.addEventListener("click", () => {
+      set(on ? boxes() : [...chosen()], on);
+      if (!on) boxes()[0]?.focus();
+    });
+  }
+  bar.addEventListener("formdata", ({ formData }) => formData.set("ids", [...chosen()].map((box) => box.value).join(",")));
+  document.addEventListener("panel:merged", count); // a row may have gone
+  addEventListener("pageshow", count); // the browser ticks again what was ticked when the page was left
+  count();
+}
+
+function between(boxes, from, to) {
+  const [first, last] = [boxes.indexOf(from), boxes.indexOf(to)].sort((a, b) => a - b);
+  return first < 0 ? [to] : boxes.slice(first, last + 1);
+}
+
+function press(view, event, set) {
+  if (event.altKey || event.defaultPrevented || document.querySelector("dialog[open]")) return;
+  const row = event.target.closest(".node, tr[data-row]");
+  const box = row?.querySelector(".pick input");
+  const isTyping = event.target.matches("input:not([type=checkbox]), select, textarea");
+  if (isTyping || (!box && event.key !== "Escape")) return;
+  if (event.key === "Escape") {
+    if (!document.querySelector(".taken")) set(view.boxes().filter((one) => one.checked), false);
+  } else if (event.key.toLowerCase() === "a" && (event.ctrlKey || event.metaKey)) {
+    event.preventDefault();
+    set(view.boxes(), true);
+  } else if (event.ctrlKey || event.metaKey) return;
+  else if (event.key.toLowerCase() === "x") {
+    event.preventDefault();
+    view.last = box;
+    set([box], !box.checked);
+  } else if (event.shiftKey && ["ArrowDown", "ArrowUp"].includes(event.key)) {
+    const all = view.boxes();
+    const next = all[all.indexOf(box) + (event.key === "ArrowDown" ? 1 : -1)];
+    event.preventDefault();
+    event.stopPropagation();
+    set(next ? [box, next] : [box], true);
+    next?.closest(".node, tr").querySelector("a.node-name, th a")?.focus();
+  }
+}

@@ -1,0 +1,172 @@
+"""What is done with the nodes that were ticked: always what would happen first, then all of it or nothing."""
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.admin.conftest import Visitor, page_text
+from tests.admin.html_forms import HtmlForm, find_form
+from tests.community import GUESTS, MEMBERS, Community
+from tests.fixture_types import Events, Run
+
+
+def _start(admin: Visitor, kind: str, action: str, *ids: int, **values: str) -> tuple[Any, HtmlForm]:
+    admin.get(f"/{kind}")
+    page = admin.post(f"/{kind}/many/{action}", {"ids": [str(one) for one in ids], "_from": f"/admin/{kind}?open=1", **values})
+    return page, find_form(page, f"/many/{action}")
+
+
+def _names(run: Run, kind: str, **query: Any) -> list[str]:
+    return [one["name"] for one in run(f"{kind}.list", sortBy="position", perPage=100, **query)["results"]]
+
+
+def _undo(admin: Visitor, done: Any) -> None:
+    page = admin.get(done.headers["location"].removeprefix("/admin").partition("#")[0])
+    undo = re.search(r'href="/admin(/change-sets/\d+/undo)"', page.text)
+    assert undo is not None, page_text(page)
+    assert admin.post(undo[1], find_form(admin.get(undo[1]), "/undo").filled()).status_code == 303
+
+
+def test_several_are_deleted_with_what_is_below_and_come_back_at_once(
+    admin: Visitor, community: Community, run: Run, events: Events
+) -> None:
+    before, known = run("forums.tree"), events()
+    page, form = _start(admin, "forums", "delete", community.news, community.betas, community.staff)
+    said = page_text(page)
+    assert "5 forums would be deleted" in said
+    assert "1 other of those ticked is below these, and goes with them." in said
+    assert "with 3 below it" in said
+    assert events() == known
+    done = admin.post("/forums/many/delete", form.filled(_action="do"))
+    assert done.headers["location"] == "/admin/forums?open=1"
+    assert _names(run, "forums", parentId="root") == ["Help", "Wiki"]
+    _undo(admin, done)
+    assert _without_times(run("forums.tree")) == _without_times(before)
+
+
+def _without_times(tree: Any) -> Any:
+    if isinstance(tree, list):
+        return [_without_times(one) for one in tree]
+    return {n: _without_times(v) for n, v in tree.items() if n != "updatedAt"} if isinstance(tree, dict) else tree
+
+
+def test_several_are_moved_in_their_order(admin: Visitor, community: Community, run: Run) -> None:
+    _, form = _start(admin, "forums", "move", community.staff, community.help)
+    page = admin.post("/forums/many/move", form.filled(_action="plan", to=str(community.news), place="first"))
+    assert "2 forums would change" in page_text(page)
+    assert "Staff → News > Staff" in page_text(page)
+    done = admin.post("/forums/many/move", find_form(page, "/many/move").filled(_action="do"))
+    assert _names(run, "forums", parentId=community.news) == ["Staff", "Help", "Releases", "Interviews"]
+    _undo(admin, done)
+    assert _names(run, "forums", parentId="root") == ["News", "Help", "Wiki", "Staff"]
+
+
+def test_one_that_cannot_be_moved_keeps_all_where_they_are(admin: Visitor, community: Community, run: Run, events: Events) -> None:
+    known = events()
+    _, form = _start(admin, "forums", "move", community.staff, community.news)
+    page = admin.post("/forums/many/move", form.filled(_action="plan", to=str(community.betas)))
+    assert page.status_code == 409
+    assert events() == known
+    assert _names(run, "forums", parentId="root") == ["News", "Help", "Wiki", "Staff"]
+
+
+def test_flat_ones_are_moved_and_copied(admin: Visitor, community: Community, run: Run) -> None:
+    run("calendars.create", name="Trips")
+    _, form = _start(admin, "calendars", "move", community.meetups)
+    page = admin.post("/calendars/many/move", form.filled(_action="plan", place="last"))
+    assert admin.post("/calendars/many/move", find_form(page, "/many/move").filled(_action="do")).status_code == 303
+    assert _names(run, "calendars") == ["Holidays", "Trips", "Meetups"]
+    _, form = _start(admin, "calendars", "copy", community.meetups, community.holidays)
+    page = admin.post("/calendars/many/copy", form.filled(_action="plan"))
+    assert "2 calendars would be copied" in page_text(page)
+    assert admin.post("/calendars/many/copy", find_form(page, "/many/copy").filled(_action="do")).status_code == 303
+    assert _names(run, "calendars") == ["Holidays", "Trips", "Meetups", "Meetups (copy)", "Holidays (copy)"]
+
+
+def test_branches_are_copied_under_another(admin: Visitor, community: Community, run: Run) -> None:
+    _, form = _start(admin, "forums", "copy", community.releases, community.staff)
+    there = form.filled(_action="plan", where="there", to=str(community.help), withChildren="1")
+    page = admin.post("/forums/many/copy", there)
+    done = admin.post("/forums/many/copy", find_form(page, "/many/copy").filled(_action="do"))
+    assert _names(run, "forums", parentId=community.help) == ["Releases", "Staff"]
+    assert run("forums.tree", root=community.help)["total"] == 3
+    _undo(admin, done)
+    assert _names(run, "forums", parentId=community.help) == []
+
+
+@pytest.mark.parametrize(
+    ("how", "groups", "expected"),
+    [
+        ("give", [str(GUESTS)], {"betas": lambda c: [GUESTS, c.patrons], "staff": lambda c: [GUESTS, c.moderators], "help": "*"}),
+        ("give", ["*"], {"betas": "*", "staff": "*", "help": "*"}),
+        ("take", [str(GUESTS)], {"betas": lambda c: [c.patrons], "help": lambda c: [3, 4, c.moderators, c.patrons]}),
+        ("take", ["*"], {"betas": [], "staff": [], "help": []}),
+    ],
+    ids=["give a group", "give all", "take from a group", "take from all"],
+)
+def test_rights_are_given_and_taken(
+    admin: Visitor, community: Community, run: Run, how: str, groups: list[str], expected: dict[str, Any]
+) -> None:
+    _, form = _start(admin, "forums", "permissions", community.betas, community.staff, community.help)
+    ticks = [("options", "read"), *(("groups", one) for one in groups)]
+    page = admin.post("/forums/many/permissions", form.filled(*ticks, _action="plan", how=how))
+    done = admin.post("/forums/many/permissions", find_form(page, "/many/permissions").filled(_action="do"))
+    assert done.status_code == 303
+    for name, who in expected.items():
+        held = run("forums.get", getattr(community, name))["permissions"]["read"]
+        assert held == (who(community) if callable(who) else who)
+    assert run("forums.get", community.staff)["permissions"]["view"] == [community.moderators]
+
+
+def test_permissions_are_those_of_another_for_everything_below_too(admin: Visitor, community: Community, run: Run) -> None:
+    _, form = _start(admin, "forums", "permissions", community.news)
+    same = form.filled(_action="plan", how="same", source=str(community.staff), below="1")
+    page = admin.post("/forums/many/permissions", same)
+    assert "4 forums would change" in page_text(page)
+    admin.post("/forums/many/permissions", find_form(page, "/many/permissions").filled(_action="do"))
+    staff = run("forums.get", community.staff)["permissions"]
+    assert all(run("forums.get", one)["permissions"] == staff for one in (community.news, community.betas, community.interviews))
+
+
+def test_what_nobody_chose_or_ticked_is_asked_for(admin: Visitor, community: Community, events: Events) -> None:
+    known = events()
+    admin.get("/forums")
+    assert "Tick what it is to be done with first." in page_text(admin.get(_sent_back(admin, "move", {})))
+    assert "Tick what it is" in page_text(admin.get(_sent_back(admin, "delete", {"ids": "999,x,-1", "_from": "//evil.example/?a"})))
+    _, form = _start(admin, "forums", "permissions", community.help)
+    page = admin.post("/forums/many/permissions", form.filled(_action="plan"))
+    assert "Tick at least one right and one group." in page_text(page)
+    assert "Nothing would change" in page_text(
+        admin.post("/forums/many/permissions", form.filled(("options", "read"), ("groups", str(MEMBERS)), _action="plan"))
+    )
+    too_many = admin.post("/forums/many/delete", {"ids": ",".join(str(one) for one in range(1, 1100))})
+    assert too_many.status_code == 400
+    assert admin.get("/forums/many/delete").status_code == 303
+    assert events() == known
+
+
+def _sent_back(admin: Visitor, action: str, values: dict[str, str]) -> str:
+    response = admin.post(f"/forums/many/{action}", values)
+    assert response.headers["location"] == "/admin/forums"
+    return "/forums"
+
+
+def test_built_in_groups_stay_and_a_form_sent_twice_deletes_once(
+    admin: Visitor, community: Community, run: Run, events: Events
+) -> None:
+    page, form = _start(admin, "groups", "delete", GUESTS, community.patrons, community.moderators)
+    assert "Guests cannot be deleted: built in." in page_text(page)
+    assert "leaves the permissions of" in page_text(page)
+    sent = form.filled(_action="do")
+    assert admin.post("/groups/many/delete", sent).status_code == 303
+    known = events()
+    assert admin.post("/groups/many/delete", sent).status_code in {303, 409}
+    assert events() == known
+    assert _all_groups(run) == ["Administrators", "Guests", "Members"]
+    page = admin.post("/groups/many/delete", {"ids": str(GUESTS)})
+    assert page.status_code == 303
+
+
+def _all_groups(run: Run) -> list[str]:
+    return sorted(one["name"] for one in run("groups.list")["results"])

@@ -67,6 +67,11 @@ class Action:
         nodes = f"{count:,} {kind.singular if count == 1 else kind.title.lower()}"
         return f"{self.button} {nodes}" if not self.needs_options else f"{self.button} of {nodes}"
 
+    def confirm(self, kind: NodeKind, count: int) -> str:
+        """The words of the button that does it to so many nodes."""
+        title = self.title(kind, count)
+        return f"Change the {title.lower()}" if self.needs_options else title
+
     def list_pickers(self, kind: NodeKind) -> list[PickerRow]:
         """List its choices of a node, for this kind."""
         return [row for row in self.pickers if kind.tree or row[0] != PARENT]

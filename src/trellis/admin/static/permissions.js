@@ -54,6 +54,7 @@ function grid(table) {
 function read(table) {
   const options = [...table.tHead.querySelectorAll("[data-option]")].map((cell) => cell.dataset.option);
   const groups = [...table.tBodies[0].querySelectorAll("[data-group]")].map((one) => ({ id: one.dataset.group, name: one.textContent, builtIn: "builtIn" in one.dataset }));
+  groups.sort((a, b) => b.builtIn - a.builtIn || a.id - b.id);
   const rights = new Map(options.map((option) => [option, { everyone: false, groups: new Set() }]));
   for (const box of table.tBodies[0].querySelectorAll("input[type=checkbox]:checked")) {
     const right = rights.get(box.name.slice(table.dataset.may.length + 1));
@@ -77,7 +78,7 @@ function label(groups) {
 function arrange(view) {
   const folds = view.groups.length >= FOLDS_FROM;
   const rows = new Map();
-  for (const group of [...view.groups].sort((a, b) => b.builtIn - a.builtIn)) {
+  for (const group of view.groups) {
     const isOwn = !folds || group.builtIn || view.apart.has(group.id) || (view.query && fits(view, group));
     const key = isOwn ? group.id : `same ${signature(view, group)}`;
     if (!rows.has(key)) rows.set(key, []);

@@ -41,6 +41,18 @@ export function selecting(bar) {
   count();
 }
 
+// A list of ticks that is narrowed to those with certain letters in their names.
+export function narrowing(list) {
+  const search = list.querySelector(".search");
+  search.hidden = false;
+  const input = search.querySelector("input");
+  input.addEventListener("keydown", (event) => event.key === "Enter" && event.preventDefault());
+  input.addEventListener("input", () => {
+    const wanted = input.value.trim().toLocaleLowerCase();
+    for (const label of list.querySelectorAll("label")) label.hidden = !label.textContent.toLocaleLowerCase().includes(wanted) && !label.querySelector("input").checked;
+  });
+}
+
 function between(boxes, from, to) {
   const [first, last] = [boxes.indexOf(from), boxes.indexOf(to)].sort((a, b) => a - b);
   return first < 0 ? [to] : boxes.slice(first, last + 1);

@@ -1,0 +1,185 @@
+"""Permissions of hundreds of groups, and many nodes at once, in a real Chromium: with scripts and without, and axe on each page."""
+
+from collections.abc import Iterator
+from typing import Protocol
+from urllib.parse import parse_qsl
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.admin.conftest import LOGIN, PASSWORD
+from tests.browser import faults, opened, sign_in
+from tests.community import Community
+from tests.fixture_types import Run
+from tests.service_process import Service
+
+pytestmark = pytest.mark.browser
+
+
+class OpenPanel(Protocol):
+    """Opens the panel in a window of its own: `panel(scripts=False)`."""
+
+    def __call__(self, *, scripts: bool) -> Page: ...
+
+
+@pytest.fixture
+def panel(chrome: Browser, mira: int, community: Community, service: Service) -> Iterator[OpenPanel]:
+    """Mira in front of the panel, with scripts or without; at the end nothing may have been said on the console."""
+    said: list[str] = []
+    contexts = []
+
+    def make(*, scripts: bool) -> Page:
+        context = opened(chrome, service.address, scripts=scripts)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        sign_in(page, LOGIN, PASSWORD)
+        return page
+
+    yield make
+    for context in contexts:
+        context.close()
+    assert [text for text in said if "Failed to load resource" not in text] == []
+
+
+def _create_groups(run: Run) -> list[int]:
+    return [int(run("groups.create", name=f"Chapter {number:03}")["id"]) for number in range(195)]
+
+
+def _top(run: Run) -> list[str]:
+    return [one["name"] for one in run("forums.list", parentId="root", sortBy="position")["results"]]
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_two_hundred_groups_are_folded_found_and_ticked(panel: OpenPanel, community: Community, run: Run, scripts: bool) -> None:
+    chapters = _create_groups(run)
+    run("forums.update", community.wiki, permissions={"view": [], "read": chapters[:50]})
+    page = panel(scripts=scripts)
+    page.goto(f"/admin/forums/{community.wiki}")
+    expect(page.get_by_text("Nobody may view this forum")).to_be_visible()
+    expect(page.get_by_role("checkbox", name="Chapter 000, Chapter 001 and 48 more: read")).to_be_checked()
+    rest = page.get_by_role("checkbox", name="Moderators, Patrons and 145 more: read")
+    expect(rest).not_to_be_checked()
+    page.get_by_role("checkbox", name="Chapter 000, Chapter 001 and 48 more: view").check()
+    if scripts:
+        expect(page.get_by_text("Nobody may view this forum")).to_be_hidden()
+    page.get_by_label("Only groups with this in the name").fill("chapter 04")
+    if not scripts:
+        page.get_by_role("button", name="Find", exact=True).first.click()
+        expect(page.get_by_text("Nobody may view this forum")).to_be_hidden()
+    expect(page.get_by_role("checkbox", name="Guests: view")).to_be_hidden()
+    expect(page.get_by_role("checkbox", name="Chapter 042: view")).to_be_checked()
+    page.get_by_role("checkbox", name="Chapter 042: view").uncheck()
+    page.get_by_label("Only groups with this in the name").fill("")
+    if not scripts:
+        page.get_by_role("button", name="Find", exact=True).first.click()
+    page.get_by_role("button", name="Unfold Moderators, Patrons and 145 more").click()
+    page.get_by_role("checkbox", name="Chapter 194: reply").check()
+    with page.expect_request(lambda request: request.method == "POST") as sent:
+        page.get_by_role("button", name="Save", exact=True).last.click()
+    expect(page.locator(".flash")).to_contain_text("Saved.")
+    assert len(parse_qsl(sent.value.post_data or "", keep_blank_values=True)) < (30 if scripts else 200)
+    kept = run("forums.get", community.wiki)["permissions"]
+    assert kept["view"] == [one for one in chapters[:50] if one != chapters[42]]
+    assert (kept["read"], kept["reply"]) == (chapters[:50], [chapters[194]])
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_permissions_are_applied_to_everything_below_and_undone(
+    panel: OpenPanel, community: Community, run: Run, scripts: bool
+) -> None:
+    page = panel(scripts=scripts)
+    page.goto(f"/admin/forums/{community.news}")
+    page.get_by_role("checkbox", name="Patrons: reply").check()
+    page.get_by_role("button", name="Apply to everything below…").click()
+    expect(page.get_by_text("4 forums would change")).to_be_visible()
+    page.get_by_role("button", name="Change 4 forums").click()
+    expect(page.locator(".flash")).to_contain_text("4 changed")
+    wanted = run("forums.get", community.news)["permissions"]
+    assert community.patrons in wanted["reply"]
+    assert run("forums.get", community.betas)["permissions"] == wanted
+    page.get_by_role("link", name="Undo…").click()
+    page.get_by_role("button", name="Undo 4 events").click()
+    expect(page.locator(".flash")).to_contain_text("4 events were undone.")
+    assert run("forums.get", community.betas)["permissions"]["read"] == [community.patrons]
+
+
+def test_rows_are_chosen_by_mouse_and_keyboard(panel: OpenPanel, community: Community, run: Run) -> None:
+    page = panel(scripts=True)
+    page.goto("/admin/forums")
+    bar = page.locator("[data-many]")
+    expect(bar).to_be_hidden()
+    expect(page.locator(f"#node-{community.staff} .lock")).to_contain_text("Guests cannot view it")
+    page.get_by_role("checkbox", name="Choose News").check()
+    page.get_by_role("checkbox", name="Choose Wiki").click(modifiers=["Shift"])
+    expect(bar).to_contain_text("3 forums chosen")
+    page.keyboard.press("Escape")
+    expect(bar).to_be_hidden()
+    page.get_by_role("link", name="Help", exact=True).focus()
+    page.keyboard.press("x")
+    expect(bar).to_contain_text("1 forum chosen")
+    page.keyboard.press("Shift+ArrowDown")
+    expect(page.get_by_role("link", name="Wiki", exact=True)).to_be_focused()
+    expect(bar).to_contain_text("2 forums chosen")
+    bar.get_by_role("button", name="Move…").click()
+    expect(page.get_by_role("heading", name="Move 2 forums")).to_be_visible()
+    page.get_by_role("radio", name="News").check()
+    page.get_by_role("button", name="Show what would change").last.click()
+    expect(page.get_by_text("Help → News > Help")).to_be_visible()
+    page.get_by_role("button", name="Move 2 forums").click()
+    expect(page.locator(".flash")).to_contain_text("2 forums have moved.")
+    assert _top(run) == ["News", "Staff"]
+    page.get_by_role("link", name="Undo…").click()
+    page.get_by_role("button", name="Undo 2 events").click()
+    expect(page.locator(".flash")).to_contain_text("2 events were undone.")
+    assert _top(run) == ["News", "Help", "Wiki", "Staff"]
+
+
+def test_what_is_ticked_without_scripts_is_deleted(panel: OpenPanel, community: Community, run: Run) -> None:
+    page = panel(scripts=False)
+    page.goto("/admin/forums")
+    page.get_by_role("checkbox", name="Choose News").check()
+    page.get_by_role("checkbox", name="Choose Staff").check()
+    page.locator("[data-many]").get_by_role("button", name="Delete…").click()
+    expect(page.get_by_text("5 forums would be deleted")).to_be_visible()
+    page.get_by_role("button", name="Delete 2 forums").click()
+    expect(page.locator(".flash")).to_contain_text("5 forums were deleted.")
+    assert _top(run) == ["Help", "Wiki"]
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_axe_finds_nothing(panel: OpenPanel, community: Community, run: Run) -> None:
+    _create_groups(run)
+    page = panel(scripts=True)
+    found: dict[str, object] = {}
+
+    def look(name: str) -> None:
+        if wrong := faults(page):
+            found[name] = wrong
+
+    page.goto(f"/admin/forums/{community.wiki}")
+    page.get_by_role("button", name="Unfold").click()
+    expect(page.get_by_role("checkbox", name="Chapter 194: view")).to_be_visible()
+    look("grid")
+    page.goto(f"/admin/forums/{community.news}")
+    page.get_by_role("checkbox", name="Guests: add").check()
+    page.get_by_role("button", name="Apply to everything below…").click()
+    expect(page.get_by_text("would change").first).to_be_visible()
+    look("below")
+    for button, action in (("Move…", "move"), ("Copy…", "copy"), ("Permissions…", "permissions"), ("Delete…", "delete")):
+        page.goto("/admin/forums")
+        page.get_by_role("checkbox", name="Choose News").check()
+        page.get_by_role("checkbox", name="Choose Wiki").click(modifiers=["Shift"])
+        if action == "move":
+            look("tree")
+        page.locator("[data-many]").get_by_role("button", name=button).click()
+        page.wait_for_url(f"**/many/{action}")
+        look(action)
+    page.goto(f"/admin/groups/{community.patrons}/access?kind=forums&all=1")
+    page.get_by_role("checkbox", name="Staff: view").check()
+    look("access")
+    page.get_by_role("button", name="Show what would change").last.click()
+    expect(page.get_by_text("1 forum would change")).to_be_visible()
+    look("rights")
+    assert found == {}

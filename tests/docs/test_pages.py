@@ -81,8 +81,8 @@ def test_the_examples_of_the_guide_run_as_printed(demo: tuple[Service, str], tmp
     ran = _BLOCK.findall("".join(re.findall(r"<!-- run -->\n(```sh\n.*?```)", GUIDE, re.DOTALL)))
     assert len(ran) == GUIDE.count("```sh")
     found = answers(run(start + "".join(ran), service, key, tmp_path))
-    json, form, announced, named, below, unsaid, inherited, copied, children, plan, holders, feed, *found = found
-    batch, structure, applied, exported, wrong = found
+    json, form, announced, named, below, unsaid, inherited, branch, copied, children, plan, holders, *found = found
+    feed, batch, structure, applied, exported, wrong = found
     for answer in (json, form, announced):
         assert (answer["name"], answer["permissions"]["add"]) == ("News", [3, 4])
     assert (named["externalId"], below["parentId"]) == ("section-17", named["id"])
@@ -90,6 +90,7 @@ def test_the_examples_of_the_guide_run_as_printed(demo: tuple[Service, str], tmp
         f"permissions.{name}" for name in ("read", "add", "reply", "attachments")
     }
     assert (inherited["permissions"]["read"], inherited["permissions"]["view"]) == ([], "*")
+    assert len({str(one["result"]["permissions"]) for one in branch["results"]}) == 1
     assert [one["result"]["path"] for one in batch["results"]] == ["Club", "Club > Meetings"]
     assert structure["counts"]["create"] == 2
     assert applied["changes"] == structure["changes"]

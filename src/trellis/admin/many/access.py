@@ -7,15 +7,16 @@ from urllib.parse import urlsplit
 from starlette.responses import Response
 
 from trellis.admin.forms import split_values
-from trellis.admin.many.plan import MOST, OUTDATED, PLAN, Step, carry_out, explain, plan_steps
-from trellis.admin.nodes import ACTION, describe_state, fetch_groups, fetch_node, show_missing
-from trellis.admin.page import PageRequest
+from trellis.admin.many.plan import MOST, Plan, Step, plan_steps, settle
+from trellis.admin.nodes import describe_state, fetch_groups, fetch_node, show_missing
+from trellis.admin.page import PageRequest, StaleForm
 from trellis.core.fields import EVERYONE, isolate
 from trellis.core.nodes import NodeKind
 from trellis.errors import Refused
 
 _SHOWN: Final = "shown"  # the nodes that were on the page
 _SEEN: Final = "_seen"  # the version of the group's rights in them
+_CHANGED: Final = "The rights of this group were changed since the page was made. Nothing was changed: go back, and reload it."
 _MAY: Final = "may."  # before an option: the nodes in which it is ticked
 
 
@@ -28,23 +29,25 @@ async def run(kind: NodeKind, request: PageRequest) -> Response:
     query = urlsplit(form.get("_from", "")[:2000]).query
     back = f"/{kind.name}/{group['id']}/access" + (f"?{query}" if query else "")
     if about is None:
+        if request.stale:
+            raise StaleForm
         return request.redirect(back)
-    problem, plan = "", None
-    try:
-        ids = sorted({int(one) for one in split_values(form.all(_SHOWN)) if one.isdecimal() and len(one) < 16})
-        found = (await request.fetch(about.operation("list"), {"ids": ids, "perPage": MOST}))["results"] if ids else []
+    ids = sorted({int(one) for one in split_values(form.all(_SHOWN)) if one.isdecimal() and len(one) < 16})
+    found = (await request.fetch(about.operation("list"), {"ids": ids, "perPage": MOST}))["results"] if ids else []
+
+    async def make_plan() -> Plan:
         if describe_state(about, found, group["id"]) != form.get(_SEEN, ""):
-            problem = "The rights of this group were changed since the page was made. Nothing was changed: go back, and reload it."
-        else:
-            plan = await plan_steps(request, about, _build_steps(about, request, found, group["id"]), await fetch_groups(request))
-            if form.get(ACTION, "") == "do" and plan.count:
-                if form.get(PLAN, "") == plan.version:
-                    nodes = about.singular if plan.count == 1 else about.title.lower()
-                    done = f"What {isolate(group['name'])} may do in {plan.count:,} {nodes} has changed."
-                    return await carry_out(request, plan, done, back)
-                problem = OUTDATED
-    except Refused as refused:
-        plan, problem = None, explain(refused)
+            raise Refused("PRECONDITION_FAILED", _CHANGED)
+        return await plan_steps(request, about, _build_steps(about, request, found, group["id"]), await fetch_groups(request))
+
+    def describe(plan: Plan) -> str:
+        nodes = about.singular if plan.count == 1 else about.title.lower()
+        return f"What {isolate(group['name'])} may do in {plan.count:,} {nodes} has changed."
+
+    settled = await settle(request, make_plan, describe, back)
+    if isinstance(settled, Response):
+        return settled
+    plan, problem = settled
     return request.page(
         "many/access.html",
         status=409 if problem else 200,

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.many.plan import OUTDATED, PLAN, Plan, Step, carry_out, explain, fetch_below, plan_steps
-from trellis.admin.nodes import ACTION, NodeForm, build_form, content_version, fetch_groups, fetch_node, show_missing
+from trellis.admin.many.plan import Plan, Step, fetch_below, plan_steps, settle
+from trellis.admin.nodes import NodeForm, build_form, content_version, fetch_groups, fetch_node, show_missing
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import CSRF
 from trellis.core.fields import EVERYONE, isolate
@@ -28,17 +28,20 @@ async def run(kind: NodeKind, request: PageRequest) -> Response:
         return await show_missing(kind, request)
     node_form = await build_form(request, kind, record, request.form)
     back = f"/{kind.name}/{record['id']}"
-    try:
+
+    async def make_plan() -> Plan:
         raw = node_form.raw()
-        problem = _find_problem(kind, request, record, raw)
-        plan = None if problem else await _plan(kind, request, record, raw)
-        if plan is not None and plan.count and request.form.get(ACTION, "") == "do":
-            if request.form.get(PLAN, "") == plan.version:
-                done = f"The permissions of {isolate(record['name'])} are those of everything below it now: {plan.count:,} changed."
-                return await carry_out(request, plan, done, back)
-            problem = OUTDATED
-    except Refused as refused:
-        plan, problem = None, explain(refused)
+        if problem := _find_problem(kind, request, record, raw):
+            raise Refused("PRECONDITION_FAILED", problem)
+        return await _plan(kind, request, record, raw)
+
+    def describe(plan: Plan) -> str:
+        return f"The permissions of {isolate(record['name'])} are those of everything below it now: {plan.count:,} changed."
+
+    settled = await settle(request, make_plan, describe, back)
+    if isinstance(settled, Response):
+        return settled
+    plan, problem = settled
     return request.page(
         "many/below.html",
         status=409 if problem else 200,

@@ -1,13 +1,13 @@
 """What changing many nodes would do: a dry run of the batch that changes them, compared with how they are."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 from starlette.responses import Response
 
-from trellis.admin.nodes import format_groups
+from trellis.admin.nodes import ACTION, format_groups
 from trellis.admin.page import PageRequest
 from trellis.core.fields import EVERYONE, isolate
 from trellis.core.nodes import NodeKind
@@ -165,11 +165,27 @@ def _walk(children: Sequence[Record]) -> Iterator[Record]:
 # --- carrying it out ----------------------------------------------------------------------------------------------
 
 
-async def carry_out(request: PageRequest, plan: Plan, done: str, back: str) -> Response:
-    """Run the steps of a plan as one batch, which is one change set, and go back with a link that undoes it. Raises Refused."""
-    result = await request.perform_once(BATCH, {"operations": [step.serialize() for step in plan.steps]})
+async def settle(
+    request: PageRequest, make_plan: Callable[[], Awaitable[Plan | None]], describe: Callable[[Plan], str], back: str
+) -> Response | tuple[Plan | None, str]:
+    """Make a plan, and carry it out if the form confirms it. Return the response then, otherwise the plan and why nothing was done.
+
+    It is carried out as one batch, which is one change set. The response leads back, with a link that undoes it.
+    """
+    try:
+        plan = await make_plan()
+    except Refused as refused:
+        return None, explain(refused)
+    if plan is None or not plan.count or request.form.get(ACTION, "") != "do":
+        return plan, ""
+    if request.form.get(PLAN, "") != plan.version:
+        return plan, OUTDATED
+    try:
+        result = await request.perform_once(BATCH, {"operations": [step.serialize() for step in plan.steps]})
+    except Refused as refused:
+        return plan, explain(refused)
     undo = None if result.change_set is None else ("Undo…", f"/change-sets/{result.change_set}/undo")
-    return request.redirect(back, done, back=undo)
+    return request.redirect(back, describe(plan), back=undo)
 
 
 def explain(refused: Refused) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -10,13 +11,12 @@ from starlette.responses import Response
 from trellis.admin import PREFIX
 from trellis.admin.forms import split_values
 from trellis.admin.many.actions import ACTIONS, Action, Choices, find_names
-from trellis.admin.many.plan import MOST, OUTDATED, PLAN, carry_out, explain, plan_steps
+from trellis.admin.many.plan import MOST, Plan, plan_steps, settle
 from trellis.admin.nodes import ACTION, Picker, build_picker, fetch_groups
-from trellis.admin.page import PageRequest
+from trellis.admin.page import PageRequest, StaleForm
 from trellis.core.catalogue import Catalogue
 from trellis.core.fields import parse_whole_number
 from trellis.core.nodes import NodeKind
-from trellis.errors import Refused
 
 IDS: Final = "ids"
 _FROM: Final = "_from"  # the address of the page on which they were ticked
@@ -51,24 +51,26 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
     chosen = await _select(action, kind, request)
     back = _find_way_back(kind, request)
     if not chosen.records:
+        if request.stale:
+            raise StaleForm
         message = (
             f"{chosen.kept[0]} is built in and cannot be deleted." if chosen.kept else "Tick what it is to be done with first."
         )
         return request.redirect(back, message, "note")
     groups = await fetch_groups(request)
-    problem, plan = "", None
     sent = request.form.get(ACTION, "")
     choices = Choices(request.form, chosen.records, groups)
     is_search = any(picker.is_new_search for picker in chosen.pickers.values())
-    try:
-        if sent == "do" or (sent == "plan" and not is_search) or not (sent or action.asks):
-            plan = await plan_steps(request, kind, await action.build_steps(request, kind, choices), groups)
-        if sent == "do" and plan is not None and plan.count:
-            if request.form.get(PLAN, "") == plan.version:
-                return await carry_out(request, plan, action.describe(kind, plan), back)
-            problem = OUTDATED
-    except Refused as refused:
-        plan, problem = None, explain(refused)
+    is_planned = sent == "do" or (sent == "plan" and not is_search) or not (sent or action.asks)
+
+    async def make_plan() -> Plan | None:
+        steps = await action.build_steps(request, kind, choices) if is_planned else ()
+        return await plan_steps(request, kind, steps, groups) if is_planned else None
+
+    settled = await settle(request, make_plan, partial(action.describe, kind), back)
+    if isinstance(settled, Response):
+        return settled
+    plan, problem = settled
     return request.page(
         "many/selection.html",
         status=409 if problem else 200,

@@ -167,7 +167,13 @@ def test_axe_finds_nothing(panel: OpenPanel, community: Community, run: Run) -> 
     page.get_by_role("button", name="Apply to everything below…").click()
     expect(page.get_by_text("would change").first).to_be_visible()
     look("below")
-    for button, action in (("Move…", "move"), ("Copy…", "copy"), ("Permissions…", "permissions"), ("Delete…", "delete")):
+    for button, action in (
+        ("Move…", "move"),
+        ("Fields…", "fields"),
+        ("Copy…", "copy"),
+        ("Permissions…", "permissions"),
+        ("Delete…", "delete"),
+    ):
         page.goto("/admin/forums")
         page.get_by_role("checkbox", name="Choose News").check()
         page.get_by_role("checkbox", name="Choose Wiki").click(modifiers=["Shift"])

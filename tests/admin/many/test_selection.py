@@ -129,6 +129,25 @@ def test_permissions_are_those_of_another_for_everything_below_too(admin: Visito
     assert all(run("forums.get", one)["permissions"] == staff for one in (community.news, community.betas, community.interviews))
 
 
+def test_fields_are_set_in_several(admin: Visitor, community: Community, run: Run, events: Events) -> None:
+    _, form = _start(admin, "forums", "fields", community.news, community.help, community.betas)
+    assert form["minContent"] == "0"
+    known = events()
+    page = admin.post("/forums/many/fields", form.filled(("_set.minContent", "1"), _action="plan", minContent="x"))
+    assert page.status_code == 409
+    ticked = form.filled(("_set.minContent", "1"), ("_set.canSeeOthers", "1"), _action="plan", minContent="7", description="no")
+    page = admin.post("/forums/many/fields", ticked)
+    assert "3 forums would change" in page_text(page)
+    assert "Min content: 0 → 7" in page_text(page)
+    assert events() == known
+    assert admin.post("/forums/many/fields", find_form(page, "/many/fields").filled(_action="do")).status_code == 303
+    for number in (community.news, community.help, community.betas):
+        forum = run("forums.get", number)
+        assert (forum["minContent"], forum["description"]) == (7, "")
+    _, form = _start(admin, "forums", "fields", community.news)
+    assert "Tick at least one field" in page_text(admin.post("/forums/many/fields", form.filled(_action="plan")))
+
+
 def test_what_nobody_chose_or_ticked_is_asked_for(admin: Visitor, community: Community, events: Events) -> None:
     known = events()
     admin.get("/forums")

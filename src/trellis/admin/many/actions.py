@@ -1,19 +1,21 @@
 """What can be done with many nodes: a row of data for each action, and the steps that it takes."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from trellis.admin.forms import split_values
+from trellis.admin.forms import Form, split_values
 from trellis.admin.many.plan import GroupNames, Plan, Record, Step, fetch_below
+from trellis.admin.nodes import describe_field, list_choices
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import Submitted
-from trellis.core.fields import EVERYONE, parse_whole_number
+from trellis.core.fields import EVERYONE, Choice, parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.errors import Fault, refuse_faults
 
 PARENT: Final = "to"
 SOURCE: Final = "source"
+SET: Final = "_set."  # before the name of a field: it is to be set
 _LAST: Final = 2**31 - 1
 
 
@@ -56,21 +58,27 @@ class Action:
     deletes: bool = False
     needs_order: bool = False
     needs_options: bool = False
+    sets_fields: bool = False
     pickers: tuple[PickerRow, ...] = ()
 
     def fits(self, kind: NodeKind) -> bool:
         """Whether a kind has what it is about."""
         return (kind.ordered or not self.needs_order) and (bool(kind.options) or not self.needs_options)
 
+    @property
+    def is_about_them(self) -> bool:
+        """Whether its name is a part of the nodes, and not what is done with them."""
+        return self.needs_options or self.sets_fields
+
     def title(self, kind: NodeKind, count: int) -> str:
         """Its title for so many nodes."""
         nodes = f"{count:,} {kind.singular if count == 1 else kind.title.lower()}"
-        return f"{self.button} {nodes}" if not self.needs_options else f"{self.button} of {nodes}"
+        return f"{self.button} {nodes}" if not self.is_about_them else f"{self.button} of {nodes}"
 
     def confirm(self, kind: NodeKind, count: int) -> str:
         """The words of the button that does it to so many nodes."""
         title = self.title(kind, count)
-        return f"Change the {title.lower()}" if self.needs_options else title
+        return f"Change the {title.lower()}" if self.is_about_them else title
 
     def list_pickers(self, kind: NodeKind) -> list[PickerRow]:
         """List its choices of a node, for this kind."""
@@ -162,6 +170,35 @@ def _take(held: Any, who: Sequence[str], groups: GroupNames) -> Any:
     return [one for one in (sorted(groups) if held == EVERYONE else held) if str(one) not in who]
 
 
+def build_fields(kind: NodeKind, typed: Submitted, records: Sequence[Record]) -> Form:
+    """Build the form of the fields that can be set in many nodes; it starts with what all of them have in common."""
+    fields = [f for f in kind.fields if not (f.read_only or f.write_only)]
+    names = {f.name for f in fields}
+    values: Mapping[str, Any]
+    if not names.isdisjoint(typed):
+        values = Submitted((name, value) for name, value in typed.pairs if name in names)
+    else:
+        values = _find_common(records, names)
+    return Form(
+        fields,
+        values,
+        choices={f.name: list_choices(f.type) for f in fields if isinstance(f.type, Choice)},
+        help={f.name: describe_field(f) for f in fields},
+    )
+
+
+def _find_common(records: Sequence[Record], names: Iterable[str]) -> dict[str, Any]:
+    return {name: records[0][name] for name in names if all(one[name] == records[0][name] for one in records)}
+
+
+async def _set_fields(_request: PageRequest, kind: NodeKind, choices: Choices) -> Sequence[Step]:
+    typed = build_fields(kind, choices.form, choices.records).raw()
+    wanted = {name: value for name, value in typed.items() if choices.of(f"{SET}{name}") == "1"}
+    if not wanted:
+        raise refuse_faults(Fault("fields", "MISSING_VALUE", "Tick at least one field that is to be set."))
+    return [Step(kind.operation("update"), record, wanted) for record in choices.records]
+
+
 _TARGET: Final[PickerRow] = (PARENT, "Under", "The top level", True)
 ACTIONS: Final[tuple[Action, ...]] = (
     Action("move", "update", "Move", "move", _move, "{nodes} {have} moved.", needs_order=True, pickers=(_TARGET,)),
@@ -176,6 +213,16 @@ ACTIONS: Final[tuple[Action, ...]] = (
         takes_along=False,
         needs_options=True,
         pickers=((SOURCE, "Same as", "", False),),
+    ),
+    Action(
+        "fields",
+        "update",
+        "Fields",
+        "edit",
+        _set_fields,
+        "The fields of {nodes} {have} changed.",
+        takes_along=False,
+        sets_fields=True,
     ),
     Action("delete", "delete", "Delete", "trash", _delete, "{nodes} {were} deleted.", asks=False, deletes=True),
 )

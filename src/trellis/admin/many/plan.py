@@ -7,7 +7,7 @@ from typing import Any, Final
 import orjson
 from starlette.responses import Response
 
-from trellis.admin.nodes import ACTION, format_groups
+from trellis.admin.nodes import ACTION, format_groups, format_value
 from trellis.admin.page import PageRequest
 from trellis.core.fields import EVERYONE, isolate
 from trellis.core.nodes import NodeKind
@@ -21,6 +21,7 @@ OUTDATED: Final = (
     "What would be done has changed since this page was made. Nothing was changed. Check again: this is how it is now."
 )
 _SHOWN: Final = 100  # rows
+_LONGEST: Final = 80  # characters of a value
 _NAMED: Final = 4  # groups that are named in one difference
 
 Record = Mapping[str, Any]
@@ -117,10 +118,15 @@ def _describe(kind: NodeKind, step: Step, result: Record, groups: GroupNames) ->
         changes.append(("Place", f"{before['position']:,} → {result['position']:,}"))
     elif before.get("parentId") != result.get("parentId") and old == new:
         changes.append(("Place", "under another one of this name"))
-    other = [f.label for f in kind.fields if f.name in before and before[f.name] != result.get(f.name)]
-    if other:
-        changes.append(("Also", ", ".join(other)))
+    other = [f for f in kind.fields if f.name in before and before[f.name] != result.get(f.name)]
+    changes += [
+        (f.label, " → ".join(_shorten(format_value(f, one.get(f.name), groups)) for one in (before, result))) for f in other
+    ]
     return tuple(changes), 0
+
+
+def _shorten(text: str) -> str:
+    return isolate(text if len(text) <= _LONGEST else text[:_LONGEST] + "…")
 
 
 def compare_permissions(kind: NodeKind, before: Record, after: Record, groups: GroupNames) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from trellis.admin import PREFIX
 from trellis.admin.forms import split_values
-from trellis.admin.many.actions import ACTIONS, Action, Choices, find_names
+from trellis.admin.many.actions import ACTIONS, Action, Choices, build_fields, find_names
 from trellis.admin.many.plan import MOST, Plan, plan_steps, settle
 from trellis.admin.nodes import ACTION, Picker, build_picker, fetch_groups
 from trellis.admin.page import PageRequest, StaleForm
@@ -64,8 +64,9 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
     is_planned = sent == "do" or (sent == "plan" and not is_search) or not (sent or action.asks)
 
     async def make_plan() -> Plan | None:
-        steps = await action.build_steps(request, kind, choices) if is_planned else ()
-        return await plan_steps(request, kind, steps, groups) if is_planned else None
+        if not is_planned:
+            return None
+        return await plan_steps(request, kind, await action.build_steps(request, kind, choices), groups)
 
     settled = await settle(request, make_plan, partial(action.describe, kind), back)
     if isinstance(settled, Response):
@@ -80,6 +81,7 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
         chosen=chosen,
         choices=choices,
         group_choices=find_names(groups),
+        form=build_fields(kind, request.form, choices.records) if action.sets_fields else None,
         plan=plan,
         problem=problem,
         came_from=request.form.get(_FROM, "")[:2000],

@@ -3,7 +3,7 @@
 from trellis.admin.nodes.access import describe_state
 from trellis.admin.nodes.action import find_actions
 from trellis.admin.nodes.delete import DeletePlan, describe_deletion
-from trellis.admin.nodes.form import ACTION, NodeForm, build_form, format_groups
+from trellis.admin.nodes.form import ACTION, NodeForm, build_form, describe_field, format_groups, format_value, list_choices
 from trellis.admin.nodes.index import pages
 from trellis.admin.nodes.names import GroupNames, fetch_groups, fetch_names, fetch_record_names
 from trellis.admin.nodes.node import fetch_node, show_missing
@@ -21,6 +21,7 @@ __all__ = [
     "build_picker",
     "content_version",
     "describe_deletion",
+    "describe_field",
     "describe_lock",
     "describe_state",
     "fetch_groups",
@@ -29,6 +30,8 @@ __all__ = [
     "fetch_record_names",
     "find_actions",
     "format_groups",
+    "format_value",
+    "list_choices",
     "node_badges",
     "node_colour",
     "pages",

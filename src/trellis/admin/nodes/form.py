@@ -198,9 +198,9 @@ async def _build(
         fields,
         values if typed is None else typed,
         groups=(*groups.items(), *_new_groups(values, groups).items()),
-        choices={f.name: _choices(f.type) for f in fields if isinstance(f.type, Choice)},
+        choices={f.name: list_choices(f.type) for f in fields if isinstance(f.type, Choice)},
         labels={"parentId": "Under", "position": "Place among its siblings"},
-        help={f.name: _help(f) for f in fields}
+        help={f.name: describe_field(f) for f in fields}
         | {"name": "", "permissions": "", "position": "Counted from 0. Leave it empty to put it last."},
     )
     built_in = tuple(number for one in request.kinds if one.is_group for number in one.built_in)
@@ -213,11 +213,12 @@ def _new_groups(values: Mapping[str, Any], groups: GroupNames) -> dict[int, str]
     return {int(one): f"Group {one}" for who in allowed for one in who if one not in groups}
 
 
-def _choices(choice: Choice) -> tuple[tuple[str, str], ...]:
+def list_choices(choice: Choice) -> tuple[tuple[str, str], ...]:
+    """List the words of a choice as a form offers them."""
     return tuple((word, f"{word.capitalize()} – {doc[0].lower()}{doc[1:].rstrip('.')}") for word, doc in choice.words.items())
 
 
-def _help(f: Field) -> str:
+def describe_field(f: Field) -> str:
     """Return a field's description as it suits a form."""
     doc = f.doc.partition(":")[0] + "." if isinstance(f.type, Choice | Groups) and ":" in f.doc else f.doc
     return re.sub(r"\bnull\b", "empty", doc).replace("; empty removes it", "")

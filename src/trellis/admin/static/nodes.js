@@ -1,13 +1,14 @@
 // The pages of nodes: the tree, pickers, and the grid of permissions.
 import { grids } from "./permissions.js";
 import { forms } from "./searches.js";
-import { narrowing, selecting } from "./selecting.js";
+import { narrowing, selecting, setting } from "./selecting.js";
 import { tree } from "./tree.js";
 
 function start(root) {
   forms(root);
   grids(root);
   root.querySelectorAll("[data-narrow]").forEach(narrowing);
+  root.querySelectorAll(".to-set").forEach(setting);
 }
 
 start(document);

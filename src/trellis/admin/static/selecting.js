@@ -41,6 +41,13 @@ export function selecting(bar) {
   count();
 }
 
+// Changing a field of many ticks it as one to be set.
+export function setting(part) {
+  part.addEventListener("input", ({ target }) => {
+    if (!target.name.startsWith("_set.")) part.querySelector(".pick input").checked = true;
+  });
+}
+
 // A list of ticks that is narrowed to those with certain letters in their names.
 export function narrowing(list) {
   const search = list.querySelector(".search");

@@ -21,6 +21,7 @@ OUTDATED: Final = (
     "What would be done has changed since this page was made. Nothing was changed. Check again: this is how it is now."
 )
 _SHOWN: Final = 100  # rows
+_LISTED: Final = 50  # nodes of a row
 _LONGEST: Final = 80  # characters of a value
 _NAMED: Final = 4  # groups that are named in one difference
 
@@ -41,18 +42,21 @@ class Step:
         return {"operation": self.operation, "id": self.record["id"], "body": dict(self.body)}
 
 
+Changes = tuple[tuple[str, str], ...]  # the differences of a record, by label
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedRow:
-    """One record that would change: its names from the top, its address, and its differences by label."""
+    """What would change in `count` records in the same way; the first of them by their names from the top and their addresses."""
 
-    path: str
-    address: str
-    changes: tuple[tuple[str, str], ...]
+    changes: Changes
+    nodes: tuple[tuple[str, str], ...]
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a batch would do: the first of its rows, how many there are, and how many nodes are deleted or made with them.
+    """What a batch would do to `count` nodes, and how many are deleted with them. `more` rows are not among the `rows`.
 
     `version` differs if anything of it does. `steps` are those that change something.
     """
@@ -62,11 +66,7 @@ class Plan:
     count: int
     with_them: int
     version: str
-
-    @property
-    def more(self) -> int:
-        """How many rows are not shown."""
-        return self.count - len(self.rows)
+    more: int = 0
 
 
 async def plan_steps(request: PageRequest, kind: NodeKind, steps: Sequence[Step], groups: GroupNames, seen: str = "") -> Plan:
@@ -80,7 +80,7 @@ async def plan_steps(request: PageRequest, kind: NodeKind, steps: Sequence[Step]
     if not steps:
         return Plan((), (), 0, 0, "")
     results = (await request.dry_run(BATCH, {"operations": [step.serialize() for step in steps]}))["results"]
-    rows: list[PlannedRow] = []
+    rows: dict[Changes, list[tuple[str, str]]] = {}
     changing: list[Step] = []
     told: list[Any] = [seen]
     with_them = 0
@@ -91,14 +91,14 @@ async def plan_steps(request: PageRequest, kind: NodeKind, steps: Sequence[Step]
         with_them += others
         changing.append(step)
         told.append([step.record["id"], step.operation, changes])
-        if len(rows) < _SHOWN:
-            path = str(step.record.get("path", step.record["name"]))
-            rows.append(PlannedRow(path, f"/{kind.name}/{step.record['id']}", changes))
+        path = str(step.record.get("path", step.record["name"]))
+        rows.setdefault(changes, []).append((path, f"/{kind.name}/{step.record['id']}"))
     version = compute_version(orjson.dumps(told))
-    return Plan(tuple(changing), tuple(rows), len(changing), with_them, version)
+    shown = tuple(PlannedRow(changes, tuple(nodes[:_LISTED]), len(nodes)) for changes, nodes in list(rows.items())[:_SHOWN])
+    return Plan(tuple(changing), shown, len(changing), with_them, version, len(rows) - len(shown))
 
 
-def _describe(kind: NodeKind, step: Step, result: Record, groups: GroupNames) -> tuple[tuple[tuple[str, str], ...], int]:
+def _describe(kind: NodeKind, step: Step, result: Record, groups: GroupNames) -> tuple[Changes, int]:
     """Return the differences that a step makes, and how many other nodes are deleted or made with it."""
     verb = step.operation.rpartition(".")[2]
     if verb == "delete":

@@ -7,11 +7,12 @@ from urllib.parse import urlsplit
 from starlette.responses import Response
 
 from trellis.admin.forms import split_values
-from trellis.admin.many.plan import MOST, Plan, Step, plan_steps, settle
+from trellis.admin.many.plan import Plan, Step, plan_steps, settle
 from trellis.admin.nodes import describe_state, fetch_groups, fetch_node, show_missing
 from trellis.admin.page import PageRequest, StaleForm
 from trellis.core.fields import EVERYONE, isolate
 from trellis.core.nodes import NodeKind
+from trellis.core.paging import MOST_PER_PAGE
 from trellis.errors import Refused
 
 _SHOWN: Final = "shown"  # the nodes that were on the page
@@ -33,7 +34,7 @@ async def run(kind: NodeKind, request: PageRequest) -> Response:
             raise StaleForm
         return request.redirect(back)
     ids = sorted({int(one) for one in split_values(form.all(_SHOWN)) if one.isdecimal() and len(one) < 16})
-    found = (await request.fetch(about.operation("list"), {"ids": ids, "perPage": MOST}))["results"] if ids else []
+    found = (await request.fetch(about.operation("list"), {"ids": ids, "perPage": MOST_PER_PAGE}))["results"] if ids else []
 
     async def make_plan() -> Plan:
         if describe_state(about, found, group["id"]) != form.get(_SEEN, ""):

@@ -14,7 +14,7 @@ from trellis.core.nodes import NodeKind
 from trellis.core.version import compute_version
 from trellis.errors import Refused
 
-MOST: Final = 1000  # operations in a batch, and so many events are undone at once
+MOST: Final = 500  # nodes that are changed at once: undoing that takes up to twice as long, and has to fit into one write, too
 BATCH: Final = "core.batch"
 PLAN: Final = "_plan"  # the name of the version of a plan in its form
 OUTDATED: Final = (

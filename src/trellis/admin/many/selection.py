@@ -11,12 +11,13 @@ from starlette.responses import Response
 from trellis.admin import PREFIX
 from trellis.admin.forms import split_values
 from trellis.admin.many.actions import ACTIONS, Action, Choices, build_fields, find_names
-from trellis.admin.many.plan import MOST, Plan, plan_steps, settle
+from trellis.admin.many.plan import Plan, plan_steps, settle
 from trellis.admin.nodes import ACTION, Picker, build_picker, fetch_groups
 from trellis.admin.page import PageRequest, StaleForm
 from trellis.core.catalogue import Catalogue
 from trellis.core.fields import parse_whole_number
 from trellis.core.nodes import NodeKind
+from trellis.core.paging import MOST_PER_PAGE
 
 IDS: Final = "ids"
 _FROM: Final = "_from"  # the address of the page on which they were ticked
@@ -102,7 +103,7 @@ async def _select(action: Action, kind: NodeKind, request: PageRequest) -> Selec
     ids = _read_ids(request.form.all(IDS))
     found: Sequence[Mapping[str, Any]] = ()
     if ids:
-        found = (await request.fetch(kind.operation("list"), {"ids": ids, "perPage": MOST}))["results"]
+        found = (await request.fetch(kind.operation("list"), {"ids": ids, "perPage": MOST_PER_PAGE}))["results"]
     by_id = {record["id"]: record for record in found}
     records = [by_id[number] for number in ids if number in by_id]
     kept = tuple(record["name"] for record in records if action.deletes and record["id"] in kind.built_in)

@@ -1,5 +1,5 @@
 // Choosing several rows of a tree or list: by ticks, with Shift up to there, by the keyboard; a bar says how many and what can be done.
-const MOST = 1000; // that are changed at once
+const MOST = 500; // that are changed at once
 
 export function selecting(bar) {
   const boxes = () => [...document.querySelectorAll(`input[name="ids"][form="${bar.id}"]`)].filter((box) => box.offsetParent !== null);

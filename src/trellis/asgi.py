@@ -3,8 +3,10 @@
 import asyncio
 import gc
 import logging
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from trellis.admin import PREFIX as PANEL
@@ -14,7 +16,7 @@ from trellis.health import Health
 from trellis.housekeeping import Housekeeping
 from trellis.http.access_log import App, run_logged
 from trellis.http.addresses import rewrite_address
-from trellis.http.api import Receive, Scope, Send, Service
+from trellis.http.api import Receive, Scope, Send, ServerRefusal, Service
 from trellis.http.ending import ENDING
 from trellis.http.policy import NO_SNIFFING, POLICY
 from trellis.http.tracing import run_traced
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_NONE: Final[Mapping[ServerRefusal, int]] = MappingProxyType({})
 _LONGEST_ADDRESS: Final = 64  # characters that are kept of what a trusted proxy tells as the address of a caller
 
 
@@ -41,7 +44,12 @@ class Application:
     """The whole service as one ASGI application."""
 
     def __init__(
-        self, settings: Settings, gate: Gate | None = None, shared: Path | None = None, metrics_port: int | None = None
+        self,
+        settings: Settings,
+        gate: Gate | None = None,
+        shared: Path | None = None,
+        metrics_port: int | None = None,
+        refusals: Mapping[ServerRefusal, int] = _NONE,
     ) -> None:
         self.gate = gate or compose(settings, traces=load_traces())
         self.traces = self.gate.environment.traces
@@ -49,7 +57,7 @@ class Application:
         self.rest = Rest(self.service)
         self.mcp = Mcp(self.service)
         self.settings = settings
-        self.metrics = Metrics(self.service, lambda: self.health.is_ready, shared)
+        self.metrics = Metrics(self.service, refusals, lambda: self.health.is_ready, shared)
         self.housekeeping = Housekeeping(self.gate, settings, self.service.log)
         self.outgoing = Background(self.gate) if settings.webhook_delivery else None
         self.health = Health(self.gate.store, settings)
@@ -176,16 +184,18 @@ def _has_one_host(scope: Scope) -> bool:
     return hosts == 1 or (hosts == 0 and scope.get("http_version") != "1.1")
 
 
-def create(shared: Path | None = None, metrics_port: int | None = None) -> Application:
+def create(
+    shared: Path | None = None, metrics_port: int | None = None, refusals: Mapping[ServerRefusal, int] = _NONE
+) -> Application:
     """Create the application from the environment, for a server such as uvicorn: `uvicorn --factory trellis.asgi:create`.
 
     `shared` is a folder by which the processes of one service tell each other their metrics, which are read on `metrics_port` and
-    nowhere else where TRELLIS_METRICS_LISTEN is set.
+    nowhere else where TRELLIS_METRICS_LISTEN is set. `refusals` are counts of what the server refuses by itself.
     """
     settings = Settings.load()
     if (condition := find_condition(settings)) is not Condition.READY:
         raise RuntimeError(explain_condition(settings, condition))
-    application = Application(settings, shared=shared, metrics_port=metrics_port)
+    application = Application(settings, shared=shared, metrics_port=metrics_port, refusals=refusals)
     # Everything loaded so far stays for good, so a full collection need not scan it each time. That paused the process for 220 to
     # 360 ms on two busy cores, and now for 1 to 20.
     gc.freeze()

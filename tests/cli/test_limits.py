@@ -9,7 +9,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
+import httpx
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.api_fixtures import MakeService, database, serve, service
 from tests.database_state import DatabaseState
@@ -26,6 +28,7 @@ pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 
 STRANGER: Final = "127.0.0.3"  # an address of this machine
 FORUMS: Final = "/forums/forums"
+TOKEN: Final = "a-long-text-that-nobody-guesses"  # of the tests
 HALF: Final = b"GET /healthz HTTP/1.1\r\nHost: forum.example\r\nX-Half: "
 WHOLE: Final = b"GET /healthz HTTP/1.1\r\nHost: forum.example\r\n\r\n"
 
@@ -47,9 +50,9 @@ def rest(connection: socket.socket) -> bytes:
     return read
 
 
-def is_held(service: Service, connection: socket.socket) -> bool:
+def is_held(service: Service, connection: socket.socket, port: int | None = None) -> bool:
     """Return whether the service holds its end of a connection: `/proc/net/tcp` has both ports in hexadecimal, then the state."""
-    ends = f":{service.port:04X} [0-9A-F]+:{connection.getsockname()[1]:04X} 01 "
+    ends = f":{port or service.port:04X} [0-9A-F]+:{connection.getsockname()[1]:04X} 01 "
     return re.search(ends, Path("/proc/net/tcp").read_text()) is not None
 
 
@@ -106,6 +109,56 @@ def test_connections_beyond_the_bound_are_refused_and_the_others_are_not(serve: 
             ask(connection)
     with connected(service, STRANGER) as again:
         ask(again)
+
+
+def read_metrics(service: Service) -> dict[tuple[str, ...], float]:
+    """Return what the metrics' own port tells, by name and values of labels."""
+    (address,) = re.findall(r"The metrics are at (\S+)\.", service.output)
+    with httpx.Client(trust_env=False) as client:
+        text = client.get(address, headers={"Authorization": f"Bearer {TOKEN}"}).raise_for_status().text
+    samples = (sample for family in text_string_to_metric_families(text) for sample in family.samples)
+    return {(sample.name, *(sample.labels[name] for name in sorted(sample.labels))): sample.value for sample in samples}
+
+
+def test_whoever_fills_the_public_port_keeps_nobody_from_the_metrics_which_count_what_the_server_refuses(
+    serve: MakeService, key: MakeKey
+) -> None:
+    service = serve(connections=8, head_timeout=2, body_timeout=1, metrics_token=TOKEN, metrics_listen="127.0.0.1:0")
+    authorization = f"Authorization: Bearer {key('*')}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
+    half_body = f"POST /api{FORUMS} HTTP/1.1\r\nHost: h\r\n{authorization}{{".encode()
+    long_head = HALF + b"x" * 70_000 + b"\r\n\r\n"
+    for sent, told in ((b"nonsense\r\n\r\n", b"400"), (half_body, b"408"), (HALF, b"408"), (long_head, b"431")):
+        with connected(service) as connection:
+            connection.sendall(sent)
+            assert status(rest(connection)) == told
+    with ExitStack() as open_ones:
+        for address in (*[STRANGER] * 4, *["127.0.0.4"] * 3):  # and the client of the test has one
+            ask(open_ones.enter_context(connected(service, address)))
+        with connected(service) as further:
+            assert status(rest(further)) == b"503"
+        found = [read_metrics(service) for _ in range(20)][-1]  # more than it may have at once: each gives its place back
+        with connected(service) as further:
+            assert status(rest(further)) == b"503", "the public port has no more than before"
+    refused = {name[1:]: value for name, value in found.items() if name[0] == "trellis_server_refusals_total"}
+    reasons = ("malformed", "400"), ("slow head", "408"), ("slow body", "408"), ("large head", "431"), ("connections", "503")
+    assert refused == dict.fromkeys(reasons, 1)
+    requests = {name[2:]: value for name, value in found.items() if name[0] == "trellis_requests_total"}
+    assert requests == {("forums.create", "4xx"): 1}, "only the one whose body did not come was a request"
+
+
+def test_the_metrics_port_has_a_bound_of_its_own(serve: MakeService) -> None:
+    service = serve(connections=64, metrics_token=TOKEN, metrics_listen="127.0.0.1:0")
+    (port,) = re.findall(r"The metrics are at http://127.0.0.1:(\d+)/", service.output)
+    with ExitStack() as open_ones:
+
+        def connect() -> socket.socket:
+            return open_ones.enter_context(socket.create_connection(("127.0.0.1", int(port)), 60, (STRANGER, 0)))
+
+        held = [connect() for _ in range(8)]
+        assert status(rest(connect())) == b"503"
+        assert read_metrics(service)["trellis_server_refusals_total", "connections", "503"] == 1, "another address has its own half"
+        assert service.client.get(f"{service.address}/healthz").status_code == 200
+        assert all(is_held(service, connection, int(port)) for connection in held)
 
 
 def test_a_trusted_proxy_may_hold_all_connections(serve: MakeService) -> None:
@@ -286,7 +339,7 @@ def test_requests_that_cannot_be_read_do_not_fill_the_log(serve: MakeService) ->
 @pytest.mark.usefixtures("engine")
 def test_a_warning_is_repeated_after_a_minute_with_how_often_it_was_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
-    monkeypatch.setattr("trellis.cli.limits.time.monotonic", lambda: now)
+    monkeypatch.setattr("trellis.cli.limits.once_per_minute.time.monotonic", lambda: now)
     once = OncePerMinute()
 
     def say(message: str, level: int = logging.WARNING) -> str | None:

@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -22,12 +23,13 @@ from trellis.admin import first_run_link
 from trellis.cli.community import act, community, explaining
 from trellis.cli.demo import load_sample
 from trellis.cli.keys import every_key
-from trellis.cli.limits import OncePerMinute, limits_of, raise_descriptors
+from trellis.cli.limits import OncePerMinute, limits_of, make_protocol, raise_descriptors
 from trellis.cli.loading import uncollected
 from trellis.cli.terminal import MISUSED, Failure, progress_of, show
 from trellis.cli.workers import GaveUp, Workers, run_server
 from trellis.core.admins import create_demo_administrator
 from trellis.core.gate import Gate
+from trellis.http.api import ServerRefusal
 from trellis.logs import configure_logs
 from trellis.settings import Settings, variable
 from trellis.store.condition import Condition, describe_database, explain_condition, find_condition, find_file
@@ -231,21 +233,22 @@ def _run(settings: Settings, listeners: Sequence[socket.socket], workers: int) -
         log.info("Trellis has stopped.")
 
 
-def _load_application(shared: Path | None, metrics_port: int | None) -> Any:
+def _load_application(shared: Path | None, metrics_port: int | None, refusals: Counter[ServerRefusal]) -> Any:
     """Load and make the application, in the process that serves."""
     with uncollected():
-        return import_module("trellis.asgi").create(shared, metrics_port)
+        return import_module("trellis.asgi").create(shared, metrics_port, refusals)
 
 
 def _config(settings: Settings, descriptors: int, metrics_port: int | None, shared: Path | None = None) -> uvicorn.Config:
     """Configure the server and its log, in the process that serves. `shared` is a folder of all workers."""
     configure_logs(settings)
     logging.getLogger("uvicorn.error").addFilter(OncePerMinute())  # where the parser warns of what it cannot read
+    refusals = Counter[ServerRefusal]()
     return uvicorn.Config(
-        partial(_load_application, shared, metrics_port),
+        partial(_load_application, shared, metrics_port, refusals),
         factory=True,
         loop="uvloop",
-        http=limits_of(settings, descriptors).protocol(),
+        http=make_protocol(limits_of(settings, descriptors), refusals, metrics_port),
         ws="none",
         interface="asgi3",
         lifespan="on",

@@ -3,7 +3,7 @@
 import asyncio
 import hmac
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -11,7 +11,7 @@ from typing import Final
 from trellis import __version__
 from trellis.core.keys import is_address_allowed
 from trellis.errors import Refused
-from trellis.http.api import Scope, Service
+from trellis.http.api import Scope, ServerRefusal, Service
 from trellis.http.reading import SharedRead
 from trellis.metrics.sample import Sample, sum_up, take_sample
 from trellis.metrics.shared import SharedSamples
@@ -26,8 +26,15 @@ _TEXT: Final = "text/plain; charset=utf-8"
 class Metrics:
     """What this process tells, and for several workers what all of them tell together, by way of a folder of theirs."""
 
-    def __init__(self, service: Service, is_ready: Callable[[], bool], folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        service: Service,
+        refusals: Mapping[ServerRefusal, int],
+        is_ready: Callable[[], bool],
+        folder: Path | None = None,
+    ) -> None:
         self._service = service
+        self._refusals = refusals
         self._is_ready = is_ready
         self._settings = service.settings
         self._shared = SharedSamples(folder, self._take) if folder is not None and self._settings.has_metrics else None
@@ -80,7 +87,8 @@ class Metrics:
         service = self._service
         if service.counts is None:
             return Sample()
-        return take_sample(service.gate, service.counts, service.responses.used, is_ready=self._is_ready())
+        cache = service.responses.used
+        return take_sample(service.gate, service.counts, self._refusals, cache, is_ready=self._is_ready())
 
     def _encode(self, own: Sample, figures: Figures | None, accepted: str) -> tuple[bytes, str]:
         from trellis.metrics.exposition import encode  # noqa: PLC0415  # start-up time: most services are not monitored so

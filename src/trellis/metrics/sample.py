@@ -3,13 +3,13 @@
 import os
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from trellis.core.gate import Gate
-from trellis.http.api import RequestCounts
+from trellis.http.api import RequestCounts, ServerRefusal
 from trellis.metrics.table import METRICS
 
 Key = tuple[str, tuple[str, ...]]  # the name of a metric, and the values of its labels
@@ -38,7 +38,9 @@ class Sample:
             self.histograms[key] = ([one + more for one, more in zip(known, classes, strict=True)], sum_so_far + total)
 
 
-def take_sample(gate: Gate, counts: RequestCounts, cache_bytes: int, *, is_ready: bool) -> Sample:
+def take_sample(
+    gate: Gate, counts: RequestCounts, refused: Mapping[ServerRefusal, int], cache_bytes: int, *, is_ready: bool
+) -> Sample:
     """Return what this process has to tell by itself."""
     sample = Sample()
     for (interface, operation), tally in tuple(counts.tallies.items()):
@@ -48,6 +50,8 @@ def take_sample(gate: Gate, counts: RequestCounts, cache_bytes: int, *, is_ready
         sample.histograms["request_duration_seconds", (interface, operation)] = (list(tally.classes), tally.total / 1_000_000)
     for (reason, number), times in tuple(counts.refusals.items()):
         sample.add("refusals", times, reason, str(number))
+    for refusal in ServerRefusal:  # those that have not been too, so that the first one is an increase
+        sample.add("server_refusals", refused.get(refusal, 0), str(refusal.status.value), refusal.reason)
     sample.add("cache_lookups", counts.hits, "hit")
     sample.add("cache_lookups", counts.misses, "miss")
     sample.add("cache_bytes", cache_bytes)

@@ -31,6 +31,11 @@ METRICS: Final = (
         ("interface", "operation"),
     ),
     Metric("refusals", "counter", "Requests refused or failed, by reason and id of the key; 0 is none.", ("reason", "key")),
+    Metric(
+        "server_refusals", "counter",
+        "What the server refused before there was a request, or in the middle of its body, by status and reason.",
+        ("status", "reason"),
+    ),
     Metric("cache_lookups", "counter", "Reads, by whether their answer was in memory: hit or miss.", ("result",)),
     Metric("cache_bytes", "gauge", "Bytes of answers in memory."),
     Metric("writes", "counter", "Writes that were committed, those of bookkeeping among them."),

@@ -2,7 +2,7 @@
 
 from trellis.http.api.cache import CachedResponse, Name
 from trellis.http.api.calls import build_call, is_larger, receive_body
-from trellis.http.api.counts import BOUNDS, RequestCounts
+from trellis.http.api.counts import BOUNDS, RequestCounts, ServerRefusal
 from trellis.http.api.headers import is_not_modified
 from trellis.http.api.log import RequestLog
 from trellis.http.api.options import refuse_method, respond_to_options
@@ -24,6 +24,7 @@ __all__ = [
     "RequestLog",
     "Scope",
     "Send",
+    "ServerRefusal",
     "Service",
     "build_call",
     "is_larger",

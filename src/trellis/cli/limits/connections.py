@@ -1,0 +1,93 @@
+"""The connections of one port: how many there are, whose they are, and how long they have taken."""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from ipaddress import ip_address, ip_network
+from typing import Final, Protocol
+
+_REFUSALS: Final = 32  # connections without a place that linger at once
+_TICK: Final = 0.5  # seconds between two looks at all connections
+
+log = logging.getLogger(__name__)
+
+
+class Connection(Protocol):
+    """One of them."""
+
+    loop: asyncio.AbstractEventLoop
+
+    def look(self, now: float) -> None:
+        """End it where it has taken too long."""
+
+
+class Connections:
+    """The connections of one port: counted, and looked at twice a second, which costs less than a timer for each.
+
+    There are `most` of them; `proxies` are the networks that are trusted.
+    """
+
+    def __init__(self, most: int, proxies: Sequence[str]) -> None:
+        self._most = most
+        self._admitted: set[Connection] = set()
+        self._refused: set[Connection] = set()
+        self._by_address: Counter[str] = Counter()
+        self._proxies = [ip_network(proxy, strict=False) for proxy in proxies]
+        self._watching = False
+        self._warned = False
+        self.ending = False
+
+    def add(self, connection: Connection, address: str) -> bool:
+        """Count a new connection; False where there is no place for it.
+
+        An address gets half of the places at most, unless it is a trusted proxy's, so that no single caller can take them all.
+        """
+        if not self._watching:
+            self._watching = True
+            connection.loop.call_later(_TICK, self._look, connection.loop)
+        share = max(1, self._most // 2)
+        if len(self._admitted) < self._most and (self._by_address[address] < share or self._is_proxy(address)):
+            self._admitted.add(connection)
+            self._by_address[address] += 1
+            return True
+        return False
+
+    def may_linger(self, connection: Connection) -> bool:
+        """Return whether a connection that is refused may stay until the caller has read why."""
+        if connection not in self._admitted and len(self._refused) >= _REFUSALS:
+            return False
+        self._refused.add(connection)
+        return True
+
+    def discard(self, connection: Connection, address: str) -> None:
+        """Forget a connection that has ended."""
+        self._refused.discard(connection)
+        if connection in self._admitted:
+            self._admitted.discard(connection)
+            self._by_address[address] -= 1
+        if not self._by_address[address]:
+            del self._by_address[address]
+
+    def check_forwarding(self, headers: list[tuple[bytes, bytes]], address: str) -> None:
+        """Warn once where a request was forwarded by nobody who is trusted: then all callers behind it have its address."""
+        if not self._warned and any(name == b"x-forwarded-for" for name, _ in headers) and not self._is_proxy(address):
+            self._warned = True
+            log.warning(
+                "A request from %s has the header X-Forwarded-For, which is not believed. If that is your proxy, name it in "
+                "TRELLIS_TRUSTED_PROXIES: otherwise all who come through it have one address, and share what it may do. "
+                "This is said once.",
+                address,
+            )
+
+    def _is_proxy(self, address: str) -> bool:
+        try:
+            return any(ip_address(address) in network for network in self._proxies)
+        except ValueError:  # a socket without addresses
+            return False
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        now = loop.time()
+        for connection in tuple(self._admitted):
+            connection.look(now)
+        loop.call_later(_TICK, self._look, loop)

@@ -1,5 +1,6 @@
 """Traces of a service with two workers, as a collector takes them: who is whose child, and that nothing waits for a collector."""
 
+import re
 import socket
 import threading
 from collections.abc import Iterator, Mapping
@@ -11,7 +12,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from tests.api_fixtures import MakeService
-from tests.fixture_types import MakeKey
+from tests.fixture_types import MakeKey, Run
 from tests.service_process import Service
 from tests.wait import wait_until
 from tests.webhook_receiver import Receiver
@@ -116,6 +117,29 @@ def test_two_workers_tell_of_requests_and_what_they_lead_to_and_no_secret(
     told = b"".join(received.body for received in collector.received)
     for secret in (text.rpartition("_")[2], made["secret"], made["secret"].removeprefix("whsec_"), "a-secret-word", "Garden"):
         assert secret.encode() not in told
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_stream_is_told_while_it_goes_on_and_a_request_that_waited_says_so(
+    serve: MakeService, key: MakeKey, run: Run, collector: Collector
+) -> None:
+    run("admins.create", name="Mira Holm", login="mira", password="a quiet garden in november", mustChangePassword=False)
+    service, text = serve(), key("*")
+    newest = int(service.call("POST", FORUMS, text, json={"name": "Garden"}).headers["Event"])
+    assert service.call("GET", f"/core/events?after={newest}&wait=1", text).json()["results"] == []
+    wait_until(lambda: collector.find("events.list"))
+    assert int(collector.find("events.list")[0].facts["trellis.waited"]) > 0
+    with httpx.Client(base_url=service.address, trust_env=False) as browser:
+        token = re.search(r'name="csrf" value="([0-9a-f]{64})"', browser.get("/admin/sign-in").text)
+        assert token is not None
+        browser.post("/admin/sign-in", data={"login": "mira", "password": "a quiet garden in november", "csrf": token[1]})
+        with browser.stream("GET", "/admin/news", headers={"Accept": "text/event-stream"}) as stream:
+            wait_until(lambda: collector.find("GET /admin/news"))
+            service.call("POST", FORUMS, text, json={"name": "Betas"})
+            assert any("events/forums" in line for line in stream.iter_lines()), "it goes on"
+    assert service.terminate() == 0
+    (told,) = collector.find("GET /admin/news")
+    assert (told.facts["http.response.status_code"], told.failed) == (200, False)
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)

@@ -6,9 +6,11 @@ import resource
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -18,11 +20,15 @@ from tests.api_client import read_refusal
 from tests.api_fixtures import MakeService
 from tests.fixture_types import MakeKey
 from tests.service_process import Service
+from tests.stoppable_database import StoppableDatabase
 from tests.wait import wait_until
+from trellis.settings import Settings
 
 TOKEN = "a-long-text-that-nobody-guesses"  # of the tests
 FORUMS = "/forums/forums"
 WORKER = re.compile(r"Worker (\d+) serves")
+Outage = tuple[Settings, Callable[[], AbstractContextManager[None]]]  # settings with a database, and what takes that away
+SHORT: dict[str, Any] = {f"database_{what}_timeout": 1 for what in ("connect", "pool", "read", "write")} | {"busy_timeout": 1}
 SMALL = 65_536  # bytes to which files may grow on the full disk: more than the log has, less than the database's
 # Python runs this in each process of the service before anything else.
 TELL_NO_ROOM = """
@@ -101,67 +107,113 @@ def taken_away(file: Path) -> Iterator[None]:
         aside.rename(file)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux limits the files of another process")
-@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_an_hour_is_told_in_a_few_lines_and_metrics_and_readiness_agree(
-    serve: MakeService, key: MakeKey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@contextmanager
+def stopped(server: StoppableDatabase) -> Iterator[None]:
+    """Let a server take what is sent and answer nothing, and then answer."""
+    server.stop()
+    try:
+        yield
+    finally:
+        server.go_on()
+
+
+@pytest.fixture
+def outage(settings: Settings, engine: str) -> Iterator[Outage]:
+    """This test's database, to be taken away."""
+    if engine == "sqlite":
+        yield settings, partial(taken_away, Path(settings.database_url.removeprefix("sqlite:///")))
+        return
+    with StoppableDatabase(settings.database_url) as server:
+        yield replace(settings, database_url=server.url), partial(stopped, server)
+
+
+@dataclass(frozen=True)
+class Callers:
+    """Those who use a service."""
+
+    service: Service
+    key: str
+    statuses: list[int] = field(default_factory=list)
+
+    def write(self) -> httpx.Response:
+        """Create a forum that takes some room."""
+        return self._call("POST", json={"name": "Garden", "description": "x" * 20_000})
+
+    def read(self) -> httpx.Response:
+        """List the forums."""
+        return self._call("GET")
+
+    def _call(self, method: str, **body: Any) -> httpx.Response:
+        answer = self.service.call(method, FORUMS, self.key, **body)
+        self.statuses.append(answer.status_code)
+        return answer
+
+    def load(self) -> None:
+        """Be a quiet hour of many, all of whom get what they ask for."""
+        with ThreadPoolExecutor(8) as callers:
+            statuses = list(callers.map(lambda call: call().status_code, [self.write] * 10 + [self.read] * 50))
+        assert (statuses.count(201), statuses.count(200)) == (10, 50)
+
+
+@pytest.fixture
+def flag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that tells the services of a test that no byte is free."""
     flag = tmp_path / "full"
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(TELL_NO_ROOM.format(flag=str(flag)))
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path / 'site'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-    text = key("*")
-    service = serve(options=("--workers", "2"), metrics_token=TOKEN)
-    seen = Seen(service)
-    file = Path(service.settings.database_url.removeprefix("sqlite:///"))
+    return flag
 
-    def write() -> httpx.Response:
-        return service.call("POST", FORUMS, text, json={"name": "Garden", "description": "x" * 20_000})
 
-    def load() -> None:
-        """Be a quiet hour of many callers, all of whom get what they ask for."""
-        calls: list[Callable[[], httpx.Response]] = [write] * 10 + [lambda: service.call("GET", FORUMS, text)] * 50
-        with ThreadPoolExecutor(8) as callers:
-            statuses = list(callers.map(lambda call: call().status_code, calls))
-        assert (statuses.count(201), statuses.count(200)) == (10, 50)
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux limits the files of another process")
+def test_an_hour_is_told_in_a_few_lines_and_metrics_and_readiness_agree(
+    serve: MakeService, key: MakeKey, outage: Outage, flag: Path
+) -> None:
+    settings, take_away = outage
+    is_file = settings.database_url.startswith("sqlite")
+    short = {} if is_file else SHORT
+    service = serve(options=("--workers", "2"), metrics_token=TOKEN, database_url=settings.database_url, **short)
+    seen, callers = Seen(service), Callers(service, key("*"))
 
     wait_until(lambda: seen.agrees(ready=True))
-    load()
+    callers.load()
 
-    with taken_away(file):
+    with take_away():
         wait_until(lambda: seen.agrees(ready=False, database=False))
-        read_refusal(write(), 503, "BUSY")
+        read_refusal(callers.write(), 503, "BUSY")
     wait_until(lambda: seen.agrees(ready=True))
-    load()
+    callers.load()
 
-    with full_disk(flag, seen.workers):
-        wait_until(lambda: seen.agrees(ready=False))
-        refused = read_refusal(write(), 503, "BUSY")
-        assert refused["detail"].startswith("The database cannot grow: the disk is full.")
-        assert service.call("GET", FORUMS, text).status_code == 200, "what is there can be read"
-        assert seen.agrees(ready=False)
-    wait_until(lambda: seen.agrees(ready=True))
-    load()
+    if is_file:  # the disk of a server is not ours to watch
+        with full_disk(flag, seen.workers):
+            wait_until(lambda: seen.agrees(ready=False))
+            refused = read_refusal(callers.write(), 503, "BUSY")
+            assert refused["detail"].startswith("The database cannot grow: the disk is full.")
+            assert callers.read().status_code == 200, "what is there can be read"
+            assert seen.agrees(ready=False)
+        wait_until(lambda: seen.agrees(ready=True))
+        callers.load()
 
-    sent = 3 * 60 + 3  # three loads, and three calls on their own
-    wait_until(lambda: seen.has_counted(sent))
+    wait_until(lambda: seen.has_counted(len(callers.statuses)))
     killed = seen.workers[0]
     os.kill(killed, signal.SIGKILL)
     wait_until(lambda: len(seen.workers) == 3)
     wait_until(lambda: seen.agrees(ready=True))
-    assert seen.has_counted(sent), "no counter goes back"
-    load()
+    assert seen.has_counted(len(callers.statuses)), "no counter goes back"
+    callers.load()
     assert service.terminate() == 0
 
     told = [line for line in service.output.splitlines() if "Z " in line[:25]]
     story = "\n".join(told)
     assert len(service.output.splitlines()) < 60, service.output
     assert "Traceback" not in service.output
+    away = r"ERROR .*The database cannot be used" if is_file else r"The database could not be used"
+    full = r"ERROR .*The database cannot grow: the disk is full", r"WARNING .*The database can be written to again"
     happened = (
         *(r"listens on .* in 2 processes", r"Worker \d+ serves"),
-        *(r"ERROR .*The database cannot be used", r"WARNING .*The database can be (used|written to) again"),
-        *(r"ERROR .*The database cannot grow: the disk is full", r"WARNING .*The database can be written to again"),
+        *(away, r"WARNING .*The database can be (used|written to) again"),
+        *(full if is_file else ()),
         *(rf"ERROR .*Worker {killed} ended by itself \(SIGKILL\)", r"Worker \d+ serves", r"Trellis has stopped\.\Z"),
     )
     assert re.search(r"[\s\S]*?".join(happened), story), service.output

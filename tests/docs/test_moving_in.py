@@ -53,6 +53,7 @@ def run(trellis: Trellis, old: OldCommunity, block: str) -> None:
 
 def test_it_runs_as_printed(trellis: Trellis) -> None:
     first, again, leaving = _BLOCKS.findall(PAGE.read_text(encoding="utf-8"))
+    assert PAGE.read_text(encoding="utf-8").count("```console") == 3
     Path("old.key").write_text(KEY, encoding="utf-8")
     Path("old.key").chmod(0o600)
     with OldCommunity(make_lists()) as old:

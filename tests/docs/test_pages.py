@@ -62,6 +62,7 @@ def answers(text: str) -> list[Any]:
 
 def test_the_first_session_of_the_readme_runs_as_printed(demo: tuple[Service, str], tmp_path: Path) -> None:
     service, key = demo
+    assert _BLOCK.findall(README) == _BLOCK.findall(between(README, "session"))
     script = "".join(_BLOCK.findall(between(README, "session")))
     hello, three, top, made, changed, moved, plan, gone, wrong = answers(run(script, service, key, tmp_path))
     assert len(hello["key"]["operations"]) == GRANTABLE
@@ -108,7 +109,7 @@ def test_the_examples_for_agents_run_as_printed(demo: tuple[Service, str], tmp_p
     service, key = demo
     page = (ROOT / "docs" / "agents.md").read_text()
     blocks = _BLOCK.findall(page)
-    assert len(blocks) == page.count("<!-- run -->")
+    assert len(blocks) == page.count("```sh")
     found = [answer["result"] for answer in answers(run("".join(blocks), service, key, tmp_path))]
     listed, tools, begun, resources, made, plan, undone, missing = found
     assert len(listed["structuredContent"]["results"]) == 2

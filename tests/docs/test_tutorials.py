@@ -103,6 +103,16 @@ def run(project: Path, *arguments: str, status: int = 0) -> str:
     return done.stdout
 
 
+def type_in(project: Path, page: str) -> str:
+    """Run the commands of a page as printed, over a new database with one forum; give what they print."""
+    (typed,) = re.findall(r"```sh\n(.*?)```", (PAGES / page).read_text(encoding="utf-8"), re.DOTALL)
+    start = f'trellis() {{ {sys.executable} -m trellis "$@"; }}\ntrellis migrate\ntrellis run forums.create name=News\n'
+    there = {**os.environ, "PYTHONPATH": str(project / "src"), "TRELLIS_DATABASE_URL": "sqlite:///typed.db"}
+    done = subprocess.run(["sh", "-ec", start + typed], cwd=project, env=there, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 def appearances(project: Path) -> dict[str, Any]:
     found: dict[str, Any] = orjson.loads(run(project, "-c", _LOOK))
     assert Path(found["package"]).is_relative_to(project)
@@ -135,6 +145,7 @@ def test_a_kind_is_added_as_printed(project: Path) -> None:
     assert {"GET /courses", "POST /courses/new", "POST /courses/{id:int}/copy"} <= set(after["panel"])
     assert {"course.created", "course.moved", "course.copied", "course.restored"} <= set(after["events"])
     readable(project, "src/trellis/kinds/courses.py", "src/trellis/kinds/__init__.py")
+    assert '"level": "advanced"' in type_in(project, "add-a-kind.md")
 
 
 def test_an_operation_is_added_as_printed(project: Path) -> None:
@@ -154,6 +165,7 @@ def test_an_operation_is_added_as_printed(project: Path) -> None:
     assert set(after["events"]) - set(before["events"]) == {
         f"{kind}.touched" for kind in ("forum", "calendar", "category", "group", "blog")
     }
+    assert "forums.touch" in type_in(project, "add-an-operation.md")
     readable(project, "src/trellis/core/nodes/touch.py", "src/trellis/core/nodes/__init__.py")
 
 

@@ -11,6 +11,11 @@ from typing import Any, Final
 import orjson
 import pytest
 
+from tests.conftest import runner
+from trellis.compose import compose
+from trellis.settings import Settings
+from trellis.store.migrate import migrate
+
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = ROOT / "docs" / "contributing"
 CHECKED: Final = ROOT / ".mypy_cache"
@@ -106,8 +111,13 @@ def run(project: Path, *arguments: str, status: int = 0) -> str:
 def type_in(project: Path, page: str) -> str:
     """Run the commands of a page as printed, over a new database with one forum; give what they print."""
     (typed,) = re.findall(r"```sh\n(.*?)```", (PAGES / page).read_text(encoding="utf-8"), re.DOTALL)
-    start = f'trellis() {{ {sys.executable} -m trellis "$@"; }}\ntrellis migrate\ntrellis run forums.create name=News\n'
-    there = {**os.environ, "PYTHONPATH": str(project / "src"), "TRELLIS_DATABASE_URL": "sqlite:///typed.db"}
+    settings = Settings(database_url=f"sqlite:///{project}/typed.db")
+    migrate(settings)
+    gate = compose(settings)
+    runner(gate)("forums.create", name="News")
+    gate.store.close()
+    start = f'trellis() {{ {sys.executable} -m trellis "$@"; }}\n'
+    there = {**os.environ, "PYTHONPATH": str(project / "src"), "TRELLIS_DATABASE_URL": settings.database_url}
     done = subprocess.run(["sh", "-ec", start + typed], cwd=project, env=there, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -135,6 +135,21 @@ def test_a_mistake_in_the_file_is_named_too(tmp_path: Path) -> None:
         Settings.load({}, str(tmp_path / ".env"))
 
 
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("TRELLIS_RATE_LIMIT=5\n\nTRELLIS_BAD_KEY_LIMIT 7\n", "Line 3 of the settings file .* is not of the form NAME=VALUE"),
+        ("# mine\nTRELLIS_COMMUNITY_NAME='The Lantern\n", "Line 2 .* or a quote in it does not end"),
+        ("OTHER\nTRELLIS_ACCESS_LOG\n", "Line 2 .* has no value: write TRELLIS_ACCESS_LOG=VALUE"),
+        (b"TRELLIS_COMMUNITY_NAME=Caf\xe9\n", "is not text in UTF-8"),
+    ],
+)
+def test_a_line_of_the_file_that_cannot_be_read_is_named(tmp_path: Path, written: str | bytes, told: str) -> None:
+    (tmp_path / ".env").write_bytes(written if isinstance(written, bytes) else written.encode())
+    with pytest.raises(SettingsError, match=told):
+        Settings.load({}, str(tmp_path / ".env"))
+
+
 def test_a_setting_that_is_set_to_nothing_is_not_set(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("TRELLIS_RATE_LIMIT=\n")
     settings = Settings.load({"TRELLIS_PUBLIC_URL": "", "TRELLIS_COMMUNITY_NAME": ""}, str(tmp_path / ".env"))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from functools import cache
+from io import StringIO
 from ipaddress import ip_interface, ip_network
 from pathlib import Path
 from typing import Any, Final, Self
@@ -283,8 +284,23 @@ def _read_file(path: str | None) -> dict[str, str | None]:
     if path is None or not Path(path).is_file():
         return {}
     from dotenv import dotenv_values  # noqa: PLC0415  # start-up time: the file is rarely there
+    from dotenv.parser import parse_stream  # noqa: PLC0415  # the same
 
-    return dotenv_values(path)
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise SettingsError(f"The settings file {path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise SettingsError(f"The settings file {path} is not text in UTF-8.") from None
+    for line in parse_stream(StringIO(text)):
+        at = line.original.line + len(line.original.string) - len(line.original.string.lstrip("\n"))
+        if line.error:
+            raise SettingsError(
+                f"Line {at} of the settings file {path} is not of the form NAME=VALUE, or a quote in it does not end."
+            )
+        if line.value is None and (line.key or "").startswith(PREFIX):
+            raise SettingsError(f"Line {at} of the settings file {path} has no value: write {line.key}=VALUE.")
+    return dotenv_values(stream=StringIO(text))
 
 
 def _parse(setting: "Field[Any]", text: str) -> Any:

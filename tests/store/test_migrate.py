@@ -4,6 +4,7 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -231,3 +232,14 @@ def test_a_database_that_cannot_be_reached_is_no_success(engine: str, empty_data
     nowhere = f"sqlite:///{tmp_path}" if engine == "sqlite" else f"postgresql://nobody@/nothing?host={tmp_path}"
     with pytest.raises(sa.exc.OperationalError):
         migrate(replace(empty_database, database_url=nowhere))
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_nobody_but_its_owner_may_read_a_new_database(engine: str, tmp_path: Path) -> None:
+    settings = Settings(database_url=f"sqlite:///{tmp_path}/new/trellis.db")
+    migrate(settings)
+    file = tmp_path / "new" / "trellis.db"
+    assert file.stat().st_mode & 0o777 == 0o600
+    file.chmod(0o640)
+    migrate(settings)
+    assert file.stat().st_mode & 0o777 == 0o640, "what the owner has decided stays"

@@ -1,6 +1,8 @@
 """Migrating a database to the newest step, once, even if several processes start at the same time."""
 
+import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -22,6 +24,8 @@ def migrate(settings: Settings, on_step: Callable[[str], None] = lambda _: None,
     ran: list[str] = []
     if (file := find_file(settings)) is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(OSError):  # SQLite says what is wrong
+            os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))  # digests of keys and passwords are for nobody else
 
     def stepped(*, step: Any, **_: Any) -> None:
         ran.append(step.up_revision_id)

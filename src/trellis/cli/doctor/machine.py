@@ -50,13 +50,18 @@ def look_at_files(settings: Settings) -> Iterator[Finding]:
     else:
         yield good("files", f"Others on this machine cannot read {file}.")
     free = shutil.disk_usage(file.parent).free
-    told = f"{free / 2**30:,.1f} GiB are free where the database is, which has {file.stat().st_size / 2**20:,.1f} MiB."
+    told = f"{_size(free)} are free where the database is, which has {_size(file.stat().st_size)}."
     if free < LEAST_DISK:
         yield wrong("disk", told, "Make room: writes fail once it is full.")
     elif free < max(_LITTLE, file.stat().st_size):
         yield doubtful("disk", told, "Make room: a copy of the database, as for a backup or a restore, needs as much again.")
     else:
         yield good("disk", told)
+
+
+def _size(size: int) -> str:
+    """Return bytes as an operator reads them."""
+    return f"{size / 2**30:,.1f} GiB" if size >= 2**30 else f"{size / 2**20:,.1f} MiB"
 
 
 def look_at_descriptors(settings: Settings) -> Iterator[Finding]:

@@ -135,7 +135,7 @@ def test_the_wheel_runs_where_there_is_nothing_else(release: list[Path], tmp_pat
     where = subprocess.run([python, "-c", "import trellis; print(trellis.__file__)"], cwd=folder, check=True, capture_output=True)
     assert Path(where.stdout.decode().strip()).is_relative_to(packages)
     assert trellis("--version").startswith(f"trellis {__version__}, SQLite ")
-    serve = (environment / "bin" / "trellis", "serve", "--demo", "--port", "0")
+    serve = (environment / "bin" / "trellis-community", "serve", "--demo", "--port", "0")  # the same, as uvx finds it
     with running(serve, cwd=folder, env={}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         told = _read_variables(process)
         with httpx.Client(headers={"Authorization": f"Bearer {told['API_KEY']}"}, timeout=60) as client:

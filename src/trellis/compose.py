@@ -14,7 +14,7 @@ from trellis import __version__
 from trellis.core.catalogue import Catalogue
 from trellis.core.events import event_types
 from trellis.core.gate import Gate
-from trellis.core.operation import Environment, Operation, WebhookPolicy
+from trellis.core.operation import Environment, Operation, SecondFactorPolicy, WebhookPolicy
 from trellis.settings import Settings
 from trellis.store.engine import Store
 from trellis.traced_gate import TracedGate
@@ -113,6 +113,7 @@ def compose(
         outgoing=WebhookPolicy(
             tuple(ip_network(text, strict=False) for text in settings.webhook_allow), settings.webhook_key, settings.instance
         ),
+        second_factors=SecondFactorPolicy(settings.require_second_factor, settings.second_factor_key),
         most_proposals=settings.proposals_per_key,
         proposal_days=settings.proposal_days,
         traces=traces,

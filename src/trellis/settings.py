@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 PREFIX = "TRELLIS_"
-_MAY_HOLD_A_PASSWORD = {"database_url", "rate_limit_storage", "webhook_key", "metrics_token"}
+_MAY_HOLD_A_PASSWORD = {"database_url", "rate_limit_storage", "webhook_key", "metrics_token", "second_factor_key"}
 _FLAGS: Final = dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True) | dict.fromkeys(
     ("0", "false", "f", "no", "n", "off"), False
 )
@@ -184,6 +184,16 @@ class Settings:
     )
     webhook_key: str | None = _setting(
         None, _secret, "A long random text from which webhooks' secrets are made, so that the database alone cannot sign."
+    )
+    require_second_factor: bool = _setting(
+        default=False,
+        parse=_flag,
+        description="Whether every administrator must have a second factor: whoever has none sets one up before anything else.",
+    )
+    second_factor_key: str | None = _setting(
+        None,
+        _secret,
+        "A long random text from which the secrets of authenticator apps are made, so that the database alone cannot make codes.",
     )
     instance: str | None = _setting(
         None,

@@ -91,7 +91,7 @@ class Verb:
         return past_tense(self.name)
 
 
-_IRREGULAR: Final = {"set": "set", "put": "put", "begin": "begun", "withdraw": "withdrawn"}
+_IRREGULAR: Final = {"set": "set", "put": "put", "begin": "begun", "withdraw": "withdrawn", "reset": "reset"}
 
 
 def past_tense(name: str) -> str:

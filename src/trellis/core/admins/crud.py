@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
+from trellis.core import factors
 from trellis.core.admins import sessions as signing
 from trellis.core.admins.passwords import SHORTEST, NewPassword, find_weakness, password_matches
 from trellis.core.admins.sign_in import operation as refused_sign_in
@@ -15,6 +16,7 @@ from trellis.core.paging import PAGING, PER_PAGE, serialize_page
 from trellis.errors import Fault, Refused, raise_faults, refuse_faults
 from trellis.store.admins import Administrator, administrators, sessions
 from trellis.store.counters import next_number
+from trellis.store.factors import find_kinds
 from trellis.store.webhooks import endpoints
 
 NAME: Final = Field(
@@ -54,6 +56,7 @@ def operations() -> tuple[Operation, ...]:
         Operation("admins.get", "Get an administrator", "One administrator by their id.", _get, has_target=True),
         *signing.operations(),
         refused_sign_in(),
+        *factors.operations(),
         Operation(
             "admins.create",
             "Add an administrator",
@@ -123,12 +126,16 @@ def _list(context: Context) -> Outcome:
     context.input.raise_faults()
     page, per_page = context.input.get("page", 1), context.input.get("perPage", PER_PAGE)
     total, found = administrators.read_page(context.tx, per_page, (page - 1) * per_page)
-    return Outcome(serialize_page([serialize_administrator(admin) for admin in found], total, page, per_page))
+    kinds = find_kinds(context.tx, [admin.id for admin in found])
+    listed = [{**serialize_administrator(admin), "secondFactors": kinds.get(admin.id, [])} for admin in found]
+    return Outcome(serialize_page(listed, total, page, per_page))
 
 
 def _get(context: Context) -> Outcome:
     context.input.raise_faults()
-    return Outcome(serialize_administrator(_find_administrator(context)))
+    admin = _find_administrator(context)
+    kinds = find_kinds(context.tx, [admin.id])
+    return Outcome({**serialize_administrator(admin), "secondFactors": kinds.get(admin.id, [])})
 
 
 def _find_administrator(context: Context) -> Administrator:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from trellis.core.actor import Actor
 from trellis.core.admins.tokens import generate_token, hash_token
+from trellis.core.factors import EVIDENCE, take_factor
 from trellis.core.fields import Field, Text, TextList, format_timestamp, invalid_id, require
 from trellis.core.gate import Gate
 from trellis.core.operation import Context, Operation, Outcome
@@ -36,6 +37,14 @@ class SignedIn:
     confirmed_until: str | None
     use_is_recorded: bool
     must_change_password: bool = False
+    has_passkey: bool = False
+    has_app: bool = False
+    must_add_factor: bool = False
+
+    @property
+    def has_factor(self) -> bool:
+        """Whether there is a second factor, which is asked for with the password."""
+        return self.has_passkey or self.has_app
 
     @property
     def session_id(self) -> str:
@@ -58,9 +67,19 @@ def find_session(gate: Gate, token: str) -> SignedIn | None:
         row = sessions.find_live(tx, hash_token(token), gate.now(), gate.ago(_IDLE))
     if row is None:
         return None
-    session, name, login, must_change = row
-    recorded = session.seen_at >= gate.ago(_RECORD_AFTER)
-    return SignedIn(session.admin_id, name, login, session.digest, session.confirmed_until, recorded, must_change)
+    session = row.session
+    return SignedIn(
+        session.admin_id,
+        row.name,
+        row.login,
+        session.digest,
+        session.confirmed_until,
+        use_is_recorded=session.seen_at >= gate.ago(_RECORD_AFTER),
+        must_change_password=row.must_change,
+        has_passkey=row.has_passkey,
+        has_app=row.has_app,
+        must_add_factor=gate.environment.second_factors.required and not (row.has_passkey or row.has_app),
+    )
 
 
 def find_live_sessions(gate: Gate, among: Collection[str]) -> set[str]:
@@ -118,9 +137,9 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             "admins.sign_in",
             "Sign an administrator in",
-            "Begins a session, and answers the secret of its cookie, once.",
+            "Begins a session, and answers the secret of its cookie, once. Whoever has a second factor shows it.",
             _sign_in,
-            (_ADDRESS, _AGENT),
+            (_ADDRESS, _AGENT, *EVIDENCE),
             writes=True,
             has_target=True,
         ),
@@ -128,9 +147,9 @@ def operations() -> tuple[Operation, ...]:
             "admins.confirm_password",
             "Confirm an administrator's password",
             "Notes that the password of a session was entered again, and answers the secret of its new cookie, once. The old one "
-            "is worth nothing from then on, in case somebody else has it.",
+            "is worth nothing from then on, in case somebody else has it. Whoever has a second factor shows it.",
             _confirm_password,
-            (_SESSION, _ADDRESS, _AGENT),
+            (_SESSION, _ADDRESS, _AGENT, *EVIDENCE),
             writes=True,
             has_target=True,
         ),
@@ -171,7 +190,7 @@ def _sign_in(context: Context) -> Outcome:
     admin = administrators.find(context.tx, context.call.target or 0)
     if admin is None or admin.disabled_at is not None:
         raise invalid_id("administrator who may sign in", context.call.target, "1T106/5")
-    after = {"address": context.input.get("address", ""), "agent": context.input.get("agent", "")}
+    after = _describe(context, take_factor(context, admin.id))
     token = _insert_session(context.tx, admin.id, after["address"], after["agent"], context.now)
     return Outcome({**after, "token": token}, admin.id, after=after, plan=after)
 
@@ -182,11 +201,17 @@ def _confirm_password(context: Context) -> Outcome:
     session = next((one for one in _find_live(context) if one.digest[:_ID_LENGTH] == given.get("session")), None)
     if session is None:
         raise invalid_id("session", given.get("session"), "1T106/6")
+    after = _describe(context, take_factor(context, session.admin_id))
     token = generate_token()
     until = format_timestamp(datetime.fromisoformat(context.now) + _CONFIRMED)
     sessions.confirm(context.tx, session.digest, hash_token(token), until)
-    after = {"address": given.get("address", ""), "agent": given.get("agent", "")}
     return Outcome({**after, "token": token}, context.call.target, after=after, plan=after)
+
+
+def _describe(context: Context, factor: str) -> dict[str, str]:
+    """Describe a sign-in for its event: from where, and with which second factor, if there is one."""
+    told = {name: context.input.get(name, "") for name in ("address", "agent")}
+    return {**told, "secondFactor": factor} if factor else told
 
 
 def _sign_out(context: Context) -> Outcome:

@@ -28,6 +28,14 @@ class WebhookPolicy:
     instance: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SecondFactorPolicy:
+    """The operator's settings for second factors: whether every administrator must have one, and the key of apps' secrets."""
+
+    required: bool = False
+    key: str | None = field(default=None, repr=False)
+
+
 @dataclass(frozen=True)  # without slots: the cached properties need a __dict__
 class Environment:
     """What operations need to know about the service that they run in. Kinds and operations are loaded on first use."""
@@ -42,6 +50,7 @@ class Environment:
     keep_snapshots: int = 30
     job_timeout: float = 20  # seconds for which what runs other operations may keep other writes waiting, but for the terminal
     outgoing: WebhookPolicy = WebhookPolicy()
+    second_factors: SecondFactorPolicy = SecondFactorPolicy()
     most_proposals: int = 50  # open ones of a key
     proposal_days: int = 7  # for which a proposal can be approved
     traces: Traces | None = None  # what makes spans, where there are traces

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.engine import Statement, TextIn, Transaction
-from trellis.store.tables import administrators, sessions
+from trellis.store.tables import administrators, authenticators, passkeys, sessions
 
 _c = sessions.c
 
@@ -31,9 +31,13 @@ _COLUMNS = tuple(_c[f.name] for f in fields(Session))
 _IS_CURRENT = sa.and_(_c.expires_at > bindparam("now"), _c.seen_at > bindparam("idle"))
 _IS_LIVE = sa.and_(_IS_CURRENT, administrators.c.id == _c.admin_id, administrators.c.disabled_at.is_(None))
 _LIVE = Statement(
-    sa.select(*_COLUMNS, administrators.c.name, administrators.c.login, administrators.c.must_change).where(
-        _IS_LIVE, _c.digest == bindparam("digest")
-    )
+    sa.select(
+        *_COLUMNS,
+        administrators.c.name,
+        administrators.c.login,
+        administrators.c.must_change,
+        *(sa.exists().where(table.c.admin_id == _c.admin_id) for table in (passkeys, authenticators)),
+    ).where(_IS_LIVE, _c.digest == bindparam("digest"))
 )
 _LIVE_OF_ADMIN = Statement(
     sa.select(*_COLUMNS).where(_c.admin_id == bindparam("admin"), _IS_CURRENT).order_by(_c.seen_at.desc(), _c.digest)
@@ -42,12 +46,14 @@ _LIVE_AMONG = Statement(sa.select(_c.digest).where(_IS_LIVE, TextIn(_c.digest, "
 
 
 class LiveSession(NamedTuple):
-    """A session with its administrator's name and login, and whether their password must be changed."""
+    """A session with its administrator's name and login, whether their password must be changed, and which factors they have."""
 
     session: Session
     name: str
     login: str
     must_change: bool
+    has_passkey: bool
+    has_app: bool
 
 
 def find_live(tx: Transaction, digest: str, now: str, idle: str) -> LiveSession | None:
@@ -55,8 +61,8 @@ def find_live(tx: Transaction, digest: str, now: str, idle: str) -> LiveSession 
     rows = tx.fetch(_LIVE, digest=digest, now=now, idle=idle)
     if not rows:
         return None
-    *own, name, login, must_change = rows[0]
-    return LiveSession(Session(*own), name, login, bool(must_change))
+    *own, name, login, must_change, has_passkey, has_app = rows[0]
+    return LiveSession(Session(*own), name, login, bool(must_change), bool(has_passkey), bool(has_app))
 
 
 def find_live_among(tx: Transaction, digests: Sequence[str], now: str, idle: str) -> set[str]:
@@ -98,9 +104,10 @@ def end(tx: Transaction, digests: Sequence[str]) -> None:
     tx.connection.execute(sa.delete(sessions).where(_c.digest.in_(digests)))
 
 
-def end_all(tx: Transaction, admin: int) -> int:
-    """End all sessions of an administrator; return their number."""
-    return tx.connection.execute(sa.delete(sessions).where(_c.admin_id == admin)).rowcount
+def end_all(tx: Transaction, admin: int, keep: str = "") -> int:
+    """End all sessions of an administrator, but for one whose digest begins with `keep`; return their number."""
+    kept = _c.digest.startswith(keep, autoescape=True) if keep else sa.false()
+    return tx.connection.execute(sa.delete(sessions).where(_c.admin_id == admin, ~kept)).rowcount
 
 
 def purge(tx: Transaction, now: str) -> int:

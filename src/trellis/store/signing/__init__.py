@@ -1,5 +1,5 @@
 """Keys with which the service signs what it has to recognise later: random, made once, and never shown."""
 
-from trellis.store.signing.keys import PLANS, find_key
+from trellis.store.signing.keys import FACTORS, PLANS, find_key
 
-__all__ = ["PLANS", "find_key"]
+__all__ = ["FACTORS", "PLANS", "find_key"]

@@ -8,6 +8,7 @@ from trellis.store.engine import Transaction
 from trellis.store.tables import signing_keys
 
 PLANS: Final = "plans"
+FACTORS: Final = "factors"  # of administrators
 
 
 def find_key(tx: Transaction, purpose: str) -> bytes:

@@ -1,5 +1,6 @@
 """The tables, in SQLAlchemy Core. The migrations create them; a test proves that both agree."""
 
+from trellis.store.tables.factors import authenticators, passkeys, recovery_codes
 from trellis.store.tables.metadata import METADATA
 from trellis.store.tables.panel import administrators, failed_sign_ins, first_run_links, sessions, sign_in_attempts, signing_keys
 from trellis.store.tables.programs import (
@@ -22,6 +23,7 @@ __all__ = [
     "METADATA",
     "administrators",
     "attempts",
+    "authenticators",
     "change_sets",
     "counters",
     "deleted_id_counts",
@@ -36,7 +38,9 @@ __all__ = [
     "keys",
     "node_changes",
     "nodes",
+    "passkeys",
     "proposals",
+    "recovery_codes",
     "request_hours",
     "requests",
     "search_names",

@@ -1,0 +1,92 @@
+"""What the panel shows whoever sets up a second factor or is asked for theirs. Each reads, and changes nothing."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from trellis.core.factors import passkeys as webauthn
+from trellis.core.factors.challenges import is_pending, issue_pending
+from trellis.core.factors.codes import app_address
+from trellis.core.factors.keys import derive_secret, find_service_key, format_secret, generate_salt, sign
+from trellis.core.factors.party import find_party
+from trellis.core.factors.proof import has_factor
+from trellis.core.gate import Gate
+from trellis.errors import Refused
+from trellis.store.admins import Administrator, administrators, fold_login
+from trellis.store.engine import Transaction
+
+_NO_PARTY: Final = "There are no passkeys here, since TRELLIS_PUBLIC_URL is not an address that browsers make any for."
+
+
+@dataclass(frozen=True, slots=True)
+class AppSetup:
+    """An authenticator app that is being set up: what its secret is derived from, the secret, and what its QR code says."""
+
+    salt: str
+    secret: str = field(repr=False)
+    address: str = field(repr=False)
+
+
+def set_up_app(gate: Gate, admin: int, login: str, salt: str = "") -> AppSetup:
+    """Return what an administrator enters into their app: of a new secret, or of one that was begun. Raises Refused."""
+    operators = gate.environment.second_factors.key
+    kept = salt if salt.startswith(generate_salt(operators).rpartition(":")[0] + ":") else generate_salt(operators)
+    with gate.store.reading() as tx:
+        secret = derive_secret(tx, admin, kept, operators)
+    return AppSetup(kept, format_secret(secret), app_address(secret, login, gate.environment.community_name))
+
+
+def options_of_new_passkey(gate: Gate, owner: webauthn.Owner, binding: str) -> str:
+    """Return what a browser is asked to make a passkey, as JSON. Raises Refused. Takes long the first time."""
+    if (party := find_party(gate.environment.public_url)) is None:
+        raise Refused("NO_PERMISSION", _NO_PARTY)
+    with gate.store.reading() as tx:
+        return webauthn.creation_options(tx, gate.now(), party, gate.environment.community_name, owner, binding)
+
+
+def options_of_passkey(gate: Gate, admin: int | None, binding: str) -> str:
+    """Return what a browser is asked to use a passkey, as JSON. Raises Refused. Takes long the first time."""
+    if (party := find_party(gate.environment.public_url)) is None:
+        raise Refused("NO_PERMISSION", _NO_PARTY)
+    with gate.store.reading() as tx:
+        return webauthn.request_options(tx, gate.now(), party, binding, admin)
+
+
+def find_login_of_passkey(gate: Gate, answer: str) -> str:
+    """Return the login of whoever the passkey is of that an answer names; "" for nobody."""
+    with gate.store.reading() as tx:
+        passkey = webauthn.find_passkey(tx, answer)
+        admin = administrators.find(tx, passkey.admin_id) if passkey else None
+    return admin.login if admin else ""
+
+
+def begin_pending(gate: Gate, login: str, binding: str, *, matches: bool) -> str:
+    """Return what the browser sends with the second factor of a login; "" if none is asked for.
+
+    Where the password was wrong it is asked for all the same, so that nobody learns by it that a password is right; and for some
+    logins that nobody has, so that it does not tell which there are.
+    """
+    with gate.store.reading() as tx:
+        key, admin = find_service_key(tx), administrators.find_by_login(tx, login)
+        asks = has_factor(tx, admin.id) if admin else _asks_nobody(gate, key, login)
+        return issue_pending(key, gate.now(), binding, _account(admin, login), matches=matches) if asks else ""
+
+
+def _asks_nobody(gate: Gate, key: bytes, login: str) -> bool:
+    return gate.environment.second_factors.required or sign(key, "asks", fold_login(login))[0] % 2 == 0
+
+
+def find_pending(gate: Gate, login: str, binding: str, pending: str) -> int | None:
+    """Return the administrator who has entered their password; None if it was wrong, or has changed since."""
+    with gate.store.reading() as tx:
+        admin = _find_enabled(tx, login)
+        good = admin is not None and is_pending(find_service_key(tx), binding, _account(admin, login), pending)
+    return admin.id if admin is not None and good else None
+
+
+def _find_enabled(tx: Transaction, login: str) -> Administrator | None:
+    admin = administrators.find_by_login(tx, login)
+    return admin if admin is not None and admin.disabled_at is None else None
+
+
+def _account(admin: Administrator | None, login: str) -> str:
+    return f"{admin.id} {admin.digest}" if admin else fold_login(login)

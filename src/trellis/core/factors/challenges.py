@@ -1,0 +1,77 @@
+"""Challenges that passkeys answer, and proofs that a password was entered. Nothing is stored of either until one was good.
+
+Both are signed, hold for some minutes, and are bound to the browser that they were given to: to its session, or to its visitor's
+token. A challenge is accepted once: a passkey answers none that is older than the newest one that it has answered.
+"""
+
+import base64
+import binascii
+import hmac
+import secrets
+from datetime import datetime, timedelta
+from typing import Final
+
+from trellis.core.factors.keys import sign
+
+_CHALLENGE_HOLDS: Final = timedelta(minutes=5)
+PASSWORD_HOLDS: Final = timedelta(minutes=5)
+_TIME_SIZE: Final = 8  # bytes
+_SIZE: Final = 56  # bytes: the time, 16 random bytes, the signature
+
+
+def issue_challenge(key: bytes, now: str, purpose: str, binding: str) -> bytes:
+    """Return a new challenge for a purpose, bound to a browser."""
+    unsigned = _milliseconds(now).to_bytes(_TIME_SIZE, "big") + secrets.token_bytes(16)
+    return unsigned + sign(key, "challenge", purpose, binding, unsigned)
+
+
+def is_live_challenge(key: bytes, now: str, purpose: str, binding: str, challenge: bytes) -> bool:
+    """Return whether a challenge was issued lately, for this purpose and this browser."""
+    if len(challenge) != _SIZE:
+        return False
+    unsigned, signature = challenge[:-32], challenge[-32:]
+    age = _milliseconds(now) - issued_at(challenge)
+    signed = sign(key, "challenge", purpose, binding, unsigned)
+    return hmac.compare_digest(signature, signed) and abs(age) <= _CHALLENGE_HOLDS / timedelta(milliseconds=1)
+
+
+def issued_at(challenge: bytes) -> int:
+    """Return when a challenge was issued, in milliseconds."""
+    return int.from_bytes(challenge[:_TIME_SIZE], "big")
+
+
+def issue_pending(key: bytes, now: str, binding: str, account: str, *, matches: bool) -> str:
+    """Return what a browser sends with a second factor: that the password was right, or, not to be told apart, that it was not."""
+    until = str(_milliseconds(now) + PASSWORD_HOLDS // timedelta(milliseconds=1))
+    signature = sign(key, "password", binding, account, until) if matches else secrets.token_bytes(32)
+    return f"{until}.{signature.hex()}"
+
+
+def is_pending(key: bytes, binding: str, account: str, pending: str) -> bool:
+    """Return whether it says that the password of an account was right. Whether that was lately is for `is_expired`."""
+    until, _, signature = pending.partition(".")
+    signed = sign(key, "password", binding, account, until).hex()
+    return hmac.compare_digest(signed.encode(), signature.encode("utf-8", "replace"))
+
+
+def is_expired(now: str, pending: str) -> bool:
+    """Return whether the password was entered too long ago, right or not."""
+    until = pending.partition(".")[0]
+    return not (until.isascii() and until.isdigit() and len(until) < 20 and int(until) >= _milliseconds(now))
+
+
+def encode(data: bytes) -> str:
+    """Encode bytes as browsers do: base64url, without padding."""
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def decode(text: str) -> bytes:
+    """Decode base64url; what is none gives no bytes."""
+    try:
+        return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _milliseconds(now: str) -> int:
+    return round(datetime.fromisoformat(now).timestamp() * 1000)

@@ -1,0 +1,279 @@
+"""Second factors: the operations of their owners, and the one that takes all from somebody who is locked out."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+from trellis.core.factors.challenges import encode
+from trellis.core.factors.codes import find_step, generate_recovery_codes, hash_recovery_code
+from trellis.core.factors.keys import SecretUnavailable, derive_secret
+from trellis.core.factors.party import find_party
+from trellis.core.factors.passkeys import verify_creation
+from trellis.core.factors.proof import LONGEST_ANSWER, has_factor
+from trellis.core.fields import MAX_INTEGER, Field, Integer, Text, invalid_id, require
+from trellis.core.operation import Context, Operation, Outcome
+from trellis.errors import Fault, Refused, refuse_faults
+from trellis.store.admins import Administrator, administrators, sessions
+from trellis.store.counters import next_number
+from trellis.store.factors import Authenticator, Passkey, authenticators, delete_all, passkeys, recovery_codes
+
+MOST_PASSKEYS: Final = 20
+PASSKEY_NAME: Final = Field(
+    "name",
+    Text(60, 1, visible=True),
+    "What you know it by: the telephone, computer or key that it is on.",
+    required=True,
+    example="Blue key",
+)
+CODE: Final = Field("code", Text(20, 1), "The six digits that the app shows now.", required=True)
+_KEEP: Final = Field("session", Text(16), "The id of the session that goes on where the others end.", default="")
+_ANSWER: Final = Field("passkey", Text(LONGEST_ANSWER, 1), "What the browser has made.", required=True)
+_BINDING: Final = Field("binding", Text(200), "The session to which its challenge was given.", default="")
+_SALT: Final = Field("salt", Text(100, 1), "What the secret of the app is derived from.", required=True)
+_PASSKEY: Final = Field("passkey", Integer(1, MAX_INTEGER), "The id of the passkey.", required=True)
+
+
+def operations() -> tuple[Operation, ...]:
+    """Return the operations on the second factors of an administrator. All are for the panel and the terminal."""
+    return (
+        Operation(
+            "admins.factors",
+            "List second factors",
+            "The passkeys of an administrator, their authenticator app, and how many recovery codes are left.",
+            _list,
+            has_target=True,
+        ),
+        _write(
+            "admins.add_passkey",
+            "Add a passkey",
+            "Adds a passkey that a browser has made. With the first second factor come recovery codes, once, and all other sessions "
+            "end.",
+            _add_passkey,
+            PASSKEY_NAME,
+            _ANSWER,
+            _BINDING,
+            _KEEP,
+        ),
+        _write("admins.rename_passkey", "Rename a passkey", "Gives a passkey another name.", _rename_passkey, _PASSKEY, PASSKEY_NAME),
+        _write(
+            "admins.remove_passkey",
+            "Remove a passkey",
+            "Removes a passkey, and ends all other sessions. Recovery codes go with the last second factor.",
+            _remove_passkey,
+            _PASSKEY,
+            _KEEP,
+        ),
+        _write(
+            "admins.set_authenticator",
+            "Set up an authenticator app",
+            "Asks for codes of this app from now on, in place of any other one, and ends all other sessions. With the first second "
+            "factor come recovery codes, once.",
+            _set_authenticator,
+            _SALT,
+            CODE,
+            _KEEP,
+        ),
+        _write(
+            "admins.remove_authenticator",
+            "Remove the authenticator app",
+            "Asks for no codes of an app any more, and ends all other sessions. Recovery codes go with the last second factor.",
+            _remove_authenticator,
+            _KEEP,
+        ),
+        _write(
+            "admins.renew_recovery_codes",
+            "Make new recovery codes",
+            "Makes new recovery codes, which are answered once. The old ones are worth nothing from then on.",
+            _renew_recovery_codes,
+        ),
+        _write(
+            "admins.reset_second_factor",
+            "Take a second factor away",
+            "Removes all second factors and recovery codes of an administrator who is locked out, and ends all their sessions.",
+            _reset,
+        ),
+    )
+
+
+def _write(name: str, summary: str, doc: str, run: Callable[[Context], Outcome], *fields: Field) -> Operation:
+    return Operation(name, summary, doc, run, fields, writes=True, has_target=True)
+
+
+# --- the operations -----------------------------------------------------------------------------------------------
+
+
+def _list(context: Context) -> Outcome:
+    context.input.raise_faults()
+    admin = _find_administrator(context)
+    app = authenticators.find(context.tx, admin.id)
+    return Outcome(
+        {
+            "passkeys": [_serialize(passkey) for passkey in passkeys.find_by_admin(context.tx, admin.id)],
+            "app": app and {"createdAt": app.created_at, "usedAt": app.used_at, "isUsable": _is_usable(context, app)},
+            "recoveryCodes": recovery_codes.count(context.tx, admin.id),
+        }
+    )
+
+
+def _serialize(passkey: Passkey) -> dict[str, Any]:
+    return {
+        "id": passkey.id,
+        "name": passkey.name,
+        "isSynced": passkey.is_synced,
+        "createdAt": passkey.created_at,
+        "usedAt": passkey.used_at,
+    }
+
+
+def _is_usable(context: Context, app: Authenticator) -> bool:
+    try:
+        derive_secret(context.tx, app.admin_id, app.salt, context.environment.second_factors.key)
+    except SecretUnavailable:
+        return False
+    return True
+
+
+def _add_passkey(context: Context) -> Outcome:
+    given, admin = require((PASSKEY_NAME, _ANSWER), context.input), _find_own(context)
+    given.raise_faults()
+    if len(passkeys.find_by_admin(context.tx, admin.id)) >= MOST_PASSKEYS:
+        raise Refused("WRONG_SECOND_FACTOR", f"There may be {MOST_PASSKEYS} passkeys at most. Remove one first.")
+    party = find_party(context.environment.public_url)
+    made = verify_creation(context.tx, context.now, party, given.get("passkey"), given.get("binding", "")) if party else None
+    if made is None:
+        raise Refused("WRONG_SECOND_FACTOR", "The passkey could not be read, or the page was open for too long. Try it once more.")
+    credential = encode(made.credential_id)
+    if passkeys.find_by_credential(context.tx, credential):
+        raise Refused("WRONG_SECOND_FACTOR", "This passkey is there already.")
+    is_first = not has_factor(context.tx, admin.id)
+    passkeys.insert(
+        context.tx,
+        Passkey(
+            id=next_number(context.tx, "passkeys"),
+            admin_id=admin.id,
+            name=given.get("name"),
+            credential=credential,
+            public_key=encode(made.credential_public_key),
+            uses=made.sign_count,
+            challenge=None,
+            is_synced=made.credential_backed_up,
+            created_at=context.at,
+            used_at=None,
+        ),
+    )
+    return _conclude_addition(context, admin, {"name": given.get("name")}, is_first=is_first, ends_others=is_first)
+
+
+def _rename_passkey(context: Context) -> Outcome:
+    given = require((_PASSKEY, PASSKEY_NAME), context.input)
+    given.raise_faults()
+    old = _find_passkey(context, _find_own(context), given.get("passkey"))
+    if old.name == given.get("name"):
+        return Outcome(_serialize(old), happened=False)
+    new = replace(old, name=given.get("name"))
+    passkeys.update(context.tx, new)
+    return Outcome(_serialize(new), old.admin_id, {"name": old.name}, {"name": new.name}, ("name",))
+
+
+def _remove_passkey(context: Context) -> Outcome:
+    given, admin = require((_PASSKEY,), context.input), _find_own(context)
+    given.raise_faults()
+    old = _find_passkey(context, admin, given.get("passkey"))
+    passkeys.delete(context.tx, old.id)
+    return _conclude_removal(context, admin, {"name": old.name})
+
+
+def _set_authenticator(context: Context) -> Outcome:
+    given, admin = require((_SALT, CODE), context.input), _find_own(context)
+    given.raise_faults()
+    old = authenticators.find(context.tx, admin.id)
+    try:
+        secret = derive_secret(context.tx, admin.id, given.get("salt"), context.environment.second_factors.key)
+    except SecretUnavailable:
+        raise Refused("WRONG_SECOND_FACTOR", "The page was open for too long. Open it once more, and scan the new code.") from None
+    step = find_step(secret, given.get("code"), context.now, old.step if old and old.salt == given.get("salt") else 0)
+    if step is None:
+        detail = "code is not what the app shows now. If it keeps being wrong, look at the clock of the device."
+        raise refuse_faults(Fault("code", "INVALID_VALUE", detail))
+    is_first = not has_factor(context.tx, admin.id)
+    authenticators.save(context.tx, Authenticator(admin.id, given.get("salt"), step, context.at, None))
+    return _conclude_addition(context, admin, {}, is_first=is_first, ends_others=is_first or old is not None)
+
+
+def _remove_authenticator(context: Context) -> Outcome:
+    context.input.raise_faults()
+    admin = _find_own(context)
+    if authenticators.find(context.tx, admin.id) is None:
+        return Outcome({}, happened=False)
+    authenticators.delete(context.tx, admin.id)
+    return _conclude_removal(context, admin, {})
+
+
+def _renew_recovery_codes(context: Context) -> Outcome:
+    context.input.raise_faults()
+    admin = _find_own(context)
+    if not has_factor(context.tx, admin.id):
+        raise Refused("WRONG_SECOND_FACTOR", "Recovery codes stand in for a second factor. Add a passkey or an app first.")
+    return Outcome({"recoveryCodes": _replace_codes(context, admin)}, admin.id, after={}, plan={})
+
+
+def _reset(context: Context) -> Outcome:
+    context.input.raise_faults()
+    admin = _find_own(context)
+    after = {"name": admin.name}
+    if not delete_all(context.tx, admin.id):
+        return Outcome({**after, "wasReset": False}, happened=False)
+    sessions.end_all(context.tx, admin.id)
+    return Outcome({**after, "wasReset": True}, admin.id, after=after)
+
+
+# --- what they share ----------------------------------------------------------------------------------------------
+
+
+def _find_administrator(context: Context) -> Administrator:
+    admin = administrators.find(context.tx, context.call.target or 0)
+    if admin is None:
+        raise invalid_id("administrator", context.call.target, "1T106/7")
+    return admin
+
+
+def _find_own(context: Context) -> Administrator:
+    """Return the administrator whose second factor it is: for administrators, nobody but themselves."""
+    actor = context.call.actor
+    if actor.type == "admin" and actor.id != context.call.target:
+        raise Refused("NO_PERMISSION", "Nobody but its owner changes a second factor, and whoever has the terminal.")
+    return _find_administrator(context)
+
+
+def _find_passkey(context: Context, admin: Administrator, number: int) -> Passkey:
+    found = next((one for one in passkeys.find_by_admin(context.tx, admin.id) if one.id == number), None)
+    if found is None:
+        raise invalid_id("passkey", number, "1T106/8")
+    return found
+
+
+def _conclude_addition(
+    context: Context, admin: Administrator, after: dict[str, Any], *, is_first: bool, ends_others: bool
+) -> Outcome:
+    """End the sessions that began without it, and make the recovery codes that come with the first."""
+    if ends_others:
+        _end_others(context, admin)
+    codes = _replace_codes(context, admin) if is_first else []
+    return Outcome({**after, "recoveryCodes": codes}, admin.id, after=after, plan=after)
+
+
+def _conclude_removal(context: Context, admin: Administrator, before: dict[str, Any]) -> Outcome:
+    _end_others(context, admin)
+    if not has_factor(context.tx, admin.id):
+        recovery_codes.replace(context.tx, admin.id, ())
+    return Outcome(before, admin.id, before=before)
+
+
+def _end_others(context: Context, admin: Administrator) -> None:
+    sessions.end_all(context.tx, admin.id, keep=context.input.get(_KEEP.name) or "")
+
+
+def _replace_codes(context: Context, admin: Administrator) -> list[str]:
+    codes = generate_recovery_codes()
+    recovery_codes.replace(context.tx, admin.id, [hash_recovery_code(admin.id, code) for code in codes])
+    return codes

@@ -1,0 +1,59 @@
+"""What second factors are made and checked with: a key of the service's own, and the operator's, where there is one.
+
+The secret of an authenticator app is not stored, but derived from a salt that is (docs/decisions/0052). With the operator's key the
+database alone is not enough to make codes; without it, the service's own key in the database is what it is derived with.
+"""
+
+import base64
+import hashlib
+import hmac
+import secrets
+from typing import Final
+
+from trellis.store import signing
+from trellis.store.engine import Transaction
+
+_SECRET_SIZE: Final = 20  # bytes, as RFC 4226 recommends
+_OWN: Final = "service"
+_OPERATORS: Final = "operator"
+
+
+class SecretUnavailable(Exception):
+    """A secret was derived with another key of the operator than the one that is set now, or with one that is no longer set."""
+
+
+def find_service_key(tx: Transaction) -> bytes:
+    """Return the service's own key."""
+    return signing.find_key(tx, signing.FACTORS)
+
+
+def sign(key: bytes, *parts: str | bytes) -> bytes:
+    """Sign some parts, none of which can be taken for another: 32 bytes."""
+    texts = (part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part for part in parts)
+    return hmac.digest(key, b"".join(len(text).to_bytes(4, "big") + text for text in texts), hashlib.sha256)
+
+
+def generate_salt(operators: str | None) -> str:
+    """Generate what a secret is derived from: `service:SALT`, or with the operator's key `operator:MARK:SALT`."""
+    random = secrets.token_urlsafe(24)
+    return f"{_OWN}:{random}" if operators is None else f"{_OPERATORS}:{_mark(operators)}:{random}"
+
+
+def derive_secret(tx: Transaction, admin: int, salt: str, operators: str | None) -> bytes:
+    """Return the secret of an administrator's app. Raises SecretUnavailable."""
+    key, (form, *rest) = find_service_key(tx), salt.split(":")
+    if form == _OPERATORS:
+        if operators is None or not rest or not hmac.compare_digest(rest[0].encode("utf-8", "replace"), _mark(operators).encode()):
+            raise SecretUnavailable
+        key = sign(key, "operator", operators)
+    return sign(key, "app", str(admin), salt)[:_SECRET_SIZE]
+
+
+def format_secret(secret: bytes) -> str:
+    """Return a secret as apps take it: base32."""
+    return base64.b32encode(secret).decode()
+
+
+def _mark(operators: str) -> str:
+    """Return a short text that identifies a key without revealing anything of it."""
+    return sign(operators.encode(), "trellis second factor mark").hex()[:12]

@@ -1,0 +1,104 @@
+"""Whether somebody has their second factor. What was accepted once is not accepted again."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from trellis.core.factors.codes import find_step, hash_recovery_code
+from trellis.core.factors.keys import SecretUnavailable, derive_secret
+from trellis.core.factors.party import find_party
+from trellis.core.factors.passkeys import verify_use
+from trellis.core.fields import Field, Text
+from trellis.core.gate import Gate
+from trellis.core.operation import Context, Environment
+from trellis.errors import Refused
+from trellis.store.engine import Transaction
+from trellis.store.factors import authenticators, find_kinds, passkeys, recovery_codes
+
+log = logging.getLogger(__name__)
+
+LONGEST_ANSWER: Final = 16_384  # characters of what a browser says of a passkey
+EVIDENCE: Final = (
+    Field("code", Text(100), "The code of an authenticator app, or a recovery code, for whoever has a second factor.", default=""),
+    Field("passkey", Text(LONGEST_ANSWER), "What the browser has answered for a passkey, in place of a code.", default=""),
+    Field("binding", Text(200), "The session or the visitor to whom the passkey's challenge was given.", default=""),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What somebody shows as their second factor: a code, or what their browser has answered for a passkey."""
+
+    code: str = field(default="", repr=False)
+    passkey: str = field(default="", repr=False)
+    binding: str = field(default="", repr=False)
+
+    @property
+    def raw(self) -> dict[str, str]:
+        """The evidence as an operation takes it."""
+        return {"code": self.code, "passkey": self.passkey, "binding": self.binding}
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A second factor that is good. `accept` writes, at a time, that it was used."""
+
+    admin: int
+    kind: str
+    accept: Callable[[Transaction, str], object]
+
+
+def has_factor(tx: Transaction, admin: int) -> bool:
+    """Return whether an administrator has a second factor."""
+    return admin in find_kinds(tx, [admin])
+
+
+def find_proof(tx: Transaction, environment: Environment, now: str, admin: int | None, evidence: Evidence) -> Proof | None:
+    """Judge what was shown as the second factor of an administrator; with a passkey, whose it is need not be known."""
+    judge = _judge_passkey if evidence.passkey else _judge_code
+    proof = judge(tx, environment, now, admin or 0, evidence)
+    return proof if proof and admin in (None, proof.admin) else None
+
+
+def check_evidence(gate: Gate, admin: int | None, evidence: Evidence) -> int | None:
+    """Return whose second factor this is, without using it up."""
+    with gate.store.reading() as tx:
+        proof = find_proof(tx, gate.environment, gate.now(), admin, evidence)
+    return proof.admin if proof else None
+
+
+def take_factor(context: Context, admin: int) -> str:
+    """Use up the second factor that a call shows; return its kind, "" for whoever has none. Raises Refused (WRONG_SECOND_FACTOR)."""
+    evidence = Evidence(**{f.name: context.input.get(f.name, "") for f in EVIDENCE})
+    if not (evidence.passkey or has_factor(context.tx, admin)):
+        return ""
+    proof = find_proof(context.tx, context.environment, context.now, admin, evidence)
+    if proof is None:
+        raise Refused("WRONG_SECOND_FACTOR", "This is not the second factor of this administrator, or it was used before.")
+    proof.accept(context.tx, context.at)
+    return proof.kind
+
+
+def _judge_passkey(tx: Transaction, environment: Environment, now: str, _: int, evidence: Evidence) -> Proof | None:
+    party = find_party(environment.public_url)
+    passkey = verify_use(tx, now, party, evidence.passkey, evidence.binding) if party else None
+    if passkey is None:
+        return None
+    return Proof(passkey.admin_id, "passkey", lambda tx, at: passkeys.update(tx, replace(passkey, used_at=at)))
+
+
+def _judge_code(tx: Transaction, environment: Environment, now: str, admin: int, evidence: Evidence) -> Proof | None:
+    app, digest = authenticators.find(tx, admin), hash_recovery_code(admin, evidence.code)
+    if app is not None:
+        try:
+            secret = derive_secret(tx, admin, app.salt, environment.second_factors.key)
+        except SecretUnavailable:
+            log.warning("Codes of apps cannot be checked: TRELLIS_SECOND_FACTOR_KEY is not the one that they were set up with.")
+        else:
+            step = find_step(secret, evidence.code, now, app.step)
+            if step is not None:
+                return Proof(admin, "app", lambda tx, at: authenticators.save(tx, replace(app, step=step, used_at=at)))
+    if recovery_codes.has(tx, admin, digest):
+        return Proof(admin, "recovery code", lambda tx, _: recovery_codes.take(tx, admin, digest))
+    return None

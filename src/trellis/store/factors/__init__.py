@@ -1,0 +1,8 @@
+"""The second factors of administrators."""
+
+from trellis.store.factors import authenticators, passkeys, recovery_codes
+from trellis.store.factors.authenticators import Authenticator
+from trellis.store.factors.kinds import delete_all, find_kinds
+from trellis.store.factors.passkeys import Passkey
+
+__all__ = ["Authenticator", "Passkey", "authenticators", "delete_all", "find_kinds", "passkeys", "recovery_codes"]

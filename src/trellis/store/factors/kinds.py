@@ -1,0 +1,26 @@
+"""Which kinds of second factors administrators have."""
+
+from collections.abc import Collection
+
+import sqlalchemy as sa
+
+from trellis.store.engine import Transaction
+from trellis.store.tables import authenticators, passkeys, recovery_codes
+
+
+def find_kinds(tx: Transaction, admins: Collection[int]) -> dict[int, list[str]]:
+    """Return the kinds of second factors of some administrators, `passkey` and `app`; those without any are left out."""
+    found: dict[int, list[str]] = {}
+    for kind, table in (("passkey", passkeys), ("app", authenticators)):
+        statement = sa.select(table.c.admin_id).where(table.c.admin_id.in_(admins)).distinct()
+        for admin in tx.connection.execute(statement).scalars():
+            found.setdefault(admin, []).append(kind)
+    return found
+
+
+def delete_all(tx: Transaction, admin: int) -> int:
+    """Delete all second factors and recovery codes of an administrator; return how many rows that were."""
+    return sum(
+        tx.connection.execute(sa.delete(table).where(table.c.admin_id == admin)).rowcount
+        for table in (passkeys, authenticators, recovery_codes)
+    )

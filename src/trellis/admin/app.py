@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from trellis.admin import PREFIX
 from trellis.admin.live import Watcher
-from trellis.admin.page import CHOOSE, CONFIRM, SIGN_IN, Page, PageRequest, PasswordNeeded, StaleForm
+from trellis.admin.page import CHOOSE, CONFIRM, FACTORS, SIGN_IN, Page, PageRequest, PasswordNeeded, StaleForm
 from trellis.admin.reading import read_form
 from trellis.admin.runner import Runner
 from trellis.admin.sections import pages_of
@@ -48,6 +48,10 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 _CONVERTER: Final = re.compile(r":\w+(?=\})")  # of a parameter of a route, as in {id:int}
 _MAX_PATH: Final = 1000  # characters; no page has a longer one, and Python makes no number of several thousand digits
 _PAGED: Final = frozenset(("before", "page"))  # in the address of an older part of a list, to which nothing is added
+_FIRST_STEPS: Final = (  # what of a session has to be done before anything else, where, and what scripts are told
+    ("must_change_password", CHOOSE, "Choose a password of your own first."),
+    ("must_add_factor", FACTORS, "Set up a second factor first."),
+)
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._~+/=:-]{1,128}")
 _HEADERS: Final = (
     (
@@ -175,8 +179,8 @@ class Panel:
             request.stale = not is_equal(sent, request.csrf)
         if request.me is None and not page.open:
             return self._sign_in_first(request)
-        if request.me is not None and request.me.must_change_password and not (page.open or page.first):
-            return self._change_password_first(request)
+        if not (page.open or page.first) and (response := self._find_first_step(request)):
+            return response
         if request.me is not None and not request.wants_json:
             await self._prepare(page, request)
         try:
@@ -238,10 +242,16 @@ class Panel:
             fault="",
         )
 
-    def _change_password_first(self, request: PageRequest) -> Response:
-        if request.wants_json:
-            return request.json({"message": "NEEDS_PASSWORD", "detail": "Choose a password of your own first."}, 403)
-        return request.redirect(CHOOSE)
+    def _find_first_step(self, request: PageRequest) -> Response | None:
+        """Lead to what has to be done before anything else; None if there is nothing."""
+        for must, path, detail in _FIRST_STEPS:
+            if getattr(request.me, must):
+                return (
+                    request.json({"message": "NEEDS_PASSWORD", "detail": detail}, 403)
+                    if request.wants_json
+                    else request.redirect(path)
+                )
+        return None
 
     def _confirm_first(self, request: PageRequest) -> Response:
         if request.wants_json:

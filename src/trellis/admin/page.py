@@ -42,10 +42,10 @@ from starlette.responses import RedirectResponse, Response
 from trellis.admin import PREFIX
 from trellis.admin.live import Watcher
 from trellis.admin.runner import Runner
-from trellis.admin.sessions import Attempt, Sessions, csrf_token, seal, unseal
+from trellis.admin.sessions import Sessions, csrf_token, seal, unseal
 from trellis.admin.submitted import Submitted
 from trellis.core.actor import Actor
-from trellis.core.admins import Credentials, SignedIn, address_lane, begin_session
+from trellis.core.admins import SignedIn, address_lane, begin_session
 from trellis.core.catalogue import Catalogue
 from trellis.core.fields import MAX_ID
 from trellis.core.gate import Gate, Result
@@ -62,6 +62,7 @@ _MAX_PARAMETERS: Final = 500
 SIGN_IN: Final = "/sign-in"
 CONFIRM: Final = "/confirm-password"
 CHOOSE: Final = "/new-password"
+FACTORS: Final = "/account/second-factor"
 _SUBMISSION: Final = "_submission"  # the name of the token in forms that must not take effect twice
 
 
@@ -196,18 +197,6 @@ class PageRequest:
     def actor(self) -> Actor:
         """The administrator who acts."""
         return self.signed_in.actor
-
-    async def check_password(self, login: str, password: str) -> Attempt:
-        """Check a login and a password that were typed here."""
-        browser = self.read_cookie("browser")
-        return await self.sessions.attempt(Credentials(login, password, self.address, browser))
-
-    async def sign_in(self, admin: int) -> None:
-        """Sign an administrator in, in this browser."""
-        name = (await self.runner.perform(Call("admins.get", Actor("admin", admin, ""), target=admin))).value["name"]
-        raw = {"address": self.address, "agent": self.agent}
-        call = self.trace(Call("admins.sign_in", Actor("admin", admin, name), raw, admin))
-        self.take_session((await self.runner.perform(call)).value["token"])
 
     async def go_on_after_change(self) -> None:
         """Go on in a new session, after a change of one's own password has ended all."""
@@ -381,7 +370,8 @@ Handler = Callable[[PageRequest], Awaitable[Response]]
 class Page:
     """One method of one path, without /admin. `open` pages need no session; `section` is the menu entry that is marked.
 
-    A page that is not `first` waits until a password that somebody else has chosen is changed. `most_bytes` is how large its
+    A page that is not `first` waits until a password that somebody else has chosen is changed, and a second factor set up where one
+    is required. `most_bytes` is how large its
     forms may be if they are sent as multipart/form-data, which other pages do not take. `live` are the topics of `core.news` that
     it shows, with {id} for that in its path: it is kept up to date with them. A `background` page is for scripts that ask by
     themselves, which is no use of the session.

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from trellis.admin import admins, events, keys, many, news, nodes, overview, proposals, requests, structure, undo, webhooks
+from trellis.admin import admins, events, factors, keys, many, news, nodes, overview, proposals, requests, structure, undo, webhooks
 from trellis.admin.page import Page
 from trellis.core.catalogue import Catalogue
 from trellis.core.nodes import NodeKind
@@ -17,6 +17,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *undo.PAGES,
     *structure.PAGES,
     *admins.PAGES,
+    *factors.PAGES,
     *news.PAGES,
 )
 

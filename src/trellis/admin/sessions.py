@@ -5,7 +5,7 @@ import base64
 import binascii
 import hashlib
 import hmac
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import orjson
@@ -14,12 +14,12 @@ from trellis.admin.runner import Runner
 from trellis.core.admins import (
     Credentials,
     SignedIn,
-    check_password,
     clear_attempts,
     count_attempt,
     count_failure,
     find_lane,
     find_session,
+    find_wait,
     record_session_use,
 )
 
@@ -45,15 +45,27 @@ class Sessions:
             await self._runner.write(record_session_use, me.session, address)
         return me
 
-    async def attempt(self, credentials: Credentials) -> Attempt:
-        """Check a login and a password, unless there were too many failures lately. Raises Refused (TOO_MANY_PASSWORDS)."""
+    async def attempt(self, credentials: Credentials, check: Callable[[], int | None], *, counts: bool = True) -> Attempt:
+        """Check what was typed, unless there were too many failures lately. Raises Refused (TOO_MANY_PASSWORDS).
+
+        The first of two steps does not count as an attempt: nobody learns how it went, and whoever has to wait between attempts
+        could never take both.
+
+        What is right clears no failures: whoever knows the password could guess the second factor for ever. `settle` does.
+        """
         gate, lane = self._runner.gate, await self._runner.read(find_lane, credentials)
         gate.lanes.require_room(lane)  # before it is counted: what is not checked is no failure
-        if wait := await self._runner.write(count_attempt, credentials):
+        wait = await (self._runner.write(count_attempt, credentials) if counts else self._runner.read(find_wait, credentials))
+        if wait:
             return Attempt(wait=wait)
-        admin = await asyncio.wrap_future(gate.lanes.submit(lane, lambda: check_password(gate, credentials)))
-        await self._runner.write(count_failure if admin is None else clear_attempts, credentials)
+        admin = await asyncio.wrap_future(gate.lanes.submit(lane, check))
+        if admin is None:
+            await self._runner.write(count_failure, credentials)
         return Attempt(admin)
+
+    async def settle(self, credentials: Credentials) -> None:
+        """Forget the failures of somebody who has shown all that is asked for."""
+        await self._runner.write(clear_attempts, credentials)
 
 
 def csrf_token(token: str) -> str:

@@ -2,7 +2,7 @@
 
 Every template extends `layout.html` (blocks: `actions`, `main`) and gets, besides the page's own context: `request`, `me` (None
 when nobody is signed in), `csrf`, `menu`, `section`, `section_title`, `flash`, `waiting` (how many
-proposals are open, by section of the menu) and `now`. Macros come by
+proposals are open, by section of the menu), `party` (for whom passkeys are made; None if none can be) and `now`. Macros come by
 `{% import "macros.html" as ui with context %}`. There are no inline scripts or styles: the content security policy forbids them.
 """
 
@@ -24,6 +24,7 @@ from trellis.admin.nodes import describe_lock, find_actions, node_badges, node_c
 from trellis.admin.page import PageRequest
 from trellis.admin.static import Static
 from trellis.core.catalogue import Catalogue
+from trellis.core.factors import find_party
 from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
 
@@ -142,6 +143,7 @@ class View:
             "flash": request.take_flash(),
             "now": request.now,
             "waiting": request.waiting,
+            "party": find_party(request.gate.environment.public_url),
         }
         return self.environment.get_template(template).render(shared | dict(context))
 

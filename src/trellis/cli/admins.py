@@ -12,7 +12,7 @@ from trellis.core.gate import Gate
 from trellis.settings import Settings
 
 app = typer.Typer(
-    help="Add, list and disable administrators of the panel, and reset their passwords.",
+    help="Add, list and disable administrators of the panel, and reset their passwords and second factors.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -60,6 +60,19 @@ def reset_password(login: Login, password_stdin: FromStdin = False, json: Json =
     with community(Settings.load()) as gate:
         changed = act(gate, "admins.set_password", {"password": password}, _id_of(gate, login)).value
     _print_admin(changed, None if password_stdin else password, json, f"{changed['name']} was signed out everywhere.")
+
+
+@app.command("reset-second-factor")
+def reset_second_factor(login: Login, json: Json = False) -> None:
+    """Remove all second factors of an administrator who is locked out, and sign them out everywhere. The password stays."""
+    with community(Settings.load()) as gate:
+        reset = act(gate, "admins.reset_second_factor", target=_id_of(gate, login)).value
+    if json:
+        show_json(reset, plain=True)
+    elif reset["wasReset"]:
+        show(f"{reset['name']} has no second factor any more, and was signed out everywhere. The password stays as it was.")
+    else:
+        show(f"{reset['name']} has no second factor.")
 
 
 @app.command()

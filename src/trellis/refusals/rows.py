@@ -213,8 +213,8 @@ ROWS: Final = (
     Refusal("1T108/3", "LINK_SPENT", 409, "The link cannot be used any more", Scope.NONE,
             when="The link to make the first administrator is used or too old. Only the panel answers this."),
     Refusal("1T108/5", "WRONG_SECOND_FACTOR", 403, "The second factor is not right", Scope.NONE,
-            when="The code or the passkey of an administrator is wrong, was used before, or cannot be added. Only the panel and the "
-                 "terminal answer this."),
+            when="The code or the passkey of an administrator is wrong, was used before, or cannot be added. Only the panel "
+                 "and the terminal answer this."),
     Refusal("4T108/4", "TOO_MANY_PASSWORDS", 503, "Too many passwords wait", Scope.DECLARED,
             when="Too many passwords of this key, this person or this address wait to be checked or kept, which is slow on "
                  "purpose. Send it again after `Retry-After` seconds.",

@@ -4,6 +4,7 @@ from typing import Final
 
 from starlette.responses import Response
 
+from trellis.admin.admins.checking import check_own_password, settle
 from trellis.admin.forms import Form
 from trellis.admin.page import CHOOSE, Page, PageRequest
 from trellis.admin.submitted import Submitted
@@ -44,16 +45,26 @@ async def set_password(request: PageRequest) -> Response:
         raw = form.raw()
         current = raw.pop("currentPassword", "")
         request.require_fresh_form()
-        attempt = await request.check_password(me.login, current)
+        if me.has_factor:
+            request.require_recent_password()
+        attempt = await check_own_password(request, current)
         if attempt.wait:
             return await _show(request, 429, form.add_fault("currentPassword", f"Too many attempts: wait {attempt.wait} seconds."))
         if attempt.admin is None:
             return await _show(request, 400, form.add_fault("currentPassword", "currentPassword is not your password."))
         await request.perform("admins.set_password", raw, me.id)
+        if not me.has_factor:
+            await settle(request, me.login)
     except Refused as refused:
         return await _show(request, 400, form.add_refusal(refused))
     await request.go_on_after_change()
     return request.redirect(_HERE, "Your password is changed, and you are signed out everywhere else.")
+
+
+async def ask_password_first(request: PageRequest) -> Response:
+    """Ask for the password and the second factor before one's own password is changed."""
+    request.require_recent_password()
+    return request.redirect(_HERE)
 
 
 async def end_session(request: PageRequest) -> Response:
@@ -136,6 +147,7 @@ PAGES: Final = (
     Page("GET", CHOOSE, new_password, first=True),
     Page("POST", CHOOSE, set_new_password, first=True),
     Page("GET", _HERE, show, "account"),
+    Page("GET", f"{_HERE}/password", ask_password_first, "account"),
     Page("POST", f"{_HERE}/password", set_password, "account"),
     Page("POST", f"{_HERE}/sessions/others", end_others, "account"),
     Page("POST", f"{_HERE}/sessions/{{session}}", end_session, "account"),

@@ -9,6 +9,7 @@ from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
 from trellis.core.actor import Actor
 from trellis.core.admins import LOGIN, NAME, PASSWORD, is_first_run_token
+from trellis.core.factors import Evidence
 from trellis.core.fields import isolate
 from trellis.errors import Refused
 
@@ -37,7 +38,7 @@ async def create(request: PageRequest) -> Response:
         if refused.status == 409:
             return request.page("link_spent.html", status=409, title=_SPENT)
         return request.page("first_run.html", status=400, title=_TITLE, form=form.add_refusal(refused))
-    await start_session(request, admin["id"], admin["login"])
+    await start_session(request, admin["id"], admin["login"], Evidence())
     return request.redirect("", f"Welcome, {isolate(admin['name'])}. You are the first administrator.")
 
 

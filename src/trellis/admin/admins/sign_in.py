@@ -1,52 +1,119 @@
-"""Signing in and out, and entering the password again."""
+"""Signing in and out: with a password, with a second factor behind it, or with a passkey alone.
 
+Nobody is signed in, not even halfway, before all of it is right: the second step carries a signed note of the first.
+"""
+
+import asyncio
 from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin import PREFIX
-from trellis.admin.page import CONFIRM, SIGN_IN, Page, PageRequest
-from trellis.admin.submitted import Submitted
+from trellis.admin.admins.checking import check_login, check_passkey, check_second_step, read_evidence, settle
+from trellis.admin.admins.resuming import find_panel_path, go_on, turn_away, way_back
+from trellis.admin.page import SIGN_IN, Page, PageRequest
+from trellis.core.actor import Actor
 from trellis.core.admins import SignedIn, has_administrators, remember_browser
+from trellis.core.factors import Evidence, begin_pending, has_second_step, is_expired, load, options_of_passkey
 from trellis.core.operation import Call
 from trellis.errors import Refused
 
+_FORM: Final = "sign_in.html"
+_SECOND_STEP: Final = "second_step.html"
 _WRONG: Final = "That login and password do not belong together. Check both and try again."
+_WRONG_CODE: Final = "That login, password and code do not belong together, or the code was used before. Try again, or begin anew."
+_WRONG_PASSKEY: Final = "Nobody here has that passkey, or this page was open for too long. Try again, or use your password."
+_WAIT: Final = "There were too many attempts. Wait {} seconds, then try again; nothing is locked."
+_STALE: Final = "This page was open for a long time. Sign in once more."
 _BROWSER_KNOWN_FOR: Final = 90 * 86_400  # seconds
 
 
 async def show(request: PageRequest) -> Response:
     """Ask for login and password."""
     if request.me is not None:
-        return request.redirect(_find_panel_path(request.query.get("next", "")))
-    template = "sign_in.html" if await request.runner.read(has_administrators) else "no_administrator.html"
+        return request.redirect(find_panel_path(request.query.get("next", "")))
+    template = _FORM if await request.runner.read(has_administrators) else "no_administrator.html"
     return request.page(
         template, title="Sign in", next=request.query.get("next", ""), carried=(), replay=False, login="", note="", fault=""
     )
 
 
 async def sign_in(request: PageRequest) -> Response:
-    """Check login and password, and begin a session."""
-    form = request.form
-    login, carried = form.get("login", ""), _unpack(form)
-    context = {"title": "Sign in", **_way_back(form, carried), "login": login, "note": ""}
+    """Check login and password, and begin a session, or ask for the second factor."""
+    login, context = request.form.get("login", ""), _context(request)
     if request.stale:
-        fault = "This page was open for a long time. Sign in once more."
-        return request.page("sign_in.html", status=409, **context, fault=fault)
-    attempt = await request.check_password(login, form.get("password", ""))
+        return request.page(_FORM, status=409, **context, fault=_STALE)
+    goes_on = await request.runner.read(has_second_step, login)
+    attempt = await check_login(request, login, request.form.get("password", ""), counts=not goes_on)
+    if attempt.wait:
+        return turn_away(request, _FORM, attempt.wait, context, _WAIT.format(attempt.wait))
+    if goes_on:
+        pending = await request.runner.read(begin_pending, login, request.csrf, matches=attempt.admin is not None)
+        return request.page(_SECOND_STEP, **context, pending=pending, fault="")
     if attempt.admin is None:
-        wait = f"There were too many attempts. Wait {attempt.wait} seconds, then try again; nothing is locked."
-        return _turn_away(request, "sign_in.html", attempt.wait, context, wait if attempt.wait else _WRONG)
+        return turn_away(request, _FORM, 0, context, _WRONG)
+    return await _welcome(request, attempt.admin, login, Evidence())
+
+
+async def take_second_factor(request: PageRequest) -> Response:
+    """Check the code that follows the password, and begin a session."""
+    login, pending = request.form.get("login", ""), request.form.get("pending", "")
+    context = {**_context(request), "pending": pending}
+    if request.stale or is_expired(request.now, pending):
+        return request.page(_FORM, status=409, **context, fault=_STALE)
+    attempt = await check_second_step(request, login, pending)
+    if attempt.admin is None:
+        fault = _WAIT.format(attempt.wait) if attempt.wait else _WRONG_CODE
+        return turn_away(request, _SECOND_STEP, attempt.wait, context, fault)
+    try:
+        return await _welcome(request, attempt.admin, login, read_evidence(request))
+    except Refused as refused:
+        if refused.status != 403:
+            raise
+        return turn_away(request, _SECOND_STEP, 0, context, _WRONG_CODE)  # the same code was used at the same time
+
+
+async def sign_in_with_passkey(request: PageRequest) -> Response:
+    """Check a passkey, and begin a session."""
+    context = _context(request)
+    if request.stale:
+        return request.page(_FORM, status=409, **context, fault=_STALE)
+    login, attempt = await check_passkey(request)
+    if attempt.admin is None:
+        return turn_away(request, _FORM, attempt.wait, context, _WAIT.format(attempt.wait) if attempt.wait else _WRONG_PASSKEY)
+    try:
+        return await _welcome(request, attempt.admin, login, read_evidence(request))
+    except Refused as refused:
+        if refused.status not in (403, 404):  # used at the same time, or disabled
+            raise
+        return turn_away(request, _FORM, 0, context, _WRONG_PASSKEY)
+
+
+async def passkey_options(request: PageRequest) -> Response:
+    """Tell a script what to ask the browser for: a passkey of whoever is signed in, or any."""
+    await asyncio.to_thread(load)
+    admin = request.me.id if request.me else None
+    return Response(await request.runner.read(options_of_passkey, admin, request.csrf), media_type="application/json")
+
+
+def _context(request: PageRequest) -> dict[str, Any]:
+    return {"title": "Sign in", **way_back(request.form), "login": request.form.get("login", ""), "note": ""}
+
+
+async def _welcome(request: PageRequest, admin: int, login: str, evidence: Evidence) -> Response:
     old = request.me
-    await start_session(request, attempt.admin, login)
+    await start_session(request, admin, login, evidence)
     if old is not None:
         await request.runner.perform(end_session(request, old))
-    return _go_on(request, "Welcome back", "You are signed in again, and what you typed is still here.", with_token=False)
+    return go_on(request, "Welcome back", "You are signed in again, and what you typed is still here.", with_token=False)
 
 
-async def start_session(request: PageRequest, admin: int, login: str) -> None:
-    """Begin a session, and recognise this browser from now on."""
-    await request.sign_in(admin)
+async def start_session(request: PageRequest, admin: int, login: str, evidence: Evidence) -> None:
+    """Begin a session, and recognise this browser from now on. Raises Refused for a second factor that is missing or wrong."""
+    name = (await request.runner.perform(Call("admins.get", Actor("admin", admin, ""), target=admin))).value["name"]
+    raw = {"address": request.address, "agent": request.agent, **evidence.raw}
+    call = request.trace(Call("admins.sign_in", Actor("admin", admin, name), raw, admin))
+    request.take_session((await request.runner.perform(call)).value["token"])
+    await settle(request, login)
     known = request.read_cookie("browser")
     browser = await request.runner.write(remember_browser, login, known)
     request.cookies.append(("browser", browser, _BROWSER_KNOWN_FOR))
@@ -67,77 +134,11 @@ def end_session(request: PageRequest, me: SignedIn) -> Call:
     return request.trace(Call("admins.sign_out", me.actor, {"sessions": [me.session_id]}, me.id))
 
 
-async def ask_password(request: PageRequest) -> Response:
-    """Ask for the password again."""
-    return request.page(
-        "confirm_password.html",
-        title="Enter your password",
-        next=request.query.get("next", ""),
-        carried=(),
-        replay=False,
-        fault="",
-    )
-
-
-async def confirm_password(request: PageRequest) -> Response:
-    """Check the password of whoever is signed in, and go on."""
-    me, form = request.me, request.form
-    context = {"title": "Enter your password", **_way_back(form, _unpack(form))}
-    if me is None or request.stale:
-        fault = "This page was open for a long time. Enter it once more."
-        return request.page("confirm_password.html", status=409, **context, fault=fault)
-    attempt = await request.check_password(me.login, form.get("password", ""))
-    if attempt.admin is None:
-        wait = f"There were too many attempts. Wait {attempt.wait} seconds."
-        fault = wait if attempt.wait else "That is not your password."
-        return _turn_away(request, "confirm_password.html", attempt.wait, context, fault)
-    try:
-        raw = {"session": me.session_id, "address": request.address, "agent": request.agent}
-        confirmed = await request.perform("admins.confirm_password", raw, me.id)
-    except Refused as refused:
-        if refused.status != 404:
-            raise
-        return request.redirect(SIGN_IN)  # the session has ended meanwhile
-    request.take_session(confirmed.value["token"])
-    return _go_on(request, "Continue", "Thank you. The form that you were about to send is ready.", with_token=True)
-
-
-def _way_back(form: Submitted, carried: tuple[tuple[str, str], ...]) -> dict[str, Any]:
-    return {"next": form.get("next", ""), "carried": carried, "replay": form.get("replay") == "1"}
-
-
-def _turn_away(request: PageRequest, template: str, wait: int, context: dict[str, Any], fault: str) -> Response:
-    response = request.page(template, status=429 if wait else 403, **context, fault=fault)
-    if wait:
-        response.headers["retry-after"] = str(wait)
-    return response
-
-
-def _go_on(request: PageRequest, title: str, note: str, *, with_token: bool) -> Response:
-    """Go to the page that was asked for first; or show the form that was sent to it, to be sent again."""
-    to = _find_panel_path(request.form.get("next", ""))
-    if request.form.get("replay") != "1":
-        return request.redirect(to)
-    carried = _unpack(request.form)
-    return request.page("resend.html", title=title, to=PREFIX + to, carried=carried, note=note, with_token=with_token)
-
-
-def _unpack(form: Submitted) -> tuple[tuple[str, str], ...]:
-    """Return what an earlier form had sent, from the pairs that this one carries."""
-    return Submitted(tuple(zip(form.all("carried-name"), form.all("carried-value"), strict=False))).carried()
-
-
-def _find_panel_path(path: str) -> str:
-    """Return a path to go back to, without /admin, if it is one of the panel; otherwise that of the overview."""
-    inside = path == PREFIX or path.startswith((PREFIX + "/", PREFIX + "?"))
-    plain = path.isascii() and path.isprintable() and "\\" not in path and "//" not in path.partition("?")[0]
-    return path.removeprefix(PREFIX) if inside and plain else ""
-
-
 PAGES: Final = (
     Page("GET", SIGN_IN, show, open=True),
     Page("POST", SIGN_IN, sign_in, open=True),
+    Page("POST", f"{SIGN_IN}/code", take_second_factor, open=True),
+    Page("POST", f"{SIGN_IN}/passkey", sign_in_with_passkey, open=True),
+    Page("GET", f"{SIGN_IN}/passkey/options", passkey_options, open=True, background=True),
     Page("POST", "/sign-out", sign_out, open=True),
-    Page("GET", CONFIRM, ask_password, first=True),
-    Page("POST", CONFIRM, confirm_password, first=True),
 )

@@ -26,6 +26,7 @@ from trellis.core.admins.sign_in import (
     count_failure,
     find_failed_sign_ins,
     find_lane,
+    find_wait,
     remember_browser,
 )
 from trellis.core.admins.visitors import generate_visitor_token, is_visitor_token
@@ -52,6 +53,7 @@ __all__ = [
     "find_lane",
     "find_live_sessions",
     "find_session",
+    "find_wait",
     "generate_password",
     "generate_visitor_token",
     "has_administrators",

@@ -75,6 +75,13 @@ def count_attempt(gate: Gate, credentials: Credentials) -> Future[int]:
     return gate.store.write(lambda tx: _count(tx, credentials, now), quiet=True)
 
 
+def find_wait(gate: Gate, credentials: Credentials) -> int:
+    """Return for how many seconds to wait before an attempt, without counting one: 0 for none."""
+    now = gate.now()
+    with gate.store.reading() as tx:
+        return _find_wait(_find_kept(tx, tuple(_limits(tx, credentials)), now), now)
+
+
 def check_password(gate: Gate, credentials: Credentials) -> int | None:
     """Return the id of the administrator whose login and password these are. Takes about 50 ms and 64 MiB."""
     with gate.store.reading() as tx:
@@ -114,12 +121,10 @@ def remember_browser(gate: Gate, login: str, browser: str) -> Future[str]:
 
 def _count(tx: Transaction, credentials: Credentials, now: str) -> int:
     at, limits = datetime.fromisoformat(now), _limits(tx, credentials)
-    ahead = format_timestamp(at + _CLOCKS_DIFFER)  # what was noted later than that was noted by a clock that has been set back
-    kept = {subject: one for subject, one in attempts.find_attempts(tx, tuple(limits)).items() if one.at <= ahead}
-    waits = [one.wait_until for one in kept.values() if one.wait_until > now]
-    if waits:
+    kept = _find_kept(tx, tuple(limits), now)
+    if wait := _find_wait(kept, now):
         _count_failure(tx, credentials, now)
-        return int((datetime.fromisoformat(max(waits)) - at).total_seconds()) + 1
+        return wait
     for subject, limit in limits.items():
         old = kept.get(subject)
         failures = (old.failures if old and old.at > format_timestamp(at - FORGOTTEN_AFTER) else 0) + 1
@@ -127,6 +132,16 @@ def _count(tx: Transaction, credentials: Credentials, now: str) -> int:
         attempts.save_attempts(tx, Attempts(subject, failures, now, until))
     attempts.trim_attempts(tx, keep=attempts.BROWSER)
     return 0
+
+
+def _find_kept(tx: Transaction, subjects: tuple[str, ...], now: str) -> dict[str, Attempts]:
+    ahead = format_timestamp(datetime.fromisoformat(now) + _CLOCKS_DIFFER)  # a clock that noted more has been set back since
+    return {subject: one for subject, one in attempts.find_attempts(tx, subjects).items() if one.at <= ahead}
+
+
+def _find_wait(kept: dict[str, Attempts], now: str) -> int:
+    until = max((one.wait_until for one in kept.values()), default="")
+    return int((datetime.fromisoformat(until) - datetime.fromisoformat(now)).total_seconds()) + 1 if until > now else 0
 
 
 def _limits(tx: Transaction, credentials: Credentials) -> dict[str, _Limit]:

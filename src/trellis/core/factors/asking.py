@@ -13,6 +13,7 @@ from trellis.core.gate import Gate
 from trellis.errors import Refused
 from trellis.store.admins import Administrator, administrators, fold_login
 from trellis.store.engine import Transaction
+from trellis.store.factors import count_owners
 
 _NO_PARTY: Final = "There are no passkeys here, since TRELLIS_PUBLIC_URL is not an address that browsers make any for."
 
@@ -59,20 +60,28 @@ def find_login_of_passkey(gate: Gate, answer: str) -> str:
     return admin.login if admin else ""
 
 
-def begin_pending(gate: Gate, login: str, binding: str, *, matches: bool) -> str:
-    """Return what the browser sends with the second factor of a login; "" if none is asked for.
+def has_second_step(gate: Gate, login: str) -> bool:
+    """Return whether a second factor is asked for after a password, be that right or wrong: nobody learns by it that it is right.
 
-    Where the password was wrong it is asked for all the same, so that nobody learns by it that a password is right; and for some
-    logins that nobody has, so that it does not tell which there are.
+    So it is for some of the logins that nobody has, as many as of those that somebody has: it does not tell which there are.
     """
     with gate.store.reading() as tx:
-        key, admin = find_service_key(tx), administrators.find_by_login(tx, login)
-        asks = has_factor(tx, admin.id) if admin else _asks_nobody(gate, key, login)
-        return issue_pending(key, gate.now(), binding, _account(admin, login), matches=matches) if asks else ""
+        admin = administrators.find_by_login(tx, login)
+        return has_factor(tx, admin.id) if admin else _asks_nobody(gate, tx, login)
 
 
-def _asks_nobody(gate: Gate, key: bytes, login: str) -> bool:
-    return gate.environment.second_factors.required or sign(key, "asks", fold_login(login))[0] % 2 == 0
+def _asks_nobody(gate: Gate, tx: Transaction, login: str) -> bool:
+    if gate.environment.second_factors.required:
+        return True
+    having, all_of_them = count_owners(tx)
+    return sign(find_service_key(tx), "asks", fold_login(login))[0] * all_of_them < having * 256
+
+
+def begin_pending(gate: Gate, login: str, binding: str, *, matches: bool) -> str:
+    """Return what the browser sends with the second factor of a login: that its password was right, or hidden in it that not."""
+    with gate.store.reading() as tx:
+        admin = administrators.find_by_login(tx, login)
+        return issue_pending(find_service_key(tx), gate.now(), binding, _account(admin, login), matches=matches)
 
 
 def find_pending(gate: Gate, login: str, binding: str, pending: str) -> int | None:

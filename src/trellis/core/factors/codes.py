@@ -31,7 +31,7 @@ def app_address(secret: bytes, login: str, community: str) -> str:
     """Return what the QR code says to an app: an otpauth address."""
     import pyotp  # noqa: PLC0415  # start-up time, as above
 
-    return pyotp.TOTP(format_secret(secret), interval=_STEP).provisioning_uri(login, community)
+    return pyotp.TOTP(format_secret(secret), interval=_STEP).provisioning_uri(name=login, issuer_name=community)
 
 
 def generate_recovery_codes() -> list[str]:

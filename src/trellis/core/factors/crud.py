@@ -46,15 +46,17 @@ def operations() -> tuple[Operation, ...]:
         _write(
             "admins.add_passkey",
             "Add a passkey",
-            "Adds a passkey that a browser has made. With the first second factor come recovery codes, once, and all other sessions "
-            "end.",
+            "Adds a passkey that a browser has made. With the first second factor come recovery codes, once, and all other "
+            "sessions end.",
             _add_passkey,
             PASSKEY_NAME,
             _ANSWER,
             _BINDING,
             _KEEP,
         ),
-        _write("admins.rename_passkey", "Rename a passkey", "Gives a passkey another name.", _rename_passkey, _PASSKEY, PASSKEY_NAME),
+        _write(
+            "admins.rename_passkey", "Rename a passkey", "Gives a passkey another name.", _rename_passkey, _PASSKEY, PASSKEY_NAME
+        ),
         _write(
             "admins.remove_passkey",
             "Remove a passkey",

@@ -69,7 +69,7 @@ def check_evidence(gate: Gate, admin: int | None, evidence: Evidence) -> int | N
 
 
 def take_factor(context: Context, admin: int) -> str:
-    """Use up the second factor that a call shows; return its kind, "" for whoever has none. Raises Refused (WRONG_SECOND_FACTOR)."""
+    """Use up the second factor that a call shows; return its kind, "" for whoever has none. Raises WRONG_SECOND_FACTOR."""
     evidence = Evidence(**{f.name: context.input.get(f.name, "") for f in EVIDENCE})
     if not (evidence.passkey or has_factor(context.tx, admin)):
         return ""

@@ -5,7 +5,7 @@ from collections.abc import Collection
 import sqlalchemy as sa
 
 from trellis.store.engine import Transaction
-from trellis.store.tables import authenticators, passkeys, recovery_codes
+from trellis.store.tables import administrators, authenticators, passkeys, recovery_codes
 
 
 def find_kinds(tx: Transaction, admins: Collection[int]) -> dict[int, list[str]]:
@@ -16,6 +16,15 @@ def find_kinds(tx: Transaction, admins: Collection[int]) -> dict[int, list[str]]
         for admin in tx.connection.execute(statement).scalars():
             found.setdefault(admin, []).append(kind)
     return found
+
+
+def count_owners(tx: Transaction) -> tuple[int, int]:
+    """Count the administrators who can sign in and have a second factor, and all who can sign in."""
+    c = administrators.c
+    has = sa.or_(*(sa.exists().where(table.c.admin_id == c.id) for table in (passkeys, authenticators)))
+    enabled = sa.select(sa.func.count()).select_from(administrators).where(c.disabled_at.is_(None))
+    having, every = (int(tx.connection.execute(one).scalar_one()) for one in (enabled.where(has), enabled))
+    return having, every
 
 
 def delete_all(tx: Transaction, admin: int) -> int:

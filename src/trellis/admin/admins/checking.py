@@ -1,0 +1,63 @@
+"""Checking what somebody has typed to prove who they are: a password, a second factor, or both. Guesses are slowed alike."""
+
+from trellis.admin.page import PageRequest
+from trellis.admin.sessions import Attempt
+from trellis.core.admins import Credentials, check_password
+from trellis.core.factors import Evidence, check_evidence, find_login_of_passkey, find_pending
+
+
+def read_evidence(request: PageRequest) -> Evidence:
+    """Return what a form has as a second factor."""
+    return Evidence(request.form.get("code", ""), request.form.get("passkey", ""), request.csrf)
+
+
+async def check_login(request: PageRequest, login: str, password: str, *, counts: bool = True) -> Attempt:
+    """Check a login and its password."""
+    credentials = _credentials(request, login, password)
+    return await request.sessions.attempt(credentials, lambda: check_password(request.gate, credentials), counts=counts)
+
+
+async def check_second_step(request: PageRequest, login: str, pending: str) -> Attempt:
+    """Check the second factor of whoever has entered their password in the step before, and with it that the password was right."""
+    gate, evidence = request.gate, read_evidence(request)
+
+    def check() -> int | None:
+        admin = find_pending(gate, login, request.csrf, pending)
+        return check_evidence(gate, admin, evidence) if admin is not None else None
+
+    return await request.sessions.attempt(_credentials(request, login), check)
+
+
+async def check_passkey(request: PageRequest) -> tuple[str, Attempt]:
+    """Check a passkey by itself, which is two factors; return whose login it is, too."""
+    gate, evidence = request.gate, read_evidence(request)
+    login = await request.runner.read(find_login_of_passkey, evidence.passkey)
+    return login, await request.sessions.attempt(_credentials(request, login), lambda: check_evidence(gate, None, evidence))
+
+
+async def check_again(request: PageRequest) -> Attempt:
+    """Check whoever is signed in once more: a passkey, or the password and, for whoever has a second factor, a code."""
+    gate, me, evidence = request.gate, request.signed_in, read_evidence(request)
+    credentials = _credentials(request, me.login, request.form.get("password", ""))
+
+    def check() -> int | None:
+        if evidence.passkey:
+            return check_evidence(gate, me.id, evidence)
+        proven = check_evidence(gate, me.id, evidence) if me.has_factor else me.id  # both are always looked at
+        return check_password(gate, credentials) and proven
+
+    return await request.sessions.attempt(credentials, check)
+
+
+async def check_own_password(request: PageRequest, password: str) -> Attempt:
+    """Check the password of whoever is signed in."""
+    return await check_login(request, request.signed_in.login, password)
+
+
+async def settle(request: PageRequest, login: str) -> None:
+    """Forget the failures of somebody who has shown all that is asked for."""
+    await request.sessions.settle(_credentials(request, login))
+
+
+def _credentials(request: PageRequest, login: str, password: str = "") -> Credentials:
+    return Credentials(login, password, request.address, request.read_cookie("browser"))

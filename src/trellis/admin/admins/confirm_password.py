@@ -1,0 +1,54 @@
+"""Entering the password again, with the second factor of whoever has one. Every page that asks for it asks here."""
+
+from typing import Final
+
+from starlette.responses import Response
+
+from trellis.admin.admins.checking import check_again, read_evidence, settle
+from trellis.admin.admins.resuming import go_on, turn_away, way_back
+from trellis.admin.page import CONFIRM, SIGN_IN, Page, PageRequest
+from trellis.errors import Refused
+
+_FORM: Final = "confirm_password.html"
+_TITLE: Final = "Enter your password"
+_WRONG: Final = "That is not your password."
+_WRONG_TOGETHER: Final = "That password and code are not yours, or the code was used before."
+_WRONG_PASSKEY: Final = "That is not a passkey of yours, or this page was open for too long. Try again."
+
+
+async def ask_password(request: PageRequest) -> Response:
+    """Ask for the password again."""
+    return request.page(_FORM, title=_TITLE, next=request.query.get("next", ""), carried=(), replay=False, fault="")
+
+
+async def confirm_password(request: PageRequest) -> Response:
+    """Check the password of whoever is signed in, and go on."""
+    me = request.me
+    context = {"title": _TITLE, **way_back(request.form)}
+    if me is None or request.stale:
+        fault = "This page was open for a long time. Enter it once more."
+        return request.page(_FORM, status=409, **context, fault=fault)
+    evidence = read_evidence(request)
+    wrong = _WRONG_PASSKEY if evidence.passkey else _WRONG_TOGETHER if me.has_factor else _WRONG
+    attempt = await check_again(request)
+    if attempt.admin is None:
+        wait = f"There were too many attempts. Wait {attempt.wait} seconds."
+        return turn_away(request, _FORM, attempt.wait, context, wait if attempt.wait else wrong)
+    try:
+        raw = {"session": me.session_id, "address": request.address, "agent": request.agent, **evidence.raw}
+        confirmed = await request.perform("admins.confirm_password", raw, me.id)
+    except Refused as refused:
+        if refused.status == 403:
+            return turn_away(request, _FORM, 0, context, wrong)  # the same code was used at the same time
+        if refused.status != 404:
+            raise
+        return request.redirect(SIGN_IN)  # the session has ended meanwhile
+    await settle(request, me.login)
+    request.take_session(confirmed.value["token"])
+    return go_on(request, "Continue", "Thank you. The form that you were about to send is ready.", with_token=True)
+
+
+PAGES: Final = (
+    Page("GET", CONFIRM, ask_password, first=True),
+    Page("POST", CONFIRM, confirm_password, first=True),
+)

@@ -1,0 +1,43 @@
+"""Going on where somebody was before they were asked who they are: to a page, or with a form that was kept meanwhile."""
+
+from typing import Any
+
+from starlette.responses import Response
+
+from trellis.admin import PREFIX
+from trellis.admin.page import PageRequest
+from trellis.admin.submitted import Submitted
+
+
+def way_back(form: Submitted) -> dict[str, Any]:
+    """Return what a page carries of where to go back to."""
+    return {"next": form.get("next", ""), "carried": _unpack(form), "replay": form.get("replay") == "1"}
+
+
+def turn_away(request: PageRequest, template: str, wait: int, context: dict[str, Any], fault: str) -> Response:
+    """Show a form again, to somebody who was wrong or has to wait."""
+    response = request.page(template, status=429 if wait else 403, **context, fault=fault)
+    if wait:
+        response.headers["retry-after"] = str(wait)
+    return response
+
+
+def go_on(request: PageRequest, title: str, note: str, *, with_token: bool) -> Response:
+    """Go to the page that was asked for first; or show the form that was sent to it, to be sent again."""
+    to = find_panel_path(request.form.get("next", ""))
+    if request.form.get("replay") != "1":
+        return request.redirect(to)
+    carried = _unpack(request.form)
+    return request.page("resend.html", title=title, to=PREFIX + to, carried=carried, note=note, with_token=with_token)
+
+
+def find_panel_path(path: str) -> str:
+    """Return a path to go back to, without /admin, if it is one of the panel; otherwise that of the overview."""
+    inside = path == PREFIX or path.startswith((PREFIX + "/", PREFIX + "?"))
+    plain = path.isascii() and path.isprintable() and "\\" not in path and "//" not in path.partition("?")[0]
+    return path.removeprefix(PREFIX) if inside and plain else ""
+
+
+def _unpack(form: Submitted) -> tuple[tuple[str, str], ...]:
+    """Return what an earlier form had sent, from the pairs that this one carries."""
+    return Submitted(tuple(zip(form.all("carried-name"), form.all("carried-value"), strict=False))).carried()

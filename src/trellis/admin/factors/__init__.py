@@ -1,0 +1,10 @@
+"""One's own second factor: passkeys, the authenticator app, recovery codes."""
+
+from typing import Final
+
+from trellis.admin.factors import authenticator, index, passkeys
+from trellis.admin.page import Page
+
+__all__ = ["PAGES"]
+
+PAGES: Final[tuple[Page, ...]] = (*index.PAGES, *passkeys.PAGES, *authenticator.PAGES)

@@ -1,0 +1,77 @@
+"""One's own authenticator app: setting it up with a QR code, and removing it."""
+
+import asyncio
+import re
+from typing import Final
+
+from markupsafe import Markup
+from starlette.responses import Response
+
+from trellis.admin.factors.index import conclude
+from trellis.admin.forms import Form
+from trellis.admin.page import FACTORS, Page, PageRequest
+from trellis.admin.submitted import Submitted
+from trellis.core.factors import CODE, set_up_app
+from trellis.errors import Refused
+
+_SECTION: Final = "account"
+_HERE: Final = f"{FACTORS}/app"
+_SALT: Final = "salt"
+
+
+async def new(request: PageRequest) -> Response:
+    """Show what to enter into an app."""
+    request.require_recent_password()
+    return await _show(request, 200, Form((CODE,)))
+
+
+async def _show(request: PageRequest, status: int, form: Form) -> Response:
+    me = request.signed_in
+    setup = await request.runner.read(set_up_app, me.id, me.login, request.form.get(_SALT, ""))
+    return request.page(
+        "factors/app.html",
+        status=status,
+        title="Set up an authenticator app",
+        form=form,
+        salt=setup.salt,
+        secret=" ".join(re.findall(".{1,4}", setup.secret)),
+        picture=await asyncio.to_thread(_draw, setup.address),
+    )
+
+
+def _draw(text: str) -> Markup:
+    """Return a QR code as inline SVG: black on white in either theme, as cameras want it."""
+    import segno  # noqa: PLC0415  # start-up time: for the first code
+
+    return Markup(segno.make_qr(text).svg_inline(scale=4, dark="#000", light="#fff"))  # noqa: S704  # the library escapes
+
+
+async def set_up(request: PageRequest) -> Response:
+    """Take the code that the app shows, and ask for its codes from then on."""
+    request.require_fresh_form()
+    request.require_recent_password()
+    me = request.signed_in
+    form = Form((CODE,), Submitted(pair for pair in request.form.pairs if pair[0] != _SALT))
+    try:
+        raw = {**form.raw(), _SALT: request.form.get(_SALT, ""), "session": me.session_id}
+        done = await request.perform("admins.set_authenticator", raw, me.id)
+    except Refused as refused:
+        return await _show(request, 400, form.add_refusal(refused))
+    ended = "" if me.has_passkey and not me.has_app else " You are signed out everywhere else."
+    return conclude(request, f"Your authenticator app is set up.{ended}", done.value["recoveryCodes"])
+
+
+async def remove(request: PageRequest) -> Response:
+    """Ask for its codes no more."""
+    request.require_fresh_form()
+    request.require_recent_password()
+    me = request.signed_in
+    await request.perform("admins.remove_authenticator", {"session": me.session_id}, me.id)
+    return request.redirect(FACTORS, "Your authenticator app is removed, and you are signed out everywhere else.")
+
+
+PAGES: Final = (
+    Page("GET", _HERE, new, _SECTION, first=True),
+    Page("POST", _HERE, set_up, _SECTION, first=True),
+    Page("POST", f"{_HERE}/remove", remove, _SECTION),
+)

@@ -1,0 +1,37 @@
+"""One's own second factor at a glance, and the recovery codes that stand in for it."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from starlette.responses import Response
+
+from trellis.admin.page import FACTORS, Page, PageRequest
+
+_SECTION: Final = "account"
+
+
+async def show(request: PageRequest) -> Response:
+    """Show what there is."""
+    factors = await request.fetch("admins.factors", target=request.signed_in.id)
+    return request.page("factors/index.html", title="Second factor", factors=factors)
+
+
+async def renew_recovery_codes(request: PageRequest) -> Response:
+    """Make new recovery codes."""
+    request.require_fresh_form()
+    request.require_recent_password()
+    made = await request.perform("admins.renew_recovery_codes", target=request.signed_in.id)
+    return conclude(request, "Your new recovery codes", made.value["recoveryCodes"])
+
+
+def conclude(request: PageRequest, done: str, codes: Sequence[str]) -> Response:
+    """Show recovery codes that were made, or go back to what there is."""
+    if not codes:
+        return request.redirect(FACTORS, done)
+    return request.page("factors/recovery_codes.html", title="Recovery codes", done=done, codes=codes)
+
+
+PAGES: Final = (
+    Page("GET", FACTORS, show, _SECTION, first=True),
+    Page("POST", f"{FACTORS}/recovery-codes", renew_recovery_codes, _SECTION),
+)

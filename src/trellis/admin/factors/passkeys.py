@@ -1,0 +1,110 @@
+"""One's own passkeys: adding one, its name, removing it."""
+
+import asyncio
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from trellis.admin.factors.index import conclude
+from trellis.admin.forms import Form
+from trellis.admin.page import FACTORS, Page, PageRequest
+from trellis.admin.submitted import Submitted
+from trellis.core.factors import PASSKEY_NAME, Owner, load, options_of_new_passkey
+from trellis.core.fields import isolate
+from trellis.errors import Refused
+
+_SECTION: Final = "account"
+_HERE: Final = f"{FACTORS}/passkeys"
+_ANSWER: Final = "passkey"  # the name of what a script adds to the form
+_NEW: Final = "Add a passkey"
+
+
+async def new(request: PageRequest) -> Response:
+    """Ask for a name; a script asks the browser for the passkey."""
+    request.require_recent_password()
+    return request.page("factors/new_passkey.html", title=_NEW, form=_form())
+
+
+def _form(typed: Submitted | None = None, passkey: dict[str, Any] | None = None) -> Form:
+    return Form((PASSKEY_NAME,), typed if passkey is None else typed or passkey)
+
+
+async def options(request: PageRequest) -> Response:
+    """Tell the script what to ask the browser for."""
+    request.require_recent_password()
+    me = request.signed_in
+    await asyncio.to_thread(load)
+    asked = await request.runner.read(options_of_new_passkey, Owner(me.id, me.name, me.login), request.csrf)
+    return Response(asked, media_type="application/json")
+
+
+async def add(request: PageRequest) -> Response:
+    """Add what the browser has made."""
+    request.require_fresh_form()
+    request.require_recent_password()
+    me = request.signed_in
+    form = _form(Submitted(pair for pair in request.form.pairs if pair[0] != _ANSWER))
+    await asyncio.to_thread(load)  # rather than in the writer
+    try:
+        answer = {_ANSWER: request.form.get(_ANSWER, ""), "binding": request.csrf, "session": me.session_id}
+        added = await request.perform("admins.add_passkey", {**form.raw(), **answer}, me.id)
+    except Refused as refused:
+        return request.page("factors/new_passkey.html", status=400, title=_NEW, form=form.add_refusal(refused))
+    ended = "" if me.has_factor else " You are signed out everywhere else."
+    return conclude(request, f"The passkey {isolate(added.value['name'])} is added.{ended}", added.value["recoveryCodes"])
+
+
+async def show(request: PageRequest) -> Response:
+    """Show one, with a form for its name."""
+    return await _show(request, 200, None)
+
+
+async def _show(request: PageRequest, status: int, typed: Form | None) -> Response:
+    passkey = await _fetch(request)
+    form = typed or _form(None, passkey)
+    return request.page("factors/passkey.html", status=status, title=passkey["name"], passkey=passkey, form=form)
+
+
+async def _fetch(request: PageRequest) -> dict[str, Any]:
+    factors = await request.fetch("admins.factors", target=request.signed_in.id)
+    number = request.number("id")
+    found: dict[str, Any] | None = next((one for one in factors["passkeys"] if one["id"] == number), None)
+    if found is None:
+        raise Refused("INVALID_ID", f"You have no passkey with the id {number}.")
+    return found
+
+
+async def rename(request: PageRequest) -> Response:
+    """Give one another name."""
+    form = _form(request.form)
+    request.require_fresh_form()
+    request.require_recent_password()
+    try:
+        raw = {**form.raw(), "passkey": request.number("id")}
+        await request.perform("admins.rename_passkey", raw, request.signed_in.id)
+    except Refused as refused:
+        if refused.status == 404:
+            raise
+        return await _show(request, 400, form.add_refusal(refused))
+    return request.redirect(FACTORS, "Saved.")
+
+
+async def remove(request: PageRequest) -> Response:
+    """Remove one."""
+    request.require_fresh_form()
+    request.require_recent_password()
+    me = request.signed_in
+    raw = {"passkey": request.number("id"), "session": me.session_id}
+    removed = await request.perform("admins.remove_passkey", raw, me.id)
+    message = f"The passkey {isolate(removed.value['name'])} is removed, and you are signed out everywhere else."
+    return request.redirect(FACTORS, message)
+
+
+PAGES: Final = (
+    Page("GET", f"{_HERE}/new", new, _SECTION, first=True),
+    Page("POST", f"{_HERE}/new", add, _SECTION, first=True),
+    Page("GET", f"{_HERE}/options", options, _SECTION, first=True, background=True),
+    Page("GET", f"{_HERE}/{{id:int}}", show, _SECTION),
+    Page("POST", f"{_HERE}/{{id:int}}", rename, _SECTION),
+    Page("POST", f"{_HERE}/{{id:int}}/remove", remove, _SECTION),
+)

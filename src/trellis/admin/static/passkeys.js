@@ -1,0 +1,68 @@
+// Passkeys: asks the browser for one and sends its answer with the form. Without this, passwords and codes work as ever.
+import { say } from "./messages.js";
+
+const ASK = { get: "get", create: "create" };
+const encode = (buffer) => btoa(String.fromCharCode(...new Uint8Array(buffer))).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+const decode = (text) => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));
+const decodeIds = (list = []) => list.map((one) => ({ ...one, id: decode(one.id) }));
+
+if ("PublicKeyCredential" in globalThis) {
+  for (const form of document.querySelectorAll("form[data-passkey]")) {
+    form.hidden = false;
+    form.addEventListener("submit", (event) => {
+      if (form.elements.passkey.value) return; // the browser has answered, and the answer is on its way
+      event.preventDefault();
+      ask(form);
+    });
+  }
+} else if (document.querySelector("form[data-passkey=create]")) {
+  say("This browser has no passkeys, or not at this address. Set up an authenticator app instead.", { bad: true, stay: true });
+}
+
+async function ask(form) {
+  const button = form.querySelector("button[type=submit]");
+  if (button.disabled) return;
+  button.disabled = true; // the browser asks one thing at a time
+  try {
+    const options = await fetchOptions(form.dataset.options);
+    const made = await navigator.credentials[ASK[form.dataset.passkey]]({ publicKey: options });
+    form.elements.passkey.value = JSON.stringify(describe(made));
+    button.disabled = false;
+    form.requestSubmit(button);
+  } catch (error) {
+    button.disabled = false;
+    button.focus();
+    say(explain(error, form), { bad: true });
+  }
+}
+
+async function fetchOptions(address) {
+  const response = await fetch(address, { headers: { accept: "application/json" } }).catch(() => {
+    throw new Refused("The service cannot be reached. Try again.");
+  });
+  const told = await response.json().catch(() => ({}));
+  if (!response.ok) throw new Refused(told.detail ?? "The service has refused this. Load the page again.");
+  const options = { ...told, challenge: decode(told.challenge) };
+  if (told.user) options.user = { ...told.user, id: decode(told.user.id) };
+  if (told.excludeCredentials) options.excludeCredentials = decodeIds(told.excludeCredentials);
+  if (told.allowCredentials) options.allowCredentials = decodeIds(told.allowCredentials);
+  return options;
+}
+
+class Refused extends Error {}
+
+function describe(made) {
+  const response = { clientDataJSON: encode(made.response.clientDataJSON) };
+  for (const name of ["attestationObject", "authenticatorData", "signature", "userHandle"]) {
+    if (made.response[name]) response[name] = encode(made.response[name]);
+  }
+  return { id: made.id, rawId: encode(made.rawId), type: made.type, response, clientExtensionResults: {} };
+}
+
+function explain(error, form) {
+  if (error instanceof Refused) return error.message;
+  if (error.name === "InvalidStateError") return "There is a passkey of yours on that device already.";
+  if (error.name === "SecurityError") return `Passkeys hold for ${form.dataset.origin} only. Open the panel there.`;
+  if (error.name === "NotAllowedError") return "The browser gave no passkey: it was cancelled, took too long, or there is none here.";
+  return "The browser could not do this. Try again, or use another way.";
+}

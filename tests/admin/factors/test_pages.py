@@ -1,0 +1,177 @@
+"""Second factors in the panel without scripts: setting one up, signing in with it, the password again, and guesses."""
+
+import re
+from typing import Any
+
+import pyotp
+import pytest
+
+from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, Visitor, page_text
+from tests.admin.html_forms import find_form
+from tests.fixture_types import Clock, Events, Run
+from trellis.core.factors import set_up_app
+from trellis.core.gate import Gate
+from trellis.core.operation import SecondFactorPolicy
+
+pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+
+FACTORS = "/account/second-factor"
+
+
+def code_of(secret: str, clock: Clock) -> str:
+    return pyotp.TOTP(secret).at(int(clock.at.timestamp()))
+
+
+@pytest.fixture
+def app(gate: Gate, run: Run, clock: Clock, mira: int) -> str:
+    """An authenticator app of Mira's, set up a while ago; gives its secret."""
+    setup = set_up_app(gate, mira, LOGIN)
+    run("admins.set_authenticator", mira, salt=setup.salt, code=code_of(setup.secret, clock))
+    clock.move(minutes=5)
+    return setup.secret
+
+
+@pytest.fixture
+def required(gate: Gate) -> None:
+    """Every administrator must have one."""
+    object.__setattr__(gate.environment, "second_factors", SecondFactorPolicy(required=True))
+
+
+def second_step(somebody: Visitor, code: str, login: str = LOGIN, password: str = PASSWORD) -> Any:
+    asked = somebody.sign_in(login, password)
+    assert (asked.status_code, "authenticator app" in page_text(asked)) == (200, True)
+    return somebody.post("/sign-in/code", find_form(asked, "/sign-in/code").filled(code=code))
+
+
+def test_an_app_is_set_up_and_then_asked_for(admin: Visitor, visitor: MakeVisitor, clock: Clock, events: Events) -> None:
+    assert "Your password alone lets anybody in." in page_text(admin.get("/account"))
+    page = admin.get(f"{FACTORS}/app")
+    assert "<svg" in page.text
+    secret = re.sub(r"\W", "", re.search(r'id="app-secret"[^>]*>([^<]*)<', page.text)[1])  # type: ignore[index]
+    wrong = admin.post(f"{FACTORS}/app", find_form(page, "/app").filled(code="000000"))
+    assert (wrong.status_code, secret[:4] in wrong.text) == (400, True)  # the same secret: it is in the app already
+    done = admin.post(f"{FACTORS}/app", find_form(wrong, "/app").filled(code=code_of(secret, clock)))
+    codes = re.findall(r"(?:[a-z2-9]{4}-){5}[a-z2-9]{4}", done.text)
+    assert len(set(codes)) == 10
+    assert not any(code in admin.get(FACTORS).text for code in codes)
+    assert events()[-1]["type"] == "admin.set_authenticator"
+    shown = page_text(admin.get("/events"))
+    assert "Mira Holm set up an authenticator app" in shown
+    assert "app" in page_text(admin.get("/administrators"))
+    somebody = visitor()
+    clock.move(minutes=1)
+    assert second_step(somebody, code_of(secret, clock)).headers["location"] == "/admin"
+    assert somebody.get("/keys").status_code == 200
+    assert second_step(visitor(), codes[3]).headers["location"] == "/admin"
+    assert second_step(visitor(), codes[3]).status_code == 403
+    assert "9 codes left" in page_text(somebody.get(FACTORS))
+
+
+def test_nobody_is_signed_in_before_the_second_step_and_no_code_holds_twice(
+    visitor: MakeVisitor, app: str, clock: Clock, mira: int
+) -> None:
+    somebody, code = visitor(), code_of(app, clock)
+    asked = somebody.sign_in()
+    assert not any("session" in cookie for cookie in somebody.client.cookies)
+    assert somebody.get("/account").headers["location"].startswith("/admin/sign-in")
+    form = find_form(asked, "/sign-in/code").filled(code=code)
+    thief = visitor()
+    thief.get("/sign-in")
+    assert thief.post("/sign-in/code", form).status_code == 403  # the note of the first step is for one browser
+    somebody.csrf = re.search(r'name="csrf" value="([0-9a-f]{64})"', asked.text)[1]  # type: ignore[index]
+    assert somebody.post("/sign-in/code", form).headers["location"] == "/admin"
+    again = second_step(visitor(), code)
+    assert (again.status_code, "do not belong together, or the code was used before" in page_text(again)) == (403, True)
+
+
+def test_the_first_step_is_forgotten_after_a_while_and_with_a_new_password(
+    visitor: MakeVisitor, app: str, run: Run, clock: Clock, mira: int
+) -> None:
+    somebody = visitor()
+    form = find_form(somebody.sign_in(), "/sign-in/code")
+    clock.move(minutes=6)
+    late = somebody.post("/sign-in/code", form.filled(code=code_of(app, clock)))
+    assert (late.status_code, "open for a long time" in page_text(late)) == (409, True)
+    form = find_form(somebody.sign_in(), "/sign-in/code")
+    run("admins.set_password", mira, password="another long password")
+    somebody.get("/sign-in")  # whose token has changed with the password
+    assert somebody.post("/sign-in/code", form.filled(code=code_of(app, clock))).status_code == 403
+
+
+def test_a_wrong_password_and_a_wrong_code_look_the_same(
+    visitor: MakeVisitor, app: str, clock: Clock, required: None, mira: int
+) -> None:
+    def told(password: str, code: str, login: str = LOGIN) -> tuple[int, str, str]:
+        somebody = visitor(address=f"192.0.2.{hash((password, code)) % 200}")
+        first = somebody.sign_in(login, password)
+        second = somebody.post("/sign-in/code", find_form(first, "/sign-in/code").filled(code=code))
+        shape = re.sub(r'value="[^"]*"', "", first.text)
+        return second.status_code, shape, page_text(second)
+
+    wrong_code = told(PASSWORD, "000000")
+    assert told("wrong horse battery", code_of(app, clock)) == wrong_code
+    assert told("wrong horse battery", "000000") == wrong_code
+    assert told("wrong horse battery", "000000", "nobody") == wrong_code  # nor does it tell which logins there are
+    assert second_step(visitor(address="198.51.100.1"), code_of(app, clock)).status_code == 303  # the code was not used up
+
+
+def test_guesses_at_codes_are_slowed_like_those_at_passwords(visitor: MakeVisitor, app: str, clock: Clock) -> None:
+    somebody, statuses = visitor(), []
+    for _ in range(7):
+        asked = somebody.sign_in()  # with the right password, which clears nothing
+        if asked.status_code == 200:
+            asked = somebody.post("/sign-in/code", find_form(asked, "/sign-in/code").filled(code="000000"))
+        statuses.append(asked.status_code)
+    assert statuses == [403] * 6 + [429]
+    clock.move(minutes=15)
+    assert second_step(somebody, code_of(app, clock)).status_code == 303
+    somebody.post("/sign-out")
+    assert [second_step(somebody, "000000").status_code for _ in range(3)] == [403] * 3  # all was forgotten
+
+
+def test_the_password_again_takes_the_code_as_well(admin: Visitor, app: str, gate: Gate, clock: Clock, run: Run) -> None:
+    assert second_step(admin, code_of(app, clock)).status_code == 303
+    admin.get("/account")
+    clock.move(minutes=16)
+    asked = admin.get("/account/password")
+    assert asked.headers["location"] == "/admin/confirm-password?next=/admin/account/password"
+    form = find_form(admin.get("/confirm-password?next=/admin/administrators/new"), "/confirm-password")
+    for password, code in ((PASSWORD, ""), (PASSWORD, "000000"), ("wrong", code_of(app, clock))):
+        wrong = admin.post("/confirm-password", form.filled(password=password, code=code))
+        assert (wrong.status_code, "password and code are not yours" in page_text(wrong)) == (403, True)
+    right = admin.post("/confirm-password", form.filled(password=PASSWORD, code=code_of(app, clock)))
+    assert right.headers["location"] == "/admin/administrators/new"
+    assert admin.get("/administrators/new").status_code == 200
+    clock.move(minutes=16)
+    changed = admin.post("/account/password", {"currentPassword": PASSWORD, "password": "another long password"})
+    assert (changed.status_code, "Enter your password" in page_text(changed)) == (403, True)
+
+
+def test_where_one_is_required_it_comes_before_anything_else(
+    required: None, visitor: MakeVisitor, mira: int, clock: Clock, events: Events
+) -> None:
+    somebody = visitor()
+    somebody.get("/sign-in")
+    assert somebody.post("/sign-in", {"login": LOGIN, "password": PASSWORD}).headers["location"] == "/admin"
+    before = events()
+    for path in ("", "/keys", "/account", "/administrators"):
+        assert somebody.get(path).headers["location"] == f"/admin{FACTORS}"
+    page = somebody.get(FACTORS)
+    assert "Every administrator here needs a second factor" in page_text(page)
+    assert somebody.post("/keys/new", {"name": "Mine"}).headers["location"] == f"/admin{FACTORS}"
+    assert somebody.get("/account", headers={"accept": "application/json"}).json()["detail"] == "Set up a second factor first."
+    assert events() == before
+    page = somebody.get(f"{FACTORS}/app")
+    secret = re.sub(r"\W", "", re.search(r'id="app-secret"[^>]*>([^<]*)<', page.text)[1])  # type: ignore[index]
+    done = somebody.post(f"{FACTORS}/app", find_form(page, "/app").filled(code=code_of(secret, clock)))
+    assert "Recovery codes" in page_text(done)
+    assert somebody.get("/keys").status_code == 200
+
+
+def test_without_a_public_address_there_are_no_passkeys_and_the_page_says_why(admin: Visitor, visitor: MakeVisitor) -> None:
+    page = page_text(admin.get(FACTORS))
+    assert "No passkeys can be added here." in page
+    assert "TRELLIS_PUBLIC_URL" in page
+    assert "Set up an app" in page
+    assert "passkey" not in visitor().get("/sign-in").text
+    assert admin.get(f"{FACTORS}/passkeys/options", headers={"accept": "application/json"}).status_code == 403

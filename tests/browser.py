@@ -70,7 +70,7 @@ def sign_in(page: Page, login: str, password: str) -> None:
     page.goto("/admin/sign-in")
     page.get_by_label("Login").fill(login)
     page.get_by_label("Password").fill(password)
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     page.get_by_role("heading", name="Overview").wait_for()
 
 

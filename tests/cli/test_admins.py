@@ -1,12 +1,15 @@
 """The commands on administrators."""
 
 import json
+from datetime import datetime
 
 import pytest
+from pyotp import TOTP
 
 from tests.cli.conftest import Trellis
 from tests.fixture_types import Run
 from trellis.core.actor import Actor
+from trellis.core.factors import set_up_app
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 
@@ -35,6 +38,18 @@ def test_a_password_is_reset_by_login(trellis: Trellis) -> None:
     nobody = trellis("admins", "reset-password", "nobody")
     assert nobody.exit_code == 1
     assert "no administrator with the login 'nobody'" in nobody.stderr
+
+
+def test_a_second_factor_is_taken_away_from_whoever_is_locked_out(trellis: Trellis, gate: Gate, run: Run) -> None:
+    trellis("admins", "create", "mira")
+    assert "mira has no second factor." in trellis("admins", "reset-second-factor", "mira").stdout
+    setup = set_up_app(gate, 1, "mira")
+    run("admins.set_authenticator", 1, salt=setup.salt, code=TOTP(setup.secret).at(datetime.fromisoformat(gate.now())))
+    reset = trellis("admins", "reset-second-factor", "MIRA")
+    assert (reset.exit_code, "mira has no second factor any more, and was signed out everywhere." in reset.stdout) == (0, True)
+    event = run("events.list", limit=1000)["results"][-1]
+    assert (event["type"], event["actor"]["type"], event["resourceId"]) == ("admin.reset_second_factor", "terminal", 1)
+    assert run("admins.sign_in", 1)["token"]
 
 
 @pytest.mark.parametrize("flags", [(), ("--keep-webhooks",)], ids=str)

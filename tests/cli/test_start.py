@@ -17,7 +17,7 @@ finally:
     print(*(name for name in sys.modules if name.partition(".")[0] not in sys.stdlib_module_names), file=sys.stderr)
 """
 COMMAND = "from trellis.cli import main; sys.argv = {words!r}; main()"
-SLOW = {"alembic", "argon2", "httpcore", "httpx", "jinja2", "nh3", "redis", "rich"}
+SLOW = {"alembic", "argon2", "httpcore", "httpx", "jinja2", "nh3", "pyotp", "redis", "rich", "segno", "webauthn", "cryptography"}
 
 
 def modules(program: str, settings: Settings) -> set[str]:

@@ -79,6 +79,8 @@ def test_nobody_is_signed_in_before_the_second_step_and_no_code_holds_twice(
     thief.get("/sign-in")
     assert thief.post("/sign-in/code", form).status_code == 403  # the note of the first step is for one browser
     somebody.csrf = re.search(r'name="csrf" value="([0-9a-f]{64})"', asked.text)[1]  # type: ignore[index]
+    alone = somebody.post("/sign-in/passkey", {"login": LOGIN, "code": code})
+    assert (alone.status_code, somebody.client.cookies.get("trellis_session")) == (403, None)
     assert somebody.post("/sign-in/code", form).headers["location"] == "/admin"
     again = second_step(visitor(), code)
     assert (again.status_code, "do not belong together, or the code was used before" in page_text(again)) == (403, True)

@@ -167,6 +167,7 @@ def test_a_passkey_is_accepted_for_its_challenge_its_browser_and_its_address_onc
     assert _refuses(run, mira, **answer("elsewhere"))
     assert _refuses(run, mira, passkey=made, binding="here")
     assert _refuses(run, mira, passkey="[]", binding="here")
+    assert _refuses(run, mira, passkey=r'{"id": "a\u0000b"}', binding="here")
     assert _refuses(run, mira, passkey=json.dumps({"id": 5, "response": {"clientDataJSON": "e30"}}), binding="here")
     device.flags = PRESENT  # nobody has entered a PIN
     assert _refuses(run, mira, **answer())

@@ -8,7 +8,7 @@ from trellis.core.factors import Evidence, check_evidence, find_login_of_passkey
 
 def read_evidence(request: PageRequest) -> Evidence:
     """Return what a form has as a second factor."""
-    return Evidence(request.form.get("code", ""), request.form.get("passkey", ""), request.csrf)
+    return Evidence.typed(request.form.get("code", ""), request.form.get("passkey", ""), request.csrf)
 
 
 async def check_login(request: PageRequest, login: str, password: str, *, counts: bool = True) -> Attempt:

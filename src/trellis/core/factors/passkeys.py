@@ -3,6 +3,7 @@
 Each is discoverable and asks its owner for a finger, a face or a PIN, so that it is two factors by itself.
 """
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 ADDING: Final = "add a passkey"
 PROVING: Final = "use a passkey"
+_CREDENTIAL: Final = re.compile(r"[A-Za-z0-9_-]{1,1400}")
 _TIMEOUT: Final = 300_000  # milliseconds that a browser gives its owner
 
 
@@ -85,7 +87,9 @@ def request_options(tx: Transaction, now: str, party: Party, binding: str, admin
 def find_passkey(tx: Transaction, answer: str) -> Passkey | None:
     """Find the passkey that an answer says it is of."""
     credential = _parse(answer).get("id")
-    return passkeys.find_by_credential(tx, credential) if isinstance(credential, str) else None
+    if not isinstance(credential, str) or not _CREDENTIAL.fullmatch(credential):
+        return None
+    return passkeys.find_by_credential(tx, credential)
 
 
 def verify_creation(tx: Transaction, now: str, party: Party, answer: str, binding: str) -> "VerifiedRegistration | None":

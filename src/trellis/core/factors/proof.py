@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Self
 
 from trellis.core.factors.codes import find_step, hash_recovery_code
 from trellis.core.factors.keys import SecretUnavailable, derive_secret
@@ -19,8 +19,14 @@ from trellis.store.factors import authenticators, find_kinds, passkeys, recovery
 log = logging.getLogger(__name__)
 
 LONGEST_ANSWER: Final = 16_384  # characters of what a browser says of a passkey
+_LONGEST_CODE: Final = 100
 EVIDENCE: Final = (
-    Field("code", Text(100), "The code of an authenticator app, or a recovery code, for whoever has a second factor.", default=""),
+    Field(
+        "code",
+        Text(_LONGEST_CODE),
+        "The code of an authenticator app, or a recovery code, for whoever has a second factor.",
+        default="",
+    ),
     Field("passkey", Text(LONGEST_ANSWER), "What the browser has answered for a passkey, in place of a code.", default=""),
     Field("binding", Text(200), "The session or the visitor to whom the passkey's challenge was given.", default=""),
 )
@@ -33,6 +39,12 @@ class Evidence:
     code: str = field(default="", repr=False)
     passkey: str = field(default="", repr=False)
     binding: str = field(default="", repr=False)
+
+    @classmethod
+    def typed(cls, code: str, passkey: str, binding: str) -> Self:
+        """Return what a form has sent: nothing in place of what is too long to be one."""
+        fit = len(code) <= _LONGEST_CODE and len(passkey) <= LONGEST_ANSWER
+        return cls(code, passkey, binding) if fit else cls(binding=binding)
 
     @property
     def raw(self) -> dict[str, str]:

@@ -74,10 +74,28 @@ def test_a_writer_that_does_not_end_is_told(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_a_disk_that_is_nearly_full_is_told(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=3 * 2**20))
-    status, told = _look(settings)
-    assert (status, told.splitlines()[-1]) == (503, "disk: only 3 MiB are free")
+def test_a_disk_that_is_nearly_full_is_told_and_logged_once(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    looks = [3, 3, 3, 3000, 3000]  # MiB that each finds free; the last one finds what they did
+    monkeypatch.setattr("trellis.health._EVERY", 0.001)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=(looks.pop(0) if looks[1:] else looks[0]) * 2**20))
+    store = compose(settings).store
+
+    async def tell() -> list[tuple[int, str]]:
+        health, told = Health(store, settings), []
+        health.start()
+        while len(looks) > 1:
+            status, text = await health.respond("/readyz") or (0, b"")
+            told.append((status, text.decode().splitlines()[-1]))
+            await asyncio.sleep(0.001)
+        await health.stop()
+        return told
+
+    with caplog.at_level("INFO", "trellis.health"):
+        assert set(asyncio.run(tell())) >= {(503, "disk: only 3 MiB are free")}
+    store.close()
+    assert caplog.messages == ["This process is not ready: disk: only 3 MiB are free.", "The disk is well again."]
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)

@@ -1,6 +1,7 @@
 """Whether this process lives and can do its work, for load balancers and supervisors: /livez, /readyz and /healthz."""
 
 import asyncio
+import logging
 import shutil
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -12,6 +13,8 @@ from trellis.settings import Settings
 from trellis.store.condition import find_file
 from trellis.store.engine import Store
 from trellis.store.steps import find_newest_step, read_step
+
+log = logging.getLogger(__name__)
 
 _EVERY: Final = 1.0  # seconds between two looks
 _PATIENCE: Final = 2.0  # seconds within which a look has to end
@@ -89,8 +92,20 @@ class Health:
                 database = {"database": self._store.faults.reason or fault}
             else:
                 database = {"database": self._store.faults.reason or _OK, "schema": schema}
-            self._found = {**database, "writer": self._judge_writer(), **self._judge_disk()}
+            found = {**database, "writer": self._judge_writer(), **self._judge_disk()}
+            self._tell_changes(found)
+            self._found = found
             await asyncio.sleep(_EVERY)
+
+    def _tell_changes(self, found: Mapping[str, str]) -> None:
+        """Put into the log what is no longer well, or is again; of the database the store tells by itself."""
+        for what in ("writer", "disk"):
+            told = found.get(what, _OK)
+            if (told == _OK) is not (self._found.get(what, _OK) == _OK):
+                if told == _OK:
+                    log.info("The %s is well again.", what)
+                else:
+                    log.warning("This process is not ready: %s: %s.", what, told)
 
     async def _look(self, seconds: float) -> str:
         """Read from the database, and write if that has failed, to see whether it still does; return what the schema is like.

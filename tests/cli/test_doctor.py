@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Environment, Trellis
+from tests.service_process import Service
 from trellis.cli.doctor import command
 from trellis.compose import compose
 from trellis.settings import Settings
@@ -51,7 +52,9 @@ def test_a_server_that_can_lose_writes_is_named(trellis: Trellis) -> None:
     assert "Set fsync to on." in result.stdout
 
 
-def test_a_clock_that_is_behind_the_newest_row_is_named(look: Look, settings: Settings) -> None:
+def test_a_clock_that_is_behind_the_newest_row_is_named_by_it_and_at_the_start(
+    look: Look, settings: Settings, tmp_path: Path
+) -> None:
     gate = compose(settings)
     ahead = (datetime.now(UTC) + timedelta(hours=3)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     row = Request(ahead, "GET", "/api/core/hello", "core.hello", None, "127.0.0.1", 200, 1, "r1", None)
@@ -59,6 +62,8 @@ def test_a_clock_that_is_behind_the_newest_row_is_named(look: Look, settings: Se
     gate.store.close()
     clock = look()["clock"]
     assert (clock["state"], ahead in clock["told"]) == ("wrong", True)
+    with Service(settings, tmp_path) as service:
+        assert service.output.count(clock["told"].partition(" (")[0]) == 1
 
 
 @on_sqlite

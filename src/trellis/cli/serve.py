@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -22,6 +23,7 @@ from trellis import __version__
 from trellis.admin import first_run_link
 from trellis.cli.community import act, community, explaining
 from trellis.cli.demo import load_sample
+from trellis.cli.doctor import State, judge_clocks
 from trellis.cli.keys import every_key
 from trellis.cli.limits import OncePerMinute, limits_of, make_protocol, raise_descriptors
 from trellis.cli.loading import uncollected
@@ -33,6 +35,7 @@ from trellis.http.api import ServerRefusal
 from trellis.logs import configure_logs
 from trellis.settings import Settings, variable
 from trellis.store.condition import Condition, describe_database, explain_condition, find_condition, find_file
+from trellis.store.inspection import inspect
 from trellis.store.sqlite import describe_wal_reset_bug
 
 _BACKLOG: Final = 2048  # connections that may wait to be taken
@@ -63,6 +66,7 @@ def serve(
             key = _demonstrate(gate) if demo else None
             way_in = _way_in(gate, settings, address, demo=demo)
             engine = gate.store.describe_engine()
+            _judge_clock(gate)
         _listen(listener, host, port)
         if apart is not None:
             _listen(apart, *_split_listener(settings))
@@ -80,6 +84,15 @@ def _judge_library(settings: Settings, workers: int) -> None:
     if workers > 1:
         raise Failure(f"With this SQLite only one process may use a database: leave --workers at 1. {bug}", MISUSED)
     log.warning("No other process may use the database while this one does. %s", bug)
+
+
+def _judge_clock(gate: Gate) -> None:
+    """Say it if the clock is wrong: what expires, and what is purged, goes by it."""
+    with gate.store.reading() as tx:
+        found = inspect(tx)
+    for finding in judge_clocks(found, datetime.fromisoformat(gate.now())):
+        if finding.state is not State.GOOD:
+            log.warning("%s %s", finding.told, finding.action)
 
 
 def _bound(host: str, port: int, option: str = "--port") -> socket.socket:

@@ -1,5 +1,7 @@
 """The command that looks at everything around the service which an operator can get wrong, and says what to do."""
 
 from trellis.cli.doctor.command import doctor
+from trellis.cli.doctor.database import judge_clocks
+from trellis.cli.doctor.finding import State
 
-__all__ = ["doctor"]
+__all__ = ["State", "doctor", "judge_clocks"]

@@ -28,7 +28,7 @@ def look_at_database(settings: Settings) -> Iterator[Finding]:
             now = datetime.fromisoformat(gate.now())
             if found.server is not None:
                 yield from _judge_server(found.server, settings)
-            yield from _judge_clocks(found, now)
+            yield from judge_clocks(found, now)
             yield _judge_backup(found.server, figures.last_backup, now)
             yield _judge_administrators(gate)
             late = [w.id for w in figures.webhooks if w.waiting_since and now - datetime.fromisoformat(w.waiting_since) > _LATE]
@@ -65,7 +65,8 @@ def _judge_server(server: Server, settings: Settings) -> Iterator[Finding]:
         yield good("PostgreSQL", f"It takes {server.max_connections} connections, and each process uses up to {needed}.")
 
 
-def _judge_clocks(found: Inspection, now: datetime) -> Iterator[Finding]:
+def judge_clocks(found: Inspection, now: datetime) -> Iterator[Finding]:
+    """Compare this machine's clock with that of the database server, and with the newest row."""
     if found.server is not None and (apart := abs(found.server.time - now.timestamp())) > _APART:
         told = f"This machine's clock and that of PostgreSQL are {apart:,.0f} seconds apart."
         yield wrong("clock", told, "Let both follow a time server (NTP): expiry depends on it.")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # The other sections of the catalogue: packages and modules of the core with a function `operations`.
 _BEFORE_UNDO: Final = ("keys", "admins", "events", "requests")
-_AFTER_UNDO: Final = ("access", "webhooks", "proposals", "check", "overview")
+_AFTER_UNDO: Final = ("access", "webhooks", "proposals", "check", "overview", "search")
 
 Kinds = Callable[[], "Sequence[NodeKind]"]
 

@@ -226,7 +226,7 @@ class Panel:
         if request.wants_json:
             return request.json({"message": "NO_SESSION", "detail": "You are signed out. Sign in again in another tab."}, 401)
         if request.http.method != "POST":
-            back = "" if request.path == PREFIX else f"?next={quote(request.path, safe='/')}"
+            back = "" if request.path == PREFIX else f"?next={quote(redact_keys(request.path), safe='/')}"
             return RedirectResponse(f"{PREFIX}{SIGN_IN}{back}", 303)
         carried = request.form.carried()
         then = "What you typed is kept meanwhile." if carried else "Then you can continue where you were."

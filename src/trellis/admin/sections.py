@@ -2,7 +2,22 @@
 
 from typing import Final
 
-from trellis.admin import admins, events, factors, keys, many, news, nodes, overview, proposals, requests, structure, undo, webhooks
+from trellis.admin import (
+    admins,
+    events,
+    factors,
+    keys,
+    many,
+    news,
+    nodes,
+    overview,
+    proposals,
+    requests,
+    search,
+    structure,
+    undo,
+    webhooks,
+)
 from trellis.admin.page import Page
 from trellis.core.catalogue import Catalogue
 from trellis.core.nodes import NodeKind
@@ -19,6 +34,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *admins.PAGES,
     *factors.PAGES,
     *news.PAGES,
+    *search.PAGES,
 )
 
 

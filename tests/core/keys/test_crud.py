@@ -35,6 +35,8 @@ def test_a_new_key_is_shown_whole_once(run: Run, clock: Clock) -> None:
     assert made == {
         "id": 1,
         "name": "Calendar sync",
+        "owner": "",
+        "note": "",
         "public": text[:12],
         "state": "active",
         "grants": [

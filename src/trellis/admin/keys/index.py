@@ -55,7 +55,7 @@ def _filters(grid: Grid, query: Submitted) -> Form:
         [field for field in FILTERS if field.name not in {"order", PRESET.name}],
         query,
         choices={"state": states, "operation": operations},
-        labels={"search": "Name or public part", "operation": "May do"},
+        labels={"search": "Name, owner or public part", "operation": "May do"},
         help=dict.fromkeys(("search", "state", "operation"), ""),
     )
 

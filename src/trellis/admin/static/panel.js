@@ -3,6 +3,7 @@ import { dialogs } from "./dialogs.js";
 import { fields } from "./fields.js";
 import { live } from "./live.js";
 import { announceFlash } from "./messages.js";
+import { palette } from "./palette.js";
 import { tick, times } from "./times.js";
 import { guard } from "./unsaved.js";
 import { working } from "./working.js";
@@ -11,6 +12,7 @@ times(document);
 tick();
 fields(document);
 dialogs(document);
+palette();
 announceFlash();
 document.querySelector("[data-focus]")?.focus();
 

@@ -8,7 +8,7 @@ from trellis.core.keys.fields import FILTERS, KEEP_WEBHOOKS, OVERLAP, REASON, SE
 from trellis.core.keys.keyring import Bearer, Keyring, authenticate, build_actor, find_holder, is_address_allowed
 from trellis.core.keys.presets import PRESET, PRESETS, Preset, describe_preset
 from trellis.core.keys.restore import RESTORE
-from trellis.core.keys.secret import has_key_form, redact_keys
+from trellis.core.keys.secret import find_public_part, has_key_form, redact_keys
 from trellis.core.operation import Operation
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "describe_preset",
     "find_holder",
     "find_key",
+    "find_public_part",
     "has_key_form",
     "is_address_allowed",
     "is_key_widened",

@@ -37,7 +37,7 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             "keys.update",
             "Change a key",
-            "Changes a key's name, grants, limits or dialect.",
+            "Changes a key's name, owner, note, grants, limits or dialect.",
             _update,
             SETTINGS + CHANGES,
             writes=True,
@@ -70,6 +70,8 @@ def serialize_key(key: Key, now: str) -> dict[str, Any]:
     return {
         "id": key.id,
         "name": key.name,
+        "owner": key.owner,
+        "note": key.note,
         "public": f"trl_{key.public}",
         "state": key_state(key, now),
         "grants": key.grants,
@@ -154,6 +156,8 @@ _BLANK: Final = Key(
     id=0,
     public="",
     name="",
+    owner="",
+    note="",
     digest="",
     old_digest=None,
     old_until=None,
@@ -251,6 +255,8 @@ def _apply_settings(context: Context, given: Input, key: Key) -> tuple[Key, tupl
     settled = replace(
         key,
         name=given.get("name", key.name),
+        owner=given.get("owner", key.owner),
+        note=given.get("note", key.note),
         grants=sorted(grants),
         bounds=bounds,
         expires_at=expires,

@@ -54,6 +54,8 @@ def _is_within(one: IPv4Network | IPv6Network, other: IPv4Network | IPv6Network)
 _GRANTS: Final = TextList()
 SETTINGS: Final = (
     Field("name", Text(100, 1, visible=True), "What the key is for; shown in lists and logs.", example="Calendar sync"),
+    Field("owner", Text(100, visible=True), "Who is asked about it: a person or a team.", default="", example="Mira Holm"),
+    Field("note", Text(1000, lines=True), "What else is to be known about it.", default=""),
     Field(
         "grants",
         _GRANTS,
@@ -116,7 +118,7 @@ KEEP_WEBHOOKS: Final = Field(
 )
 FILTERS: Final = (
     *PAGING,
-    Field("search", Text(100), "Only keys whose name or public part contains this text."),
+    Field("search", Text(100), "Only keys whose name, owner or public part contains this text."),
     Field(
         "state",
         Choice(

@@ -24,6 +24,8 @@ _MOST_LATER: Final = 1000  # events of the key that are looked through
 _FIELDS: Final[Mapping[str, str]] = MappingProxyType(  # of a key, by the member of its record
     {
         "name": "name",
+        "owner": "owner",
+        "note": "note",
         "expiresAt": "expires_at",
         "addresses": "addresses",
         "rateLimit": "rate_limit",

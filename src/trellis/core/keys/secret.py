@@ -12,6 +12,7 @@ from typing import Final
 ALPHABET: Final = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _FORM: Final = re.compile(r"trl_([0-9A-Za-z]{8})_([0-9A-Za-z]{32})([0-9A-Za-z]{6})")
 _MARK: Final = re.compile(r"trl_([0-9A-Za-z]{8})_[0-9A-Za-z]{16,}")
+_PUBLIC: Final = re.compile(r"trl_[0-9A-Za-z]{8}(?![0-9A-Za-z])")
 _ENCODED: Final = re.compile(r"%(?:25)*([0-9A-Fa-f]{2})")  # a percent sign may be encoded itself, any number of times
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _ROUNDS: Final = 8  # of decoding
@@ -59,6 +60,12 @@ def parse_secret(text: str) -> Secret | None:
 def has_key_form(text: str) -> bool:
     """Return whether a text has the form of a key, right or wrong."""
     return _FORM.fullmatch(text) is not None
+
+
+def find_public_part(text: str) -> str:
+    """Return the public part of a key that a text is, or holds: `trl_` and 8 characters; "" if there is none."""
+    found = _PUBLIC.search(text)
+    return found[0] if found else ""
 
 
 def redact_keys(text: str) -> str:

@@ -20,6 +20,8 @@ class Key:
     id: int
     public: str
     name: str
+    owner: str
+    note: str
     digest: str
     old_digest: str | None
     old_until: str | None
@@ -68,8 +70,8 @@ def read_page(
 ) -> tuple[int, list[Key]]:
     """Read a page of keys, including revoked ones, and the number of keys on all pages.
 
-    `filters` may contain search (a part of the name or of the public part), state, preset, and operation (one that was granted).
-    The states are those at `now`.
+    `filters` may contain search (a part of the name, of the owner or of the public part), state, preset, and operation (one that
+    was granted). The states are those at `now`.
     """
     conditions = _conditions(filters or {}, now)
     total = tx.connection.execute(sa.select(sa.func.count()).select_from(keys).where(*conditions)).scalar_one()
@@ -82,7 +84,8 @@ def _conditions(filters: Mapping[str, Any], now: str) -> list[sa.ColumnElement[b
     found: list[sa.ColumnElement[bool]] = []
     if search := filters.get("search"):
         public = str(search).removeprefix("trl_").partition("_")[0]
-        found.append(sa.or_(_c.name.icontains(search, autoescape=True), _c.public.contains(public or search, autoescape=True)))
+        named = [column.icontains(search, autoescape=True) for column in (_c.name, _c.owner)]
+        found.append(sa.or_(*named, _c.public.contains(public or search, autoescape=True)))
     if state := filters.get("state"):
         ended = _c.expires_at <= now
         unexpired = sa.or_(_c.expires_at.is_(None), sa.not_(ended))

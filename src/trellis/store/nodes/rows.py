@@ -282,6 +282,21 @@ def fold_name(name: str) -> str:
     return name.casefold()
 
 
+_LAST: Final = "\U0010ffff"  # stands behind every other character in the order of names
+_BEGINNING = Statement(
+    sa.select(*COLUMNS)
+    .where(_c.kind == bindparam("kind"), _c.name_key >= bindparam("first"), _c.name_key < bindparam("last"))
+    .order_by(_c.name_key, _c.id)
+    .limit(bindparam("limit", type_=sa.Integer))
+)
+
+
+def find_beginning_with(tx: Transaction, kind: str, folded: str, limit: int) -> list[Node]:
+    """Read the nodes of a kind whose folded names begin with a text, by name: one of exactly this name comes first."""
+    rows = tx.fetch(_BEGINNING, kind=kind, first=folded, last=folded + _LAST, limit=limit)
+    return [decode_node(row, tx) for row in rows]
+
+
 _MENTIONING = Statement(
     sa.select(_c.kind, *COLUMNS)
     .where(sa.or_(MentionsNumber(_c.permissions, "group"), MentionsNumber(_c.fields, "group")))

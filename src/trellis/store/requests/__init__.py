@@ -13,6 +13,7 @@ from trellis.store.requests.history import (
     count_uses_by_day,
     estimate_count,
     find,
+    find_all_by_request_id,
     find_by_request_id,
     search,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "count_uses_by_day",
     "estimate_count",
     "find",
+    "find_all_by_request_id",
     "find_by_request_id",
     "purge",
     "purge_keyless",

@@ -160,6 +160,12 @@ def find(tx: Transaction, number: int) -> LoggedRequest | None:
     return LoggedRequest(row[0], Request(*row[1:])) if row else None
 
 
+def find_all_by_request_id(tx: Transaction, request_id: str, limit: int) -> list[LoggedRequest]:
+    """Find the requests with a request id, the newest first. Its sender may have chosen it, so that there can be several."""
+    statement = sa.select(_c.id, *_MEMBERS).where(_c.request_id == request_id).order_by(_c.id.desc()).limit(limit)
+    return [LoggedRequest(row[0], Request(*row[1:])) for row in tx.connection.execute(statement)]
+
+
 def find_by_request_id(tx: Transaction, operation: str, request_id: str, since: str, until: str) -> int | None:
     """Find the successful request to an operation with a request id, within a span of time; return its number."""
     statement = (

@@ -11,6 +11,8 @@ keys = sa.Table(
     sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
     sa.Column("public", PLAIN, nullable=False, unique=True),
     sa.Column("name", sa.Text, nullable=False),
+    sa.Column("owner", sa.Text, nullable=False, server_default=sa.text("''")),  # who is asked about it
+    sa.Column("note", sa.Text, nullable=False, server_default=sa.text("''")),
     sa.Column("digest", PLAIN, nullable=False),  # SHA-256 of the secret, in hex
     sa.Column("old_digest", PLAIN),
     sa.Column("old_until", PLAIN),
@@ -129,6 +131,7 @@ requests = sa.Table(
     sa.Index("requests_by_address", "address", "at"),
     sa.Index("requests_by_status", "status", "at"),
     sa.Index("requests_by_outcome", "at", "status"),
+    sa.Index("requests_by_request_id", "request_id"),
 )
 
 # How often a key ran an operation on a day (UTC), by status: kept for longer than the requests themselves.

@@ -79,6 +79,11 @@ def list_page(tx: Transaction, limit: int, offset: int) -> tuple[int, list[Webho
     return count(tx), [_webhook(row, tx) for row in rows]
 
 
+def list_all(tx: Transaction) -> list[Webhook]:
+    """Read all webhooks. There are 100 at most."""
+    return [_webhook(row, tx) for row in tx.connection.execute(sa.select(*_COLUMNS).order_by(_c.id))]
+
+
 def find_by_maker(tx: Transaction, actor_type: str, actor_id: int) -> list[Webhook]:
     """Read the webhooks that an actor made, or was the last to change."""
     rows = tx.connection.execute(sa.select(*_COLUMNS).where(_c.maker.is_not(None)).order_by(_c.id))

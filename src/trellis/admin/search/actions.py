@@ -1,0 +1,107 @@
+"""What can be done, as somebody would type it: `new forum under News`, `revoke Calendar sync`. A new one is one row here."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from trellis.admin.nodes import find_actions
+from trellis.core.catalogue import Catalogue
+from trellis.core.nodes import NodeKind
+
+_SHORTEST: Final = 3  # letters of a word that is not the last one, and stands for a longer one
+
+
+def _always(_: Mapping[str, Any]) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something that can be done, by the words that it is typed with; `optional` are those of them that may be left out.
+
+    `resource` is what it is done to, if it is done to a record; `path` then has its {id}, and `applies` says to which.
+    """
+
+    words: str
+    path: str
+    resource: str = ""
+    optional: str = ""
+    applies: Callable[[Mapping[str, Any]], bool] = _always
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        return self.words.capitalize()
+
+    def read(self, text: str) -> str | None:
+        """Return what follows the words of this action in a text; None if the text is not, or not the beginning of, this action."""
+        typed, at = text.split(), 0
+        for word in self.words.split():
+            if at == len(typed):
+                break
+            one = typed[at].casefold()
+            is_last = at == len(typed) - 1
+            if word == one or (word.startswith(one) and (is_last or len(one) >= _SHORTEST)):
+                at += 1
+            elif word != self.optional:
+                return None
+        return None if at == 0 else " ".join(typed[at:])
+
+    def is_named(self, text: str) -> bool:
+        """Return whether a text holds all words of this action but the optional one, so that what follows them says to what."""
+        typed = [one.casefold() for one in text.split()]
+        needed = [word for word in self.words.split() if word != self.optional]
+        return all(any(word.startswith(one) for one in typed) for word in needed)
+
+
+def _on_nodes(catalogue: Catalogue, kinds: Iterable[NodeKind]) -> Iterator[Action]:
+    for kind in kinds:
+        one, here = kind.singular, f"/{kind.name}"
+        yield Action(f"new {one}", f"{here}/new")
+        if kind.tree:
+            yield Action(
+                f"new {one} under",
+                f"{here}/new?parentId={{id}}",
+                kind.name,
+                applies=lambda record, of=kind: not of.leaf_only(record),
+            )
+        yield Action(f"change {one}", f"{here}/{{id}}", kind.name, optional=one)
+        if kind.ordered:
+            yield Action(f"move {one}", f"{here}/{{id}}/move", kind.name, optional=one)
+        for action in find_actions(catalogue, kind):
+            yield Action(f"{action.verb.name} {one}", f"{here}/{{id}}/{action.verb.name}", kind.name, optional=one)
+        if kind.is_group:
+            yield Action(f"access of {one}", f"{here}/{{id}}/access", kind.name, optional=one)
+        yield Action(
+            f"delete {one}",
+            f"{here}/{{id}}/delete",
+            kind.name,
+            optional=one,
+            applies=lambda record, of=kind: record["id"] not in of.built_in,
+        )
+
+
+def _is_in(*states: str) -> Callable[[Mapping[str, Any]], bool]:
+    return lambda key: key["state"] in states
+
+
+_ON_PROGRAMS: Final = (
+    Action("new key", "/keys/new"),
+    Action("change key", "/keys/{id}/edit", "keys", "key", _is_in("active", "paused", "expired")),
+    Action("revoke key", "/keys/{id}/revoke", "keys", "key", _is_in("active", "paused", "expired")),
+    Action("rotate key", "/keys/{id}/rotate", "keys", "key", _is_in("active", "paused", "expired")),
+    Action("pause key", "/keys/{id}/pause", "keys", "key", _is_in("active")),
+    Action("resume key", "/keys/{id}/resume", "keys", "key", _is_in("paused")),
+    Action("requests of key", "/requests?key={id}", "keys", "key"),
+    Action("activity of key", "/keys/{id}/activity", "keys", "key"),
+    Action("new webhook", "/webhooks/new"),
+    Action("change webhook", "/webhooks/{id}/edit", "webhooks", "webhook"),
+    Action("delete webhook", "/webhooks/{id}/delete", "webhooks", "webhook"),
+    Action("undo event", "/events/{id}/undo", "events"),
+    Action("check the database", "/check"),
+)
+
+
+def build_actions(catalogue: Catalogue, kinds: Iterable[NodeKind]) -> tuple[Action, ...]:
+    """Return everything that can be done."""
+    return (*_on_nodes(catalogue, kinds), *_ON_PROGRAMS)

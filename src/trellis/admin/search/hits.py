@@ -1,0 +1,150 @@
+"""What a search finds, as it is shown: one line with a link for each record, page and action."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from trellis.admin import PREFIX
+from trellis.admin.page import PageRequest
+from trellis.admin.search.actions import Action, build_actions
+from trellis.admin.view import build_menu
+from trellis.core.fields import isolate
+from trellis.core.search import FIND
+
+_MOST_ACTIONS: Final = 6  # that are named, and with a record
+_RESOURCES: Final = {"keys": "API keys", "webhooks": "Webhooks", "requests": "Requests", "events": "Events"}
+_ICONS: Final = {"keys": "key"}
+_KNOWN_ICONS: Final = frozenset({"forums", "calendars", "categories", "groups", "blogs", "webhooks", "requests", "events"})
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One line. `note` is what tells it from others like it; with `fill`, choosing it only completes the text."""
+
+    title: str
+    note: str
+    path: str
+    icon: str
+    fill: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Lines of one sort; `more` is how many there are beside them, which `all` leads to."""
+
+    title: str
+    hits: tuple[Hit, ...]
+    more: int = 0
+    all: str = ""
+
+
+async def find_hits(request: PageRequest, text: str) -> tuple[Section, ...]:
+    """Find what a text stands for. Raises Refused."""
+    records = await request.fetch(FIND, {"text": text}, slow=True)
+    titles = {kind.name: kind.title for kind in request.kinds} | _RESOURCES
+    actions = build_actions(request.catalogue, request.kinds)
+    pages, done = Section("Go to", _find_pages(request, text)), await _find_actions(request, actions, text)
+    first = text.casefold().partition(" ")[0]
+    is_action = any(action.words.partition(" ")[0] == first for action in actions)
+    sections = [done, pages] if is_action else [pages]
+    for one in records["results"]:
+        name, hits = one["resource"], tuple(describe(one["resource"], record) for record in one["records"])
+        searched = name in _RESOURCES and name != "keys"
+        sections.append(Section(titles[name], hits, max(0, one["total"] - len(hits)), "" if searched else f"/{name}"))
+    sections += [] if is_action else [done]
+    return tuple(section for section in sections if section.hits)
+
+
+def describe(resource: str, record: Mapping[str, Any], path: str = "") -> Hit:
+    """Describe a record in a line; `path` is where that leads, if not to its own page."""
+    title, note, number = _TEXTS.get(resource, _describe_node)(record)
+    icon = resource if resource in _KNOWN_ICONS else _ICONS.get(resource, "node")
+    return Hit(title, note, path or f"/{resource}/{number}", icon)
+
+
+def _describe_node(record: Mapping[str, Any]) -> tuple[str, str, int]:
+    above = record.get("path", record["name"]).removesuffix(record["name"]).removesuffix(" > ")
+    return record["name"], f"in {above}" if above else "", record["id"]
+
+
+def _describe_key(record: Mapping[str, Any]) -> tuple[str, str, int]:
+    said = [record["public"] + "…", record["owner"], "" if record["state"] == "active" else record["state"]]
+    return record["name"], ", ".join(one for one in said if one), record["id"]
+
+
+def _describe_webhook(record: Mapping[str, Any]) -> tuple[str, str, int]:
+    return record["description"] or record["url"], record["url"] if record["description"] else "", record["id"]
+
+
+def _describe_request(record: Mapping[str, Any]) -> tuple[str, str, int]:
+    return (
+        f"{record['method']} {record['path']}",
+        f"{record['status']}, {_minute(record['at'])}, {record['requestId']}",
+        record["id"],
+    )
+
+
+def _describe_event(record: Mapping[str, Any]) -> tuple[str, str, int]:
+    about = (record["after"] or record["before"] or {}).get("name")
+    title = f"{record['operation']}: {isolate(str(about))}" if about else record["operation"]
+    return title, f"event {record['seq']}, {_minute(record['at'])}, {record['actor']['name']}", record["seq"]
+
+
+def _minute(moment: str) -> str:
+    return f"{moment[:16].replace('T', ' ')} UTC"
+
+
+_TEXTS: Final = {
+    "keys": _describe_key,
+    "webhooks": _describe_webhook,
+    "requests": _describe_request,
+    "events": _describe_event,
+}
+
+
+# --- pages and actions --------------------------------------------------------------------------------------------
+
+
+def _find_pages(request: PageRequest, text: str) -> tuple[Hit, ...]:
+    """Find pages of the menu whose titles have a word that begins with the text; without a text, all of them."""
+    wanted = text.casefold()
+    entries = [entry for _, found in build_menu(request.kinds) for entry in found]
+    return tuple(
+        Hit(entry.title, "", entry.path.removeprefix(PREFIX), entry.icon)
+        for entry in entries
+        if entry.path.startswith(PREFIX)
+        and (entry.title.casefold().startswith(wanted) or any(word.startswith(wanted) for word in entry.title.casefold().split()))
+    )
+
+
+async def _find_actions(request: PageRequest, actions: Sequence[Action], text: str) -> Section:
+    """Find what can be done: with what was named, or to be completed."""
+    if not text:
+        return Section("Do", tuple(_name(action) for action in actions if not action.resource))
+    read = [(action, rest) for action in actions if (rest := action.read(text)) is not None]
+    with_rest = [(action, rest) for action, rest in read if rest and action.resource and action.is_named(text)]
+    with_rest += [(action, "") for action, rest in read if not rest and action.resource and action.words == text.casefold()]
+    named = [_name(action) for action, rest in read if not rest and (action, "") not in with_rest]
+    return Section("Do", (*await _apply(request, with_rest), *named[:_MOST_ACTIONS]))
+
+
+def _name(action: Action) -> Hit:
+    if not action.resource:
+        return Hit(action.title, "", action.path, "plus" if action.words.startswith("new ") else "right")
+    fill = f"{action.words} "
+    return Hit(f"{action.title} …", "", f"/search?text={fill.strip().replace(' ', '+')}+", "right", fill)
+
+
+async def _apply(request: PageRequest, actions: Sequence[tuple[Action, str]]) -> Iterable[Hit]:
+    """Find what the actions are to be done to, in one read for each text that follows them."""
+    hits: list[Hit] = []
+    for rest in dict.fromkeys(rest for _, rest in actions):
+        chosen = [action for action, its_rest in actions if its_rest == rest]
+        raw = {"text": rest, "resources": list(dict.fromkeys(action.resource for action in chosen)), "limit": _MOST_ACTIONS}
+        found = {one["resource"]: one["records"] for one in (await request.fetch(FIND, raw, slow=True))["results"]}
+        for action in chosen:
+            for record in found.get(action.resource, ()):
+                if action.applies(record):
+                    hit = describe(action.resource, record, action.path.format(id=record.get("id", record.get("seq"))))
+                    hits.append(Hit(f"{action.title} {isolate(hit.title)}", hit.note, hit.path, hit.icon))
+    return hits[: 2 * _MOST_ACTIONS]

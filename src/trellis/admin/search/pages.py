@@ -1,0 +1,56 @@
+"""The page of the search, which works without scripts, the part of it that scripts ask for, and the keyboard."""
+
+from typing import Final
+
+from starlette.responses import Response
+
+from trellis.admin.forms import Form
+from trellis.admin.page import Page, PageRequest
+from trellis.admin.search.hits import Section, find_hits
+from trellis.admin.submitted import Submitted
+from trellis.core.keys import redact_keys
+from trellis.core.search import TEXT
+from trellis.errors import Refused
+
+_HERE: Final = "/search"
+_LABELS: Final = {TEXT.name: "Search"}
+_HELP: Final = {
+    TEXT.name: "A part of a name, a number, the public part of a key, or the id of a request. Or what you want to do, such as: "
+    "new forum under News."
+}
+
+
+async def show(request: PageRequest) -> Response:
+    """Show what is found, beneath the form."""
+    text = request.query.get(TEXT.name, "").strip()
+    if redact_keys(text) == text:
+        form, fault = Form((TEXT,), Submitted(((TEXT.name, text),)), labels=_LABELS, help=_HELP), None
+    else:  # it is not shown again: the address may be in somebody's sight, and in a proxy's log
+        form, fault = Form((TEXT,), labels=_LABELS, help=_HELP), redact_keys(text)
+    sections: tuple[Section, ...] = ()
+    try:
+        sections = await find_hits(request, request.query.get(TEXT.name, "").strip())
+    except Refused as refused:
+        form.add_refusal(refused)
+    status = 400 if form.faults else 200
+    return request.page(
+        "search/index.html", status=status, title="Search", form=form, text=text, sections=sections, cut=fault and fault[:12]
+    )
+
+
+async def find(request: PageRequest) -> Response:
+    """Return what is found, for a script."""
+    text = request.query.get(TEXT.name, "").strip()
+    return request.page("search/hits.html", text=text, sections=await find_hits(request, text))
+
+
+async def keyboard(request: PageRequest) -> Response:
+    """Show which keys do what."""
+    return request.page("search/keyboard.html", title="Keyboard")
+
+
+PAGES: Final = (
+    Page("GET", _HERE, show),
+    Page("GET", f"{_HERE}/hits", find),
+    Page("GET", "/keyboard", keyboard),
+)

@@ -1,0 +1,180 @@
+"""Finding records of all sorts by what somebody types: a name, a number, the public part of a key, the id of a request."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from trellis.core.events import serialize_event
+from trellis.core.fields import MAX_ID, Field, Integer, Invalid, Text, TextList, parse_whole_number, quote
+from trellis.core.keys import find_public_part, redact_keys, serialize_key
+from trellis.core.kind import NodeKind
+from trellis.core.nodes import serialize_nodes
+from trellis.core.operation import Context, Operation, Outcome
+from trellis.core.requests import serialize_request
+from trellis.core.webhooks import serialize_webhook
+from trellis.errors import Fault, refuse_faults
+from trellis.store import events, keys, lists, nodes, requests
+from trellis.store.keys import Key
+from trellis.store.lists import Query
+from trellis.store.nodes import Node
+from trellis.store.webhooks import endpoints
+
+FIND: Final = "search.find"
+_FEW: Final = 6  # records of one sort
+_MOST: Final = 50
+_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._~+/=:-]{8,128}")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchText:
+    """What somebody is looking for. A whole key is refused, since its secret part has no business in a search."""
+
+    longest: int = 200
+    widget: str = "text"
+
+    def parse(self, raw: Any) -> str:
+        value = Text(self.longest).parse(raw)
+        if redact_keys(value) != value:
+            raise Invalid(
+                "holds the secret part of a key, which is not looked at. Search for the public part only: what stands before the "
+                "second underscore."
+            )
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return Text(self.longest).schema()
+
+
+class Found(NamedTuple):
+    """Some records of one resource, and how many there are in all; None if that is not known."""
+
+    records: list[dict[str, Any]]
+    total: int | None = None
+
+
+class Wanted(NamedTuple):
+    """What is looked for: the text, what it may be besides a name, and how many records of a sort at most."""
+
+    text: str
+    number: int | None  # a record's
+    public: str  # the public part of a key
+    limit: int
+
+
+Look = Callable[[Context, Wanted], Found]
+
+TEXT: Final = Field(
+    "text",
+    SearchText(),
+    "A part of a name, a number, the public part of a key, or the id of a request.",
+    default="",
+    example="News",
+)
+_FIELDS: Final = (
+    TEXT,
+    Field("resources", TextList(), "Where to look, such as forums or keys. The default is everywhere."),
+    Field("limit", Integer(1, _MOST), "How many records of each resource at most.", default=_FEW),
+)
+
+
+def operations() -> tuple[Operation, ...]:
+    """Return the operation, for the panel and the terminal."""
+    return (
+        Operation(
+            FIND,
+            "Find records",
+            "Returns the nodes, keys and webhooks with a text in their names, and what has the number, the public part or the "
+            "request id that it is. Without a text it returns the first records of the `resources`.",
+            _find,
+            _FIELDS,
+        ),
+    )
+
+
+def _find(context: Context) -> Outcome:
+    given = context.input
+    given.raise_faults()
+    sources: dict[str, Look] = {kind.name: partial(_find_nodes, kind) for kind in context.environment.kinds} | _SOURCES
+    chosen = given.get("resources", ())
+    if unknown := [name for name in chosen if name not in sources]:
+        detail = f"resources: there is nothing to search in {quote(unknown[0])}, but in {', '.join(sources)}."
+        raise refuse_faults(Fault("resources", "INVALID_VALUE", detail))
+    wanted = _read(given.get(TEXT.name, ""), given.get("limit", _FEW))
+    names = chosen or (sources if wanted.text else ())
+    looked = {name: sources[name](context, wanted) for name in names}
+    return Outcome(
+        {
+            "results": [
+                {"resource": name, "records": found.records, "total": len(found.records) if found.total is None else found.total}
+                for name, found in looked.items()
+                if found.records
+            ]
+        }
+    )
+
+
+def _read(text: str, limit: int) -> Wanted:
+    number = parse_whole_number(text.removeprefix("#"))
+    is_id = number is not None and 1 <= number <= MAX_ID
+    return Wanted(text, number if is_id else None, find_public_part(text), limit)
+
+
+def _find_nodes(kind: NodeKind, context: Context, wanted: Wanted) -> Found:
+    """Find nodes: the one with the number, those whose names begin with the text, and those that have it in theirs."""
+    if wanted.public:
+        return Found([])
+    tx, folded = context.tx, nodes.fold_name(wanted.text)
+    numbered = None if wanted.number is None else nodes.find(tx, kind.name, wanted.number)
+    begin = nodes.find_beginning_with(tx, kind.name, folded, wanted.limit)
+    query = Query({"search": folded} if folded else {}, "name", limit=2 * wanted.limit)
+    total, within = lists.read_page(tx, kind.name, query)
+    found: dict[int, Node] = {node.id: node for node in (*((numbered,) if numbered else ()), *begin, *within)}
+    shown = list(found.values())[: wanted.limit]
+    return Found(serialize_nodes(tx, kind, shown, context.environment.community_url), max(total, len(shown)))
+
+
+def _find_keys(context: Context, wanted: Wanted) -> Found:
+    filters = {"search": wanted.public or wanted.text} if wanted.text else {}
+    total, within = keys.read_page(context.tx, wanted.limit, 0, filters, now=context.now, newest_first=True)
+    numbered = None if wanted.number is None else keys.find(context.tx, wanted.number)
+    found: dict[int, Key] = {one.id: one for one in (*((numbered,) if numbered else ()), *within)}
+    return Found([serialize_key(one, context.now) for one in list(found.values())[: wanted.limit]], max(total, len(found)))
+
+
+def _find_webhooks(context: Context, wanted: Wanted) -> Found:
+    if wanted.public:
+        return Found([])
+    text = wanted.text.casefold()
+    every = endpoints.list_all(context.tx)  # there are 100 at most
+    found = [one for one in every if one.id == wanted.number or text in one.description.casefold() or text in one.url.casefold()]
+    return Found([serialize_webhook(one, context.now) for one in found[: wanted.limit]], len(found))
+
+
+def _find_requests(context: Context, wanted: Wanted) -> Found:
+    found = []
+    if wanted.number is not None and (numbered := requests.find(context.tx, wanted.number)) is not None:
+        found.append(numbered)
+    if _is_request_id(wanted):
+        found += requests.find_all_by_request_id(context.tx, wanted.text, wanted.limit)
+    return Found([serialize_request(one) for one in found[: wanted.limit]])
+
+
+def _find_events(context: Context, wanted: Wanted) -> Found:
+    found = []
+    if wanted.number is not None and (numbered := events.find(context.tx, wanted.number)) is not None:
+        found.append(numbered)
+    if _is_request_id(wanted):
+        found += events.search(context.tx, {"request_id": wanted.text}, wanted.limit).found
+    return Found([serialize_event(one) for one in found[: wanted.limit]])
+
+
+def _is_request_id(wanted: Wanted) -> bool:
+    return not wanted.public and _REQUEST_ID.fullmatch(wanted.text) is not None
+
+
+_SOURCES: Final[Mapping[str, Look]] = MappingProxyType(
+    {"keys": _find_keys, "webhooks": _find_webhooks, "requests": _find_requests, "events": _find_events}
+)

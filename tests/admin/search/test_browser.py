@@ -1,0 +1,161 @@
+"""The search of everything in a real Chromium: by keyboard alone, on a slow line, with a pasted key, and without scripts."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, Request, Route, expect
+
+from tests.admin.conftest import LOGIN, PASSWORD
+from tests.browser import faults, opened, sign_in, violations
+from tests.community import Community
+from tests.fixture_types import MakeKey
+from tests.service_process import Service
+
+pytestmark = [pytest.mark.browser, pytest.mark.parametrize("engine", ["sqlite"], indirect=True)]
+
+
+@pytest.fixture
+def page(chrome: Browser, mira: int, community: Community, service: Service) -> Iterator[Page]:
+    """Mira in front of the panel; at the end no script may have failed."""
+    context = opened(chrome, service.address)
+    page = context.new_page()
+    failed: list[str] = []
+    page.on("pageerror", lambda error: failed.append(str(error)))
+    sign_in(page, LOGIN, PASSWORD)
+    yield page
+    context.close()
+    assert failed == []
+
+
+def _field(page: Page) -> Locator:
+    return page.get_by_role("combobox", name="Search, or say what to do")
+
+
+def _active(page: Page) -> Locator:
+    """Return the option that Enter chooses."""
+    return page.locator("[role=option][aria-selected=true]")
+
+
+def _open(page: Page, how: str = "Control+k") -> None:
+    page.keyboard.press(how)
+    expect(_field(page)).to_be_focused()
+
+
+def test_everything_is_reached_from_the_keyboard(page: Page, community: Community) -> None:
+    requests = page.get_by_role("link", name="Requests", exact=True)
+    requests.focus()
+    _open(page)
+    expect(_active(page)).to_contain_text("Overview")
+    assert faults(page) == {}
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.keyboard.type("betas")
+    expect(_active(page)).to_contain_text("Betas")
+    expect(_active(page)).to_contain_text("News > Releases")
+    expect(_field(page)).to_have_attribute("aria-activedescendant", "palette-option-1")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(requests).to_be_focused()
+    _open(page, "/")
+    page.keyboard.type("new forum under ne")
+    expect(_active(page)).to_contain_text("New forum under")
+    expect(_active(page)).to_contain_text("News")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="New forum")).to_be_visible()
+    expect(page.get_by_role("radio", name="News")).to_be_checked()
+    name = page.get_by_label("Name", exact=True)
+    name.focus()
+    page.keyboard.type("/?")  # where one types, they are letters
+    expect(name).to_have_value("/?")
+    name.fill("")
+    page.goto("/admin/keys")
+    page.locator("main").focus()
+    page.keyboard.press("?")
+    dialog = page.get_by_role("dialog", name="Keyboard")
+    expect(dialog).to_be_visible()
+    assert violations(page) == []
+    dialog.get_by_role("checkbox").uncheck()
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    page.locator("main").focus()
+    page.keyboard.press("/")
+    _open(page)
+    expect(_field(page)).to_have_value("")
+    expect(page.get_by_role("dialog")).to_have_count(1)
+
+
+def test_a_pasted_key_is_found_and_its_secret_goes_nowhere(page: Page, key: MakeKey) -> None:
+    whole = key("forums.list", name="Calendar sync")
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url + (request.post_data or "")))
+    _open(page)
+    paste = "(field, text) => { field.value = text; field.dispatchEvent(new InputEvent('input', {bubbles: true})); }"
+    _field(page).evaluate(paste, f"Bearer {whole}")
+    expect(_field(page)).to_have_value(f"Bearer {whole[:12]}")
+    expect(_active(page)).to_contain_text("Calendar sync")
+    expect(page.get_by_role("dialog").locator("[data-message]")).to_contain_text("secret part of the key was left out")
+    _field(page).fill("revoke k")
+    expect(_active(page)).to_contain_text("Revoke key")
+    page.keyboard.press("Enter")
+    expect(_field(page)).to_have_value("revoke key ")
+    expect(_active(page)).to_contain_text("Calendar sync")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Revoke")).to_be_visible()
+    page.goto("/admin/keys")
+    page.get_by_label("Name, owner or public part").evaluate(paste, whole)
+    page.get_by_role("button", name="Filter").click()
+    expect(page).to_have_url(re.compile(f"search={whole[:12]}(&|$)"))
+    expect(page.get_by_role("rowheader", name="Calendar sync")).to_be_visible()
+    assert not [one for one in sent if whole[13:30] in one]
+
+
+def test_late_answers_do_not_replace_newer_ones(page: Page, community: Community, service: Service) -> None:
+    _open(page)
+    field, active = _field(page), _active(page)
+    expect(active).to_contain_text("Overview")
+    held: dict[str, Route] = {}
+    page.route("**/search/hits?**", lambda route: held.update({route.request.url.partition("text=")[2]: route}))
+    with page.expect_request("**/hits?text=news"):
+        field.fill("news")
+    expect(field).to_have_attribute("aria-busy", "true")
+    with page.expect_request("**/hits?text=staff"):
+        field.fill("staff")
+    page.keyboard.press("Enter")  # before there is an answer: it counts for what was typed
+    expect(active).to_contain_text("Overview")
+    held["news"].fulfill(body='<section data-hits="Late"><ul><li><a href="/admin/late"><span>Late</span></a></li></ul></section>')
+    held["staff"].continue_()
+    expect(page).to_have_url(f"{service.address}/admin/forums/{community.staff}")
+
+    page.unroute("**/search/hits?**")
+    session = page.context.new_cdp_session(page)
+    session.send("Network.enable")
+    conditions = {"offline": False, "downloadThroughput": -1, "uploadThroughput": -1}
+    sent: list[Request] = []
+    page.on("request", lambda request: sent.append(request) if "/search/hits" in request.url else None)
+    for latency in (150, 700):
+        session.send("Network.emulateNetworkConditions", conditions | {"latency": latency})
+        _open(page)
+        page.keyboard.type("interv", delay=20)
+        expect(active).to_contain_text("Interviews")
+        expect(page.get_by_role("option")).to_have_count(1)
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+    assert len(sent) < 10  # not one for each letter
+
+
+def test_the_search_works_without_scripts(chrome: Browser, mira: int, community: Community, service: Service, key: MakeKey) -> None:
+    whole = key("forums.list", name="Calendar sync")
+    context = opened(chrome, service.address, scripts=False)
+    page = context.new_page()
+    asked: list[str] = []
+    sign_in(page, LOGIN, PASSWORD)
+    page.on("request", lambda request: asked.append(request.url))
+    page.get_by_role("link", name="Search").click()
+    page.get_by_label("Search", exact=True).fill(whole)
+    page.get_by_role("button", name="Search").click()  # the browser finds fault with it, and sends nothing
+    page.get_by_label("Search", exact=True).fill("new forum under")
+    page.get_by_role("button", name="Search").click()
+    page.locator(f'a[href="/admin/forums/new?parentId={community.news}"]').click()
+    expect(page.get_by_role("radio", name="News")).to_be_checked()
+    assert not [one for one in asked if whole[13:30] in one]
+    context.close()

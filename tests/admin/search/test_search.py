@@ -1,0 +1,79 @@
+"""The search without scripts: a page with a form, what it finds and what can be done, and a key that was entered whole."""
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.admin.conftest import Visitor, page_text
+from tests.community import Community
+from tests.fixture_types import MakeKey, Run
+
+pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+
+
+def _hits(page: Any) -> list[tuple[str, str]]:
+    """Return the titles of what was found, with the paths that they lead to."""
+    shown = page.text.partition('<div class="found">')[2]
+    found = re.findall(r'<li><a href="/admin([^"]*)"[^>]*>.*?<span class="hit-title">(.*?)</span>', shown, re.DOTALL)
+    return [(re.sub("[\u2066-\u2069]", "", title), path) for path, title in found]
+
+
+def test_records_pages_and_actions_are_found_by_what_is_typed(admin: Visitor, community: Community, key: MakeKey) -> None:
+    key("forums.list", name="Calendar sync")
+    for number in (2, 3):
+        key("forums.list", name=f"Calendar {number}")
+    admin.client.get("/admin/search")
+    assert _hits(admin.get("/search?text=betas")) == [("Betas", f"/forums/{community.betas}")]
+    assert "in News &gt; Releases" in re.sub("[\u2066-\u2069]", "", admin.get("/search?text=betas").text)
+    found = _hits(admin.get("/search?text=cal"))
+    assert found[0] == ("Calendars", "/calendars")
+    assert ("Calendar sync", "/keys/1") in found
+    assert _hits(admin.get("/search?text=new+forum+under+interv")) == [
+        ("New forum under Interviews", f"/forums/new?parentId={community.interviews}")
+    ]
+    assert _hits(admin.get("/search?text=revoke+sync")) == [("Revoke key Calendar sync", "/keys/1/revoke")]
+    assert _hits(admin.get("/search?text=Revoke+key+calendar+2")) == [("Revoke key Calendar 2", "/keys/2/revoke")]
+    assert ("Move forum Staff", f"/forums/{community.staff}/move") in _hits(admin.get("/search?text=move+staff"))
+    assert ("Revoke key …", "/search?text=revoke+key+") in _hits(admin.get("/search?text=revo"))
+    assert [title for title, _ in _hits(admin.get("/search?text=revoke+key"))] == [
+        "Revoke key Calendar 3",
+        "Revoke key Calendar 2",
+        "Revoke key Calendar sync",
+    ]
+    assert ("New forum", "/forums/new") in _hits(admin.get("/search"))
+    assert "under Wiki" not in page_text(admin.get("/search?text=new+forum+under+wiki"))  # a redirect has no children
+    assert ("Delete group Members", "/groups/3/delete") not in _hits(admin.get("/search?text=delete+members"))
+    for path in [path for _, path in _hits(admin.get("/search")) + _hits(admin.get("/search?text=change+calendar"))]:
+        assert admin.get(path).status_code in {200, 303}, path
+    assert "Nothing is called that" in page_text(admin.get("/search?text=xyzzy"))
+
+
+def test_each_action_leads_to_a_page(admin: Visitor, community: Community, key: MakeKey, run: Run) -> None:
+    key("forums.list", name="Zebra")
+    run("webhooks.create", url="https://hooks.example/", events=["forum.created"], description="Zebra")
+    for resource in ("forums", "calendars", "categories", "groups", "blogs"):
+        run(f"{resource}.create", name="Zebra")
+    run("keys.pause", 1)
+    led = []
+    for words in ("new", "change", "move", "copy", "delete", "access", "revoke", "rotate", "resume", "requests", "activity"):
+        led += _hits(admin.get(f"/search?text={words}+zebra"))
+    led += _hits(admin.get("/search?text=new+forum+under+zebra")) + _hits(admin.get("/search?text=undo+event+1"))
+    assert len({path for _, path in led}) >= 20
+    for title, path in led:
+        assert admin.get(path).status_code in {200, 303}, title
+
+
+def test_a_whole_key_in_the_address_is_refused_and_shown_nowhere(admin: Visitor, visitor: Any, key: MakeKey) -> None:
+    whole = key("forums.list", name="Plugin")
+    for path in (f"/search?text={whole}", f"/search/hits?text={whole}"):
+        page = admin.get(path)
+        assert page.status_code == 400
+        assert whole[13:] not in page.text
+    page = admin.get(f"/search?text={whole}")
+    assert f'href="/admin/search?text={whole[:12]}"' in page.text
+    assert "rotate the key" in page_text(page)
+    signed_out = visitor().get(f"/search?text={whole}")
+    assert signed_out.status_code == 303
+    assert whole[13:] not in signed_out.headers["location"]
+    assert _hits(admin.get(f"/search?text={whole[:12]}")) == [("Plugin", "/keys/1")]

@@ -1,0 +1,68 @@
+"""One search for everything: names with their paths, numbers, public parts of keys, ids of requests; and never a secret."""
+
+from typing import Any
+
+import pytest
+
+from tests.community import Community
+from tests.fixture_types import Clock, Events, MakeKey, Run
+from trellis.core.gate import Gate
+from trellis.errors import Refused
+from trellis.store import requests
+from trellis.store.requests import Request
+
+
+@pytest.fixture
+def find(run: Run) -> Any:
+    """Search; gives what was found as resource → names or numbers."""
+
+    def finding(text: str, **how: Any) -> dict[str, list[Any]]:
+        found = run("search.find", text=text, **how)["results"]
+        return {
+            one["resource"]: [record.get("name", record.get("id", record.get("seq"))) for record in one["records"]] for one in found
+        }
+
+    return finding
+
+
+def test_names_numbers_and_ids_are_found_wherever_they_are(
+    find: Any, run: Run, gate: Gate, clock: Clock, community: Community, key: MakeKey, events: Events
+) -> None:
+    whole = key("forums.list", name="Calendar sync", owner="Events team")
+    run("webhooks.create", url="https://hooks.example/sync", events=["forum.created"], description="Sync the shop")
+    one = Request(clock.text, "GET", "/api/forums/forums", "forums.list", 1, "192.0.2.7", 403, 1500, "a1b2c3d4e5f6", "2S291/3")
+    gate.store.write(lambda tx: requests.append(tx, [one])).result(30)
+    assert find("sync") == {"keys": ["Calendar sync"], "webhooks": [1]}
+    assert find("events TEAM") == {"keys": ["Calendar sync"]}
+    assert find("NEWS") == {"forums": ["News"]}
+    (deep,) = run("search.find", text="beta")["results"]
+    assert (deep["total"], deep["records"][0]["path"]) == (1, "News > Releases > Betas")
+    assert find(whole[:12]) == find(f"Bearer {whole[:12]}") == {"keys": ["Calendar sync"]}
+    assert find("trl_00000000") == {}
+    assert find("a1b2c3d4e5f6") == {"requests": [1]}
+    assert find("#1") | {"events": [1], "requests": [1]} == find("1")
+    assert find("1")["forums"] == ["News"]
+    assert find("") == {}
+    assert find("", resources=["groups", "keys"], limit=2) == {"groups": ["Administrators", "Guests"], "keys": ["Calendar sync"]}
+    assert find("s", resources=["calendars"]) == {"calendars": ["Holidays", "Meetups"]}
+    newest = events()[-1]
+    assert newest["requestId"] is None or find(newest["requestId"])["events"] == [newest["seq"]]
+
+
+def test_what_begins_with_the_text_comes_first(find: Any, run: Run) -> None:
+    for name in (*(f"Archive of garden {number:02}" for number in range(20)), "Gardening", "Garden"):
+        run("forums.create", name=name)
+    assert find("garden", limit=3) == {"forums": ["Garden", "Gardening", "Archive of garden 00"]}
+    (found,) = run("search.find", text="garden", limit=3)["results"]
+    assert found["total"] == 22
+
+
+def test_a_whole_key_is_refused_and_not_repeated(run: Run, key: MakeKey) -> None:
+    whole = key("forums.list")
+    for text in (whole, f"is {whole} good?", whole[:-7], whole.replace("_", "%5F")):
+        with pytest.raises(Refused) as refused:
+            run("search.find", text=text)
+        (fault,) = refused.value.faults
+        assert (fault.field, whole[13:20] in fault.detail) == ("text", False)
+    with pytest.raises(Refused, match="there is nothing to search in 'members'"):
+        run("search.find", text="x", resources=["members"])

@@ -64,6 +64,30 @@ def build_chart(spans: Sequence[Mapping[str, Any]], labels: Sequence[tuple[str, 
     return Chart(stacks, top, most, sum(totals.values()), totals)
 
 
+@dataclass(frozen=True, slots=True)
+class UseLine:
+    """A small chart of one number a day: its bars as (x, y, width, height), their sum, and the last of them."""
+
+    bars: tuple[tuple[float, float, float, float], ...]
+    total: int
+    last: int
+
+
+LINE_WIDTH: Final = 84
+LINE_HEIGHT: Final = 20
+
+
+def build_use_line(counts: Sequence[int]) -> UseLine:
+    """Lay out numbers beside each other, by the highest of them."""
+    most, width = max(counts, default=0), LINE_WIDTH / max(1, len(counts))
+    heights = [max(2.0, count / most * LINE_HEIGHT) if count else 1.0 for count in counts]
+    bars = tuple(
+        (round(number * width, 2), round(LINE_HEIGHT - height, 2), round(width - 1.5, 2), round(height, 2))
+        for number, height in enumerate(heights)
+    )
+    return UseLine(bars, sum(counts), counts[-1] if counts else 0)
+
+
 def _stack(x: float, width: float, counts: Mapping[str, int], label: tuple[str, str], top: int) -> Stack:
     bars: list[Bar] = []
     y = float(HEIGHT)

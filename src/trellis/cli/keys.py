@@ -52,12 +52,16 @@ Until = Annotated[
 ]
 PerDay = Annotated[int | None, typer.Option(min=0, help="How often each may be used in a day (UTC). By default any number.")]
 DryRunOnly = Annotated[bool, typer.Option("--dry-run-only", help="They may only be tried: nothing that they do is kept.")]
+Owner = Annotated[str | None, typer.Option(metavar="TEXT", help="Who is asked about it: a person or a team.")]
+Note = Annotated[str | None, typer.Option(metavar="TEXT", help="What else is to be known about it.")]
 
 
 @app.command()
 def create(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What the key is for.", show_default=False)],
     *,
+    owner: Owner = None,
+    note: Note = None,
     grant: Annotated[
         list[str] | None,
         typer.Option(help="An operation that it may run, or a pattern such as 'forums.*'. Repeat as needed."),
@@ -100,6 +104,8 @@ def create(
     bound = _describe_bound(under, until, per_day, dry_run_only=dry_run_only)
     raw = {
         "name": name,
+        "owner": owner or "",
+        "note": note or "",
         "grants": [*(grant or ()), *(propose or ())],
         "bounds": {one: bound for one in grant or () if bound} | {one: {**bound, "level": PROPOSE} for one in propose or ()},
         "expires": expires,
@@ -111,7 +117,7 @@ def create(
         "preset": preset,
     }
     if preset is not None:
-        raw = {name: value for name, value in raw.items() if value not in (None, [], {})}
+        raw = {name: value for name, value in raw.items() if value not in (None, "", [], {})}
     with community(Settings.load()) as gate:
         _show_once(act(gate, "keys.create", raw).value, json)
 
@@ -124,13 +130,14 @@ def list_keys(json: Json = False) -> None:
     if json:
         show_json(keys, plain=True)
     elif keys:
-        columns = ("Id", "Name", "Key", "State", "May run", "Dialect", "Expires", "Last used")
+        columns = ("Id", "Name", "Owner", "Key", "State", "May run", "Dialect", "Expires", "Last used")
         show_table(
             columns,
             (
                 (
                     k["id"],
                     k["name"],
+                    k["owner"],
                     k["public"],
                     k["state"],
                     _few(k["grants"]),
@@ -178,6 +185,8 @@ def update(
     key: Id,
     *,
     name: Annotated[str | None, typer.Option("--name", metavar="TEXT", help="What the key is for.")] = None,
+    owner: Owner = None,
+    note: Note = None,
     expires: Annotated[str | None, typer.Option(help="When it expires: 90d, 12h, or a timestamp in ISO 8601.")] = None,
     no_expiry: Annotated[bool, typer.Option("--no-expiry", help="It never expires.")] = False,
     ip: Annotated[
@@ -196,9 +205,11 @@ def update(
     log: Annotated[bool | None, typer.Option("--log/--no-log", help="Whether its requests are written to the request log.")] = None,
     json: Json = False,
 ) -> None:
-    """Change a key's name, expiry, limits, addresses or logging, from its next request on. What is left out stays."""
+    """Change a key's name, owner, note, expiry, limits, addresses or logging, from its next request on. What is left out stays."""
     given: dict[str, tuple[Any, bool, Any]] = {  # what was sent, whether it is taken away, and what it is then
         "name": (name, False, None),
+        "owner": (owner, False, None),
+        "note": (note, False, None),
         "expires": (expires, no_expiry, None),
         "addresses": (ip, any_ip, []),
         "rateLimit": (rate_limit, default_rate_limit, None),
@@ -329,6 +340,8 @@ def _show_once(key: dict[str, Any], json: bool) -> None:
 _LABELS = {
     "id": "Id",
     "name": "Name",
+    "owner": "Owner",
+    "note": "Note",
     "public": "Key",
     "state": "State",
     "grants": "May run",

@@ -8,6 +8,7 @@ from typing import Any, Final
 from trellis.core.fields import (
     Choice,
     Field,
+    Ids,
     Integer,
     Invalid,
     IpAddress,
@@ -90,6 +91,8 @@ _KEYLESS: Final = (
     Field("limit", Integer(1, 500), "How many at most.", default=50),
 )
 _KEY: Final = Field("key", Integer(1), "The key's id.", required=True)
+_KEYS: Final = Field("keys", Ids(), "The ids of the keys.", required=True, example=[1, 2])
+_DAYS: Final = Field("days", Integer(1, DAYS), "How many days, including today.", default=14)
 
 
 def operations() -> tuple[Operation, ...]:
@@ -117,6 +120,13 @@ def operations() -> tuple[Operation, ...]:
             "Returns the requests of a key by day and by operation, and the grants that it has not used for 30 days.",
             _summary,
             (_KEY,),
+        ),
+        Operation(
+            "requests.daily",
+            "Count the requests of some keys by day",
+            "Returns the number of requests of each key on each of the last days, the oldest first, including today.",
+            _daily,
+            (_KEYS, _DAYS),
         ),
     )
 
@@ -208,6 +218,15 @@ def _summary(context: Context) -> Outcome:
             "unused": _find_unused(context, key, used),
         }
     )
+
+
+def _daily(context: Context) -> Outcome:
+    given = require((_KEYS,), context.input)
+    given.raise_faults()
+    today = datetime.fromisoformat(context.now)
+    days = [format_timestamp(today - timedelta(days=back))[:10] for back in reversed(range(given.get("days", 14)))]
+    counted = requests.count_uses_of_keys(context.tx, given.get("keys"), days[0])
+    return Outcome({key: [counted.get((key, day), 0) for day in days] for key in given.get("keys")})
 
 
 def _find_unused(context: Context, key: Key, used: Sequence[requests.OperationUse]) -> list[str] | None:

@@ -6,10 +6,12 @@ from trellis.admin.keys import activity, index, key, presets, ungrant
 from trellis.admin.keys.grants import REFERENCE, Grid
 from trellis.admin.keys.index import fetch_key_names
 from trellis.admin.keys.key import RESTORE_OF_KEY, build_path_from_refused, build_selection_form
+from trellis.admin.keys.recipes import RECIPES
 from trellis.admin.page import Page
 
 __all__ = [
     "PAGES",
+    "RECIPES",
     "REFERENCE",
     "RESTORE_OF_KEY",
     "Grid",

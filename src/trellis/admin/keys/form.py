@@ -8,6 +8,7 @@ from typing import Any, Final
 from trellis.admin.forms import Form
 from trellis.admin.keys.bounds import PREFIX, BoundRow, build_rows, describe_fault, describe_typed, split_bounds
 from trellis.admin.keys.grants import Grid
+from trellis.admin.keys.sentence import Abilities, describe_abilities
 from trellis.admin.submitted import Submitted
 from trellis.core.dialect import DIALECTS
 from trellis.core.fields import Field, Timestamp, quote
@@ -26,6 +27,8 @@ _SPANS: Final = (
     ("never", "Never"),
     (_DATE, "On another date"),
 )
+_AS_IT_IS: Final = ", as it is"
+_NEVER_KEPT: Final = f"Never{_AS_IT_IS}"
 _NEW: Final[Mapping[str, Any]] = {"expires": "90d", "bounds": {}}
 _UNTIL: Final = Field(
     "until", Timestamp(nullable=True), "In UTC. Only used if the key expires on another date.", applies=("expires", (_DATE,))
@@ -44,7 +47,9 @@ _LABELS: Final = {
     "dialect": "Dialect",
 }
 _HELP: Final = {
-    "name": "The program or person that will use the key. Shown in lists and logs.",
+    "name": "The program that will use the key. Shown in lists and logs.",
+    "owner": "The person or team to ask about it.",
+    "note": "What else somebody should know who finds the key in a year.",
     "grants": "",
     "bounds": "",
     "expires": "A key that expires by itself cannot be forgotten.",
@@ -59,15 +64,23 @@ _HELP: Final = {
 class KeyForm(Form):
     """The settings of a key: `KeyForm(grid, typed=request.form)`, `KeyForm(grid, key=record)`.
 
-    `preset` is the name of that of a new key; one that there is not is passed over.
+    `preset` is the name of that of a new key; one that there is not is passed over. `begun` are the settings that a new key begins
+    with besides.
     """
 
     def __init__(
-        self, grid: Grid, *, key: Mapping[str, Any] | None = None, typed: Submitted | None = None, preset: str = ""
+        self,
+        grid: Grid,
+        *,
+        key: Mapping[str, Any] | None = None,
+        typed: Submitted | None = None,
+        preset: str = "",
+        begun: Mapping[str, Any] | None = None,
     ) -> None:
         self.grid = grid
         self.preset = PRESETS.get(preset) if key is None else None
-        begun = _NEW if self.preset is None else describe_preset(self.preset, grid.operations)
+        from_preset = _NEW if self.preset is None else describe_preset(self.preset, grid.operations)
+        begun = {**from_preset, **(begun or {})}
         self._stored: Mapping[str, Any] = (begun if key is None else key)["bounds"]
         self._bounds: dict[str, dict[str, str]] | None = None
         self._pressed = typed is not None and pressed_button(typed) == _BOUNDS
@@ -98,6 +111,21 @@ class KeyForm(Form):
         """The bounds of the operations that are ticked."""
         boxes = [box for box in self.grid.boxes if box.name in self.chosen]
         return build_rows(boxes, self._stored, self._bounds, self.faults)
+
+    @property
+    def abilities(self) -> Abilities:
+        """What the key will be able to do, in sentences."""
+        value_of = {name: self[name].value for name in ("addresses", "perDay", "rateLimit", "logRequests")}
+        return describe_abilities(self.grid, self.bound_rows, value_of | {"lasts": self._describe_span()})
+
+    def _describe_span(self) -> str:
+        chosen, until = self["expires"].value, self["until"].value
+        if chosen == _DATE:
+            return f"until {until.replace('T', ' ')} UTC" if until else "until a date that is still to be entered"
+        text = dict(self["expires"].choices).get(chosen, "")
+        if chosen == "never" or text == _NEVER_KEPT:
+            return "until somebody revokes it"
+        return f"until {text.removesuffix(_AS_IT_IS)}" if chosen == _KEEP else f"for {text.lower()}"
 
     @property
     def shows_bounds(self) -> bool:
@@ -146,6 +174,6 @@ def _press_button(grid: Grid, typed: Submitted) -> Submitted:
 
 def _describe_expiry(key: Mapping[str, Any]) -> str:
     if not key["expiresAt"]:
-        return "Never, as it is"
+        return _NEVER_KEPT
     at = datetime.fromisoformat(key["expiresAt"])
-    return f"{at.day} {at:%b %Y, %H:%M} UTC, as it is"
+    return f"{at.day} {at:%b %Y, %H:%M} UTC{_AS_IT_IS}"

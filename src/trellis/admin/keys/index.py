@@ -6,21 +6,27 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
+from trellis.admin.chart import build_use_line
 from trellis.admin.confirm import create_once
 from trellis.admin.forms import Form
 from trellis.admin.keys.clients import PLACEHOLDER, build_snippets
 from trellis.admin.keys.form import KeyForm, pressed_button
 from trellis.admin.keys.grants import Grid
 from trellis.admin.keys.presets import fetch_running
+from trellis.admin.keys.recipes import RECIPES, describe_copy
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
-from trellis.core.fields import isolate
+from trellis.core.fields import MAX_ID, isolate, parse_whole_number
 from trellis.core.keys import FILTERS, PRESET, PRESETS
 from trellis.errors import Refused
 
 _HERE: Final = "/keys"
 _SECTION: Final = "keys"
 _MAX_NAMES: Final = 200
+_DAYS: Final = 14  # of the line of use of a key
+_RECIPE: Final = "recipe"  # in the address of the form: what it begins with
+_COPY: Final = "copy"  # or the id of a key that the new one is to be like
+_OF: Final = "of"  # the key whose form asks what it will be able to do
 
 
 async def index(request: PageRequest) -> Response:
@@ -35,6 +41,8 @@ async def index(request: PageRequest) -> Response:
     except Refused as refused:
         form.add_refusal(refused)
         status = 400
+    ids = [one["id"] for one in page["results"]]
+    uses = await request.fetch("requests.daily", {"keys": ids, "days": _DAYS}) if ids else {}
     return request.page(
         "keys/index.html",
         status=status,
@@ -45,6 +53,8 @@ async def index(request: PageRequest) -> Response:
         grid=grid,
         filtered=bool(query),
         running=await fetch_running(request),
+        uses={number: build_use_line(counts) for number, counts in uses.items()},
+        days=_DAYS,
     )
 
 
@@ -55,38 +65,68 @@ def _filters(grid: Grid, query: Submitted) -> Form:
         [field for field in FILTERS if field.name not in {"order", PRESET.name}],
         query,
         choices={"state": states, "operation": operations},
-        labels={"search": "Name, owner or public part", "operation": "May do"},
+        labels={"search": "Name, owner or key", "operation": "May do"},
         help=dict.fromkeys(("search", "state", "operation"), ""),
     )
 
 
 async def new(request: PageRequest) -> Response:
-    """Show the form for a new key."""
+    """Show the form for a new key: empty, or as a recipe or another key has it."""
     request.require_recent_password()
-    return _show_form(request, KeyForm(Grid(request.catalogue), preset=request.query.get(PRESET.name, "")), 200)
+    form, begun = await _begin(request, Grid(request.catalogue))
+    return await _show_form(request, form, 200, begun)
+
+
+async def _begin(request: PageRequest, grid: Grid) -> tuple[KeyForm, str]:
+    """Build the form, and return with it the recipe that it begins with, or the id of the key."""
+    preset, copied = request.query.get(PRESET.name, ""), parse_whole_number(request.query.get(_COPY, ""))
+    if copied:
+        key = await request.fetch("keys.get", target=min(max(copied, 1), MAX_ID))
+        begun = describe_copy(key, request.now, grid.names.__contains__)
+        return KeyForm(grid, preset=key["preset"] or "", begun=begun), str(key["id"])
+    named = next((name for name, one in RECIPES.items() if preset and one.preset == preset), request.query.get(_RECIPE, ""))
+    if (recipe := RECIPES.get(named)) is None:
+        return KeyForm(grid), ""
+    return KeyForm(grid, preset=recipe.preset, begun=recipe.describe(grid)), named
 
 
 async def create(request: PageRequest) -> Response:
     """Create a key and show it, once."""
     request.require_recent_password()
     form = KeyForm(Grid(request.catalogue), typed=request.form, preset=request.form.get(PRESET.name, ""))
+    begun = next((name for name, one in RECIPES.items() if form.preset and PRESETS.get(one.preset) is form.preset), "")
     if pressed_button(request.form) is not None:
-        return _show_form(request, form, 200)
-    show = partial(_show_form, request, form)
+        return await _show_form(request, form, 200, begun)
+    names = await fetch_key_names(request)
+    show = partial(_render_form, request, form, begun, names)
     return await create_once(request, "keys.create", form, show, lambda key: show_secret(request, key, "created"))
 
 
-def _show_form(request: PageRequest, form: KeyForm, status: int) -> Response:
+async def _show_form(request: PageRequest, form: KeyForm, status: int, begun: str) -> Response:
+    return _render_form(request, form, begun, await fetch_key_names(request), status)
+
+
+def _render_form(request: PageRequest, form: KeyForm, begun: str, names: Mapping[int, str], status: int) -> Response:
     return request.page(
         "keys/new.html",
         status=status,
         title="Create an API key",
         form=form,
         grid=form.grid,
-        presets=PRESETS,
+        recipes=RECIPES,
+        begun=begun,
+        names=names,
         preset=next((name for name, one in PRESETS.items() if one is form.preset), ""),
         submission=request.submission_token(renew=status == 409),
     )
+
+
+async def describe(request: PageRequest) -> Response:
+    """Say what the key will be able to do, as its form stands, for a script."""
+    number = parse_whole_number(request.query.get(_OF, ""))
+    key = await request.fetch("keys.get", target=min(max(number, 1), MAX_ID)) if number else None
+    form = KeyForm(Grid(request.catalogue), key=key, typed=request.form, preset=request.form.get(PRESET.name, ""))
+    return request.page("keys/abilities.html", form=form)
 
 
 def show_secret(request: PageRequest, key: Mapping[str, Any], how: str) -> Response:
@@ -122,4 +162,5 @@ PAGES: Final = (
     Page("GET", _HERE, index, _SECTION),
     Page("GET", f"{_HERE}/new", new, _SECTION),
     Page("POST", f"{_HERE}/new", create, _SECTION),
+    Page("POST", f"{_HERE}/describe", describe, _SECTION),
 )

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
+from trellis.admin.keys import RECIPES
 from trellis.admin.nodes import find_actions
 from trellis.core.catalogue import Catalogue
 from trellis.core.nodes import NodeKind
@@ -13,6 +15,14 @@ _SHORTEST: Final = 3  # letters of a word that is not the last one, and stands f
 
 def _always(_: Mapping[str, Any]) -> bool:
     return True
+
+
+def _can_have_children(kind: NodeKind, record: Mapping[str, Any]) -> bool:
+    return not kind.leaf_only(record)
+
+
+def _can_go(kind: NodeKind, record: Mapping[str, Any]) -> bool:
+    return record["id"] not in kind.built_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +73,7 @@ def _on_nodes(catalogue: Catalogue, kinds: Iterable[NodeKind]) -> Iterator[Actio
                 f"new {one} under",
                 f"{here}/new?parentId={{id}}",
                 kind.name,
-                applies=lambda record, of=kind: not of.leaf_only(record),
+                applies=partial(_can_have_children, kind),
             )
         yield Action(f"change {one}", f"{here}/{{id}}", kind.name, optional=one)
         if kind.ordered:
@@ -77,7 +87,7 @@ def _on_nodes(catalogue: Catalogue, kinds: Iterable[NodeKind]) -> Iterator[Actio
             f"{here}/{{id}}/delete",
             kind.name,
             optional=one,
-            applies=lambda record, of=kind: record["id"] not in of.built_in,
+            applies=partial(_can_go, kind),
         )
 
 
@@ -87,6 +97,8 @@ def _is_in(*states: str) -> Callable[[Mapping[str, Any]], bool]:
 
 _ON_PROGRAMS: Final = (
     Action("new key", "/keys/new"),
+    *(Action(f"new key {name.replace('-', ' ')}", f"/keys/new?recipe={name}") for name in RECIPES),
+    Action("copy key", "/keys/new?copy={id}", "keys", "key"),
     Action("change key", "/keys/{id}/edit", "keys", "key", _is_in("active", "paused", "expired")),
     Action("revoke key", "/keys/{id}/revoke", "keys", "key", _is_in("active", "paused", "expired")),
     Action("rotate key", "/keys/{id}/rotate", "keys", "key", _is_in("active", "paused", "expired")),

@@ -1,4 +1,7 @@
-// The grid of grants and the page that shows a key. Both work without this: the buttons then send the form.
+// The grid of grants, what a key will be able to do, and the page that shows a key. All work without this: the buttons send the form.
+import { askPage, attempt } from "./requests.js";
+
+const PAUSE = 150; // ms after a change until it is asked what it means
 for (const grid of document.querySelectorAll("[data-grants]")) {
   const boxes = [...grid.querySelectorAll("input[name=grants][type=checkbox]")];
   const count = grid.querySelector("[data-grants-count]");
@@ -22,11 +25,36 @@ for (const grid of document.querySelectorAll("[data-grants]")) {
         const full = chosen.every((box) => box.checked);
         chosen.forEach((box) => (box.checked = !full));
       }
-      showCount();
+      grid.dispatchEvent(new Event("change", { bubbles: true }));
     });
   }
   grid.addEventListener("change", showCount);
   showCount(); // the browser may have restored the ticks of an earlier visit
+}
+
+// What a form begins with has a name already, to be confirmed or typed over.
+if (document.activeElement === document.body) document.querySelector("form[data-begun] [name=name]")?.select();
+
+// Says what the key will be able to do as its form stands; the newest answer counts.
+for (const region of document.querySelectorAll("[data-abilities]")) {
+  const form = region.closest("form");
+  let waiting;
+  let shown = null;
+  const describe = async () => {
+    const body = new URLSearchParams(new FormData(form)).toString();
+    if (body === shown) return;
+    const page = await askPage(region, region.dataset.abilities, { newest: true, method: "POST", body: new URLSearchParams(body) });
+    if (page === null) return;
+    shown = body;
+    const said = new DOMParser().parseFromString(page, "text/html").body;
+    if (said.textContent.trim().replace(/\s+/g, " ") !== region.textContent.trim().replace(/\s+/g, " ")) region.replaceChildren(...said.childNodes);
+  };
+  const later = () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => attempt(describe, { what: "What the key will be able to do is not up to date." }), PAUSE);
+  };
+  form.addEventListener("change", later);
+  form.addEventListener("input", later);
 }
 
 // A key that was shown is removed when the page is left, even if the browser keeps the page for the back button.

@@ -97,7 +97,8 @@ def operations() -> tuple[Operation, ...]:
 def _find(context: Context) -> Outcome:
     given = context.input
     given.raise_faults()
-    sources: dict[str, Look] = {kind.name: partial(_find_nodes, kind) for kind in context.environment.kinds} | _SOURCES
+    sources: dict[str, Look] = {kind.name: partial(_find_nodes, kind) for kind in context.environment.kinds}
+    sources.update(_SOURCES)
     chosen = given.get("resources", ())
     if unknown := [name for name in chosen if name not in sources]:
         detail = f"resources: there is nothing to search in {quote(unknown[0])}, but in {', '.join(sources)}."

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from trellis.store.engine import Contains, Transaction, WithoutIndex
+from trellis.store.engine import Contains, IdIn, Statement, Transaction, WithoutIndex
 from trellis.store.requests.request import Request
 from trellis.store.tables import key_uses, requests
 
@@ -202,6 +202,19 @@ def count_uses_by_day(tx: Transaction, key: int, since: str) -> dict[tuple[str, 
         sa.select(_u.day, digit, sa.func.sum(_u.times)).where(_u.key_id == key, _u.day >= since[:10]).group_by(_u.day, digit)
     )
     return {(day, int(status)): int(times) for day, status, times in tx.connection.execute(statement)}
+
+
+_BY_KEY: Final = Statement(
+    sa.select(_u.key_id, _u.day, sa.func.sum(_u.times))
+    .where(IdIn(_u.key_id, "keys"), _u.day >= sa.bindparam("since"))
+    .group_by(_u.key_id, _u.day)
+)
+
+
+def count_uses_of_keys(tx: Transaction, keys: Sequence[int], since: str) -> dict[tuple[int, str], int]:
+    """Count the requests of some keys from a day on: (key, day) → number."""
+    rows = tx.fetch(_BY_KEY, keys=tx.id_list(sorted(keys)), since=since[:10])
+    return {(int(key), day): int(times) for key, day, times in rows}
 
 
 def count_uses(tx: Transaction, key: int) -> list[OperationUse]:

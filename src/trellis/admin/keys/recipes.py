@@ -1,0 +1,73 @@
+"""Recipes of keys: what the form of a new key begins with, and can be changed before it is made. A recipe is one row here."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import Any, Final
+
+from trellis.admin.keys.grants import Grid
+from trellis.core.keys import PRESETS, describe_preset
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What a kind of program needs: patterns of operations, and other settings.
+
+    One with a `preset` begins with that, which stays with the key; see core/keys/presets.py.
+    """
+
+    title: str
+    summary: str
+    grants: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    preset: str = ""
+
+    def describe(self, grid: Grid) -> dict[str, Any]:
+        """Return the settings that it gives, as they are entered."""
+        if self.preset:
+            return describe_preset(PRESETS[self.preset], grid.operations) | {"preset": self.preset, **self.settings}
+        chosen = [box.name for box in grid.boxes if any(fnmatchcase(box.name, pattern) for pattern in self.grants)]
+        return {"expires": "90d", "bounds": {}, **self.settings, "grants": chosen}
+
+
+_READING: Final = (
+    *("groups.list", "groups.get", "forums.list", "forums.get", "blogs.list", "blogs.get"),
+    *("calendars.list", "calendars.get", "categories.list", "categories.get"),
+)
+RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
+    {
+        "calendar-sync": Recipe(
+            "Calendar sync",
+            "For a program that keeps the calendars here and elsewhere the same: it reads groups and calendars, and creates and "
+            "changes calendars. It deletes nothing.",
+            ("groups.list", "groups.get", "calendars.list", "calendars.get", "calendars.create", "calendars.update"),
+            MappingProxyType({"name": "Calendar sync"}),
+        ),
+        "mirror": Recipe(
+            "Mirror",
+            "For a copy of the community elsewhere, such as a search: it reads every part and follows the event feed, which shows "
+            "all changes, of keys too.",
+            (*_READING, "structure.export", "events.list"),
+            MappingProxyType({"name": "Mirror"}),
+        ),
+        "read-only": Recipe(
+            "Read-only",
+            "For a program that shows something of the community: it reads groups, forums, blogs, calendars and "
+            "download categories.",
+            _READING,
+            MappingProxyType({"name": "Reader"}),
+        ),
+        "agent": Recipe("An agent", PRESETS["agent"].summary, preset="agent"),
+    }
+)
+_KEPT: Final = ("grants", "bounds", "addresses", "rateLimit", "perDay", "logRequests", "dialect", "owner", "note")
+
+
+def describe_copy(key: Mapping[str, Any], now: str, is_grantable: Callable[[str], bool]) -> dict[str, Any]:
+    """Return the settings of a key that is to be like another one. Bounds that have ended take their grants with them."""
+    ended = {name for name, bound in key["bounds"].items() if bound.get("until") and bound["until"] <= now}
+    kept = {name: key[name] for name in _KEPT}
+    kept["grants"] = [name for name in key["grants"] if name not in ended and is_grantable(name)]
+    kept["bounds"] = {name: bound for name, bound in key["bounds"].items() if name in kept["grants"]}
+    return kept | {"name": f"{key['name'][:90]} (copy)", "expires": "90d", "preset": key["preset"] or ""}

@@ -1,0 +1,100 @@
+"""What a key will be able to do, in sentences, from what is ticked and typed in its form."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Final
+
+from trellis.admin.keys.bounds import BoundRow
+from trellis.admin.keys.grants import Grid
+
+_DOES: Final[Mapping[str, str]] = {
+    "list": "read",
+    "get": "read",
+    "create": "create",
+    "update": "change",
+    "copy": "copy",
+    "delete": "delete",
+    "restore": "undo changes of",
+    "approve": "approve",
+    "reject": "reject",
+}
+_LEADS: Final = ("It may", "If somebody else approves it each time, it may", "It may only try, with nothing kept, to")
+_MOST_BOUNDS: Final = 5  # that are told one by one
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What a key may do, as sentences; how far its grants reach; and for how long, from where and how often it works."""
+
+    may: tuple[str, ...]
+    reach: tuple[str, ...]
+    works: str
+
+
+def describe_abilities(grid: Grid, rows: Sequence[BoundRow], value_of: Mapping[str, Any]) -> Abilities:
+    """Describe what a key with these grants may do; `value_of` are the other settings of the form, as texts."""
+    may = tuple(
+        f"{lead} {_join_phrases(_list_phrases(grid, names))}."
+        for number, lead in enumerate(_LEADS)
+        if (names := [row.name for row in rows if _find_lead(row) == number])
+    )
+    bounded = [f"{row.summary}: only {', '.join(limits)}." for row in rows if (limits := _list_limits(row.values))]
+    more = len(bounded) - _MOST_BOUNDS
+    if more > 1:
+        bounded = [*bounded[:_MOST_BOUNDS], f"And {more} more grants are limited."]
+    return Abilities(may or ("It may do nothing yet.",), tuple(bounded), _describe_work(value_of))
+
+
+def _find_lead(row: BoundRow) -> int:
+    if row.values["level"] == "propose":
+        return 1
+    return 2 if row.values["dryRunOnly"] == "1" else 0
+
+
+def _list_phrases(grid: Grid, names: Sequence[str]) -> list[str]:
+    """Return what some operations do: those on resources with the same verbs together, then the others by their summaries."""
+    titles = {row.resource: row.title.lower() for row in grid.rows} | {"webhooks": "webhooks", "proposals": "proposals"}
+    verbs: dict[str, tuple[str, ...]] = {}
+    alone: list[str] = []
+    for name in names:
+        resource, _, verb = name.partition(".")
+        if resource in titles and verb in _DOES:
+            verbs[resource] = tuple(dict.fromkeys((*verbs.get(resource, ()), _DOES[verb])))
+        elif (box := grid.find(name)) is not None:
+            alone.append(box.summary[:1].lower() + box.summary[1:])
+    order = list(dict.fromkeys(_DOES.values()))
+    sorted_verbs = {resource: tuple(sorted(found, key=order.index)) for resource, found in verbs.items()}
+    by_verbs = sorted(sorted_verbs, key=lambda resource: list(dict.fromkeys(sorted_verbs.values())).index(sorted_verbs[resource]))
+    together = [
+        f"{_join(found)} {_join([titles[resource] for resource in resources])}"
+        for found, resources in groupby(by_verbs, key=sorted_verbs.__getitem__)
+    ]
+    return together + alone
+
+
+def _list_limits(values: Mapping[str, str]) -> list[str]:
+    limits = [f"within {values['under']}"] if values["under"] else []
+    limits += [f"until {values['until']}"] if values["until"] else []
+    limits += [f"{values['perDay']} times a day"] if values["perDay"] else []
+    return limits + (["what it did itself"] if values["ownOnly"] == "1" else [])
+
+
+def _describe_work(value_of: Mapping[str, Any]) -> str:
+    """Describe for how long a key works, from where, how often, and what is kept of it."""
+    addresses = [one.strip() for one in str(value_of["addresses"]).splitlines() if one.strip()]
+    where = f"only from {_join(addresses)}" if addresses else "from anywhere"
+    parts = [f"It works {value_of['lasts']}, {where}"]
+    parts += [f"at most {value_of['perDay']} times a day"] if value_of["perDay"] else []
+    parts += [f"at most {value_of['rateLimit']} times a minute"] if value_of["rateLimit"] not in {"", "0"} else []
+    logged = "" if value_of["logRequests"] else " Its requests are not logged."
+    return f"{', '.join(parts)}.{logged}"
+
+
+def _join(words: Iterable[str]) -> str:
+    listed = list(words)
+    return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"
+
+
+def _join_phrases(phrases: Sequence[str]) -> str:
+    return phrases[0] if len(phrases) == 1 else f"{'; '.join(phrases[:-1])}; and {phrases[-1]}"

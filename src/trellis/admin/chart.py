@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 CLASSES: Final[Mapping[str, str]] = {"2xx": "Answered", "3xx": "Unchanged", "4xx": "Refused", "5xx": "Failed"}
 WIDTH: Final = 720
 HEIGHT: Final = 160
 _GAP: Final = 4
+_MOST_TICKS: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """One span of time: its bars, its short label and its full title."""
+    """One span of time: its bars, its short label and its full title, and when it begins and ends, as filters have it."""
 
     label: str
     title: str
@@ -32,6 +34,7 @@ class Stack:
     x: float
     width: float
     total: int
+    span: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,17 @@ class Chart:
     most: int
     total: int
     totals: Mapping[str, int]
+
+    @property
+    def ticks(self) -> tuple[Stack, ...]:
+        """The spans that are named below the chart: some, evenly spread from the first one on."""
+        step = -(-len(self.stacks) // _MOST_TICKS) or 1
+        return self.stacks[::step]
+
+    @property
+    def scale(self) -> tuple[int, ...]:
+        """The values beside the chart, from the upper edge down: whole numbers only."""
+        return (self.top, self.top // 2, 0) if self.top % 2 == 0 else (self.top, 0)
 
     @property
     def present(self) -> tuple[str, ...]:
@@ -57,8 +71,8 @@ def build_chart(spans: Sequence[Mapping[str, Any]], labels: Sequence[tuple[str, 
     top = _round_up(most)
     width = WIDTH / max(1, len(counts))
     stacks = tuple(
-        _stack(number * width, width - _GAP, one, label, top)
-        for number, (one, label) in enumerate(zip(counts, labels, strict=True))
+        _stack(number * width, width - _GAP, one, label, top, span)
+        for number, (one, label, span) in enumerate(zip(counts, labels, _find_spans(spans), strict=True))
     )
     totals = {name: sum(one[name] for one in counts) for name in CLASSES}
     return Chart(stacks, top, most, sum(totals.values()), totals)
@@ -88,7 +102,16 @@ def build_use_line(counts: Sequence[int]) -> UseLine:
     return UseLine(bars, sum(counts), counts[-1] if counts else 0)
 
 
-def _stack(x: float, width: float, counts: Mapping[str, int], label: tuple[str, str], top: int) -> Stack:
+def _find_spans(spans: Sequence[Mapping[str, Any]]) -> list[Mapping[str, str]]:
+    """Return the beginning and the end of each span, to the minute and in UTC; all are equally long."""
+    begins = [datetime.fromisoformat(span["at"]) if "at" in span else None for span in spans]
+    if len(begins) < 2 or begins[0] is None or begins[1] is None:  # nothing says how long they are
+        return [{}] * len(spans)
+    length = begins[1] - begins[0]
+    return [{"from": f"{at:%Y-%m-%dT%H:%M}", "to": f"{at + length:%Y-%m-%dT%H:%M}"} if at else {} for at in begins]
+
+
+def _stack(x: float, width: float, counts: Mapping[str, int], label: tuple[str, str], top: int, span: Mapping[str, str]) -> Stack:
     bars: list[Bar] = []
     y = float(HEIGHT)
     for name, count in counts.items():
@@ -96,7 +119,7 @@ def _stack(x: float, width: float, counts: Mapping[str, int], label: tuple[str, 
             height = max(2.0, count / top * HEIGHT)
             y -= height
             bars.append(Bar(round(x, 2), round(y, 2), round(width, 2), round(height, 2), name))
-    return Stack(label[0], label[1], counts, tuple(bars), round(x, 2), round(width, 2), sum(counts.values()))
+    return Stack(label[0], label[1], counts, tuple(bars), round(x, 2), round(width, 2), sum(counts.values()), span)
 
 
 def _round_up(value: int) -> int:

@@ -1,6 +1,7 @@
 """Keys as recipes: what a form begins with, what the key will be able to do in a sentence, its owner, and its line of use."""
 
 import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -116,6 +117,8 @@ def test_the_list_draws_how_much_each_key_is_used(admin: Visitor, gate: Gate, cl
     assert "4 requests in 14 days, 1 today" in said
     assert "0 requests in 14 days, 0 today" in said
     assert page.text.count('height="1.0"') == 11 + 14
+    bars = re.findall(r'href="/admin(/requests\?key=1&amp;[^"]*)" tabindex="-1"', admin.get("/keys/1").text)
+    assert [admin.get(unescape(path)).text.count('data-row="request-') for path in bars] == [1, 2, 1, 1]
     assert run("keys.list", search="nobody")["totalResults"] == 0
     run("keys.update", 2, owner="Nobody in particular")
     assert [one["name"] for one in run("keys.list", search="nobody")["results"]] == ["Idle"]

@@ -18,7 +18,7 @@ async def show(request: PageRequest) -> Response:
     found = await request.fetch("overview.get", slow=True)
     events = await request.fetch("events.list", {"order": "newest", "limit": _MAX_EVENTS})
     hours = [datetime.fromisoformat(hour["at"]) for hour in found["hours"]]
-    labels = [(f"{hour:%H}", f"{hour.day} {hour:%b, %H}:00 UTC") for hour in hours]
+    labels = [(f"{hour:%H}:00", f"{hour.day} {hour:%b, %H}:00 UTC") for hour in hours]
     return request.page(
         "overview.html",
         title="Overview",

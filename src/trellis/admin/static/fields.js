@@ -49,6 +49,7 @@ async function copy(button) {
     say("Copied.");
   } catch {
     getSelection().selectAllChildren(source);
+    say("Selected: press Ctrl+C.");
     label.textContent = "Selected: press Ctrl+C";
   }
   setTimeout(() => (label.textContent = before), 2500);

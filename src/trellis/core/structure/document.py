@@ -331,7 +331,19 @@ class _Parser:
             self.document.keys.append(KeyEntry(at, name.strip(), settings))
 
 
-KEY_MEMBERS: Final = ("name", "grants", "bounds", "expires", "addresses", "rateLimit", "perDay", "logRequests", "dialect")
+KEY_MEMBERS: Final = (
+    "name",
+    "owner",
+    "note",
+    "grants",
+    "bounds",
+    "expires",
+    "addresses",
+    "rateLimit",
+    "perDay",
+    "logRequests",
+    "dialect",
+)
 
 
 def entry_members(kind: NodeKind) -> tuple[str, ...]:

@@ -43,7 +43,8 @@ _KEY: Final = {
     "required": ["name"],
     "additionalProperties": False,
     "properties": {name: {} for name in KEY_MEMBERS}
-    | {"name": {"type": "string", "minLength": 1}, "grants": {"type": "array", "items": {"type": "string"}}}
+    | {"name": {"type": "string", "minLength": 1}, "owner": {"type": "string"}, "note": {"type": "string"}}
+    | {"grants": {"type": "array", "items": {"type": "string"}}}
     | {"dialect": {"enum": list(DIALECTS)}, "bounds": _BOUNDS},
 }
 

@@ -1,6 +1,7 @@
 """Keys as recipes: what a form begins with, what the key will be able to do in a sentence, its owner, and its line of use."""
 
 import re
+from functools import partial
 from html import unescape
 from typing import Any
 
@@ -109,7 +110,7 @@ def test_the_list_draws_how_much_each_key_is_used(admin: Visitor, gate: Gate, cl
     for days in (13, 13, 2, 0, 20):
         clock.move(days=-days)
         one = Request(clock.text, "GET", "/api/forums/forums", "forums.list", 1, "192.0.2.7", 200, 1500, f"r{days}", None)
-        gate.store.write(lambda tx, one=one: requests.append(tx, [one])).result(30)
+        gate.store.write(partial(requests.append, batch=[one])).result(30)
         clock.move(days=days)
     assert run("requests.daily", keys=[1, 2], days=14) == {1: [2, *[0] * 10, 1, 0, 1], 2: [0] * 14}
     page = admin.get("/keys")

@@ -268,3 +268,19 @@ def test_a_stranger_reaches_nothing(visitor: MakeVisitor, mira: int, community: 
     assert "Typed at length" in lost.text
     assert events() == before
     assert LOGIN
+
+
+def test_what_is_above_a_node_leads_to_it_and_folds(admin: Visitor, community: Community, run: Run) -> None:
+    crumbs = re.search(r'<nav class="crumbs".*?</nav>', admin.get(f"/forums/{community.betas}").text, re.DOTALL)
+    assert crumbs is not None
+    assert re.findall(r'href="/admin([^"]*)">([^<]*)<', crumbs[0]) == [
+        ("/forums", "Forums"),
+        (f"/forums/{community.news}", "News"),
+        (f"/forums/{community.releases}", "Releases"),
+    ]
+    deep = community.betas
+    for number in range(3):
+        deep = run("forums.create", name=f"Level {number}", parentId=deep)["id"]
+    folded = re.search(r"<details>(.*?)</details>", admin.get(f"/forums/{deep}").text, re.DOTALL)
+    assert folded is not None
+    assert re.findall(r'">([^<]*)</a>', folded[1]) == ["Releases", "Betas"]

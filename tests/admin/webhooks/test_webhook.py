@@ -30,7 +30,7 @@ def test_it_shows_settings_deliveries_and_what_was_changed(admin: Visitor, gate:
     for said in (
         "Index of all",
         "Delivering",
-        f"Address {URL} Events Forums: everything",
+        f"Address {URL} Copy the address Events Forums: everything",
         "Delivered forum.created msg_0123456789abcdef 200 2 attempts, last just now 12.0 ms",
         "The terminal changed webhook Index of all description",
     ):

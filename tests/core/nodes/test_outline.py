@@ -32,7 +32,7 @@ def test_the_level_of_a_flat_kind_is_its_list_in_order(run: Run, community: Comm
 def test_ancestors_lead_from_the_top_level_down_to_each_node(run: Run, community: Community) -> None:
     found = run("forums.ancestors", ids=[community.betas, community.help, 999])
     assert [node["id"] for node in found[community.betas]] == [community.news, community.releases, community.betas]
-    assert found[community.help] == [{"id": community.help, "parentId": None, "position": 1}]
+    assert found[community.help] == [{"id": community.help, "name": "Help", "parentId": None, "position": 1}]
     assert found[999] == []
 
 

@@ -123,6 +123,7 @@ def _render_form(request: PageRequest, form: KeyForm, begun: str, names: Mapping
 
 async def describe(request: PageRequest) -> Response:
     """Say what the key will be able to do, as its form stands, for a script."""
+    request.require_fresh_form()
     number = parse_whole_number(request.query.get(_OF, ""))
     key = await request.fetch("keys.get", target=min(max(number, 1), MAX_ID)) if number else None
     form = KeyForm(Grid(request.catalogue), key=key, typed=request.form, preset=request.form.get(PRESET.name, ""))

@@ -1,6 +1,7 @@
 """Names for ids: operations list nodes by their ids, and a page shows their names."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from trellis.admin.page import PageRequest
 from trellis.core.nodes import NodeKind
@@ -15,6 +16,14 @@ async def fetch_names(request: PageRequest, kind: NodeKind, ids: Sequence[int]) 
     found = (await request.fetch(kind.operation("list"), {"ids": list(ids), "perPage": len(ids)}))["results"]
     names = {record["id"]: record.get("path", record["name"]) for record in found}
     return [(one, names[one]) for one in ids if one in names]
+
+
+async def fetch_line(request: PageRequest, kind: NodeKind, record: Mapping[str, Any]) -> list[tuple[int, str]]:
+    """Return the nodes above a node with their names, from the top level down."""
+    if not kind.tree or record["parentId"] is None:
+        return []
+    path = (await request.fetch(f"{kind.name}.ancestors", {"ids": [record["id"]]}))[record["id"]]
+    return [(one["id"], one["name"]) for one in path[:-1]]
 
 
 async def fetch_record_names(request: PageRequest, records: Sequence[tuple[str, int]]) -> list[tuple[str, str, int]]:

@@ -8,6 +8,7 @@ from starlette.responses import Response
 from trellis.admin.confirm import SENT_BEFORE
 from trellis.admin.conflicts import Conflict, update_if_unchanged
 from trellis.admin.nodes.form import NodeForm, build_form, build_new_form
+from trellis.admin.nodes.names import fetch_line
 from trellis.admin.nodes.tree import tree_address
 from trellis.admin.nodes.versions import compare_versions, content_version, last_change
 from trellis.admin.page import PageRequest
@@ -82,6 +83,7 @@ async def _show(
         title=record["name"],
         kind=kind,
         record=record,
+        line=await fetch_line(request, kind, record),
         node_form=node_form,
         version=content_version(record),
         tree_address=await tree_address(request, kind, record),

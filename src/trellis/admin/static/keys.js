@@ -1,5 +1,5 @@
 // The grid of grants, what a key will be able to do, and the page that shows a key. All work without this: the buttons send the form.
-import { askPage, attempt } from "./requests.js";
+import { ask, attempt } from "./requests.js";
 
 const PAUSE = 150; // ms after a change until it is asked what it means
 for (const grid of document.querySelectorAll("[data-grants]")) {
@@ -43,10 +43,10 @@ for (const region of document.querySelectorAll("[data-abilities]")) {
   const describe = async () => {
     const body = new URLSearchParams(new FormData(form)).toString();
     if (body === shown) return;
-    const page = await askPage(region, region.dataset.abilities, { newest: true, method: "POST", body: new URLSearchParams(body) });
-    if (page === null) return;
+    const answer = await ask(region, region.dataset.abilities, { newest: true, method: "POST", body: new URLSearchParams(body) });
+    if (!answer?.ok) return; // what is wrong with the form is told when it is sent
     shown = body;
-    const said = new DOMParser().parseFromString(page, "text/html").body;
+    const said = new DOMParser().parseFromString(answer.text, "text/html").body;
     if (said.textContent.trim().replace(/\s+/g, " ") !== region.textContent.trim().replace(/\s+/g, " ")) region.replaceChildren(...said.childNodes);
   };
   const later = () => {

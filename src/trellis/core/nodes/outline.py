@@ -136,7 +136,7 @@ def _ancestors(kind: NodeKind, context: Context) -> Outcome:
         path: list[Mapping[str, Any]] = []
         at: int | None = node
         while at is not None and len(path) < _DEEPEST and (found := find(at)) is not None:
-            path.append({"id": found.id, "parentId": found.parent_id, "position": found.position})
+            path.append({"id": found.id, "name": found.name, "parentId": found.parent_id, "position": found.position})
             at = found.parent_id
         return path[::-1]
 

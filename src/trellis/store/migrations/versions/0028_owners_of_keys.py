@@ -6,7 +6,7 @@ from alembic import op
 from trellis.store.migrations.effect import Effect
 
 revision = "0028"
-down_revision = "0025"
+down_revision = "0026"
 branch_labels = None
 depends_on = None
 effect = Effect(seconds={"requests": (3.5, 3)}, blocks=("api_keys",), unknown="owners and notes of keys")

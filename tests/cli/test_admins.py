@@ -77,3 +77,15 @@ def test_the_last_one_cannot_be_disabled(trellis: Trellis) -> None:
 
 def test_without_any_it_says_how_to_begin(trellis: Trellis) -> None:
     assert "trellis admins create LOGIN" in trellis("admins", "list").stdout
+
+
+def test_roles_are_shown_and_given(trellis: Trellis, run: Run) -> None:
+    trellis("admins", "create", "mira")
+    made = trellis("admins", "create", "ada", "--role", "structure-editor", "--kind", "forums", "--kind", "calendars")
+    assert made.exit_code == 0
+    assert "ada is structure-editor (forums, calendars): Makes, changes" in trellis("admins", "role", "ada").stdout
+    assert "ada is auditor: Reads everything" in trellis("admins", "role", "ada", "auditor").stdout
+    assert [(one["role"], one["kinds"]) for one in run("admins.list")["results"]] == [("owner", []), ("auditor", [])]
+    assert "auditor" in trellis("admins", "list").stdout
+    assert "LAST_ADMINISTRATOR" in trellis("admins", "role", "mira", "auditor").stderr
+    assert "INVALID_VALUE" in trellis("admins", "role", "ada", "emperor").stderr

@@ -9,16 +9,22 @@ from trellis.cli.community import act, community
 from trellis.cli.terminal import MISUSED, Failure, Json, say, show, show_json, show_table
 from trellis.core.admins import generate_password
 from trellis.core.gate import Gate
+from trellis.core.roles import OWNER, ROLES, find_role
 from trellis.settings import Settings
 
 app = typer.Typer(
-    help="Add, list and disable administrators of the panel, and reset their passwords and second factors.",
+    help="Add, list and disable administrators of the panel, give roles, and reset their passwords and second factors.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
 )
 
 Login = Annotated[str, typer.Argument(metavar="LOGIN", help="The name used to sign in.", show_default=False)]
+RoleName = Annotated[str, typer.Option("--role", help=f"What they may do: {', '.join(ROLES)}.")]
+Kinds = Annotated[
+    list[str] | None,
+    typer.Option("--kind", help="For a structure editor: a kind of nodes, such as forums. Repeat as needed; all by default."),
+]
 FromStdin = Annotated[
     bool,
     typer.Option("--password-stdin", help="Read the password from standard input. By default one is generated and shown once."),
@@ -29,13 +35,15 @@ FromStdin = Annotated[
 def create(
     login: Login,
     name: Annotated[str | None, typer.Option(help="The name shown in events. By default the login.")] = None,
+    role: RoleName = OWNER,
+    kind: Kinds = None,
     password_stdin: FromStdin = False,
     json: Json = False,
 ) -> None:
     """Add an administrator. Without --password-stdin a password is generated and shown once."""
     password = _password(password_stdin)
     with community(Settings.load()) as gate:
-        made = act(gate, "admins.create", {"name": name or login, "login": login, "password": password}).value
+        made = act(gate, "admins.create", _raw(name or login, login, password, role, kind)).value
     _print_admin(made, None if password_stdin else password, json, f"{made['name']} can sign in to the panel now.")
 
 
@@ -47,10 +55,30 @@ def list_admins(json: Json = False) -> None:
     if json:
         show_json(found, plain=True)
     elif found:
-        rows = ((a["id"], a["name"], a["login"], "disabled" if a["disabledAt"] else "active", a["lastSeenAt"]) for a in found)
-        show_table(("Id", "Name", "Login", "State", "Last seen"), rows)
+        state = {True: "disabled", False: "active"}
+        rows = ((a["id"], a["name"], a["login"], _describe_role(a), state[bool(a["disabledAt"])], a["lastSeenAt"]) for a in found)
+        show_table(("Id", "Name", "Login", "Role", "State", "Last seen"), rows)
     else:
         show("There is no administrator yet. Add one: trellis admins create LOGIN")
+
+
+@app.command()
+def role(
+    login: Login,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[ROLE]", help=f"The new role: {', '.join(ROLES)}.", show_default=False)
+    ] = None,
+    kind: Kinds = None,
+    json: Json = False,
+) -> None:
+    """Show the role of an administrator, or give them another one, which holds from their next request on."""
+    with community(Settings.load()) as gate:
+        number = _id_of(gate, login)
+        if name is None:
+            admin = act(gate, "admins.get", target=number).value
+        else:
+            admin = act(gate, "admins.set_role", {"role": name, "kinds": kind or []}, number).value
+    _print_admin(admin, None, json, f"{admin['name']} is {_describe_role(admin)}: {find_role(admin['role']).doc}")
 
 
 @app.command("reset-password")
@@ -98,6 +126,14 @@ def enable(login: Login, json: Json = False) -> None:
     with community(Settings.load()) as gate:
         changed = act(gate, "admins.enable", target=_id_of(gate, login)).value
     _print_admin(changed, None, json, f"{changed['name']} can sign in again.")
+
+
+def _raw(name: str, login: str, password: str, role: str, kinds: list[str] | None) -> dict[str, Any]:
+    return {"name": name, "login": login, "password": password, "role": role, "kinds": kinds or []}
+
+
+def _describe_role(admin: dict[str, Any]) -> str:
+    return f"{admin['role']} ({', '.join(admin['kinds'])})" if admin["kinds"] else str(admin["role"])
 
 
 def _all(gate: Gate) -> list[dict[str, Any]]:

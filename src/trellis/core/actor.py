@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from trellis.core.bounds import NO_BOUNDS, WHOLE, Bound
+from trellis.core.roles import Permit
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +13,8 @@ class Actor:
     """Whoever runs an operation. `grants` is None for an actor that may run all of them.
 
     `bounds` are those of the grants that have some, by operation. The event log records `type` and `id`, and shows `name` to
-    people. An `is_agent` is a key that asks over MCP: it runs nothing that shows a secret.
+    people. An `is_agent` is a key that asks over MCP: it runs nothing that shows a secret. An administrator who is no owner has
+    a `permit`, whose operations are their grants.
     """
 
     type: Literal["key", "admin", "terminal", "service"]
@@ -21,6 +23,7 @@ class Actor:
     grants: frozenset[str] | None = None
     bounds: Mapping[str, Bound] = field(default_factory=lambda: NO_BOUNDS, hash=False)
     is_agent: bool = False
+    permit: Permit | None = None
 
     def serialize(self) -> dict[str, Any]:
         """Serialize an actor, as events and webhooks name it."""
@@ -29,6 +32,10 @@ class Actor:
     def may(self, operation: str) -> bool:
         """Return whether this actor is granted the operation. A key with an empty set of grants may run none."""
         return self.grants is None or operation in self.grants
+
+    def sees(self, resource: str) -> bool:
+        """Return whether this actor's role lets them read the records of a resource. Keys have grants for that, and no role."""
+        return self.permit is None or resource in self.permit.resources
 
     @property
     def proposes(self) -> bool:

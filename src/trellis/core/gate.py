@@ -17,12 +17,12 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from trellis.core.actor import TERMINAL, Actor
-from trellis.core.bounds import ProposalNeeded, count_uses, count_whole, judge_calls, judge_end, judge_touched
+from trellis.core.bounds import ProposalNeeded, count_uses, count_whole, judge_calls, judge_end, judge_touched, refuse_not_granted
 from trellis.core.catalogue import Catalogue
 from trellis.core.events import Overdue, Recorder
-from trellis.core.fields import Input, format_timestamp, isolate
+from trellis.core.fields import Input, format_timestamp
 from trellis.core.idempotency import Created, find_kept, keep, replay
-from trellis.core.operation import DRY_RUN, Call, Context, Environment, Operation, Outcome, Trace
+from trellis.core.operation import DRY_RUN, Call, Context, Environment, Operation, Outcome, Trace, judge_role, renew_actor
 from trellis.core.passwords import Lanes, Plain, chain
 from trellis.core.verbs import Verb
 from trellis.errors import Refused
@@ -82,38 +82,41 @@ class Gate:
         """Return the time this long ago."""
         return format_timestamp(datetime.fromisoformat(self.now()) - span)
 
-    def authorise(self, name: str, actor: Actor) -> Operation:
-        """Return the operation if the actor may run it.
+    def authorise(self, name: str, actor: Actor, target: int | None = None) -> Operation:
+        """Return the operation if the actor may run it, on the record with the id `target`.
 
-        Raises Refused (NO_PERMISSION, GRANT_ENDED, NOT_FOR_AGENTS, UNKNOWN_OPERATION).
+        Raises Refused (NO_PERMISSION, ROLE_NEEDED, GRANT_ENDED, NOT_FOR_AGENTS, UNKNOWN_OPERATION).
         """
         operation = self.catalogue.find(name)
+        if actor.permit is not None:
+            judge_role(operation, actor, target, self.environment.permits)
+            return operation
         if actor.is_agent and operation.shows_secret:
             raise Refused("NOT_FOR_AGENTS", f"The response to {name} has a secret, which no agent is shown. Use the API.")
         if operation.fork is not None:
             if not any(actor.may(way) for way in operation.fork.to):
-                raise _refuse_not_granted(actor, f"*.{operation.name.partition('.')[2]}", " or ".join(operation.fork.to))
+                raise refuse_not_granted(actor, f"*.{operation.name.partition('.')[2]}", " or ".join(operation.fork.to))
         elif not operation.is_open:
             for needed in operation.needs or (name,):
                 if not actor.may(needed):
-                    raise _refuse_not_granted(actor, needed)
+                    raise refuse_not_granted(actor, needed)
                 if actor.bounds:
                     judge_end(actor, needed, self.now())
         return operation
 
     def follow(self, call: Call) -> Call:
         """Return the call that a forking operation leads to; other calls are returned unchanged. Raises Refused."""
-        fork = self.authorise(call.operation, call.actor).fork
+        fork = self.authorise(call.operation, call.actor, call.target).fork
         if fork is None:
             return call
         with self.store.reading(snapshot=False) as tx:
             call = call._replace(operation=fork.find(tx, call.target or 0, call.actor))
-        self.authorise(call.operation, call.actor)
+        self.authorise(call.operation, call.actor, call.target)
         return call
 
     def run(self, call: Call) -> Result:
         """Run an operation and wait for it. Raises Refused, in which case nothing has changed."""
-        operation = self.authorise(call.operation, call.actor)
+        operation = self.authorise(call.operation, call.actor, call.target)
         if operation.fork is not None:
             return self.run(self.follow(call))
         if operation.writes:
@@ -171,7 +174,7 @@ class Gate:
         Raises Refused, which refuses the whole.
         """
         recorder.check_time()
-        operation = self.authorise(call.operation, call.actor)
+        operation = self.authorise(call.operation, call.actor, call.target)
         if operation.fork is not None:
             return self._run_within(
                 tx, now, recorder, call._replace(operation=operation.fork.find(tx, call.target or 0, call.actor))
@@ -190,7 +193,7 @@ class Gate:
     def _run_many_within(self, tx: Transaction, now: str, recorder: Recorder, calls: Sequence[Call]) -> list[Outcome]:
         """Run calls of one operation together as part of another one, and record their events. Raises Refused."""
         recorder.check_time()
-        operation = self.authorise(calls[0].operation, calls[0].actor)
+        operation = self.authorise(calls[0].operation, calls[0].actor, calls[0].target)
         if operation.run_many is None or any(call.operation != operation.name for call in calls):
             raise LookupError(f"{operation.name} is not run together with others")
         contexts: list[Context] = []
@@ -218,7 +221,7 @@ class Gate:
 
     def submit(self, call: Call) -> Future[Result]:
         """Pass a write to the writer. The future completes once the change is durable or refused."""
-        operation = self.authorise(call.operation, call.actor)
+        operation = self.authorise(call.operation, call.actor, call.target)
         if operation.fork is not None:
             return self.submit(self.follow(call))
         given = operation.form.read(call.raw)
@@ -300,7 +303,7 @@ class Gate:
     def _find_inner_passwords(self, tx: Transaction, call: Call) -> Iterable[tuple[Plain, str | None]]:
         """Return the passwords in a call that another one will run, as far as it is known yet; none if it will be refused."""
         with suppress(Refused):
-            operation = self.authorise(call.operation, call.actor)
+            operation = self.authorise(call.operation, call.actor, call.target)
             given = operation.form.read(call.raw)
             if operation.has_target and call.target is None:  # a record that the whole will create
                 return [(value, None) for value in given.values.values() if isinstance(value, Plain)]
@@ -323,6 +326,9 @@ class Gate:
     def _run_write(self, operation: Operation, call: Call, given: Input, tx: Transaction) -> tuple[Result, Any]:
         """Run a write; return its result, and what may be stored of it, which never includes a secret that is shown once."""
         now, began = self.now(), time.monotonic()
+        if (actor := renew_actor(tx, call.actor, self.environment.permits)) is not call.actor:
+            call = call._replace(actor=actor)
+            self.authorise(operation.name, actor, call.target)
         limit = None if call.actor.type == TERMINAL.type else self.environment.job_timeout
         dry = operation.is_plan or bool(given.get(DRY_RUN.name))
         recorder = Recorder(tx, operation, call, now, None if limit is None else began + limit, dry=dry)
@@ -386,14 +392,3 @@ def _may_need_proposal(call: Call) -> bool:
 
 def _has_password(given: Input) -> bool:
     return any(isinstance(value, Plain) for value in given.values.values())
-
-
-def _refuse_not_granted(actor: Actor, missing: str, named: str = "") -> Refused:
-    named = named or missing
-    typed = f"'{missing}'" if "*" in missing else missing
-    return Refused(
-        "NO_PERMISSION",
-        f"The key '{isolate(actor.name)}' has not been granted {named}. "
-        f"An administrator can tick {named} on the key's page, or run: trellis keys grant {actor.id} {typed}",
-        facts={"missingOperation": missing},
-    )

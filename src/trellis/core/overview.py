@@ -14,6 +14,14 @@ HOURS: Final = 24
 _SOON: Final = timedelta(days=30)
 _UNUSED: Final = timedelta(days=30)
 _FEW: Final = 5
+_SHOWS: Final = {  # what a member shows of, if not of nodes: an actor who may not read that gets null
+    "hours": "requests.summary",
+    "keys": "keys.list",
+    "expiring": "keys.list",
+    "unused": "keys.list",
+    "webhooks": "webhooks.list",
+    "failing": "webhooks.list",
+}
 _CLASSES: Final = ("2xx", "3xx", "4xx", "5xx")
 
 
@@ -33,21 +41,20 @@ def operations() -> tuple[Operation, ...]:
 def _get(context: Context) -> Outcome:
     context.input.raise_faults()
     now = datetime.fromisoformat(context.now)
-    counted = overview.count_nodes(context.tx)
+    actor, counted = context.call.actor, overview.count_nodes(context.tx)
     expiring, soon = overview.find_expiring_keys(context.tx, context.now, format_timestamp(now + _SOON), _FEW)
     idle, unused = overview.find_unused_keys(context.tx, context.now, format_timestamp(now - _UNUSED), _FEW)
     failing = endpoints.list_failing(context.tx)
-    return Outcome(
-        {
-            "nodes": {kind.name: counted.get(kind.name, 0) for kind in context.environment.kinds},
-            "hours": _requests_by_hour(context, now),
-            "keys": overview.count_active_keys(context.tx, context.now),
-            "expiring": {"count": expiring, "keys": [serialize_key(key, context.now) for key in soon]},
-            "unused": {"count": idle, "keys": [serialize_key(key, context.now) for key in unused]},
-            "webhooks": endpoints.count(context.tx),
-            "failing": {"count": len(failing), "webhooks": [webhook_written(one, context.now) for one in failing[:_FEW]]},
-        }
-    )
+    found: dict[str, Any] = {
+        "nodes": {kind.name: counted.get(kind.name, 0) for kind in context.environment.kinds if actor.sees(kind.name)},
+        "hours": _requests_by_hour(context, now),
+        "keys": overview.count_active_keys(context.tx, context.now),
+        "expiring": {"count": expiring, "keys": [serialize_key(key, context.now) for key in soon]},
+        "unused": {"count": idle, "keys": [serialize_key(key, context.now) for key in unused]},
+        "webhooks": endpoints.count(context.tx),
+        "failing": {"count": len(failing), "webhooks": [webhook_written(one, context.now) for one in failing[:_FEW]]},
+    }
+    return Outcome({name: None if _SHOWS.get(name, "") and not actor.may(_SHOWS[name]) else one for name, one in found.items()})
 
 
 def _requests_by_hour(context: Context, now: datetime) -> list[dict[str, Any]]:

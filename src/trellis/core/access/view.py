@@ -25,7 +25,7 @@ def _view(context: Context) -> Outcome:
     given = require(_FIELDS, context.input)
     given.raise_faults()
     group = find_group(context, given.values["group"])
-    kinds = [one for one in context.environment.kinds if list_rights(one)]
+    kinds = [one for one in context.environment.kinds if list_rights(one) and context.call.actor.sees(one.name)]
     if not kinds:
         raise Refused("NO_ENDPOINT", "No kind of node has permissions.")
     chosen = next((one for one in kinds if one.name == given.get("resource")), kinds[0])

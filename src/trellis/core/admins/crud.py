@@ -7,6 +7,7 @@ from typing import Any, Final
 from trellis.core import factors
 from trellis.core.admins import sessions as signing
 from trellis.core.admins.passwords import SHORTEST, NewPassword, find_weakness, password_matches
+from trellis.core.admins.roles import KINDS, ROLE, give_role, require_other_owner, serialize_role
 from trellis.core.admins.sign_in import operation as refused_sign_in
 from trellis.core.admins.tokens import hash_token
 from trellis.core.events import changed_members
@@ -62,7 +63,7 @@ def operations() -> tuple[Operation, ...]:
             "Add an administrator",
             "Adds an administrator.",
             _create,
-            (NAME, LOGIN, PASSWORD, MUST_CHANGE),
+            (NAME, LOGIN, PASSWORD, MUST_CHANGE, ROLE, KINDS),
             writes=True,
             judge=_judge_first_password,
         ),
@@ -77,6 +78,14 @@ def operations() -> tuple[Operation, ...]:
         ),
         _updating_operation(
             "admins.update", "Change an administrator", "Changes an administrator's name or login.", _update, NAME, LOGIN
+        ),
+        _updating_operation(
+            "admins.set_role",
+            "Give a role",
+            "Changes what an administrator may do, from their next request on. The last owner who can sign in stays one.",
+            _set_role,
+            ROLE,
+            KINDS,
         ),
         _updating_operation(
             "admins.set_password",
@@ -113,6 +122,7 @@ def serialize_administrator(admin: Administrator) -> dict[str, Any]:
         "login": admin.login,
         "disabledAt": admin.disabled_at,
         "mustChangePassword": admin.must_change,
+        **serialize_role(admin),
         "lastSeenAt": admin.last_seen_at,
         "createdAt": admin.created_at,
         "updatedAt": admin.updated_at,
@@ -212,6 +222,8 @@ def _add(context: Context, *, must_change: bool) -> Outcome:
         last_seen_at=None,
         must_change=must_change,
     )
+    admin, faults = give_role(context, admin, given)
+    raise_faults(faults)
     administrators.insert(context.tx, admin)
     after = serialize_administrator(admin)
     return Outcome(after, admin.id, after=after)
@@ -233,6 +245,16 @@ def _update(context: Context) -> Outcome:
     return _save(context, old, replace(old, name=given.get("name", old.name), login=given.get("login", old.login)))
 
 
+def _set_role(context: Context) -> Outcome:
+    old = _find_administrator(context)
+    context.input.raise_faults()
+    new, faults = give_role(context, old, context.input)
+    raise_faults(faults)
+    if new.role != old.role:
+        require_other_owner(context, old)
+    return _save(context, old, new)
+
+
 def _set_password(context: Context) -> Outcome:
     old = _find_administrator(context)
     given = require((PASSWORD,), context.input)
@@ -245,11 +267,7 @@ def _set_password(context: Context) -> Outcome:
 def _disable(context: Context) -> Outcome:
     old = _find_administrator(context)
     context.input.raise_faults()
-    if old.disabled_at is None and not administrators.count_other_enabled(context.tx, old.id):
-        raise Refused(
-            "LAST_ADMINISTRATOR",
-            f"{isolate(old.name)} is the only administrator who can sign in. Add or enable another one first.",
-        )
+    require_other_owner(context, old)
     sessions.end_all(context.tx, old.id)
     outcome = _save(context, old, replace(old, disabled_at=old.disabled_at or context.now))
     if not outcome.happened or context.input.get(KEEP_WEBHOOKS.name):

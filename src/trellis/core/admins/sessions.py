@@ -16,6 +16,7 @@ from trellis.core.factors import EVIDENCE, take_factor
 from trellis.core.fields import Field, Text, TextList, format_timestamp, invalid_id, require
 from trellis.core.gate import Gate
 from trellis.core.operation import Context, Operation, Outcome
+from trellis.core.roles import Permit
 from trellis.store.admins import Session, administrators, sessions
 from trellis.store.engine import Transaction
 
@@ -40,6 +41,7 @@ class SignedIn:
     has_passkey: bool = False
     has_app: bool = False
     must_add_factor: bool = False
+    permit: Permit | None = None  # None for an owner
 
     @property
     def has_factor(self) -> bool:
@@ -54,7 +56,7 @@ class SignedIn:
     @property
     def actor(self) -> Actor:
         """The administrator as events name them."""
-        return Actor("admin", self.id, self.name)
+        return Actor("admin", self.id, self.name, None if self.permit is None else self.permit.operations, permit=self.permit)
 
     def has_confirmed(self, now: str) -> bool:
         """Return whether the password was entered in the last quarter of an hour."""
@@ -79,6 +81,7 @@ def find_session(gate: Gate, token: str) -> SignedIn | None:
         has_passkey=row.has_passkey,
         has_app=row.has_app,
         must_add_factor=gate.environment.second_factors.required and not (row.has_passkey or row.has_app),
+        permit=gate.environment.permits.find(row.role, row.kinds),
     )
 
 

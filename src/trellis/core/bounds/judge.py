@@ -54,6 +54,18 @@ def judge_end(actor: Holder, operation: str, now: str) -> None:
         )
 
 
+def refuse_not_granted(actor: Holder, missing: str, named: str = "") -> Refused:
+    """Return the refusal of a call that its key has not been granted. `named` is what it is told, if that is not one operation."""
+    named = named or missing
+    typed = f"'{missing}'" if "*" in missing else missing
+    return Refused(
+        "NO_PERMISSION",
+        f"The key '{isolate(actor.name)}' has not been granted {named}. "
+        f"An administrator can tick {named} on the key's page, or run: trellis keys grant {actor.id} {typed}",
+        facts={"missingOperation": missing},
+    )
+
+
 def judge_calls(tx: Transaction, actor: Holder, grants: Sequence[str], times: int, now: str, *, approved: bool | None) -> None:
     """Judge calls of one operation by the bounds of the grants that it needs, and count them as uses of these.
 

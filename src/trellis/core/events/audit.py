@@ -73,17 +73,19 @@ def _search(context: Context) -> Outcome:
     filters: dict[str, Any] = {ours: given.get(name) for name, ours in _COLUMNS.items() if given.get(name)}
     if types := given.get("type"):
         filters["wanted"] = find_wanted(types, context.environment.load_operations())
+    if (permit := context.call.actor.permit) is not None:
+        filters["resources"] = permit.resources
     result = events.search(context.tx, filters, given.get("limit", 50), given.get("before"))
     return Outcome({"results": serialize_with_undo(context, result.found), "next": result.next, "complete": result.complete})
 
 
 def _get(context: Context) -> Outcome:
     context.input.raise_faults()
-    event = events.find(context.tx, context.call.target or 0)
-    if event is None:
+    event, actor = events.find(context.tx, context.call.target or 0), context.call.actor
+    if event is None or not actor.sees(event.resource):
         raise invalid_id("event", context.call.target, "1T107/2")
     request = None
-    if event.request_id and event.actor["type"] == "key":
+    if event.request_id and event.actor["type"] == "key" and actor.may("requests.get"):
         at = datetime.fromisoformat(event.at)
         since, until = format_timestamp(at - _BEFORE), format_timestamp(at + _AFTER)
         request = requests.find_by_request_id(context.tx, event.operation, event.request_id, since, until)

@@ -116,6 +116,8 @@ def _list(context: Context) -> Outcome:
     within = None if bound is None or bound.under is None else bound.ids
     if within is not None:
         filters["within"] = within
+    if (permit := context.call.actor.permit) is not None:
+        filters["resources"] = permit.resources
     found = events.read_page(context.tx, filters, limit + 1, after, newest_first=newest_first)
     page, more = found[:limit], len(found) > limit
     end = None if newest_first else newest  # events that the filter has excluded need not be examined again

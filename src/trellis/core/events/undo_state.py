@@ -7,6 +7,7 @@ from typing import Any
 from trellis.core.events.event import serialize_event
 from trellis.core.fields import format_timestamp
 from trellis.core.operation import Context
+from trellis.core.verbs import RESTORE
 from trellis.store import events, snapshots
 from trellis.store.engine import Transaction
 from trellis.store.events import Event
@@ -15,8 +16,8 @@ from trellis.store.events import Event
 def serialize_with_undo(context: Context, found: Sequence[Event]) -> list[dict[str, Any]]:
     """Serialize events with a member `undo`: None if undo does not apply to them, otherwise `kept`, `undoneBy` and `open`.
 
-    `kept` says whether everything that undo needs is still in the database, `open` whether there is anything left to undo. An event
-    that created a record has it once it has been undone, with others of its change set.
+    `kept` says whether everything that undo needs is still in the database, `open` whether there is anything left that the caller
+    may undo. An event that created a record has it once it has been undone, with others of its change set.
     """
     kinds = {kind.name for kind in context.environment.kinds}
     by_deleting = context.environment.undone_by_deleting
@@ -37,6 +38,9 @@ def serialize_with_undo(context: Context, found: Sequence[Event]) -> list[dict[s
     }
     for seq, kept in ({seq: counts.get(seq, 0) >= count for seq, count in rows.items()} | whole).items():
         states[seq] = {"kept": kept, "undoneBy": undone_by.get(seq), "open": kept and seq not in undone_by}
+    for event in found:
+        if event.seq in states and not context.call.actor.may(f"{event.resource}.{RESTORE.name}"):
+            states[event.seq]["open"] = False
     return [serialize_event(event) | {"undo": states.get(event.seq)} for event in found]
 
 

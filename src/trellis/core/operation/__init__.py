@@ -2,6 +2,7 @@
 
 from trellis.core.operation.access import Access
 from trellis.core.operation.call import Call, Progress
+from trellis.core.operation.judge import is_allowed, judge_role, renew_actor
 from trellis.core.operation.operation import (
     DRY_RUN,
     Context,
@@ -32,5 +33,8 @@ __all__ = [
     "SecondFactorPolicy",
     "Trace",
     "WebhookPolicy",
+    "is_allowed",
     "judge_nothing",
+    "judge_role",
+    "renew_actor",
 ]

@@ -12,6 +12,7 @@ from trellis.core.fields import Boolean, Field, Form, Input
 from trellis.core.kind import NodeKind
 from trellis.core.operation.access import OPEN, Access
 from trellis.core.operation.call import Call
+from trellis.core.roles import Permits
 from trellis.core.verbs import Body, Response, Verb
 from trellis.refusals import REFUSALS
 from trellis.store.engine import Shown, Transaction
@@ -65,6 +66,17 @@ class Environment:
     def group_kind(self) -> NodeKind | None:
         """The kind whose nodes are groups; None if there is none."""
         return next((kind for kind in self.kinds if kind.is_group), None)
+
+    @cached_property
+    def permits(self) -> Permits:
+        """What each role of administrators may do."""
+        return Permits(
+            lambda: (
+                self.load_operations(),
+                [kind.name for kind in self.kinds],
+                [kind.name for kind in self.kinds if kind.is_group],
+            )
+        )
 
     @cached_property
     def grantable(self) -> frozenset[str]:

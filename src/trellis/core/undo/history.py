@@ -60,7 +60,7 @@ def history_operations() -> tuple[Operation, ...]:
 
 def _later(context: Context) -> Outcome:
     context.input.raise_faults()
-    event = get_event(context.tx, context.call.target or 0)
+    event = get_event(context.tx, context.call.target or 0, context.call.actor)
     later = snapshots.find_later_events(
         context.tx, event.resource, event.resource_id or 0, event.seq, context.input.get("limit", 20)
     )
@@ -71,20 +71,21 @@ def _later(context: Context) -> Outcome:
 def _last_state(context: Context) -> Outcome:
     given = context.input
     given.raise_faults()
-    last = snapshots.find_latest(context.tx, given.get("resource"), given.get("resourceId"))
+    is_seen = context.call.actor.sees(given.get("resource", ""))
+    last = snapshots.find_latest(context.tx, given.get("resource"), given.get("resourceId")) if is_seen else None
     return Outcome(None if last is None else {"event": last.seq, "how": last.change, "name": last.node.name})
 
 
 def _deleted_names(context: Context) -> Outcome:
     context.input.raise_faults()
-    event = get_event(context.tx, context.call.target or 0)
+    event = get_event(context.tx, context.call.target or 0, context.call.actor)
     names = snapshots.find_names(context.tx, event.seq, event.resource, context.input.get("ids"))
     return Outcome({node: {"parentId": parent, "name": name} for node, (parent, name) in names.items()})
 
 
 def _lists_naming(context: Context) -> Outcome:
     context.input.raise_faults()
-    event = get_event(context.tx, context.call.target or 0)
+    event = get_event(context.tx, context.call.target or 0, context.call.actor)
     kind = next((kind for kind in context.environment.kinds if kind.name == event.resource), None)
     how = "changed" if event.after else "deleted"
     rows = [one.node for one in snapshots.find_by_event(context.tx, event.seq) if one.kind == event.resource and one.change == how]

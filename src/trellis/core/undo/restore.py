@@ -125,7 +125,7 @@ def _get_known_event(tx: Transaction, seq: int, actor: Actor) -> Event:
         restore = f"{event.resource}.{RESTORE.name}"
         bounded, own_only = find_reach(actor, restore, event.resource), is_own_only(actor, restore)
     if bounded is None and not own_only and may_list_all(actor):
-        return get_event(tx, seq)
+        return get_event(tx, seq, actor)
     is_hidden = own_only and event is not None and not is_caused_by(event, actor)
     if event is None or is_hidden or not actor.may(restore) or not _is_in_reach(tx, event, bounded):
         detail = f"There is no event {seq} that this key may undo. With {_LIST} granted as well, it is told why."
@@ -147,12 +147,12 @@ def _is_in_reach(tx: Transaction, event: Event, reach: Reach | None) -> bool:
     return event.resource_id in events.find_inside_or_deleted(tx, reach.kind, reach.roots, (event.resource_id or 0,))
 
 
-def get_event(tx: Transaction, seq: int) -> Event:
-    """Return an event. Refuses one that has been purged or never existed."""
+def get_event(tx: Transaction, seq: int, actor: Actor) -> Event:
+    """Return an event. Refuses one that has been purged or never existed, and one that the actor's role may not see."""
     event = events.find(tx, seq)
-    if event is not None:
+    if event is not None and actor.sees(event.resource):
         return event
-    if seq <= events.find_bounds(tx)[1]:
+    if event is None and seq <= events.find_bounds(tx)[1]:
         raise Refused("NO_LONGER_KEPT", f"Event {seq} has been purged, so it cannot be undone.")
     raise invalid_id("event", seq, _NO_EVENT)
 

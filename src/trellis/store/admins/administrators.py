@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass, fields
 
 import sqlalchemy as sa
 
-from trellis.store.engine import Transaction
+from trellis.store.engine import Statement, Transaction
 from trellis.store.tables import administrators, first_run_links
 
 _c = administrators.c
@@ -23,9 +23,12 @@ class Administrator:
     disabled_at: str | None
     last_seen_at: str | None
     must_change: bool = False
+    role: str = "owner"
+    kinds: str | None = None  # that the role is for, with commas between; None for all
 
 
 _COLUMNS = tuple(_c[f.name] for f in fields(Administrator))
+_ROLE = Statement(sa.select(_c.role, _c.kinds).where(_c.id == sa.bindparam("admin")))
 
 
 def fold_login(login: str) -> str:
@@ -56,10 +59,16 @@ def count(tx: Transaction) -> int:
     return int(tx.connection.execute(sa.select(sa.func.count()).select_from(administrators)).scalar_one())
 
 
-def count_other_enabled(tx: Transaction, admin: int) -> int:
-    """Count the administrators who can sign in, excluding this one."""
-    statement = sa.select(sa.func.count()).select_from(administrators).where(_c.disabled_at.is_(None), _c.id != admin)
-    return int(tx.connection.execute(statement).scalar_one())
+def count_others_enabled(tx: Transaction, admin: int, role: str) -> int:
+    """Count the administrators with a role who can sign in, excluding this one."""
+    others = sa.select(sa.func.count()).select_from(administrators).where(_c.disabled_at.is_(None), _c.role == role, _c.id != admin)
+    return int(tx.connection.execute(others).scalar_one())
+
+
+def find_role(tx: Transaction, admin: int) -> tuple[str, str | None] | None:
+    """Return the role of an administrator, and the kinds that it is for."""
+    rows = tx.fetch(_ROLE, admin=admin)
+    return (rows[0][0], rows[0][1]) if rows else None
 
 
 def find_digests(tx: Transaction) -> list[str]:

@@ -37,6 +37,8 @@ _LIVE = Statement(
         administrators.c.login,
         administrators.c.must_change,
         *(sa.exists().where(table.c.admin_id == _c.admin_id) for table in (passkeys, authenticators)),
+        administrators.c.role,
+        administrators.c.kinds,
     ).where(_IS_LIVE, _c.digest == bindparam("digest"))
 )
 _LIVE_OF_ADMIN = Statement(
@@ -46,7 +48,7 @@ _LIVE_AMONG = Statement(sa.select(_c.digest).where(_IS_LIVE, TextIn(_c.digest, "
 
 
 class LiveSession(NamedTuple):
-    """A session with its administrator's name and login, whether their password must be changed, and which factors they have."""
+    """A session with its administrator's name, login and role, whether their password must be changed, and which factors they have."""
 
     session: Session
     name: str
@@ -54,6 +56,8 @@ class LiveSession(NamedTuple):
     must_change: bool
     has_passkey: bool
     has_app: bool
+    role: str
+    kinds: str | None
 
 
 def find_live(tx: Transaction, digest: str, now: str, idle: str) -> LiveSession | None:
@@ -61,8 +65,8 @@ def find_live(tx: Transaction, digest: str, now: str, idle: str) -> LiveSession 
     rows = tx.fetch(_LIVE, digest=digest, now=now, idle=idle)
     if not rows:
         return None
-    *own, name, login, must_change, has_passkey, has_app = rows[0]
-    return LiveSession(Session(*own), name, login, bool(must_change), bool(has_passkey), bool(has_app))
+    *own, name, login, must_change, has_passkey, has_app, role, kinds = rows[0]
+    return LiveSession(Session(*own), name, login, bool(must_change), bool(has_passkey), bool(has_app), role, kinds)
 
 
 def find_live_among(tx: Transaction, digests: Sequence[str], now: str, idle: str) -> set[str]:

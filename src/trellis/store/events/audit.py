@@ -34,8 +34,8 @@ def search(
 ) -> Search:
     """Search the log, newest first.
 
-    `filters` may contain wanted (a Wanted), operation, resource, resource_id, request_id, change_set, actor_type, actor_id, `since`
-    and `until` (timestamps; the latter not included).
+    `filters` may contain wanted (a Wanted), operation, resource, resources (several), resource_id, request_id, change_set,
+    actor_type, actor_id, `since` and `until` (timestamps; the latter not included).
     """
     top, bottom = _find_range(tx, filters, before)
     conditions = _conditions(filters)
@@ -75,6 +75,8 @@ def _find_range(tx: Transaction, filters: Mapping[str, Any], before: int | None)
 
 def _conditions(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
     found = [_c[name] == filters[name] for name in _EQUAL if name in filters]
+    if "resources" in filters:
+        found.append(_c.resource.in_(sorted(filters["resources"])))
     if wanted := filters.get("wanted"):
         found.append(wanted.build_condition())
     if since := filters.get("since"):  # also filter by time: if a clock was set back, times are not in the order of the numbers

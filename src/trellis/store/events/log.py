@@ -104,6 +104,7 @@ _FILTERS: Final[Mapping[str, Callable[[Any], sa.ColumnElement[bool]]]] = {
     "wanted": lambda value: value.build_condition(),
     "operation": lambda value: events.c.operation == value,
     "resource": lambda value: events.c.resource == value,
+    "resources": lambda value: events.c.resource.in_(sorted(value)),
     "resource_id": lambda value: events.c.resource_id == value,
     "since": lambda value: events.c.at >= value,
     "until": lambda value: events.c.at < value,
@@ -123,8 +124,9 @@ def _is_by(actor: str, number: int) -> sa.ColumnElement[bool]:
 def read_page(tx: Transaction, filters: Mapping[str, Any], limit: int, after: int | None, *, newest_first: bool) -> list[Event]:
     """Read the events after a sequence number, or before it if newest first; None begins with the first or the newest.
 
-    `filters` may contain wanted (a Wanted), operation, resource, resource_id, change_set, request_id, reason, actor (with `type`
-    and `id`), `since` and `until` (timestamps; the latter not included), and within (roots by resource: what is inside of them).
+    `filters` may contain wanted (a Wanted), operation, resource, resources (several), resource_id, change_set, request_id, reason,
+    actor (with `type` and `id`), `since` and `until` (timestamps; the latter not included), and within (roots by resource: what is
+    inside of them).
     """
     statement = _SELECT.order_by(events.c.seq.desc() if newest_first else events.c.seq).limit(limit)
     for name, value in filters.items():

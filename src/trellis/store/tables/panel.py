@@ -18,6 +18,8 @@ administrators = sa.Table(
     sa.Column("disabled_at", PLAIN),
     sa.Column("last_seen_at", PLAIN),
     sa.Column("must_change", sa.Boolean, nullable=False, server_default=sa.false()),  # somebody else has chosen the password
+    sa.Column("role", PLAIN, nullable=False, server_default="owner"),
+    sa.Column("kinds", PLAIN),  # that the role is for, with commas between
 )
 
 sessions = sa.Table(

@@ -1,0 +1,49 @@
+"""The roles of administrators: the fields that give one, and the operation that changes it."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+from trellis.core.fields import Choice, Field, Input, TextList, isolate
+from trellis.core.operation import Context
+from trellis.core.roles import OWNER, ROLES
+from trellis.errors import Fault, Refused
+from trellis.store.admins import Administrator, administrators
+
+_WORDS: Final = {role.name: f"{role.title}: {role.doc}" for role in ROLES.values()}
+ROLE: Final = Field("role", Choice(_WORDS), "What they may do.", default=OWNER)
+KINDS: Final = Field(
+    "kinds",
+    TextList(),
+    "The kinds of nodes that a structure editor is for, such as forums; all if none is named. Groups are for those who edit all "
+    "kinds: deleting one changes the permissions of the others.",
+    default=(),
+)
+
+
+def serialize_role(admin: Administrator) -> dict[str, Any]:
+    """Serialize what an administrator may do. `kinds` is empty for a role that is for all."""
+    return {"role": admin.role, "kinds": admin.kinds.split(",") if admin.kinds else []}
+
+
+def give_role(context: Context, admin: Administrator, given: Input) -> tuple[Administrator, tuple[Fault, ...]]:
+    """Return an administrator with the role that was sent, and what is wrong with that."""
+    role = given.get(ROLE.name, admin.role)
+    kinds = given.get(KINDS.name, () if ROLE.name in given else admin.kinds.split(",") if admin.kinds else ())
+    known = [kind.name for kind in context.environment.kinds if not kind.is_group]
+    faults: tuple[Fault, ...] = ()
+    if kinds and not ROLES[role].for_kinds:
+        faults = (Fault(KINDS.name, "INVALID_VALUE", f"kinds: the role {ROLES[role].title.lower()} is for all kinds."),)
+    elif unknown := [name for name in kinds if name not in known]:
+        detail = f"kinds: {isolate(unknown[0])} is none of {', '.join(known)}."
+        faults = (Fault(KINDS.name, "INVALID_VALUE", detail),)
+    return replace(admin, role=role, kinds=",".join(name for name in known if name in kinds) or None), faults
+
+
+def require_other_owner(context: Context, admin: Administrator) -> None:
+    """Refuse what would leave no owner who can sign in. Raises Refused (LAST_ADMINISTRATOR)."""
+    is_one = admin.role == OWNER and admin.disabled_at is None
+    if is_one and not administrators.count_others_enabled(context.tx, admin.id, OWNER):
+        raise Refused(
+            "LAST_ADMINISTRATOR",
+            f"{isolate(admin.name)} is the only owner who can sign in. Add or enable another one first, or make somebody one.",
+        )

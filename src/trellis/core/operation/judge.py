@@ -1,0 +1,53 @@
+"""How the gate judges administrators by their role, and reads the role anew for every write."""
+
+from dataclasses import replace
+
+from trellis.core.actor import Actor
+from trellis.core.fields import isolate
+from trellis.core.operation.operation import Operation
+from trellis.core.roles import OWN, Permits
+from trellis.errors import Refused
+from trellis.store.admins import administrators
+from trellis.store.engine import Transaction
+
+
+def judge_role(operation: Operation, actor: Actor, target: int | None, permits: Permits) -> None:
+    """Refuse what an administrator's role does not have; `target` is the record. Raises Refused (ROLE_NEEDED)."""
+    if (missing := _find_missing(operation, actor, target)) is None:
+        return
+    roles = permits.list_roles(missing)
+    titles = [f"{role.title.lower()}s" for role in roles]
+    whose = f"{', '.join(titles[:-1])} and {titles[-1]}" if len(titles) > 1 else "".join(titles)
+    raise Refused(
+        "ROLE_NEEDED",
+        f"{missing} is for {whose}. {isolate(actor.name)} is {_describe(actor)}. Nothing was changed. An owner can change roles.",
+        facts={"missingOperation": missing, "roles": [role.name for role in roles]},
+    )
+
+
+def is_allowed(operation: Operation, actor: Actor, target: int | None = None) -> bool:
+    """Return whether an administrator's role lets them run an operation, on a record."""
+    return _find_missing(operation, actor, target) is None
+
+
+def renew_actor(tx: Transaction, actor: Actor, permits: Permits) -> Actor:
+    """Return an administrator with the role that they have now, which may have changed while a write waited for its turn."""
+    found = administrators.find_role(tx, actor.id or 0) if actor.type == "admin" else None
+    if found is None or (permit := permits.find(*found)) is actor.permit:
+        return actor
+    return replace(actor, permit=permit, grants=None if permit is None else permit.operations)
+
+
+def _find_missing(operation: Operation, actor: Actor, target: int | None) -> str | None:
+    """Return the first operation that a call needs and the role does not have; None if there is none."""
+    if actor.grants is None or (operation.name in OWN and target is not None and target == actor.id):
+        return None
+    return next((name for name in operation.needs or (operation.name,) if name not in actor.grants), None)
+
+
+def _describe(actor: Actor) -> str:
+    if actor.permit is None:
+        return "none of these"
+    title, kinds = actor.permit.role.title.lower(), actor.permit.kinds
+    some = f" for {', '.join(kinds)}" if kinds else ""
+    return f"{'an' if title[0] in 'aeiou' else 'a'} {title}{some}"

@@ -1,0 +1,15 @@
+"""Roles of administrators: which operations each may run, as data beside the operations."""
+
+from trellis.core.roles.permit import Permit, Permits
+from trellis.core.roles.table import OWN, OWNER, ROLES, Role, find_role, is_match
+
+__all__ = [
+    "OWN",
+    "OWNER",
+    "ROLES",
+    "Permit",
+    "Permits",
+    "Role",
+    "find_role",
+    "is_match",
+]

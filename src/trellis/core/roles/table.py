@@ -1,0 +1,119 @@
+"""The table of roles: patterns over the names of operations, which say what each role may run.
+
+A pattern is `resource.verb`. For the resource it may have `*`, any; `{kind}`, the kinds of nodes that the role is for; and
+`{groups}`, the groups, where they are not among these: permissions name them. For the verb it may have `*`, any, and `{read}`,
+those that change nothing. A new kind or operation fits in by its name. What no pattern has is for owners alone.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+
+class Named(Protocol):
+    """What a pattern is compared with: an operation."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def writes(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """One role. `doc` says what it may do. A role that is `for_kinds` may be for some kinds of nodes only."""
+
+    name: str
+    title: str
+    doc: str
+    patterns: tuple[str, ...]
+    for_kinds: bool = False
+
+    @property
+    def is_owner(self) -> bool:
+        """Whether it may do everything."""
+        return self.patterns == _EVERYTHING
+
+
+_EVERYTHING: Final = ("*.*",)
+_EVERYBODY: Final = ("core.{read}", "overview.{read}", "events.{read}")  # these show what the role may read otherwise
+_STRUCTURE: Final = ("{kind}.{read}", "structure.{read}", "access.{read}")
+OWNER: Final = "owner"
+ROLES: Final[Mapping[str, Role]] = {
+    role.name: role
+    for role in (
+        Role(
+            OWNER,
+            "Owner",
+            "Everything, and alone adds administrators, gives roles, resets passwords and repairs the database.",
+            _EVERYTHING,
+        ),
+        Role(
+            "key-manager",
+            "Key manager",
+            "Makes, changes and revokes API keys and webhooks, and reads the structure. By a key that they make they can have "
+            "done whatever a key can be granted.",
+            (
+                *_EVERYBODY,
+                *_STRUCTURE,
+                "keys.*",
+                "webhooks.*",
+                "deliveries.*",
+                "requests.{read}",
+                "proposals.{read}",
+                "events.restore",
+                "changesets.*",
+            ),
+        ),
+        Role(
+            "structure-editor",
+            "Structure editor",
+            "Makes, changes, moves, deletes and restores nodes, of all kinds or of some, and sees nothing else.",
+            (
+                *_EVERYBODY,
+                "{kind}.*",
+                "{groups}.{read}",
+                "structure.*",
+                "access.view",
+                "events.restore",
+                "changesets.*",
+                "core.batch",
+            ),
+            for_kinds=True,
+        ),
+        Role(
+            "approver",
+            "Approver",
+            "Approves and rejects what programs propose, and reads the structure, keys and requests for that.",
+            (
+                *_EVERYBODY,
+                *_STRUCTURE,
+                "keys.{read}",
+                "requests.{read}",
+                "proposals.{read}",
+                "proposals.approve",
+                "proposals.reject",
+            ),
+        ),
+        Role("auditor", "Auditor", "Reads everything, and changes nothing.", ("*.{read}",)),
+    )
+}
+
+# What every administrator may run on themselves, whatever their role.
+OWN: Final = frozenset(
+    f"admins.{verb}" for verb in ("get", "sessions", "sign_in", "sign_out", "confirm_password", "update", "set_password")
+)
+
+
+def find_role(name: str) -> Role:
+    """Return a role. One that this release does not know, since a newer one has given it, may do nothing."""
+    return ROLES.get(name) or Role(name, name, "Unknown to this release.", ())
+
+
+def is_match(pattern: str, operation: Named, kinds: Collection[str], groups: Collection[str] = ()) -> bool:
+    """Return whether a pattern has an operation, for a role that is for these kinds. `groups` are those that are not among them."""
+    resource, _, verb = operation.name.partition(".")
+    wanted, _, done = pattern.partition(".")
+    resources: Mapping[str, Any] = {"*": (resource,), "{kind}": kinds, "{groups}": groups}
+    verbs: Mapping[str, bool] = {"*": True, "{read}": not operation.writes}
+    return resource in resources.get(wanted, (wanted,)) and verbs.get(done, verb == done)

@@ -19,6 +19,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from trellis.admin import PREFIX
+from trellis.admin.allowed import Allowed
 from trellis.admin.live import Watcher
 from trellis.admin.page import CHOOSE, CONFIRM, FACTORS, SIGN_IN, Page, PageRequest, PasswordNeeded, StaleForm
 from trellis.admin.reading import read_form
@@ -89,8 +90,9 @@ class Panel:
         self.sessions = Sessions(self.runner)
         self.watcher = Watcher(self.runner)
         self.static = Static(f"{PREFIX}/static")
-        self.view = View(gate.catalogue, gate.environment.kinds, gate.environment.community_name, self.static)
         self.pages = pages_of(gate.catalogue, gate.environment.kinds) if pages is None else pages
+        allowed = Allowed(self.pages)
+        self.view = View(gate.catalogue, gate.environment.kinds, gate.environment.community_name, self.static, allowed)
         self.app = Starlette(
             routes=[
                 Route(f"{PREFIX}/static/{{digest}}/{{name}}", self.static.serve, methods=["GET"]),
@@ -181,6 +183,7 @@ class Panel:
             return self._sign_in_first(request)
         if not (page.open or page.first) and (response := self._find_first_step(request)):
             return response
+        self._require_role(page, request)
         if request.me is not None and not request.wants_json:
             await self._prepare(page, request)
         try:
@@ -194,9 +197,14 @@ class Panel:
         except PasswordNeeded:
             return self._confirm_first(request)
 
+    def _require_role(self, page: Page, request: PageRequest) -> None:
+        """Refuse a page whose operations the role does not have. Raises Refused (ROLE_NEEDED)."""
+        for name in page.needs:
+            self.runner.gate.authorise(name, request.actor, request.http.path_params.get("id"))
+
     async def _prepare(self, page: Page, request: PageRequest) -> None:
         """Find what the layout shows, and from where on a page is kept up to date: before the page, which may show more."""
-        request.waiting = {"proposals": await self.runner.read(count_open)}
+        request.waiting = {"proposals": await self.runner.read(count_open)} if request.actor.may("proposals.list") else {}
         if page.live and _PAGED.isdisjoint(request.query):
             request.live = tuple(topic.format_map(request.http.path_params) for topic in page.live)
             request.position = format_position(await self.runner.read(read_position))

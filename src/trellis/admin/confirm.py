@@ -49,7 +49,8 @@ class Confirmation:
     def pages(self) -> tuple[Page, Page]:
         """The page that asks for confirmation, and the one that runs the operation."""
         path = f"/{self.section}/{{id:int}}/{self.action}"
-        return Page("GET", path, self.show, self.section), Page("POST", path, self.run, self.section)
+        needs = (self.operation,)
+        return Page("GET", path, self.show, self.section, needs=needs), Page("POST", path, self.run, self.section, needs=needs)
 
     async def show(self, request: PageRequest) -> Response:
         """Ask."""

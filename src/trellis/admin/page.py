@@ -374,7 +374,7 @@ class Page:
     is required. `most_bytes` is how large its
     forms may be if they are sent as multipart/form-data, which other pages do not take. `live` are the topics of `core.news` that
     it shows, with {id} for that in its path: it is kept up to date with them. A `background` page is for scripts that ask by
-    themselves, which is no use of the session.
+    themselves, which is no use of the session. `needs` are the operations without which nobody may open it.
     """
 
     method: str
@@ -386,3 +386,4 @@ class Page:
     most_bytes: int = 0
     live: tuple[str, ...] = ()
     background: bool = False
+    needs: tuple[str, ...] = ()

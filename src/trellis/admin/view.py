@@ -2,7 +2,7 @@
 
 Every template extends `layout.html` (blocks: `actions`, `main`) and gets, besides the page's own context: `request`, `me` (None
 when nobody is signed in), `csrf`, `menu`, `section`, `section_title`, `flash`, `waiting` (how many
-proposals are open, by section of the menu), `party` (for whom passkeys are made; None if none can be) and `now`. Macros come by
+proposals are open, by section of the menu), `may(operation, id)` (whether one's role has it), `party` (for whom passkeys are made; None if none can be) and `now`. Macros come by
 `{% import "macros.html" as ui with context %}`. There are no inline scripts or styles: the content security policy forbids them.
 """
 
@@ -18,6 +18,7 @@ from markupsafe import Markup, soft_str
 
 from trellis import __version__
 from trellis.admin import PREFIX
+from trellis.admin.allowed import Allowed
 from trellis.admin.events import shown_members
 from trellis.admin.many import find_many_actions
 from trellis.admin.nodes import describe_lock, find_actions, node_badges, node_colour
@@ -84,13 +85,14 @@ _ICONS: Final = frozenset({"forums", "calendars", "categories", "groups", "blogs
 class View:
     """The templates of the panel."""
 
-    def __init__(self, catalogue: Catalogue, kinds: tuple[NodeKind, ...], community: str, static: Static) -> None:
+    def __init__(self, catalogue: Catalogue, kinds: tuple[NodeKind, ...], community: str, static: Static, allowed: Allowed) -> None:
         self._menu = build_menu(kinds)
         self._titles = {entry.section: entry.title for _, entries in self._menu for entry in entries}
         self._catalogue = catalogue
         self._kinds = kinds
         self._community = community
         self._static = static
+        self._allowed = allowed
 
     @cached_property
     def environment(self) -> "Environment":
@@ -137,7 +139,8 @@ class View:
             "request": request,
             "me": request.me,
             "csrf": request.csrf,
-            "menu": self._menu,
+            "menu": self._menu_of(request),
+            "may": partial(self._allowed.may, request),
             "section": request.section,
             "section_title": self._titles.get(request.section, ""),
             "flash": request.take_flash(),
@@ -145,7 +148,15 @@ class View:
             "waiting": request.waiting,
             "party": find_party(request.gate.environment.public_url),
         }
-        return self.environment.get_template(template).render(shared | dict(context))
+        return self._allowed.leave_out(self.environment.get_template(template).render(shared | dict(context)), request)
+
+    def _menu_of(self, request: PageRequest) -> list[tuple[str, list[MenuEntry]]]:
+        """Return the entries of the menu whose pages may be opened."""
+        entries = (
+            (heading, [one for one in those if self._allowed.may_open(request, one.path.removeprefix(PREFIX))])
+            for heading, those in self._menu
+        )
+        return [(heading, those) for heading, those in entries if those]
 
 
 def format_isolated(template: str, *values: Any) -> str:

@@ -2,9 +2,16 @@
 
 from typing import Final
 
-from trellis.admin.admins import account, administrators, confirm_password, first_run, sign_in
+from trellis.admin.admins import account, administrators, confirm_password, first_run, roles, sign_in
 from trellis.admin.page import Page
 
 __all__ = ["PAGES"]
 
-PAGES: Final[tuple[Page, ...]] = (*first_run.PAGES, *sign_in.PAGES, *confirm_password.PAGES, *administrators.PAGES, *account.PAGES)
+PAGES: Final[tuple[Page, ...]] = (
+    *first_run.PAGES,
+    *sign_in.PAGES,
+    *confirm_password.PAGES,
+    *administrators.PAGES,
+    *roles.PAGES,
+    *account.PAGES,
+)

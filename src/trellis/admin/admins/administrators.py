@@ -1,10 +1,11 @@
 """The administrators: the list, adding one, disabling and enabling, a new password for one who has lost theirs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from starlette.responses import Response
 
+from trellis.admin.admins.roles import LEAST, ROLE_FIELDS, ROLE_HELP, ROLE_LABELS, ROLE_WIDGETS, describe_role, list_kinds
 from trellis.admin.confirm import SENT_BEFORE, Confirmation, fetch_made_webhooks
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
@@ -15,19 +16,29 @@ from trellis.core.gate import Result
 from trellis.errors import Refused
 
 _HERE: Final = "/administrators"
-_FIELDS: Final = (NAME, LOGIN, PASSWORD)
+_FIELDS: Final = (NAME, LOGIN, PASSWORD, *ROLE_FIELDS)
 
 
 async def index(request: PageRequest) -> Response:
     """List all administrators."""
     page = await request.fetch("admins.list", {"perPage": 1000})
-    return request.page("administrators/index.html", title="Administrators", page=page)
+    roles = _describe_roles(request, page["results"])
+    return request.page("administrators/index.html", title="Administrators", page=page, roles=roles)
+
+
+def _describe_roles(request: PageRequest, admins: Sequence[Mapping[str, Any]]) -> dict[int, str]:
+    titles = {kind.name: kind.title for kind in request.kinds}
+    return {admin["id"]: describe_role(admin, titles) for admin in admins}
+
+
+def _build_new(request: PageRequest, values: Mapping[str, Any]) -> Form:
+    return Form(_FIELDS, values, widgets=ROLE_WIDGETS, labels=ROLE_LABELS, help=ROLE_HELP, choices=list_kinds(request))
 
 
 async def new(request: PageRequest) -> Response:
     """Show the form for a new one."""
     request.require_recent_password()
-    return _show_new(request, Form(_FIELDS), 200)
+    return _show_new(request, _build_new(request, {"role": LEAST}), 200)
 
 
 def _show_new(request: PageRequest, form: Form, status: int) -> Response:
@@ -43,7 +54,7 @@ def _show_new(request: PageRequest, form: Form, status: int) -> Response:
 async def create(request: PageRequest) -> Response:
     """Add one."""
     request.require_recent_password()
-    form = Form(_FIELDS, request.form)
+    form = _build_new(request, request.form)
     try:
         admin = (await request.perform_once("admins.create", form.raw())).value
     except Refused as refused:
@@ -69,6 +80,7 @@ async def _show(request: PageRequest, status: int, form: Form | None, password: 
         status=status,
         title=admin["name"],
         admin=admin,
+        role=_describe_roles(request, [admin])[admin["id"]],
         events=events["results"],
         form=form or Form((NAME, LOGIN), admin),
         password=password or Form((PASSWORD,), labels={"password": "New password"}, id="password"),
@@ -147,12 +159,12 @@ _DISABLE: Final = Confirmation(
     find_objection=lambda admin: "They are disabled already." if admin["disabledAt"] else "",
 )
 PAGES: Final = (
-    Page("GET", _HERE, index, _SECTION),
-    Page("GET", f"{_HERE}/new", new, _SECTION),
-    Page("POST", f"{_HERE}/new", create, _SECTION),
-    Page("GET", f"{_HERE}/{{id:int}}", show, _SECTION),
-    Page("POST", f"{_HERE}/{{id:int}}", update, _SECTION),
-    Page("POST", f"{_HERE}/{{id:int}}/password", set_password, _SECTION),
+    Page("GET", _HERE, index, _SECTION, needs=("admins.list",)),
+    Page("GET", f"{_HERE}/new", new, _SECTION, needs=("admins.create",)),
+    Page("POST", f"{_HERE}/new", create, _SECTION, needs=("admins.create",)),
+    Page("GET", f"{_HERE}/{{id:int}}", show, _SECTION, needs=("admins.get",)),
+    Page("POST", f"{_HERE}/{{id:int}}", update, _SECTION, needs=("admins.update",)),
+    Page("POST", f"{_HERE}/{{id:int}}/password", set_password, _SECTION, needs=("admins.set_password",)),
     *_DISABLE.pages,
-    Page("POST", f"{_HERE}/{{id:int}}/enable", enable, _SECTION),
+    Page("POST", f"{_HERE}/{{id:int}}/enable", enable, _SECTION, needs=("admins.enable",)),
 )

@@ -53,7 +53,7 @@ async def index(request: PageRequest) -> Response:
 
 async def _fetch_actors(request: PageRequest) -> list[tuple[str, str]]:
     """Return who can have done something: the administrators, the terminal, the newest keys."""
-    admins = (await request.fetch("admins.list", {"perPage": 200}))["results"]
+    admins = (await request.fetch("admins.list", {"perPage": 200}))["results"] if request.actor.may("admins.list") else ()
     people = [(f"admin:{admin['id']}", admin["name"]) for admin in admins]
     keys = [(f"key:{number}", f"Key {isolate(name)} ({number})") for number, name in (await fetch_key_names(request)).items()]
     return [("admin", "Any administrator"), *people, ("terminal", "The terminal"), ("key", "Any key"), *keys]
@@ -108,6 +108,6 @@ def _record_path(event: Mapping[str, Any]) -> str:
 
 
 PAGES: Final = (
-    Page("GET", _HERE, index, _SECTION, live=("events",)),
-    Page("GET", f"{_HERE}/{{id:int}}", show, _SECTION),
+    Page("GET", _HERE, index, _SECTION, live=("events",), needs=("events.search",)),
+    Page("GET", f"{_HERE}/{{id:int}}", show, _SECTION, needs=("events.get",)),
 )

@@ -131,4 +131,4 @@ def _group(entries: Sequence[Entry], counted: Sequence[Mapping[str, Any]]) -> li
     ]
 
 
-PAGES: Final = (Page("GET", _HERE, show, "keys"),)
+PAGES: Final = (Page("GET", _HERE, show, "keys", needs=("keys.get", "requests.list")),)

@@ -154,14 +154,16 @@ def find_base(request: PageRequest) -> str:
 
 
 async def fetch_key_names(request: PageRequest) -> dict[int, str]:
-    """Return the names of the newest keys, by id."""
+    """Return the names of the newest keys, by id; none to a role that does not read keys."""
+    if not request.actor.may("keys.list"):
+        return {}
     found = await request.fetch("keys.list", {"perPage": _MAX_NAMES, "order": "newest"})
     return {key["id"]: key["name"] for key in found["results"]}
 
 
 PAGES: Final = (
-    Page("GET", _HERE, index, _SECTION),
-    Page("GET", f"{_HERE}/new", new, _SECTION),
-    Page("POST", f"{_HERE}/new", create, _SECTION),
-    Page("POST", f"{_HERE}/describe", describe, _SECTION),
+    Page("GET", _HERE, index, _SECTION, needs=("keys.list",)),
+    Page("GET", f"{_HERE}/new", new, _SECTION, needs=("keys.create",)),
+    Page("POST", f"{_HERE}/new", create, _SECTION, needs=("keys.create",)),
+    Page("POST", f"{_HERE}/describe", describe, _SECTION, needs=("keys.create",)),
 )

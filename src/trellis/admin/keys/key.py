@@ -289,9 +289,9 @@ _RESUME: Final = Confirmation(
 )
 
 PAGES: Final = (
-    Page("GET", _HERE, show, _SECTION, live=("requests/{id}", "events/keys/{id}")),
-    Page("GET", f"{_HERE}/edit", edit, _SECTION),
-    Page("POST", f"{_HERE}/edit", update, _SECTION),
+    Page("GET", _HERE, show, _SECTION, live=("requests/{id}", "events/keys/{id}"), needs=("keys.get", "requests.list")),
+    Page("GET", f"{_HERE}/edit", edit, _SECTION, needs=("keys.update",)),
+    Page("POST", f"{_HERE}/edit", update, _SECTION, needs=("keys.update",)),
     *_ROTATE.pages,
     *_REVOKE.pages,
     *_PAUSE.pages,

@@ -65,4 +65,7 @@ async def _show(request: PageRequest, preset: str, form: Form, status: int) -> R
     )
 
 
-PAGES: Final = (Page("GET", _PATH, ask, _SECTION), Page("POST", _PATH, pause, _SECTION))
+PAGES: Final = (
+    Page("GET", _PATH, ask, _SECTION, needs=(_PAUSE,)),
+    Page("POST", _PATH, pause, _SECTION, needs=(_PAUSE,)),
+)

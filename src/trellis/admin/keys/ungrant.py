@@ -37,6 +37,6 @@ async def ungrant(request: PageRequest) -> Response:
 
 
 PAGES: Final = (
-    Page("GET", _HERE, ask, _SECTION),
-    Page("POST", _HERE, ungrant, _SECTION),
+    Page("GET", _HERE, ask, _SECTION, needs=("keys.update",)),
+    Page("POST", _HERE, ungrant, _SECTION, needs=("keys.update",)),
 )

@@ -26,29 +26,40 @@ _MAX_COLUMNS: Final = 3
 def pages(catalogue: Catalogue, kind: NodeKind) -> tuple[Page, ...]:
     """Return the pages of one kind."""
     here, one = f"/{kind.name}", f"/{kind.name}/{{id:int}}"
-    rows: list[tuple[str, str, Any]] = [
-        ("GET", here, index),
-        ("GET", f"{here}/find", find),
-        ("GET", f"{here}/new", node.new),
-        ("POST", f"{here}/new", node.create),
-        ("GET", one, node.show),
-        ("POST", one, node.update),
-        ("GET", f"{one}/delete", delete.show),
-        ("POST", f"{one}/delete", delete.delete),
+    rows: list[tuple[str, str, Any, str]] = [
+        ("GET", here, index, "list"),
+        ("GET", f"{here}/find", find, "list"),
+        ("GET", f"{here}/new", node.new, "create"),
+        ("POST", f"{here}/new", node.create, "create"),
+        ("GET", one, node.show, "get"),
+        ("POST", one, node.update, "update"),
+        ("GET", f"{one}/delete", delete.show, "delete"),
+        ("POST", f"{one}/delete", delete.delete, "delete"),
     ]
     if kind.ordered:
         rows += [
-            ("GET", f"{here}/level", level),
-            ("GET", f"{one}/move", move.show),
-            ("POST", f"{one}/move", move.move),
+            ("GET", f"{here}/level", level, "list"),
+            ("GET", f"{one}/move", move.show, "update"),
+            ("POST", f"{one}/move", move.move, "update"),
         ]
     for one_action in action.find_actions(catalogue, kind):
-        path = f"{one}/{one_action.verb.name}"
-        rows += [("GET", path, partial(action.show, one_action)), ("POST", path, partial(action.run, one_action))]
+        path, verb = f"{one}/{one_action.verb.name}", one_action.verb.name
+        rows += [("GET", path, partial(action.show, one_action), verb), ("POST", path, partial(action.run, one_action), verb)]
     if kind.is_group:
-        rows.append(("GET", f"{one}/access", access.show))
+        rows.append(("GET", f"{one}/access", access.show, "get"))
+    more = {f"{one}/access": ("access.view",)}
     fed = {here: (f"events/{kind.name}",)}
-    return tuple(Page(method, path, partial(run, kind), kind.name, live=fed.get(path, ())) for method, path, run in rows)
+    return tuple(
+        Page(
+            method,
+            path,
+            partial(run, kind),
+            kind.name,
+            live=fed.get(path, ()),
+            needs=(kind.operation(verb), *more.get(path, ())),
+        )
+        for method, path, run, verb in rows
+    )
 
 
 async def index(kind: NodeKind, request: PageRequest) -> Response:

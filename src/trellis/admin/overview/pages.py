@@ -17,14 +17,15 @@ async def show(request: PageRequest) -> Response:
     """Show the overview."""
     found = await request.fetch("overview.get", slow=True)
     events = await request.fetch("events.list", {"order": "newest", "limit": _MAX_EVENTS})
-    hours = [datetime.fromisoformat(hour["at"]) for hour in found["hours"]]
+    counted = found["hours"] or ()
+    hours = [datetime.fromisoformat(hour["at"]) for hour in counted]
     labels = [(f"{hour:%H}:00", f"{hour.day} {hour:%b, %H}:00 UTC") for hour in hours]
     return request.page(
         "overview.html",
         title="Overview",
         found=found,
         events=events["results"],
-        chart=build_chart(found["hours"], labels),
+        chart=build_chart(counted, labels),
     )
 
 
@@ -44,7 +45,7 @@ async def repair(request: PageRequest) -> Response:
 
 
 PAGES: Final = (
-    Page("GET", "", show, "overview", live=("events", "requests")),
-    Page("GET", "/check", check, "overview"),
-    Page("POST", "/check", repair, "overview"),
+    Page("GET", "", show, "overview", live=("events", "requests"), needs=("overview.get",)),
+    Page("GET", "/check", check, "overview", needs=("check.list",)),
+    Page("POST", "/check", repair, "overview", needs=("check.repair",)),
 )

@@ -149,6 +149,6 @@ async def _ask_for_password(request: PageRequest, numbers: Sequence[int]) -> Non
 
 
 PAGES: Final = (
-    Page("GET", _HERE, index, _SECTION, live=("events/proposals",)),
-    Page("POST", _HERE, decide_on_several, _SECTION),
+    Page("GET", _HERE, index, _SECTION, live=("events/proposals",), needs=("proposals.list",)),
+    Page("POST", _HERE, decide_on_several, _SECTION, needs=("proposals.approve", "proposals.reject")),
 )

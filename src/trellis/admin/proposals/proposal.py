@@ -55,7 +55,7 @@ async def _show(
     request: PageRequest, proposal: Mapping[str, Any], status: int = 200, *, fault: str = "", problem: Refused | None = None
 ) -> Response:
     is_open = proposal["state"] == "open"
-    obstacle = problem or (await _find_obstacle(request, proposal) if is_open else None)
+    obstacle = problem or (await _find_obstacle(request, proposal) if is_open and request.actor.may("proposals.approve") else None)
     shown = orjson.dumps(proposal["input"], option=orjson.OPT_INDENT_2).decode() if proposal["input"] else ""
     return await request.large_page(
         "proposals/show.html",
@@ -145,6 +145,6 @@ def _is_undoable(request: PageRequest, result: Any) -> bool:
 
 
 PAGES: Final = (
-    Page("GET", _HERE, show, _SECTION),
-    Page("POST", _HERE, decide_on_one, _SECTION),
+    Page("GET", _HERE, show, _SECTION, needs=("proposals.get",)),
+    Page("POST", _HERE, decide_on_one, _SECTION, needs=("proposals.approve", "proposals.reject")),
 )

@@ -123,6 +123,6 @@ def _find_refusal(request: PageRequest, code: str | None) -> Refusal | None:
 
 
 PAGES: Final = (
-    Page("GET", _HERE, index, _SECTION, live=("requests",)),
-    Page("GET", f"{_HERE}/{{id:int}}", show, _SECTION),
+    Page("GET", _HERE, index, _SECTION, live=("requests",), needs=("requests.list",)),
+    Page("GET", f"{_HERE}/{{id:int}}", show, _SECTION, needs=("requests.get",)),
 )

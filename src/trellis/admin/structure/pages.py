@@ -188,7 +188,7 @@ async def _show(
 
 
 PAGES: Final = (
-    Page("GET", _HERE, show, _SECTION),
-    Page("POST", _HERE, submit, _SECTION, most_bytes=_MOST_BYTES),
-    Page("GET", f"{_HERE}/export", export, _SECTION),
+    Page("GET", _HERE, show, _SECTION, needs=("structure.export",)),
+    Page("POST", _HERE, submit, _SECTION, most_bytes=_MOST_BYTES, needs=("structure.plan",)),
+    Page("GET", f"{_HERE}/export", export, _SECTION, needs=("structure.export",)),
 )

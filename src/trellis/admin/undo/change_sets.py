@@ -265,8 +265,8 @@ def _show(
 
 
 PAGES: Final = (
-    Page("GET", "/change-sets/{id:int}/undo", show_change_set, "events"),
-    Page("POST", "/change-sets/{id:int}/undo", undo_change_set, "events"),
-    Page("GET", "/keys/{id:int}/undo", show_of_key, "keys"),
-    Page("POST", "/keys/{id:int}/undo", undo_of_key, "keys"),
+    Page("GET", "/change-sets/{id:int}/undo", show_change_set, "events", needs=("changesets.restore",)),
+    Page("POST", "/change-sets/{id:int}/undo", undo_change_set, "events", needs=("changesets.restore",)),
+    Page("GET", "/keys/{id:int}/undo", show_of_key, "keys", needs=("events.restore_of_key",)),
+    Page("POST", "/keys/{id:int}/undo", undo_of_key, "keys", needs=("events.restore_of_key",)),
 )

@@ -106,6 +106,8 @@ async def _preview(request: PageRequest) -> Preview:
             raise
         return await _preview_purged(request, number)
     kind = next((kind for kind in request.kinds if kind.name == event["resource"]), None)
+    if kind is not None:
+        request.gate.authorise(kind.operation("restore"), request.actor)
     try:
         if event["resource"] == KEYS:
             return Preview(event, None, of_key=await plan_undo_of_key(request, event))
@@ -222,6 +224,6 @@ def _describe(preview: Preview, result: Mapping[str, Any]) -> str:
 
 
 PAGES: Final = (
-    Page("GET", "/events/{id:int}/undo", show, "events"),
-    Page("POST", "/events/{id:int}/undo", undo, "events"),
+    Page("GET", "/events/{id:int}/undo", show, "events", needs=("events.restore",)),
+    Page("POST", "/events/{id:int}/undo", undo, "events", needs=("events.restore",)),
 )

@@ -152,9 +152,9 @@ async def resend_failed(request: PageRequest) -> Response:
 
 
 PAGES: Final = (
-    Page("GET", _HERE, index, _SECTION, live=("deliveries",)),
-    Page("GET", f"{_HERE}/{{id:int}}", show, _SECTION),
-    Page("POST", f"{_HERE}/{{id:int}}/again", resend, _SECTION),
-    Page("GET", _RESEND, ask_resend_failed, _SECTION),
-    Page("POST", _RESEND, resend_failed, _SECTION),
+    Page("GET", _HERE, index, _SECTION, live=("deliveries",), needs=("deliveries.list",)),
+    Page("GET", f"{_HERE}/{{id:int}}", show, _SECTION, needs=("deliveries.get",)),
+    Page("POST", f"{_HERE}/{{id:int}}/again", resend, _SECTION, needs=("webhooks.redeliver",)),
+    Page("GET", _RESEND, ask_resend_failed, _SECTION, needs=("webhooks.redeliver",)),
+    Page("POST", _RESEND, resend_failed, _SECTION, needs=("webhooks.redeliver",)),
 )

@@ -55,7 +55,7 @@ def show_secret(request: PageRequest, webhook: Mapping[str, Any], how: str) -> R
 
 
 PAGES: Final = (
-    Page("GET", _HERE, index, _SECTION),
-    Page("GET", f"{_HERE}/new", new, _SECTION),
-    Page("POST", f"{_HERE}/new", create, _SECTION),
+    Page("GET", _HERE, index, _SECTION, needs=("webhooks.list",)),
+    Page("GET", f"{_HERE}/new", new, _SECTION, needs=("webhooks.create",)),
+    Page("POST", f"{_HERE}/new", create, _SECTION, needs=("webhooks.create",)),
 )

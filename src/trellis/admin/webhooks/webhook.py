@@ -184,11 +184,11 @@ _DELETE: Final = Confirmation(
 )
 
 PAGES: Final = (
-    Page("GET", _HERE, show, _SECTION),
-    Page("GET", f"{_HERE}/edit", edit, _SECTION),
-    Page("POST", f"{_HERE}/edit", update, _SECTION),
-    Page("POST", f"{_HERE}/off", switch_off, _SECTION),
-    Page("POST", f"{_HERE}/test", test, _SECTION),
+    Page("GET", _HERE, show, _SECTION, needs=("webhooks.get",)),
+    Page("GET", f"{_HERE}/edit", edit, _SECTION, needs=("webhooks.update",)),
+    Page("POST", f"{_HERE}/edit", update, _SECTION, needs=("webhooks.update",)),
+    Page("POST", f"{_HERE}/off", switch_off, _SECTION, needs=("webhooks.update",)),
+    Page("POST", f"{_HERE}/test", test, _SECTION, needs=("webhooks.test",)),
     *_SWITCH_ON.pages,
     *_ROTATE.pages,
     *_DELETE.pages,

@@ -8,6 +8,7 @@ from trellis.core.admins.first_run import (
     is_first_run_token,
 )
 from trellis.core.admins.passwords import NewPassword, generate_password
+from trellis.core.admins.roles import KINDS, ROLE
 from trellis.core.admins.sessions import (
     SignedIn,
     begin_session,
@@ -34,10 +35,12 @@ from trellis.core.admins.visitors import generate_visitor_token, is_visitor_toke
 __all__ = [
     "FORGOTTEN_AFTER",
     "KEEP_WEBHOOKS",
+    "KINDS",
     "LOGIN",
     "NAME",
     "PASSWORD",
     "REMEMBERED_FOR",
+    "ROLE",
     "Credentials",
     "NewPassword",
     "SignedIn",

@@ -62,7 +62,6 @@ ROLES: Final[Mapping[str, Role]] = {
                 "requests.{read}",
                 "proposals.{read}",
                 "events.restore",
-                "changesets.*",
             ),
         ),
         Role(

@@ -1,0 +1,77 @@
+"""Roles of administrators: the part of a form that asks for one, and giving another one."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from trellis.admin.forms import Form
+from trellis.admin.page import Page, PageRequest
+from trellis.core.admins import KINDS, ROLE
+from trellis.core.fields import isolate
+from trellis.core.roles import find_role
+from trellis.errors import Refused
+
+ROLE_FIELDS: Final = (ROLE, KINDS)
+ROLE_WIDGETS: Final = {"role": "radio", "kinds": "groups"}
+ROLE_LABELS: Final = {"role": "Role", "kinds": "For these kinds"}
+ROLE_HELP: Final = {"role": "", "kinds": "Of a structure editor; all kinds if none is ticked. Groups go with all kinds."}
+LEAST: Final = "auditor"
+_HERE: Final = "/administrators/{id:int}/role"
+
+
+def build_role_form(request: PageRequest, values: Mapping[str, Any] | None) -> Form:
+    """Build the form of a role."""
+    return Form(
+        ROLE_FIELDS,
+        values,
+        widgets=ROLE_WIDGETS,
+        labels=ROLE_LABELS,
+        help=ROLE_HELP,
+        choices=list_kinds(request),
+        id="role",
+    )
+
+
+def list_kinds(request: PageRequest) -> dict[str, list[tuple[str, str]]]:
+    """Return the kinds that a role can be for, as the choices of a form."""
+    return {"kinds": [(kind.name, kind.title) for kind in request.kinds if not kind.is_group]}
+
+
+def describe_role(admin: Mapping[str, Any], titles: Mapping[str, str]) -> str:
+    """Return the role of an administrator in words."""
+    some = ", ".join(titles.get(name, name).lower() for name in admin["kinds"])
+    return find_role(admin["role"]).title + (f" ({some})" if some else "")
+
+
+async def show(request: PageRequest) -> Response:
+    """Ask for the role of one. The password was entered before."""
+    request.require_recent_password()
+    admin = await request.fetch("admins.get", target=request.number("id"))
+    return _show(request, admin, build_role_form(request, admin), 200)
+
+
+def _show(request: PageRequest, admin: Mapping[str, Any], form: Form, status: int) -> Response:
+    title = f"The role of {isolate(admin['name'])}"
+    return request.page("administrators/role.html", status=status, title=title, admin=admin, form=form)
+
+
+async def give(request: PageRequest) -> Response:
+    """Give one another role."""
+    request.require_recent_password()
+    admin = await request.fetch("admins.get", target=request.number("id"))
+    form = build_role_form(request, request.form)
+    try:
+        result = await request.perform("admins.set_role", form.raw(), admin["id"])
+    except Refused as refused:
+        return _show(request, admin, form.add_refusal(refused), 400)
+    name, title = isolate(admin["name"]), find_role(result.value["role"]).title.lower()
+    told = f"The role of {name} is {title} from the next request on." if result.event else "Nothing was changed."
+    own = admin["id"] == request.signed_in.id
+    return request.redirect("/account" if own else f"/administrators/{admin['id']}", told)
+
+
+PAGES: Final = (
+    Page("GET", _HERE, show, "administrators", needs=("admins.set_role",)),
+    Page("POST", _HERE, give, "administrators", needs=("admins.set_role",)),
+)

@@ -1,0 +1,147 @@
+"""The panel as each role sees it: what is shown can be done, and what is not shown is refused when it is sent all the same."""
+
+import re
+from typing import Any, Final
+
+import pytest
+
+from tests.admin.conftest import PASSWORD, MakeVisitor, RunForEvent, Visitor, page_text
+from tests.fixture_types import Events, MakeKey, Run
+from trellis.admin.app import Panel
+from trellis.admin.page import Page
+from trellis.core.gate import Gate
+from trellis.core.roles import OWN, OWNER, ROLES
+from trellis.kinds import KINDS
+from trellis.settings import Settings
+
+ROLE_OF: Final = [*((name, ()) for name in ROLES), ("structure-editor", ("forums",))]
+REFUSED: Final = "An owner can change roles."
+# What is everybody's: one's own account, and where pages are told of news.
+EVERYBODYS: Final = {"/account", "/account/password", "/account/sessions/others", "/account/sessions/{session}", "/news"}
+GONE: Final = "999999"
+
+
+@pytest.fixture
+def records(run: Run, key: MakeKey, do: RunForEvent, gate: Gate) -> dict[str, int]:
+    """One record of everything that has a page, by the first part of its address."""
+    found = {kind.name: int(run(f"{kind.name}.create", name="News")["id"]) for kind in KINDS}
+    key(["forums.list"])
+    run("webhooks.create", url="https://hooks.example/in", events=["*"])
+    event = do("forums.update", found["forums"], description="<p>Old and new.</p>")
+    proposing = {"operation": "forums.delete", "target": found["forums"], "input": {}}
+    proposal = int(run("proposals.create", **proposing)["id"])
+    paused = do("keys.pause", 1)
+    return {**found, "keys": 1, "webhooks": 1, "events": event, "proposals": proposal, "event-of-key": paused}
+
+
+@pytest.fixture
+def sign_in_as(run: Run, visitor: MakeVisitor) -> Any:
+    """Signs an administrator with a role in, and gives their id and their browser."""
+
+    def sign_in(role: str, kinds: tuple[str, ...] = ()) -> tuple[int, Visitor]:
+        raw = {"name": "Ada Berg", "login": "ada", "password": PASSWORD, "mustChangePassword": False}
+        made = run("admins.create", **raw, role=role, kinds=list(kinds))
+        browser = visitor()
+        assert browser.sign_in("ada", PASSWORD).status_code == 303
+        return int(made["id"]), browser
+
+    return sign_in
+
+
+def fill_in(page: Page, records: dict[str, int], *, gone: bool = False) -> str:
+    """Return an address of a page: of a record that there is, or of one that there is not."""
+    number = GONE if gone else str(records.get(page.path.partition("/")[2].partition("/")[0], GONE))
+    return re.sub(r"\{\w+(:int)?\}", number, page.path)
+
+
+def is_refused(response: Any) -> bool:
+    refused = response.status_code == 403 and REFUSED in page_text(response)
+    assert refused or REFUSED not in response.text
+    return refused
+
+
+def test_every_page_names_what_it_needs(gate: Gate, settings: Settings) -> None:
+    pages = Panel(gate, settings).pages
+    assert {page.path for page in pages if not (page.needs or page.open or page.first)} == EVERYBODYS
+    for page in pages:
+        for name in page.needs:
+            assert name in gate.catalogue, page.path
+
+
+@pytest.mark.parametrize(("role", "kinds"), ROLE_OF, ids=str)
+def test_a_role_can_do_what_it_is_shown_and_nothing_else(
+    role: str, kinds: tuple[str, ...], gate: Gate, settings: Settings, records: dict[str, int], sign_in_as: Any, events: Events
+) -> None:
+    me, browser = sign_in_as(role, kinds)
+    permit = gate.environment.permits.find(role, ",".join(kinds) or None)
+    undoable = records["event-of-key" if role == "key-manager" else "events"]
+    records = {**records, "administrators": me, "events": undoable}
+
+    def may(page: Page, *, own: bool) -> bool:
+        return all(permit is None or name in permit.operations or (own and name in OWN) for name in page.needs)
+
+    pages = [page for page in Panel(gate, settings).pages if page.needs]
+    shown: set[str] = set()
+    for page in (page for page in pages if page.method == "GET"):
+        response = browser.get(fill_in(page, records))
+        assert is_refused(response) is not may(page, own=True), (page.path, response.status_code)
+        assert response.status_code < 500, page.path
+        shown |= set(re.findall(r'(?:href|action)="/admin(/[^"#?]*)', response.text))
+        for locked in re.findall(r"<fieldset disabled.*?</fieldset>", response.text, re.DOTALL):
+            assert 'type="submit"' not in locked, page.path
+    for path in sorted(path for path in shown if "/static/" not in path):
+        assert not is_refused(browser.get(path)), path
+    before = [event["seq"] for event in events()]
+    for page in (page for page in pages if page.method == "POST" and not may(page, own=True)):
+        assert is_refused(browser.post(fill_in(page, records))), page.path
+    assert [event["seq"] for event in events()] == before
+    for page in (page for page in pages if page.method == "POST" and may(page, own=False) and "{id" in page.path):
+        assert not is_refused(browser.post(fill_in(page, records, gone=True))), page.path
+
+
+def test_the_menu_has_what_the_role_may_open(sign_in_as: Any) -> None:
+    _, browser = sign_in_as("structure-editor", ("forums",))
+    page = browser.get("").text
+    menu = re.findall(r'<a href="([^"]*)"', page[page.index("<nav") : page.index("</nav>")])
+    assert menu == ["/admin", "/admin/forums", "/admin/groups", "/admin/structure", "/api/docs", "/admin/events", "/admin/account"]
+
+
+def test_a_role_that_only_reads_sees_a_form_without_a_button(sign_in_as: Any, records: dict[str, int]) -> None:
+    _, browser = sign_in_as("auditor")
+    page = browser.get(f"/forums/{records['forums']}")
+    assert 'value="News"' in page.text
+    assert '<fieldset disabled class="locked' in page.text
+    for word in ("Save", "Delete…", "Move…", "New forum"):
+        assert word not in page_text(page)
+    assert 'class="handle"' not in browser.get("/forums").text
+
+
+def test_a_demotion_applies_to_the_next_request(sign_in_as: Any, run: Run) -> None:
+    run("admins.create", name="Bo", login="bo", password=PASSWORD)
+    me, browser = sign_in_as(OWNER)
+    assert browser.get("/keys/new").status_code == 200
+    run("admins.set_role", me, role="auditor")
+    assert is_refused(browser.get("/keys/new"))
+    assert is_refused(browser.post("/keys/new", {"name": "Mine"}))
+    assert run("keys.list")["totalResults"] == 0
+
+
+def test_an_owner_gives_a_role(admin: Visitor, run: Run, events: Events) -> None:
+    ada = run("admins.create", name="Ada Berg", login="ada", password=PASSWORD)["id"]
+    page = admin.get(f"/administrators/{ada}/role")
+    assert page.status_code == 200
+    saved = admin.post(f"/administrators/{ada}/role", {"role": "structure-editor", "kinds": ["", "forums", "calendars"]})
+    assert saved.headers["location"] == f"/admin/administrators/{ada}"
+    assert (events()[-1]["operation"], events()[-1]["actor"]["type"]) == ("admins.set_role", "admin")
+    assert "Structure editor (forums, calendars)" in page_text(admin.get("/administrators"))
+    wrong = admin.post(f"/administrators/{ada}/role", {"role": "auditor", "kinds": ["", "forums"]})
+    assert (wrong.status_code, "is for all kinds" in page_text(wrong)) == (400, True)
+    made = admin.post("/administrators/new", {"name": "Bo", "login": "bo", "password": PASSWORD, "role": "approver", "kinds": ""})
+    assert made.status_code == 303
+    assert run("admins.get", ada + 1)["role"] == "approver"
+
+
+def test_the_only_owner_cannot_be_demoted(admin: Visitor, mira: int, run: Run) -> None:
+    page = admin.post(f"/administrators/{mira}/role", {"role": "auditor", "kinds": ""})
+    assert "is the only owner who can sign in" in page_text(page)
+    assert run("admins.get", mira)["role"] == OWNER

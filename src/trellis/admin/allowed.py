@@ -21,6 +21,8 @@ _ALONE: Final = re.compile(r"<p\b[^>]*>\s*(<a\b[^>]*>(?:(?!</a>|</p>).)*</a>)\s*
 _FORM: Final = re.compile(r"<form\b([^>]*)>(.*?)</form>", re.DOTALL)
 _SUBMIT: Final = re.compile(r'<button\b[^>]*\btype="submit"[^>]*>.*?</button>', re.DOTALL)
 _CANCEL: Final = re.compile(r"<a\b[^>]*\bdata-cancel\b[^>]*>.*?</a>", re.DOTALL)
+_ENABLED: Final = re.compile(r"<(input|select|textarea|button)\b")  # not by a fieldset: axe takes what scrolls in one as shut, too
+_SCRIPTED: Final = re.compile(r' data-(?!row|part|time|ago)[a-z-]+(?:="[^"]*")?')  # by which scripts would add buttons
 _TAG: Final = re.compile(r"<[^>]*>")
 _CONTROL: Final = re.compile(r'<(?:select|textarea|input(?![^>]*\btype="hidden"))\b')
 
@@ -63,7 +65,8 @@ class Allowed:
             shown = _CANCEL.sub("", _SUBMIT.sub("", found[2]))
             if not (_CONTROL.search(shown) or _TAG.sub("", shown).strip()):
                 return ""
-            return f'<fieldset disabled class="locked {_find(found[1], "class")}">{shown}</fieldset>'
+            shown = _SCRIPTED.sub("", _ENABLED.sub(r"<\1 disabled", shown))
+            return f'<div class="locked {_find(found[1], "class")}">{shown}</div>'
 
         return _LINK.sub(change_link, _ALONE.sub(change_alone, _FORM.sub(change_form, html)))
 

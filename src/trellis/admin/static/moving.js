@@ -149,7 +149,7 @@ async function keys(view, mover, event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const node = event.target.closest(".node");
   if (!view.taken) {
-    if (node && event.key.toLowerCase() === "m") {
+    if (node?.querySelector(":scope > .node-row > .handle") && event.key.toLowerCase() === "m") {
       event.preventDefault();
       toggle(view, mover, node);
     }

@@ -1,0 +1,43 @@
+"""Each role in a real Chromium: its menu, a page of it, and what axe finds there."""
+
+from typing import Final
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.admin.conftest import PASSWORD
+from tests.browser import faults, opened, sign_in
+from tests.fixture_types import Run
+from tests.service_process import Service
+from trellis.core.roles import OWNER
+
+MENUS: Final = {  # of the roles that do not see all: what is in the menu beside Overview, and a page with what axe looks at
+    "key-manager": ("API keys", "Administrators", "/admin/forums/1"),
+    "structure-editor": ("Forums", "API keys", "/admin/forums/1"),
+    "approver": ("Proposals", "Webhooks", "/admin/keys/1"),
+    "auditor": ("Administrators", "nothing", "/admin/administrators/1"),
+    OWNER: ("Administrators", "nothing", "/admin/administrators/1/role"),
+}
+
+
+@pytest.fixture
+def password() -> str:
+    return PASSWORD
+
+
+def test_each_role_sees_its_menu_and_pages_without_a_fault(chrome: Browser, service: Service, run: Run, password: str) -> None:
+    run("forums.create", name="News")
+    run("keys.create", name="Plugin")
+    for role, (shown, hidden, page_of_it) in MENUS.items():
+        run("admins.create", name=role, login=role, password=password, mustChangePassword=False, role=role)
+        with opened(chrome, service.address) as context:
+            page = context.new_page()
+            sign_in(page, role, password)
+            menu = page.get_by_role("navigation", name="Panel")
+            expect(menu.get_by_role("link", name=shown)).to_be_visible()
+            expect(menu.get_by_role("link", name=hidden)).to_have_count(0)
+            assert faults(page) == {}, role
+            page.set_viewport_size({"width": 1280, "height": 900})
+            page.goto(page_of_it)
+            expect(page.get_by_role("heading", level=1)).not_to_have_text("Your role may not do this")
+            assert faults(page) == {}, (role, page_of_it)

@@ -1,7 +1,7 @@
 """What a page shows to an administrator whose role has not everything: no link, button or form that would be refused.
 
 Pages name the operations that they need, and everything follows from that: links in a row of buttons and forms without fields are
-left out, other links become their text, and other forms show their values and take none. Templates ask `may(…)` only for
+left out, other links become their text, and other forms show their values and take none. Templates ask `allows(…)` only for
 what is neither a link nor a form.
 """
 

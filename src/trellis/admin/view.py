@@ -2,7 +2,8 @@
 
 Every template extends `layout.html` (blocks: `actions`, `main`) and gets, besides the page's own context: `request`, `me` (None
 when nobody is signed in), `csrf`, `menu`, `section`, `section_title`, `flash`, `waiting` (how many
-proposals are open, by section of the menu), `may(operation, id)` (whether one's role has it), `party` (for whom passkeys are made; None if none can be) and `now`. Macros come by
+proposals are open, by section of the menu), `allows(operation, id)` (whether one's role has it), `party` (for whom passkeys are made;
+None if none can be) and `now`. Macros come by
 `{% import "macros.html" as ui with context %}`. There are no inline scripts or styles: the content security policy forbids them.
 """
 
@@ -115,7 +116,6 @@ class View:
             prefix=PREFIX,
             shown_members=shown_members,
             actions=lambda kind: find_actions(self._catalogue, kind),
-            many_actions=lambda kind: find_many_actions(self._catalogue, kind),
             node_badges=node_badges,
             node_lock=partial(describe_lock, self._kinds),
             node_colour=node_colour,
@@ -140,7 +140,8 @@ class View:
             "me": request.me,
             "csrf": request.csrf,
             "menu": self._menu_of(request),
-            "may": partial(self._allowed.may, request),
+            "allows": partial(self._allowed.may, request),
+            "many_actions": partial(self._find_many_actions, request),
             "section": request.section,
             "section_title": self._titles.get(request.section, ""),
             "flash": request.take_flash(),
@@ -149,6 +150,11 @@ class View:
             "party": find_party(request.gate.environment.public_url),
         }
         return self._allowed.leave_out(self.environment.get_template(template).render(shared | dict(context)), request)
+
+    def _find_many_actions(self, request: PageRequest, kind: NodeKind) -> list[Any]:
+        """Return what whoever is signed in may do with many nodes."""
+        found = find_many_actions(self._catalogue, kind)
+        return [action for action in found if self._allowed.may_open(request, f"/{kind.name}/many/{action.name}", "POST")]
 
     def _menu_of(self, request: PageRequest) -> list[tuple[str, list[MenuEntry]]]:
         """Return the entries of the menu whose pages may be opened."""

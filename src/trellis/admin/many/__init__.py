@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 from trellis.admin.many import access, below, selection
+from trellis.admin.many.plan import BATCH
 from trellis.admin.many.selection import find_many_actions
 from trellis.admin.page import Page
 from trellis.core.catalogue import Catalogue
@@ -15,12 +16,14 @@ __all__ = ["find_many_actions", "pages"]
 def pages(catalogue: Catalogue, kind: NodeKind) -> tuple[Page, ...]:
     """Return the pages of one kind."""
     one = f"/{kind.name}/{{id:int}}"
-    rows: list[tuple[str, str, Any]] = [("GET", f"/{kind.name}/many", selection.index)]
+    reads, changes = (kind.operation("list"),), (kind.operation("update"), BATCH)
+    rows: list[tuple[str, str, Any, tuple[str, ...]]] = [("GET", f"/{kind.name}/many", selection.index, reads)]
     for action in find_many_actions(catalogue, kind):
         path = f"/{kind.name}/many/{action.name}"
-        rows += [("GET", path, selection.index), ("POST", path, partial(selection.run, action))]
+        needs = (kind.operation(action.verb), BATCH)
+        rows += [("GET", path, selection.index, reads), ("POST", path, partial(selection.run, action), needs)]
     if kind.tree and kind.options:
-        rows += [("GET", f"{one}/below", below.index), ("POST", f"{one}/below", below.run)]
+        rows += [("GET", f"{one}/below", below.index, changes), ("POST", f"{one}/below", below.run, changes)]
     if kind.is_group:
-        rows += [("POST", f"{one}/access", access.run)]
-    return tuple(Page(method, path, partial(run, kind), kind.name) for method, path, run in rows)
+        rows += [("POST", f"{one}/access", access.run, (BATCH,))]
+    return tuple(Page(method, path, partial(run, kind), kind.name, needs=needs) for method, path, run, needs in rows)

@@ -6,7 +6,7 @@ from alembic import op
 from trellis.store.migrations.effect import Effect
 
 revision = "0029"
-down_revision = "0025"
+down_revision = "0028"
 branch_labels = None
 depends_on = None
 effect = Effect(blocks=("administrators",), unknown="roles of administrators, so that it lets all of them do everything")

@@ -2,8 +2,8 @@
 
 Every template extends `layout.html` (blocks: `actions`, `main`) and gets, besides the page's own context: `request`, `me` (None
 when nobody is signed in), `csrf`, `menu`, `section`, `section_title`, `flash`, `waiting` (how many
-proposals are open, by section of the menu), `allows(operation, id)` (whether one's role has it), `party` (for whom passkeys are made;
-None if none can be) and `now`. Macros come by
+proposals are open, by section of the menu), `allows(operation, id)` (whether one's role has it), `party` (for whom passkeys are
+made; None if none can be) and `now`. Macros come by
 `{% import "macros.html" as ui with context %}`. There are no inline scripts or styles: the content security policy forbids them.
 """
 

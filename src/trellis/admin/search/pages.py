@@ -50,7 +50,7 @@ async def keyboard(request: PageRequest) -> Response:
 
 
 PAGES: Final = (
-    Page("GET", _HERE, show),
-    Page("GET", f"{_HERE}/hits", find),
+    Page("GET", _HERE, show, needs=("search.find",)),
+    Page("GET", f"{_HERE}/hits", find, needs=("search.find",)),
     Page("GET", "/keyboard", keyboard),
 )

@@ -36,7 +36,12 @@ class Role:
 
 
 _EVERYTHING: Final = ("*.*",)
-_EVERYBODY: Final = ("core.{read}", "overview.{read}", "events.{read}")  # these show what the role may read otherwise
+_EVERYBODY: Final = (
+    "core.{read}",
+    "overview.{read}",
+    "events.{read}",
+    "search.{read}",
+)  # these show what the role may read otherwise
 _STRUCTURE: Final = ("{kind}.{read}", "structure.{read}", "access.{read}")
 OWNER: Final = "owner"
 ROLES: Final[Mapping[str, Role]] = {
@@ -100,7 +105,12 @@ ROLES: Final[Mapping[str, Role]] = {
 
 # What every administrator may run on themselves, whatever their role.
 OWN: Final = frozenset(
-    f"admins.{verb}" for verb in ("get", "sessions", "sign_in", "sign_out", "confirm_password", "update", "set_password")
+    f"admins.{verb}"
+    for verb in (
+        *("get", "sessions", "sign_in", "sign_out", "confirm_password", "update", "set_password"),
+        *("factors", "add_passkey", "rename_passkey", "remove_passkey"),
+        *("set_authenticator", "remove_authenticator", "renew_recovery_codes"),
+    )
 )
 
 

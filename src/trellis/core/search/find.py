@@ -104,7 +104,7 @@ def _find(context: Context) -> Outcome:
         detail = f"resources: there is nothing to search in {quote(unknown[0])}, but in {', '.join(sources)}."
         raise refuse_faults(Fault("resources", "INVALID_VALUE", detail))
     wanted = _read(given.get(TEXT.name, ""), given.get("limit", _FEW))
-    names = chosen or (sources if wanted.text else ())
+    names = [name for name in chosen or (sources if wanted.text else ()) if context.call.actor.sees(name)]
     looked = {name: sources[name](context, wanted) for name in names}
     return Outcome(
         {
@@ -169,7 +169,8 @@ def _find_events(context: Context, wanted: Wanted) -> Found:
         found.append(numbered)
     if _is_request_id(wanted):
         found += events.search(context.tx, {"request_id": wanted.text}, wanted.limit).found
-    return Found([serialize_event(one) for one in found[: wanted.limit]])
+    shown = [one for one in found if context.call.actor.sees(one.resource)]
+    return Found([serialize_event(one) for one in shown[: wanted.limit]])
 
 
 def _is_request_id(wanted: Wanted) -> bool:

@@ -48,7 +48,7 @@ _LIVE_AMONG = Statement(sa.select(_c.digest).where(_IS_LIVE, TextIn(_c.digest, "
 
 
 class LiveSession(NamedTuple):
-    """A session with its administrator's name, login and role, whether their password must be changed, and which factors they have."""
+    """A session with its administrator's name, login, role, whether their password must be changed, and which factors they have."""
 
     session: Session
     name: str

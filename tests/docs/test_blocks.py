@@ -134,6 +134,7 @@ HERE: Final[dict[tuple[str, str], tuple[Typed | Read | By | NotRun, ...]]] = {
     ("docs/monitoring.md", "sh"): (By("test_the_metrics_are_read_as_printed"), Read()),
     ("docs/monitoring.md", "yaml"): (By("test_prometheus_takes_the_configuration"),),
     ("docs/proposals.md", ""): (Typed(), By("test_a_proposal_has_the_members_that_are_printed"), Typed()),
+    ("docs/roles.md", ""): (Read(),),
     ("docs/upgrade.md", ""): (By("test_the_plan_of_an_upgrade_is_printed_as_it_is"),),
 }
 TYPED: Final = [

@@ -1,6 +1,7 @@
 """`trellis migrate`."""
 
 import json
+import re
 from pathlib import Path
 
 from tests.cli.conftest import Environment, Trellis
@@ -42,7 +43,7 @@ def test_a_plan_says_what_would_be_done_and_whether_there_is_something(
     assert planned.exit_code == as_json.exit_code == 3
     assert "0022  < 1 s     reads and writes    Keys are made with presets" in planned.stdout
     assert "0021 " not in planned.stdout
-    assert ("and whoever reads api_keys, " in planned.stdout) == (engine == "postgresql")
+    assert bool(re.search("and whoever reads .*api_keys, ", planned.stdout)) == (engine == "postgresql")
     assert "works with it afterwards too" in planned.stdout
     assert "knows nothing of keys that are paused" in planned.stdout
     assert planned.stdout.endswith("Nothing was changed.\n")

@@ -191,7 +191,7 @@ def test_an_hour_is_told_in_a_few_lines_and_metrics_and_readiness_agree(
             refused = read_refusal(callers.write(), 503, "BUSY")
             assert refused["detail"].startswith("The database cannot grow: the disk is full.")
             assert callers.read().status_code == 200, "what is there can be read"
-            assert seen.agrees(ready=False)
+            wait_until(lambda: seen.agrees(ready=False))
         wait_until(lambda: seen.agrees(ready=True))
         callers.load()
 

@@ -59,8 +59,8 @@ def _list_phrases(grid: Grid, names: Sequence[str]) -> list[str]:
     alone: list[str] = []
     for name in names:
         resource, _, verb = name.partition(".")
-        if resource in titles and verb in _DOES:
-            verbs[resource] = tuple(dict.fromkeys((*verbs.get(resource, ()), _DOES[verb])))
+        if resource in titles and (does := _DOES.get(verb)) is not None:
+            verbs[resource] = tuple(dict.fromkeys((*verbs.get(resource, ()), does)))
         elif (box := grid.find(name)) is not None:
             alone.append(box.summary[:1].lower() + box.summary[1:])
     order = list(dict.fromkeys(_DOES.values()))

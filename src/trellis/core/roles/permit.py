@@ -52,8 +52,8 @@ class Permits:
         names = frozenset(
             one.name for one in operations if any(is_match(pattern, one, chosen, groups - chosen) for pattern in role.patterns)
         )
-        split = (name.partition(".") for name in names)
-        return Permit(role, kinds, names, frozenset(resource for resource, _, verb in split if verb in _READS))
+        resources = (name.removesuffix(f".{read}") for name in names for read in _READS if name.endswith(f".{read}"))
+        return Permit(role, kinds, names, frozenset(resources))
 
     def list_roles(self, name: str) -> list[Role]:
         """Return the roles that may run an operation, for all kinds."""

@@ -121,8 +121,8 @@ def find_role(name: str) -> Role:
 
 def is_match(pattern: str, operation: Named, kinds: Collection[str], groups: Collection[str] = ()) -> bool:
     """Return whether a pattern has an operation, for a role that is for these kinds. `groups` are those that are not among them."""
-    resource, _, verb = operation.name.partition(".")
+    resource, _, does = operation.name.partition(".")
     wanted, _, done = pattern.partition(".")
     resources: Mapping[str, Any] = {"*": (resource,), "{kind}": kinds, "{groups}": groups}
     verbs: Mapping[str, bool] = {"*": True, "{read}": not operation.writes}
-    return resource in resources.get(wanted, (wanted,)) and verbs.get(done, verb == done)
+    return resource in resources.get(wanted, (wanted,)) and verbs.get(done, does == done)

@@ -31,7 +31,7 @@ def make_admin(gate: Gate, run: Run) -> MakeAdmin:
         name = f"{role} {' '.join(kinds)}".strip()
         made = run("admins.create", name=name, login=name, password="correct horse battery", role=role, kinds=list(kinds))
         permit = gate.environment.permits.find(role, ",".join(kinds) or None)
-        return Actor("admin", made["id"], name, None if permit is None else permit.operations, permit=permit)
+        return Actor.administrator(made["id"], name, permit)
 
     return make
 
@@ -196,6 +196,22 @@ def test_a_write_that_waits_is_judged_by_the_role_at_its_turn(gate: Gate, run: R
     with pytest.raises(Refused, match=r"^ROLE_NEEDED"):
         late.result(30)
     assert run("forums.list")["totalResults"] == 0
+
+
+def test_nothing_that_waits_is_done_for_whoever_is_disabled_meanwhile(gate: Gate, run: Run, make_admin: MakeAdmin) -> None:
+    ada = make_admin("owner")
+    run("admins.create", name="Bo", login="bo", password="correct horse battery")
+    go = threading.Event()
+    gate.store.write(lambda _: go.wait(30), quiet=True)
+    disabled = gate.submit(Call("admins.disable", TERMINAL, {}, ada.id))
+    late = gate.submit(Call("admins.create", ada, {"name": "Cy", "login": "cy", "password": "correct horse battery"}))
+    go.set()
+    assert disabled.result(30).value["disabledAt"]
+    with pytest.raises(Refused, match=r"^NO_PERMISSION: owner was disabled"):
+        late.result(30)
+    assert [one["login"] for one in run("admins.list")["results"]] == ["owner", "bo"]
+    run("admins.enable", ada.id)
+    assert gate.run(Call("forums.create", ada, {"name": "News"})).value["name"] == "News"
 
 
 # --- giving roles -------------------------------------------------------------------------------------------------

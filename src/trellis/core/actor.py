@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 from trellis.core.bounds import NO_BOUNDS, WHOLE, Bound
 from trellis.core.roles import Permit
@@ -24,6 +24,11 @@ class Actor:
     bounds: Mapping[str, Bound] = field(default_factory=lambda: NO_BOUNDS, hash=False)
     is_agent: bool = False
     permit: Permit | None = None
+
+    @classmethod
+    def administrator(cls, number: int, name: str, permit: Permit | None) -> Self:
+        """Return an administrator whose grants are those of their permit; an owner has none, and may do everything."""
+        return cls("admin", number, name, None if permit is None else permit.operations, permit=permit)
 
     def serialize(self) -> dict[str, Any]:
         """Serialize an actor, as events and webhooks name it."""

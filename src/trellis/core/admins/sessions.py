@@ -56,7 +56,7 @@ class SignedIn:
     @property
     def actor(self) -> Actor:
         """The administrator as events name them."""
-        return Actor("admin", self.id, self.name, None if self.permit is None else self.permit.operations, permit=self.permit)
+        return Actor.administrator(self.id, self.name, self.permit)
 
     def has_confirmed(self, now: str) -> bool:
         """Return whether the password was entered in the last quarter of an hour."""

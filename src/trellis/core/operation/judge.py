@@ -1,7 +1,5 @@
 """How the gate judges administrators by their role, and reads the role anew for every write."""
 
-from dataclasses import replace
-
 from trellis.core.actor import Actor
 from trellis.core.fields import isolate
 from trellis.core.operation.operation import Operation
@@ -31,11 +29,17 @@ def is_allowed(operation: Operation, actor: Actor, target: int | None = None) ->
 
 
 def renew_actor(tx: Transaction, actor: Actor, permits: Permits) -> Actor:
-    """Return an administrator with the role that they have now, which may have changed while a write waited for its turn."""
-    found = administrators.find_role(tx, actor.id or 0) if actor.type == "admin" else None
-    if found is None or (permit := permits.find(*found)) is actor.permit:
+    """Return an administrator with the role that they have now, which may have changed while a write waited for its turn.
+
+    Raises Refused (NO_PERMISSION) for whoever has been disabled meanwhile.
+    """
+    found = administrators.find_role(tx, actor.id) if actor.type == "admin" and actor.id is not None else None
+    if actor.id is None or found is None:
         return actor
-    return replace(actor, permit=permit, grants=None if permit is None else permit.operations)
+    if found.disabled_at is not None:
+        raise Refused("NO_PERMISSION", f"{isolate(actor.name)} was disabled and is no administrator any more. Nothing was changed.")
+    permit = permits.find(found.role, found.kinds)
+    return actor if permit is actor.permit else Actor.administrator(actor.id, actor.name, permit)
 
 
 def _find_missing(operation: Operation, actor: Actor, target: int | None) -> str | None:

@@ -246,8 +246,7 @@ def _find_administrator(context: Context, proposal: Proposal) -> Actor:
     found = administrators.find(context.tx, proposal.actor_id)
     if found is None or found.disabled_at is not None:
         raise Refused("NO_PERMISSION", f"{isolate(proposal.actor_name)}, who proposed it, is no administrator any more.")
-    permit = context.environment.permits.find(found.role, found.kinds)
-    return Actor("admin", found.id, found.name, None if permit is None else permit.operations, permit=permit)
+    return Actor.administrator(found.id, found.name, context.environment.permits.find(found.role, found.kinds))
 
 
 _PROPOSERS: Final[Mapping[str, Callable[[Context, Proposal], Actor]]] = {

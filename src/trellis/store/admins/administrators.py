@@ -1,6 +1,7 @@
 """The rows of administrators, and the one-time links that create the first of them."""
 
 from dataclasses import asdict, dataclass, fields
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
@@ -27,8 +28,16 @@ class Administrator:
     kinds: str | None = None  # that the role is for, with commas between; None for all
 
 
+class HeldRole(NamedTuple):
+    """The role of an administrator, the kinds that it is for, and since when they are disabled."""
+
+    role: str
+    kinds: str | None
+    disabled_at: str | None
+
+
 _COLUMNS = tuple(_c[f.name] for f in fields(Administrator))
-_ROLE = Statement(sa.select(_c.role, _c.kinds).where(_c.id == sa.bindparam("admin")))
+_ROLE = Statement(sa.select(_c.role, _c.kinds, _c.disabled_at).where(_c.id == sa.bindparam("admin")))
 
 
 def fold_login(login: str) -> str:
@@ -65,10 +74,10 @@ def count_others_enabled(tx: Transaction, admin: int, role: str) -> int:
     return int(tx.connection.execute(others).scalar_one())
 
 
-def find_role(tx: Transaction, admin: int) -> tuple[str, str | None] | None:
-    """Return the role of an administrator, and the kinds that it is for."""
+def find_role(tx: Transaction, admin: int) -> HeldRole | None:
+    """Return the role of an administrator, which those who are disabled keep."""
     rows = tx.fetch(_ROLE, admin=admin)
-    return (rows[0][0], rows[0][1]) if rows else None
+    return HeldRole(*rows[0]) if rows else None
 
 
 def find_digests(tx: Transaction) -> list[str]:

@@ -3,11 +3,11 @@
 import os
 import re
 import shutil
-import socket
 import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -20,6 +20,7 @@ from tests.api_fixtures import MakeService
 from tests.community import Community
 from tests.database_state import DatabaseState
 from tests.fixture_types import MakeKey, Run
+from tests.held_port import held_port
 from tests.program import running
 from tests.service_process import Service
 from tests.wait import GIVE_UP, wait_until
@@ -111,13 +112,14 @@ class Balanced:
 @pytest.fixture(params=[nginx, haproxy])
 def balanced(request: pytest.FixtureRequest, serve: MakeService, tmp_path: Path) -> Iterator[Balanced]:
     """Two services behind nginx, and behind HAProxy."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
     program(request.param.__name__)
     services = serve(trusted_proxies=("127.0.0.1",)), serve(trusted_proxies=("127.0.0.1",))
-    command = request.param(tmp_path, port, *(service.port for service in services))
-    address = f"http://127.0.0.1:{port}"
-    with (tmp_path / "balancer.log").open("wb") as output, running(command, stdout=output, stderr=output) as process:
+    with ExitStack() as stack:
+        port = stack.enter_context(held_port())
+        command = request.param(tmp_path, port, *(service.port for service in services))
+        address = f"http://127.0.0.1:{port}"
+        output = stack.enter_context((tmp_path / "balancer.log").open("wb"))
+        process = stack.enter_context(running(command, stdout=output, stderr=output))
         wait_until(lambda: process.poll() is not None or _answers(address))
         assert process.poll() is None, (tmp_path / "balancer.log").read_text()
         yield Balanced(services, address)

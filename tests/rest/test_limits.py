@@ -15,6 +15,7 @@ from tests.api_fixtures import MakeApiClient
 from tests.community import Community
 from tests.database_state import DatabaseState
 from tests.fixture_types import MakeKey, Run
+from tests.held_port import held_port
 from tests.rest.conftest import StoppedTime
 from tests.wait import wait_until
 from trellis.http.api import limits
@@ -208,10 +209,8 @@ def test_zero_is_no_limit(make_api: MakeApiClient, key: MakeKey) -> None:
 class Redis:
     """A Redis server of the test's own; it can be stopped and started."""
 
-    def __init__(self, folder: Path) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+    def __init__(self, folder: Path, port: int) -> None:
+        self.port = port
         self._folder = folder
         self.start()
 
@@ -249,11 +248,12 @@ def redis(tmp_path: Path) -> Iterator[Redis]:
     """Run a real Redis."""
     if shutil.which("redis-server") is None:
         pytest.skip("redis-server is not installed on this machine")
-    server = Redis(tmp_path)
-    try:
-        yield server
-    finally:
-        server.stop()
+    with held_port() as port:
+        server = Redis(tmp_path, port)
+        try:
+            yield server
+        finally:
+            server.stop()
 
 
 def shared(make_api: MakeApiClient, redis: Redis, **changes: Any) -> tuple[ApiClient, ApiClient]:

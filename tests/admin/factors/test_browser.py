@@ -1,7 +1,6 @@
 """Passkeys in a real Chromium with a device of its own; an authenticator app without scripts; and what axe finds on these pages."""
 
 import re
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,6 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, CDPSession, Page, expec
 from tests.admin.conftest import LOGIN, PASSWORD
 from tests.browser import faults, opened, sign_in
 from tests.fixture_types import Events
+from tests.held_port import held_port
 from tests.service_process import Service
 from trellis.settings import Settings
 
@@ -25,12 +25,10 @@ FACTORS = "/admin/account/second-factor"
 @contextmanager
 def _serve(settings: Settings, folder: Path, **changes: object) -> Iterator[tuple[Service, str]]:
     """Run a service under a public address: browsers make passkeys for localhost, and for no address in numbers."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
-    address = f"http://localhost:{port}"
-    with Service(replace(settings, public_url=address, **changes), folder, port) as running:  # type: ignore[arg-type]
-        yield running, address
+    with held_port() as port:
+        address = f"http://localhost:{port}"
+        with Service(replace(settings, public_url=address, **changes), folder, port) as running:  # type: ignore[arg-type]
+            yield running, address
 
 
 def _add_device(page: Page) -> tuple[CDPSession, str]:

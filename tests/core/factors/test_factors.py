@@ -14,7 +14,7 @@ from tests.passkey_device import PRESENT, PasskeyDevice
 from trellis.compose import compose
 from trellis.core.actor import Actor
 from trellis.core.admins import find_session, passwords
-from trellis.core.factors import Owner, find_party, options_of_new_passkey, options_of_passkey, set_up_app
+from trellis.core.factors import Owner, find_party, has_second_step, options_of_new_passkey, options_of_passkey, set_up_app
 from trellis.core.gate import Gate
 from trellis.core.operation import Call, SecondFactorPolicy
 from trellis.core.passwords import Cost
@@ -197,6 +197,16 @@ def test_what_a_passkey_has_answered_is_not_accepted_again_nor_what_is_older(gat
     ada = run("admins.create", name="Ada", login="ada", password="another long password")["id"]
     other = device.use(options_of_passkey(gate, None, "here"))
     assert _refuses(run, ada, passkey=other, binding="here")  # which is Mira's
+
+
+def test_logins_that_nobody_has_are_asked_as_often_as_others_where_one_is_required(
+    gate: Gate, run: Run, clock: Clock, mira: int
+) -> None:
+    object.__setattr__(gate.environment, "second_factors", SecondFactorPolicy(required=True))
+    run("admins.create", name="Ada", login="ada", password="another long password")
+    _set_up(gate, run, clock, mira)
+    assert (has_second_step(gate, "mira"), has_second_step(gate, "ada")) == (True, False)
+    assert {has_second_step(gate, f"nobody {number}") for number in range(64)} == {True, False}
 
 
 def test_only_its_owner_and_the_terminal_change_a_second_factor(gate: Gate, run: Run, clock: Clock, mira: int) -> None:

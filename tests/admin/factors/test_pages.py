@@ -9,7 +9,7 @@ import pytest
 from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, Visitor, page_text
 from tests.admin.html_forms import find_form
 from tests.fixture_types import Clock, Events, Run
-from trellis.core.factors import set_up_app
+from trellis.core.factors import proof, set_up_app
 from trellis.core.gate import Gate
 from trellis.core.operation import SecondFactorPolicy
 
@@ -115,6 +115,23 @@ def test_a_wrong_password_and_a_wrong_code_look_the_same(
     assert told("wrong horse battery", "000000") == wrong_code
     assert told("wrong horse battery", "000000", "nobody") == wrong_code  # nor does it tell which logins there are
     assert second_step(visitor(address="198.51.100.1"), code_of(app, clock)).status_code == 303  # the code was not used up
+
+
+def test_a_code_is_looked_at_after_a_wrong_password_too(
+    visitor: MakeVisitor, app: str, clock: Clock, mira: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the time that it takes would tell whether the password was right."""
+    looked_at: list[Any] = []
+    find = proof.find_proof
+
+    def recording(*about: Any) -> Any:
+        looked_at.append(about[3])
+        return find(*about)
+
+    monkeypatch.setattr(proof, "find_proof", recording)
+    for number, password in enumerate(("wrong horse battery", PASSWORD)):
+        wrong = second_step(visitor(address=f"192.0.2.{number}"), "000000", password=password)
+        assert (wrong.status_code, looked_at) == (403, [mira] * (number + 1))
 
 
 def test_guesses_at_codes_are_slowed_like_those_at_passwords(visitor: MakeVisitor, app: str, clock: Clock) -> None:

@@ -1,9 +1,11 @@
 """Checking what somebody has typed to prove who they are: a password, a second factor, or both. Guesses are slowed alike."""
 
+from functools import partial
+
 from trellis.admin.page import PageRequest
 from trellis.admin.sessions import Attempt
 from trellis.core.admins import Credentials, check_password
-from trellis.core.factors import Evidence, check_evidence, find_login_of_passkey, find_pending
+from trellis.core.factors import Evidence, check_evidence, check_second_step, find_login_of_passkey
 
 
 def read_evidence(request: PageRequest) -> Evidence:
@@ -17,14 +19,10 @@ async def check_login(request: PageRequest, login: str, password: str, *, counts
     return await request.sessions.attempt(credentials, lambda: check_password(request.gate, credentials), counts=counts)
 
 
-async def check_second_step(request: PageRequest, login: str, pending: str) -> Attempt:
+async def check_both_steps(request: PageRequest, login: str, pending: str) -> Attempt:
     """Check the second factor of whoever has entered their password in the step before, and with it that the password was right."""
     gate, evidence = request.gate, read_evidence(request)
-
-    def check() -> int | None:
-        admin = find_pending(gate, login, request.csrf, pending)
-        return check_evidence(gate, admin, evidence) if admin is not None else None
-
+    check = partial(check_second_step, gate, login, request.csrf, pending, evidence)
     return await request.sessions.attempt(_credentials(request, login), check)
 
 

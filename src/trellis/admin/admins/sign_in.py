@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.admins.checking import check_login, check_passkey, check_second_step, read_evidence, settle
+from trellis.admin.admins.checking import check_both_steps, check_login, check_passkey, read_evidence, settle
 from trellis.admin.admins.resuming import find_panel_path, go_on, turn_away, way_back
 from trellis.admin.page import SIGN_IN, Page, PageRequest
 from trellis.core.actor import Actor
@@ -60,7 +60,7 @@ async def take_second_factor(request: PageRequest) -> Response:
     context = {**_context(request), "pending": pending}
     if request.stale or is_expired(request.now, pending):
         return request.page(_FORM, status=409, **context, fault=_STALE)
-    attempt = await check_second_step(request, login, pending)
+    attempt = await check_both_steps(request, login, pending)
     if attempt.admin is None:
         fault = _WAIT.format(attempt.wait) if attempt.wait else _WRONG_CODE
         return turn_away(request, _SECOND_STEP, attempt.wait, context, fault)

@@ -8,7 +8,7 @@ from trellis.core.factors.challenges import is_pending, issue_pending
 from trellis.core.factors.codes import app_address
 from trellis.core.factors.keys import derive_secret, find_service_key, format_secret, generate_salt, sign
 from trellis.core.factors.party import find_party
-from trellis.core.factors.proof import has_factor
+from trellis.core.factors.proof import Evidence, check_evidence, has_factor
 from trellis.core.gate import Gate
 from trellis.errors import Refused
 from trellis.store.admins import Administrator, administrators, fold_login
@@ -82,12 +82,16 @@ def begin_pending(gate: Gate, login: str, binding: str, *, matches: bool) -> str
         return issue_pending(find_service_key(tx), gate.now(), binding, _account(admin, login), matches=matches)
 
 
-def find_pending(gate: Gate, login: str, binding: str, pending: str) -> int | None:
-    """Return the administrator who has entered their password; None if it was wrong, or has changed since."""
+def check_second_step(gate: Gate, login: str, binding: str, pending: str, evidence: Evidence) -> int | None:
+    """Return the administrator who has entered their password before, and shows their second factor now; None if either is wrong.
+
+    Both are always looked at: how long it takes does not tell whether the password was right.
+    """
     with gate.store.reading() as tx:
         admin = _find_enabled(tx, login)
-        good = admin is not None and is_pending(find_service_key(tx), binding, _account(admin, login), pending)
-    return admin.id if admin is not None and good else None
+        good = is_pending(find_service_key(tx), binding, _account(admin, login), pending)
+    proven = check_evidence(gate, admin.id if admin else 0, evidence)
+    return proven if good else None
 
 
 def _find_enabled(tx: Transaction, login: str) -> Administrator | None:

@@ -45,6 +45,8 @@ def test_a_second_factor_is_taken_away_from_whoever_is_locked_out(trellis: Trell
     assert "mira has no second factor." in trellis("admins", "reset-second-factor", "mira").stdout
     setup = set_up_app(gate, 1, "mira")
     run("admins.set_authenticator", 1, salt=setup.salt, code=TOTP(setup.secret).at(datetime.fromisoformat(gate.now())))
+    told = trellis("admins", "reset-password", "mira").stdout
+    assert "Second factors stay: app. If somebody else may have them, run: trellis admins reset-second-factor mira" in told
     reset = trellis("admins", "reset-second-factor", "MIRA")
     assert (reset.exit_code, "mira has no second factor any more, and was signed out everywhere." in reset.stdout) == (0, True)
     event = run("events.list", limit=1000)["results"][-1]

@@ -87,7 +87,13 @@ def reset_password(login: Login, password_stdin: FromStdin = False, json: Json =
     password = _password(password_stdin)
     with community(Settings.load()) as gate:
         changed = act(gate, "admins.set_password", {"password": password}, _id_of(gate, login)).value
-    _print_admin(changed, None if password_stdin else password, json, f"{changed['name']} was signed out everywhere.")
+    told = f"{changed['name']} was signed out everywhere."
+    if changed["secondFactors"]:
+        told += (
+            f" Second factors stay: {', '.join(changed['secondFactors'])}. If somebody else may have them, run: "
+            f"trellis admins reset-second-factor {login}"
+        )
+    _print_admin(changed, None if password_stdin else password, json, told)
 
 
 @app.command("reset-second-factor")

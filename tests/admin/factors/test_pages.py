@@ -9,7 +9,8 @@ import pytest
 from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, Visitor, page_text
 from tests.admin.html_forms import find_form
 from tests.fixture_types import Clock, Events, Run
-from trellis.core.factors import proof, set_up_app
+from tests.passkey_device import PasskeyDevice
+from trellis.core.factors import Owner, options_of_new_passkey, proof, set_up_app
 from trellis.core.gate import Gate
 from trellis.core.operation import SecondFactorPolicy
 
@@ -132,6 +133,41 @@ def test_a_code_is_looked_at_after_a_wrong_password_too(
     for number, password in enumerate(("wrong horse battery", PASSWORD)):
         wrong = second_step(visitor(address=f"192.0.2.{number}"), "000000", password=password)
         assert (wrong.status_code, looked_at) == (403, [mira] * (number + 1))
+
+
+def test_whoever_is_shut_out_by_a_reset_does_not_choose_the_new_password(
+    visitor: MakeVisitor, gate: Gate, run: Run, mira: int
+) -> None:
+    public = "https://panel.example"
+    object.__setattr__(gate.environment, "public_url", public)
+    device = PasskeyDevice(public, "panel.example")
+    made = device.create(options_of_new_passkey(gate, Owner(mira, "Mira Holm", LOGIN), "here"))
+    run("admins.add_passkey", mira, name="Key", passkey=made, binding="here")
+    somebody = visitor(https=True, public_url=public)
+
+    def use(path: str, values: dict[str, Any]) -> Any:
+        return somebody.post(path, values | {"passkey": device.use(somebody.get("/sign-in/passkey/options").text)})
+
+    run("admins.set_password", mira, password="another long password")
+    somebody.get("/sign-in")
+    alone = use("/sign-in/passkey", {})
+    assert (alone.status_code, "Somebody else has set this password" in page_text(alone)) == (403, True)
+    assert somebody.get("/new-password").headers["location"].startswith("/admin/sign-in")
+    asked = somebody.sign_in(LOGIN, "another long password")
+    both = use("/sign-in/code", find_form(asked, "/sign-in/code").filled())
+    assert (both.status_code, somebody.get("/keys").headers["location"]) == (303, "/admin/new-password")
+
+
+def test_a_reset_names_the_factors_that_stay(admin: Visitor, gate: Gate, run: Run, clock: Clock) -> None:
+    ada = run("admins.create", name="Ada Berg", login="ada", password=PASSWORD)["id"]
+    page = admin.get(f"/administrators/{ada}")
+    assert "stay as they are" not in page_text(page)
+    setup = set_up_app(gate, ada, "ada")
+    run("admins.set_authenticator", ada, salt=setup.salt, code=code_of(setup.secret, clock))
+    page = admin.get(f"/administrators/{ada}")
+    assert "Second factors (app) stay as they are" in page_text(page)
+    admin.post(f"/administrators/{ada}/password", {"password": "another long password"})
+    assert "Their second factors stay (app)" in page_text(admin.get(f"/administrators/{ada}"))
 
 
 def test_guesses_at_codes_are_slowed_like_those_at_passwords(visitor: MakeVisitor, app: str, clock: Clock) -> None:

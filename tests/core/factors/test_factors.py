@@ -4,6 +4,7 @@ import base64
 import json
 import re
 from dataclasses import replace
+from typing import Any
 
 import pyotp
 import pytest
@@ -197,6 +198,25 @@ def test_what_a_passkey_has_answered_is_not_accepted_again_nor_what_is_older(gat
     ada = run("admins.create", name="Ada", login="ada", password="another long password")["id"]
     other = device.use(options_of_passkey(gate, None, "here"))
     assert _refuses(run, ada, passkey=other, binding="here")  # which is Mira's
+
+
+def test_after_a_reset_a_passkey_does_no_longer_alone(gate: Gate, run: Run, mira: int) -> None:
+    device = PasskeyDevice(ORIGIN, HOST)
+    made = device.create(options_of_new_passkey(gate, Owner(mira, "Mira Holm", "mira"), "here"))
+    run("admins.add_passkey", mira, name="Key", passkey=made, binding="here")
+
+    def sign_in(*, alone: bool) -> Any:
+        answer = device.use(options_of_passkey(gate, None, "here"))
+        return run("admins.sign_in", mira, passkey=answer, binding="here", alone=alone)["token"]
+
+    assert sign_in(alone=True)
+    assert run("admins.set_password", mira, password="another long password")["secondFactors"] == ["passkey"]
+    with pytest.raises(Refused, match=r"^NO_PERMISSION: Somebody else has set this password"):
+        sign_in(alone=True)
+    assert sign_in(alone=False)
+    me = Actor("admin", mira, "Mira Holm")
+    gate.run(Call("admins.set_password", me, {"password": "a password of her own"}, mira))
+    assert sign_in(alone=True)
 
 
 def test_logins_that_nobody_has_are_asked_as_often_as_others_where_one_is_required(

@@ -114,8 +114,10 @@ async def set_password(request: PageRequest) -> Response:
         result = await request.perform("admins.set_password", form.raw(), request.number("id"))
     except Refused as refused:
         return await _show(request, 400, None, form.add_refusal(refused))
-    name = result.value["name"]
+    name, factors = result.value["name"], ", ".join(result.value["secondFactors"])
     message = f"{isolate(name)} was signed out everywhere, and chooses a password of their own at the next sign-in."
+    if factors:
+        message += f" Their second factors stay ({factors}), and are asked for behind it."
     return request.redirect(f"{_HERE}/{request.number('id')}", message)
 
 

@@ -12,7 +12,7 @@ from trellis.admin.admins.checking import check_both_steps, check_login, check_p
 from trellis.admin.admins.resuming import find_panel_path, go_on, turn_away, way_back
 from trellis.admin.page import SIGN_IN, Page, PageRequest
 from trellis.core.actor import Actor
-from trellis.core.admins import SignedIn, has_administrators, remember_browser
+from trellis.core.admins import SET_BY_ANOTHER, SignedIn, has_administrators, remember_browser
 from trellis.core.factors import Evidence, begin_pending, has_second_step, is_expired, load, options_of_passkey
 from trellis.core.operation import Call
 from trellis.errors import Refused
@@ -81,11 +81,12 @@ async def sign_in_with_passkey(request: PageRequest) -> Response:
     if attempt.admin is None:
         return turn_away(request, _FORM, attempt.wait, context, _WAIT.format(attempt.wait) if attempt.wait else _WRONG_PASSKEY)
     try:
-        return await _welcome(request, attempt.admin, login, read_evidence(request))
+        return await _welcome(request, attempt.admin, login, read_evidence(request), alone=True)
     except Refused as refused:
         if refused.status not in (403, 404):  # used at the same time, or disabled
             raise
-        return turn_away(request, _FORM, 0, context, _WRONG_PASSKEY)
+        fault = refused.detail if refused.detail == SET_BY_ANOTHER else _WRONG_PASSKEY
+        return turn_away(request, _FORM, 0, context, fault)
 
 
 async def passkey_options(request: PageRequest) -> Response:
@@ -99,18 +100,21 @@ def _context(request: PageRequest) -> dict[str, Any]:
     return {"title": "Sign in", **way_back(request.form), "login": request.form.get("login", ""), "note": ""}
 
 
-async def _welcome(request: PageRequest, admin: int, login: str, evidence: Evidence) -> Response:
+async def _welcome(request: PageRequest, admin: int, login: str, evidence: Evidence, *, alone: bool = False) -> Response:
     old = request.me
-    await start_session(request, admin, login, evidence)
+    await start_session(request, admin, login, evidence, alone=alone)
     if old is not None:
         await request.runner.perform(end_session(request, old))
     return go_on(request, "Welcome back", "You are signed in again, and what you typed is still here.", with_token=False)
 
 
-async def start_session(request: PageRequest, admin: int, login: str, evidence: Evidence) -> None:
-    """Begin a session, and recognise this browser from now on. Raises Refused for a second factor that is missing or wrong."""
+async def start_session(request: PageRequest, admin: int, login: str, evidence: Evidence, *, alone: bool = False) -> None:
+    """Begin a session, and recognise this browser from now on. Raises Refused for a second factor that is missing or wrong.
+
+    A passkey that is `alone` stands for the password, too.
+    """
     name = (await request.runner.perform(Call("admins.get", Actor("admin", admin, ""), target=admin))).value["name"]
-    raw = {"address": request.address, "agent": request.agent, **evidence.raw}
+    raw = {"address": request.address, "agent": request.agent, "alone": alone, **evidence.raw}
     call = request.trace(Call("admins.sign_in", Actor("admin", admin, name), raw, admin))
     request.take_session((await request.runner.perform(call)).value["token"])
     await settle(request, login)

@@ -10,6 +10,7 @@ from trellis.core.admins.first_run import (
 from trellis.core.admins.passwords import NewPassword, generate_password
 from trellis.core.admins.roles import KINDS, ROLE
 from trellis.core.admins.sessions import (
+    SET_BY_ANOTHER,
     SignedIn,
     begin_session,
     find_live_sessions,
@@ -41,6 +42,7 @@ __all__ = [
     "PASSWORD",
     "REMEMBERED_FOR",
     "ROLE",
+    "SET_BY_ANOTHER",
     "Credentials",
     "NewPassword",
     "SignedIn",

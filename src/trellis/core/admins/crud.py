@@ -91,7 +91,7 @@ def operations() -> tuple[Operation, ...]:
             "admins.set_password",
             "Set a password",
             "Sets an administrator's password, and ends all their sessions. Unless it is their own choice, they have to change it "
-            "at the next sign-in.",
+            "at the next sign-in, which then takes this password, a passkey or not. Their second factors stay.",
             _set_password,
             PASSWORD,
             judge=_judge_new_password,
@@ -261,7 +261,8 @@ def _set_password(context: Context) -> Outcome:
     given.raise_faults()
     sessions.end_all(context.tx, old.id)
     new = replace(old, digest=given.get("password"), must_change=not _is_own(context))
-    return _save(context, old, new, also=("password",))
+    outcome = _save(context, old, new, also=("password",))
+    return outcome._replace(result={**outcome.result, "secondFactors": find_kinds(context.tx, [old.id]).get(old.id, [])})
 
 
 def _disable(context: Context) -> Outcome:

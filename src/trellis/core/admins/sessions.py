@@ -13,10 +13,11 @@ from typing import Any, Final
 from trellis.core.actor import Actor
 from trellis.core.admins.tokens import generate_token, hash_token
 from trellis.core.factors import EVIDENCE, take_factor
-from trellis.core.fields import Field, Text, TextList, format_timestamp, invalid_id, require
+from trellis.core.fields import Boolean, Field, Text, TextList, format_timestamp, invalid_id, require
 from trellis.core.gate import Gate
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.roles import Permit
+from trellis.errors import Refused
 from trellis.store.admins import Session, administrators, sessions
 from trellis.store.engine import Transaction
 
@@ -24,6 +25,9 @@ _IDLE: Final = timedelta(hours=8)
 _LIFETIME: Final = timedelta(days=7)
 _CONFIRMED: Final = timedelta(minutes=15)  # for how long an entered password counts as recent
 _RECORD_AFTER: Final = timedelta(minutes=1)
+SET_BY_ANOTHER: Final = (
+    "Somebody else has set this password. Sign in with login and password, and with the passkey behind them, and choose your own."
+)
 _ID_LENGTH: Final = 16  # characters of its digest by which an administrator's session is named
 
 
@@ -123,6 +127,7 @@ def _insert_session(tx: Transaction, admin: int, address: str, agent: str, now: 
 
 _ADDRESS: Final = Field("address", Text(100), "From where.", default="")
 _AGENT: Final = Field("agent", Text(300), "With which browser.", default="")
+_ALONE: Final = Field("alone", Boolean(), "Whether a passkey stands for the password, which nobody has entered.", default=False)
 _SESSION: Final = Field("session", Text(_ID_LENGTH), "The id of the session.", required=True)
 _SESSIONS: Final = Field("sessions", TextList(), "The ids of the sessions that end.", required=True)
 
@@ -140,9 +145,10 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             "admins.sign_in",
             "Sign an administrator in",
-            "Begins a session, and answers the secret of its cookie, once. Whoever has a second factor shows it.",
+            "Begins a session, and answers the secret of its cookie, once. Whoever has a second factor shows it. "
+            "A passkey does alone, but not after somebody else has set the password.",
             _sign_in,
-            (_ADDRESS, _AGENT, *EVIDENCE),
+            (_ADDRESS, _AGENT, _ALONE, *EVIDENCE),
             writes=True,
             has_target=True,
         ),
@@ -194,6 +200,8 @@ def _sign_in(context: Context) -> Outcome:
     if admin is None or admin.disabled_at is not None:
         raise invalid_id("administrator who may sign in", context.call.target, "1T106/5")
     after = _describe(context, take_factor(context, admin.id))
+    if admin.must_change and context.input.get(_ALONE.name):  # it may be the passkey of whoever is to be shut out
+        raise Refused("NO_PERMISSION", SET_BY_ANOTHER)
     token = _insert_session(context.tx, admin.id, after["address"], after["agent"], context.now)
     return Outcome({**after, "token": token}, admin.id, after=after, plan=after)
 

@@ -134,6 +134,21 @@ def test_what_a_batch_or_a_document_runs_is_judged_too(gate: Gate, run: Run, mak
     assert run("calendars.get", calendar)["name"] == "Meetings"
 
 
+def test_a_plan_tells_nothing_that_the_role_does_not_see(gate: Gate, run: Run, make_admin: MakeAdmin) -> None:
+    run("keys.create", name="Plugin", grants=["forums.list"])
+    keys = {"format": FORMAT, "name": "x", "keys": [{"name": "Plugin", "grants": ["forums.get"]}]}
+    for editor in (make_admin("structure-editor"), make_admin("structure-editor", "forums")):
+        assert refusal_of(gate, Call("structure.plan", editor, {"document": keys})) == "ROLE_NEEDED"
+        for plan in ({}, {"plan": "0-x"}):  # it is not told of events that have outdated one, either
+            assert refusal_of(gate, Call("structure.apply", editor, {"document": keys, **plan})) == "ROLE_NEEDED"
+    group = run("groups.create", name="Gardeners", externalId="gardeners")["id"]
+    run("calendars.create", name="Meetings", permissions={"view": [group]})
+    gone = {"document": {"format": FORMAT, "name": "x", "groups": []}, "prune": True, "allowEmpty": True}
+    told = gate.run(Call("structure.plan", make_admin("owner"), gone)).value["changes"]
+    assert [one["resource"] for one in told[0]["touched"]] == ["calendars"]
+    assert refusal_of(gate, Call("structure.plan", editor, gone)) == "ROLE_NEEDED"
+
+
 def test_undo_is_judged_by_what_it_undoes(gate: Gate, run: Run, make_admin: MakeAdmin, events: Events) -> None:
     editor, manager = make_admin("structure-editor", "forums"), make_admin("key-manager")
     run("forums.delete", run("forums.create", name="News")["id"])

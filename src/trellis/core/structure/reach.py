@@ -23,9 +23,12 @@ def find_section_reach(context: Context, kind: NodeKind) -> Reach | None:
 def limit_actor(context: Context, kinds: Iterable[NodeKind], *, planned: bool) -> Actor:
     """Return who runs the operations of a document: with the grants of its caller, each no further than the sections reach.
 
-    For a plan, it has all grants, and of the bounds only these.
+    For a plan, a key has all grants, and of the bounds only these. A role is no less for a plan: what would be done also tells of
+    what the role does not see, such as the nodes that name a group.
     """
     actor = context.call.actor
+    if actor.permit is not None:
+        return actor
     if not actor.bounds:
         return replace(actor, grants=None) if planned else actor
     bounds = {name: Bound(under=bound.under) for name, bound in actor.bounds.items()} if planned else dict(actor.bounds)

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from trellis.settings import Settings
 from trellis.store.engine.store import Store
-from trellis.store.events import log
+from trellis.store.events import log, search
 from trellis.store.events.log import Event
 
 
@@ -60,3 +61,25 @@ def test_events_are_filtered_and_paged(store: Store) -> None:
     assert seqs({}, 2, 3, newest=True) == [2, 1]
     assert seqs({"resource": "forums", "resource_id": 1}) == [1, 4]
     assert seqs({"operation": "blogs.delete"}) == [2]
+
+
+@pytest.mark.parametrize("filters", [{}, {"resource": "forums", "resource_id": 1}, {"resource_id": 1}, {"change_set": 7}], ids=str)
+def test_what_a_role_may_see_is_read_in_order_and_never_all_sorted(store: Store, filters: dict[str, Any]) -> None:
+    rows = [event(resource=name, resource_id=1, change_set=7) for name in ("forums", "keys", "blogs", "forums")]
+    store.write(lambda tx: [log.append(tx, row) for row in rows]).result(30)
+    chosen = filters | {"resources": frozenset(("forums", "blogs"))}
+    expected = [4, 1] if "resource" in filters else [4, 3, 1]
+    executed: list[tuple[str, Any]] = []
+
+    def collect(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        executed.append((statement, parameters))
+
+    sa.event.listen(store.engine, "before_cursor_execute", collect)
+    with store.reading() as tx:
+        assert [one.seq for one in search(tx, chosen, 8).found] == expected
+        if "resource_id" not in filters or "resource" in filters:
+            assert [one.seq for one in log.read_page(tx, chosen, 8, None, newest_first=True)] == expected
+        asked = executed if tx.sqlite else []
+        plans = [str(row[3]) for sql, given in asked for row in tx.raw.execute(f"EXPLAIN QUERY PLAN {sql}", given)]
+    is_of_record = "resource_id" in filters and "resource" not in filters  # few are sorted then
+    assert is_of_record or not [step for step in plans if "TEMP B-TREE" in step], plans

@@ -6,13 +6,12 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from trellis.store.engine import JsonMember, Transaction
+from trellis.store.engine import JsonMember, Transaction, WithoutIndex
 from trellis.store.events.log import Event
 from trellis.store.tables import events
 
 TIME_LIMIT: Final = 0.03  # seconds
 _CHUNK: Final = 2_000  # events that one statement examines; they are numbered without gaps
-_INDEXED: Final = frozenset({"resource_id", "change_set"})  # filters by which an index finds the events
 _EQUAL: Final = ("operation", "resource", "resource_id", "request_id", "change_set")
 _COLUMNS: Final = tuple(events.c[name] for name in Event.__slots__)
 _c = events.c
@@ -39,7 +38,7 @@ def search(
     """
     top, bottom = _find_range(tx, filters, before)
     conditions = _conditions(filters)
-    step = _CHUNK if conditions and _INDEXED.isdisjoint(filters) else top
+    step = _CHUNK if conditions and not _is_indexed(filters) else top
     deadline = time.perf_counter() + time_limit
     found: list[Event] = []
     while top > bottom:
@@ -59,6 +58,11 @@ def search(
     return Search(found, None)
 
 
+def _is_indexed(filters: Mapping[str, Any]) -> bool:
+    """Return whether an index finds the events: that of the change set, or that of the record, which begins with its resource."""
+    return "change_set" in filters or ("resource_id" in filters and not filters.keys().isdisjoint({"resource", "resources"}))
+
+
 def _find_range(tx: Transaction, filters: Mapping[str, Any], before: int | None) -> tuple[int, int]:
     """Return the range of sequence numbers for the requested time: `top`, which is excluded, and `bottom`, which is included."""
     last = sa.select(_c.seq).order_by(_c.seq.desc()).limit(1)
@@ -76,7 +80,8 @@ def _find_range(tx: Transaction, filters: Mapping[str, Any], before: int | None)
 def _conditions(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
     found = [_c[name] == filters[name] for name in _EQUAL if name in filters]
     if "resources" in filters:
-        found.append(_c.resource.in_(sorted(filters["resources"])))
+        column = _c.resource if "resource_id" in filters and "resource" not in filters else WithoutIndex(_c.resource)
+        found.append(column.in_(sorted(filters["resources"])))
     if wanted := filters.get("wanted"):
         found.append(wanted.build_condition())
     if since := filters.get("since"):  # also filter by time: if a clock was set back, times are not in the order of the numbers

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.counters import next_number, next_numbers
-from trellis.store.engine import IdIn, JsonMember, ListedAmong, Row, Statement, Transaction
+from trellis.store.engine import IdIn, JsonMember, ListedAmong, Row, Statement, Transaction, WithoutIndex
 from trellis.store.events.purged import count_purged_of_change_sets
 from trellis.store.events.within import is_about_inside
 from trellis.store.tables import counters, events
@@ -104,7 +104,7 @@ _FILTERS: Final[Mapping[str, Callable[[Any], sa.ColumnElement[bool]]]] = {
     "wanted": lambda value: value.build_condition(),
     "operation": lambda value: events.c.operation == value,
     "resource": lambda value: events.c.resource == value,
-    "resources": lambda value: events.c.resource.in_(sorted(value)),
+    "resources": lambda value: WithoutIndex(events.c.resource).in_(sorted(value)),  # with it, all of them would be sorted
     "resource_id": lambda value: events.c.resource_id == value,
     "since": lambda value: events.c.at >= value,
     "until": lambda value: events.c.at < value,

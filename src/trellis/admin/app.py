@@ -207,7 +207,7 @@ class Panel:
         request.waiting = {"proposals": await self.runner.read(count_open)} if request.actor.may("proposals.list") else {}
         if page.live and _PAGED.isdisjoint(request.query):
             request.live = tuple(topic.format_map(request.http.path_params) for topic in page.live)
-            request.position = format_position(await self.runner.read(read_position))
+            request.position = format_position(await self.runner.read(read_position, request.actor))
 
     async def _find_session(self, request: PageRequest, *, records: bool = True) -> bool:
         """Find the session of the cookie, and note its use, or give the visitor a token for the forms that are open to all.

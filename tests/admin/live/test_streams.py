@@ -211,6 +211,35 @@ def test_a_stream_ends_with_its_session(
     asyncio.run(go())
 
 
+def test_a_page_is_told_of_what_its_role_may_read_and_a_demotion_ends_its_stream(
+    panel: Panel, admin: Visitor, mira: int, run: Run, key: MakeKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watcher, "_JUDGE_EVERY", 3600.0)
+    run("admins.create", name="Ada", login="ada@example.com", password="another long one")
+
+    async def go() -> None:
+        before = await Tab(panel, _cookie(admin)).opened()
+        run("admins.set_role", mira, role="structure-editor", kinds=["forums"])
+        key(["forums.list"], name="Importer")
+        await wait_in_loop_until(lambda: before.has_ended)
+        assert before.news == [[]]
+        tab = await Tab(panel, _cookie(admin), last_id=before.position).opened()
+        run("keys.create", name="Mirror", grants=["forums.list"])
+        run("calendars.create", name="Meetings")
+        run("webhooks.create", url="https://hooks.example/in", events=["*"])
+        run("forums.create", name="News")
+        await wait_in_loop_until(lambda: len(tab.news) > 1)
+        assert tab.news == [[], ["events", "events/forums", "events/forums/1"]]
+        panel.end()
+
+    asyncio.run(go())
+    begun, asks = "0.7.7.7", {"accept": "application/json"}
+    told = admin.get(f"/news?since={begun}", headers=asks).json()
+    assert told["topics"] == ["events", "events/forums", "events/forums/1"]
+    assert told["position"].endswith(".0.0.0")  # how long the logs of requests and deliveries are is not told
+    assert f'data-since="{told["position"]}"' in admin.get("").text
+
+
 def _has_moved(tab: Tab, count: int) -> bool:
     return len(tab.news) > count or tab.has_ended
 

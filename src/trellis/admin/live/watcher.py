@@ -11,7 +11,7 @@ from typing import Final
 
 from trellis.admin.runner import Runner
 from trellis.core.admins import SignedIn, find_live_sessions
-from trellis.core.news import ANYTHING, News, Position, read_news, read_position
+from trellis.core.news import ANYTHING, News, Position, limit_news, read_news, read_position
 from trellis.errors import Refused
 
 log = logging.getLogger(__name__)
@@ -94,9 +94,9 @@ class Watcher:
                     self._watching = asyncio.create_task(self._watch(await self._runner.read(read_position)))
             # What comes after this reading is told to it by the one that watches, who has read before: at worst it is told twice.
             if since is None:
-                news = News(await self._runner.read(read_position))
+                news = News(await self._runner.read(read_position, me.actor))
             else:
-                news = await self._runner.read(read_news, since)
+                news = await self._runner.read(read_news, since, me.actor)
         except BaseException:
             self.close(stream)
             raise
@@ -121,6 +121,9 @@ class Watcher:
                 try:
                     if last is not None and (last != commit or not (store.reads_inline or now < read_at)):
                         news = await self._runner.read(read_news, position)
+                        if not _SESSIONS_CHANGE_BY.isdisjoint(news.topics):
+                            self._judge_at = 0.0
+                            await self._judge(now)  # before anybody is told by a role that they had
                         commit, read_at, position = last, now + _READ_EVERY, news.position
                         self._tell(news)
                     await self._judge(now)
@@ -135,22 +138,18 @@ class Watcher:
             self._watching = None
 
     def _tell(self, news: News) -> None:
-        """Tell all streams of news, if there is any."""
+        """Tell each stream of news, if there is any that its administrator's role may read of."""
         if news.topics:
             for stream in self._streams:
-                stream.add(news)
-        if not _SESSIONS_CHANGE_BY.isdisjoint(news.topics):
-            self._judge_at = 0.0
+                if not stream.is_ended and (seen := limit_news(news, stream.me.actor)).topics:
+                    stream.add(seen)
 
     async def _judge(self, now: float) -> None:
-        """End the streams of sessions that have ended, if it is time to look."""
+        """End the streams of sessions that have ended or have another role now, if it is time to look. Raises Refused."""
         if now < self._judge_at or not self._streams:
             return
-        try:
-            live = await self._runner.read(find_live_sessions, {stream.me.session for stream in self._streams})
-        except Refused:
-            return
+        live = await self._runner.read(find_live_sessions, {stream.me.session for stream in self._streams})
         self._judge_at = now + _JUDGE_EVERY
         for stream in self._streams:
-            if stream.me.session not in live:
+            if stream.me.session not in live or live[stream.me.session] is not stream.me.permit:
                 stream.end()

@@ -17,8 +17,8 @@ async def tell(request: PageRequest) -> Response:
     if _STREAM in request.http.headers.get("accept", ""):
         return EventStream(await request.watcher.open(request.signed_in, since), request.watcher.close)
     if since is None:
-        return request.json(describe_news(News(await request.runner.read(read_position))))
-    return request.json(describe_news(await request.runner.read(read_news, since)))
+        return request.json(describe_news(News(await request.runner.read(read_position, request.actor))))
+    return request.json(describe_news(await request.runner.read(read_news, since, request.actor)))
 
 
 PAGES: Final = (Page("GET", "/news", tell, background=True),)

@@ -89,10 +89,11 @@ def find_session(gate: Gate, token: str) -> SignedIn | None:
     )
 
 
-def find_live_sessions(gate: Gate, among: Collection[str]) -> set[str]:
-    """Return which of some sessions are live; they are named as `SignedIn.session` is."""
+def find_live_sessions(gate: Gate, among: Collection[str]) -> dict[str, Permit | None]:
+    """Return which of some sessions are live, named as `SignedIn.session` is, each with the permit of its administrator."""
     with gate.store.reading() as tx:
-        return sessions.find_live_among(tx, list(among), gate.now(), gate.ago(_IDLE))
+        found = sessions.find_live_among(tx, list(among), gate.now(), gate.ago(_IDLE))
+    return {digest: gate.environment.permits.find(role, kinds) for digest, role, kinds in found}
 
 
 def record_session_use(gate: Gate, session: str, address: str) -> Future[None]:

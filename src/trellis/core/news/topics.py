@@ -1,13 +1,16 @@
 """News by topic. It says that something has happened, and nothing of what: whoever is told reads that by an operation.
 
 The topics: `events`, `events/forums` (a kind or another resource), `events/keys/7` (a record), `requests`, `requests/7` (with a
-key), `deliveries`; and `*`, anything, where there is too much to look at or the position is of another database.
+key), `deliveries`; and `*`, anything, where there is too much to look at or the position is of another database. A role is told of
+what it may read, and of no other log how long that is.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from trellis.core.actor import Actor
 from trellis.core.gate import Gate
 from trellis.store.engine import Transaction
 from trellis.store.news import Heads, find_events, find_heads, find_keys_of_requests
@@ -16,6 +19,8 @@ Position = Heads
 ANYTHING: Final = "*"
 _MOST_ROWS: Final = 500  # of a log that are looked at
 _MOST_TOPICS: Final = 40
+_MANY_REQUESTS: Final = "requests/*"  # with more keys than were looked at
+_LOGS: Final[Mapping[str, tuple[str, ...]]] = {"requests": ("request",), "deliveries": ("delivery", "attempt")}  # their positions
 _POSITION: Final = re.compile(r"\d{1,18}(?:\.\d{1,18}){3}", re.ASCII)
 
 
@@ -37,16 +42,37 @@ def format_position(position: Position) -> str:
     return ".".join(map(str, position))
 
 
-def read_position(gate: Gate) -> Position:
-    """Return the position of everything that has happened."""
-    return gate.store.read_single(find_heads)
+def read_position(gate: Gate, actor: Actor | None = None) -> Position:
+    """Return the position of everything that has happened, or of what an actor may read of."""
+    return _limit_position(gate.store.read_single(find_heads), actor)
 
 
-def read_news(gate: Gate, since: Position) -> News:
-    """Return what has happened since a position."""
+def read_news(gate: Gate, since: Position, actor: Actor | None = None) -> News:
+    """Return what has happened since a position, or what of that an actor may read of."""
+    since = _limit_position(since, actor)
     with gate.store.reading() as tx:
-        now = find_heads(tx)
-        return News(now, _find_topics(tx, since, now) if now != since else frozenset())
+        now = _limit_position(find_heads(tx), actor)
+        news = News(now, _find_topics(tx, since, now) if now != since else frozenset())
+    return news if actor is None else limit_news(news, actor)
+
+
+def limit_news(news: News, actor: Actor) -> News:
+    """Return of news what an actor may read of."""
+    topics = {topic for topic in news.topics if topic == ANYTHING or _is_seen(topic, actor)}
+    topics |= {"events"} if any(topic.startswith("events/") for topic in topics) else set()
+    is_much = _MANY_REQUESTS in topics or len(topics) > _MOST_TOPICS
+    return News(_limit_position(news.position, actor), frozenset((ANYTHING,) if is_much else topics))
+
+
+def _is_seen(topic: str, actor: Actor) -> bool:
+    log, *about = topic.split("/")
+    return actor.sees(about[0] if log == "events" else log)
+
+
+def _limit_position(position: Position, actor: Actor | None) -> Position:
+    """Return a position with 0 for the logs that an actor does not see."""
+    unseen = [name for log, names in _LOGS.items() if actor is not None and not actor.sees(log) for name in names]
+    return position._replace(**dict.fromkeys(unseen, 0))
 
 
 def _find_topics(tx: Transaction, since: Position, now: Position) -> frozenset[str]:
@@ -55,13 +81,13 @@ def _find_topics(tx: Transaction, since: Position, now: Position) -> frozenset[s
     topics: set[str] = set()
     if now.event > since.event:
         found = find_events(tx, since.event, _MOST_ROWS)
-        topics |= {"events"} | {f"events/{resource}" for resource, _ in found}
+        topics |= {f"events/{resource}" for resource, _ in found}
         topics |= {f"events/{resource}/{number}" for resource, number in found if number is not None}
         topics |= {ANYTHING} if len(found) == _MOST_ROWS else set()
     if now.request > since.request:
         keys = find_keys_of_requests(tx, since.request, _MOST_ROWS)
         topics |= {"requests"} | {f"requests/{key}" for key in keys if key is not None}
-        topics |= {ANYTHING} if len(keys) == _MOST_ROWS else set()
+        topics |= {_MANY_REQUESTS} if len(keys) == _MOST_ROWS else set()
     if now.delivery > since.delivery or now.attempt > since.attempt:
         topics.add("deliveries")
-    return frozenset(topics) if len(topics) <= _MOST_TOPICS else frozenset((ANYTHING,))
+    return frozenset(topics)

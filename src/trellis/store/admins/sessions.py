@@ -44,7 +44,9 @@ _LIVE = Statement(
 _LIVE_OF_ADMIN = Statement(
     sa.select(*_COLUMNS).where(_c.admin_id == bindparam("admin"), _IS_CURRENT).order_by(_c.seen_at.desc(), _c.digest)
 )
-_LIVE_AMONG = Statement(sa.select(_c.digest).where(_IS_LIVE, TextIn(_c.digest, "digests")))
+_LIVE_AMONG = Statement(
+    sa.select(_c.digest, administrators.c.role, administrators.c.kinds).where(_IS_LIVE, TextIn(_c.digest, "digests"))
+)
 
 
 class LiveSession(NamedTuple):
@@ -69,9 +71,9 @@ def find_live(tx: Transaction, digest: str, now: str, idle: str) -> LiveSession 
     return LiveSession(Session(*own), name, login, bool(must_change), bool(has_passkey), bool(has_app), role, kinds)
 
 
-def find_live_among(tx: Transaction, digests: Sequence[str], now: str, idle: str) -> set[str]:
-    """Return which of some sessions have not expired and were seen after `idle`."""
-    return {row[0] for row in tx.fetch(_LIVE_AMONG, digests=tx.id_list(list(digests)), now=now, idle=idle)}
+def find_live_among(tx: Transaction, digests: Sequence[str], now: str, idle: str) -> list[tuple[str, str, str | None]]:
+    """Return which of some sessions have not expired and were seen after `idle`, each with its role and the kinds of that."""
+    return [(row[0], row[1], row[2]) for row in tx.fetch(_LIVE_AMONG, digests=tx.id_list(list(digests)), now=now, idle=idle)]
 
 
 def insert(tx: Transaction, session: Session) -> None:

@@ -37,3 +37,32 @@ def test_a_write_whose_client_waits_is_done(gate: Gate, settings: Settings, run:
     runner = Runner(gate, settings).serving(stays)
     asyncio.run(runner.perform(Call("forums.create", TERMINAL, {"name": "News"})))
     assert run("forums.list")["totalResults"] == 1
+
+
+def test_checks_that_are_asked_for_together_are_one(
+    gate: Gate, settings: Settings, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each reads every row: whoever may check, such as an auditor, holds one thread at most, and nobody else's."""
+    run("forums.create", name="News")
+    begun, go, check = threading.Semaphore(0), threading.Event(), gate.run
+
+    def wait(call: Call) -> Any:
+        begun.release()
+        assert go.wait(60)
+        return check(call)
+
+    monkeypatch.setattr(gate, "run", wait)
+    runner = Runner(gate, settings)
+
+    async def receive() -> dict[str, Any]:
+        return {}
+
+    async def ask() -> list[Any]:
+        asked = [asyncio.create_task(runner.serving(receive).check()) for _ in range(50)]
+        await asyncio.to_thread(begun.acquire)
+        go.set()
+        return await asyncio.gather(*asked)
+
+    told = asyncio.run(ask())
+    assert {one.value["checked"]["forums"] for one in told} == {1}
+    assert not begun.acquire(blocking=False)

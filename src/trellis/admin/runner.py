@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
+from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate, Result
 from trellis.core.operation import Call
+from trellis.errors import Refused
 from trellis.http.large import run_by_size
-from trellis.http.reading import read_in_thread
+from trellis.http.reading import SharedRead, read_in_thread
 from trellis.http.withdrawal import Receive, wait_for_write
 from trellis.settings import Settings
 
@@ -17,6 +20,7 @@ T = TypeVar("T")
 
 _WAITS = 50  # how often a write that is sent twice looks whether the first has ended
 _WAIT = 0.1  # seconds between
+_MOST_PROBLEMS = 100  # that a check lists
 
 
 class Runner:
@@ -27,15 +31,27 @@ class Runner:
     are withdrawn before they begin.
     """
 
-    def __init__(self, gate: Gate, settings: Settings, receive: Receive | None = None) -> None:
+    def __init__(
+        self, gate: Gate, settings: Settings, receive: Receive | None = None, checking: SharedRead[Result] | None = None
+    ) -> None:
         self.gate = gate
+        self._checking = checking or SharedRead(
+            "trellis-check", partial(gate.run, Call("check.list", TERMINAL, {"limit": _MOST_PROBLEMS}))
+        )
         self.settings = settings
         self._receive = receive
         self._read_seconds = settings.database_pool_timeout + settings.database_read_timeout
 
     def serving(self, receive: Receive) -> Self:
         """Return a runner for one request, whose body is read before anything is written."""
-        return type(self)(self.gate, self.settings, receive)
+        return type(self)(self.gate, self.settings, receive, self._checking)
+
+    async def check(self) -> Result:
+        """Check the database for somebody who may: one at a time for all, since each reads every row. Raises Refused."""
+        try:
+            return await self._checking.run(None if self.gate.store.reads_inline else self._read_seconds)
+        except TimeoutError:
+            raise Refused("BUSY", "The check of the database takes too long here: run `trellis check` at the terminal.") from None
 
     async def perform(self, call: Call, *, slow: bool = False, size: int = 0) -> Result:
         """Run an operation; a `slow` read runs in a thread on either engine. Raises Refused, in which case nothing has changed.

@@ -29,8 +29,8 @@ class SharedRead(Generic[T]):
         self._read = read
         self._running: asyncio.Future[T] | None = None
 
-    async def run(self, seconds: float) -> T:
-        """Return what was read. Raises TimeoutError after so many seconds, and what the read raises."""
+    async def run(self, seconds: float | None) -> T:
+        """Return what was read. Raises TimeoutError after so many seconds, or never, and what the read raises."""
         if self._running is None or self._running.done():
             self._running = asyncio.wrap_future(self._thread.submit(self._read))
             self._running.add_done_callback(lambda read: read.cancelled() or read.exception())  # nobody may wait for it

@@ -10,7 +10,6 @@ from trellis.admin.page import Page, PageRequest
 from trellis.admin.view import plural
 
 _MAX_EVENTS: Final = 8
-_MAX_PROBLEMS: Final = 100
 
 
 async def show(request: PageRequest) -> Response:
@@ -32,7 +31,7 @@ async def show(request: PageRequest) -> Response:
 
 async def check(request: PageRequest) -> Response:
     """Check every row, in a thread, and show what is wrong."""
-    found = await request.fetch("check.list", {"limit": _MAX_PROBLEMS}, slow=True)
+    found = (await request.runner.check()).value
     return request.page("check.html", title="Check", found=found, rows=sum(found["checked"].values()))
 
 

@@ -189,6 +189,30 @@ def test_an_editor_of_some_kinds_sees_these_and_the_groups(gate: Gate, run: Run,
     assert "calendars" not in exported
 
 
+def test_what_events_tell_of_others_is_hidden_too(gate: Gate, run: Run, make_admin: MakeAdmin, events: Events) -> None:
+    editor = make_admin("structure-editor", "forums")
+    group = run("groups.create", name="Gardeners")["id"]
+    for kind in ("forums", "calendars"):
+        run(f"{kind}.create", name="News", permissions={"view": [group]})
+    run("groups.delete", group)
+    number = events()[-1]["seq"]
+    assert {one["resource"] for one in events()[-1]["touched"]} == {"forums", "calendars"}
+    listed = gate.run(Call("events.list", editor)).value["results"][-1]
+    searched = gate.run(Call("events.search", editor)).value["results"][0]
+    for told in (listed, searched, gate.run(Call("events.get", editor, {}, number)).value):
+        assert (told["seq"], {one["resource"] for one in told["touched"]}) == (number, {"forums"})
+    both = {"forums": [{"externalId": "a", "name": "A"}], "keys": [{"name": "Plugin", "grants": ["forums.list"]}]}
+    work = gate.run(Call("structure.apply", TERMINAL, {"document": {"format": FORMAT, "name": "x", **both}})).change_set
+    seen = gate.run(Call("events.search", editor, {"changeSet": work})).value["results"]
+    assert gate.run(Call("events.get", editor, {}, seen[0]["seq"])).value["changeSetCount"] == len(seen) == 1
+    plan = gate.run(Call("changesets.restore", editor, {"dryRun": True}, work)).value
+    assert (plan["undoneCount"], plan["conflicts"], plan["conflictCount"]) == (1, [], 1)
+    with pytest.raises(Refused) as refused:
+        gate.run(Call("changesets.restore", editor, {}, work))
+    assert (refused.value.message, refused.value.facts["conflicts"]) == ("RESTORE_CONFLICTS", [])
+    assert "1 of 2 events cannot be undone. They are about what your role does not see." in refused.value.detail
+
+
 def test_everybody_may_change_their_own_password_and_nobody_elses(gate: Gate, make_admin: MakeAdmin) -> None:
     manager, owner = make_admin("key-manager"), make_admin("owner")
     raw = {"password": "quite another sentence"}

@@ -10,6 +10,7 @@ from trellis.core.events.event import (
     is_caused_by,
     list_types,
     serialize_event,
+    show_event,
     singular_of,
 )
 from trellis.core.events.feed import EVENT_LIST, EVENTS
@@ -34,6 +35,7 @@ __all__ = [
     "operations",
     "serialize_event",
     "serialize_with_undo",
+    "show_event",
     "singular_of",
 ]
 

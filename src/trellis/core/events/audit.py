@@ -89,5 +89,6 @@ def _get(context: Context) -> Outcome:
         at = datetime.fromisoformat(event.at)
         since, until = format_timestamp(at - _BEFORE), format_timestamp(at + _AFTER)
         request = requests.find_by_request_id(context.tx, event.operation, event.request_id, since, until)
-    count = 0 if event.change_set is None else events.count_of_change_set(context.tx, event.change_set)
+    resources = None if actor.permit is None else actor.permit.resources
+    count = 0 if event.change_set is None else events.count_of_change_set(context.tx, event.change_set, resources)
     return Outcome(serialize_with_undo(context, [event])[0] | {"request": request, "changeSetCount": count})

@@ -129,6 +129,11 @@ def singular_of(resource: str) -> str:
     return resource[:-3] + "y" if resource.endswith("ies") else resource.removesuffix("s")
 
 
+def show_event(event: Event, actor: Actor) -> dict[str, Any]:
+    """Serialize an event for an actor who may see it: of what it touched, that which their role may read."""
+    return serialize_event(event) | {"touched": [one for one in event.touched if actor.sees(one["resource"])]}
+
+
 def serialize_event(event: Event) -> dict[str, Any]:
     """Serialize an event."""
     return {

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from trellis.core.bounds import is_own_only
-from trellis.core.events.event import EventTypes, find_wanted, serialize_event
+from trellis.core.events.event import EventTypes, find_wanted, show_event
 from trellis.core.events.within import hide_outside
 from trellis.core.fields import (
     MAX_ID,
@@ -120,10 +120,11 @@ def _list(context: Context) -> Outcome:
         filters["resources"] = permit.resources
     found = events.read_page(context.tx, filters, limit + 1, after, newest_first=newest_first)
     page, more = found[:limit], len(found) > limit
+    shown = page if within is None else hide_outside(context.tx, page, within)
     end = None if newest_first else newest  # events that the filter has excluded need not be examined again
     return Outcome(
         {
-            "results": [serialize_event(event) for event in (page if within is None else hide_outside(context.tx, page, within))],
+            "results": [show_event(event, context.call.actor) for event in shown],
             "next": page[-1].seq if more else end,
             "more": more,
             "oldest": oldest if oldest <= newest else None,

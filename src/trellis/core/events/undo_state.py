@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from trellis.core.events.event import serialize_event
+from trellis.core.events.event import show_event
 from trellis.core.fields import format_timestamp
 from trellis.core.operation import Context
 from trellis.core.verbs import RESTORE
@@ -41,7 +41,7 @@ def serialize_with_undo(context: Context, found: Sequence[Event]) -> list[dict[s
     for event in found:
         if event.seq in states and not context.call.actor.may(f"{event.resource}.{RESTORE.name}"):
             states[event.seq]["open"] = False
-    return [serialize_event(event) | {"undo": states.get(event.seq)} for event in found]
+    return [show_event(event, context.call.actor) | {"undo": states.get(event.seq)} for event in found]
 
 
 def is_past_undo(context: Context, at: str) -> bool:

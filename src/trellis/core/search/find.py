@@ -7,7 +7,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from trellis.core.events import serialize_event
+from trellis.core.events import show_event
 from trellis.core.fields import MAX_ID, Field, Integer, Invalid, Text, TextList, parse_whole_number, quote
 from trellis.core.keys import find_public_part, redact_keys, serialize_key
 from trellis.core.kind import NodeKind
@@ -170,7 +170,7 @@ def _find_events(context: Context, wanted: Wanted) -> Found:
     if _is_request_id(wanted):
         found += events.search(context.tx, {"request_id": wanted.text}, wanted.limit).found
     shown = [one for one in found if context.call.actor.sees(one.resource)]
-    return Found([serialize_event(one) for one in shown[: wanted.limit]])
+    return Found([show_event(one, context.call.actor) for one in shown[: wanted.limit]])
 
 
 def _is_request_id(wanted: Wanted) -> bool:

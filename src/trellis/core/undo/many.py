@@ -30,9 +30,9 @@ def undo_events(context: Context, seqs: Sequence[int], *, purged: int | None) ->
     dry, skip = (bool(context.input.get(name)) for name in (DRY_RUN.name, "skipConflicts"))
     undoing = _Undoing(context, seqs)
     undoing.undo()
-    undone, conflicts = undoing.undone, undoing.conflicts
-    if (conflicts or purged != 0) and not dry and not skip:
-        raise _refuse(conflicts, len(seqs), purged)
+    undone, conflicts, hidden = undoing.undone, undoing.conflicts, undoing.hidden
+    if (conflicts or hidden or purged != 0) and not dry and not skip:
+        raise _refuse(conflicts, hidden, len(seqs), purged)
     counts = Counter(event.operation for event, _ in undone)
     shown = [{"event": event.seq, "operation": event.operation, "by": None if dry else by} for event, by in undone[:SHOWN]]
     result = {
@@ -40,15 +40,16 @@ def undo_events(context: Context, seqs: Sequence[int], *, purged: int | None) ->
         "undoneCount": len(undone),
         "counts": [{"operation": name, "count": count} for name, count in sorted(counts.items())],
         "conflicts": conflicts[:SHOWN],
-        "conflictCount": len(conflicts),
+        "conflictCount": len(conflicts) + hidden,
         "purgedCount": purged,
     }
     last = undone[-1][1] if undone else None
     return Outcome(result, plan=result | ({"dryRun": True} if dry else {}), happened=False, event=last)
 
 
-def _refuse(conflicts: Sequence[dict[str, Any]], count: int, purged: int | None) -> Refused:
-    parts = [f"{len(conflicts)} of {count} events cannot be undone. {conflicts[0]['detail']}"] if conflicts else []
+def _refuse(conflicts: Sequence[dict[str, Any]], hidden: int, count: int, purged: int | None) -> Refused:
+    why = conflicts[0]["detail"] if conflicts else "They are about what your role does not see."
+    parts = [f"{len(conflicts) + hidden} of {count} events cannot be undone. {why}"] if conflicts or hidden else []
     if purged is None:
         parts.append("Older events have been purged, and some of them may be among those to undo.")
     elif purged:
@@ -58,7 +59,10 @@ def _refuse(conflicts: Sequence[dict[str, Any]], count: int, purged: int | None)
 
 
 class _Undoing:
-    """Undoes events: those `undone`, each with the event that undid it, and the `conflicts`."""
+    """Undoes events: those `undone`, each with the event that undid it, and the `conflicts`.
+
+    `hidden` counts the conflicts of events that the caller's role does not see: they are not named.
+    """
 
     def __init__(self, context: Context, seqs: Sequence[int]) -> None:
         self._context = context
@@ -71,6 +75,7 @@ class _Undoing:
         self._singly = 0
         self.undone: list[tuple[Event, int | None]] = []
         self.conflicts: list[dict[str, Any]] = []
+        self.hidden = 0
 
     def undo(self) -> None:
         """Undo them. Raises Refused if they are too many."""
@@ -135,6 +140,9 @@ class _Undoing:
         except Refused as refused:
             if refused.status == 403:
                 raise
+            if not self._context.call.actor.sees(event.resource):
+                self.hidden += 1
+                return
             about = {"event": event.seq, "operation": event.operation}
             self.conflicts.append(about | {"message": refused.message, "detail": refused.detail})
         else:

@@ -1,6 +1,6 @@
 """The rows of change sets: events that belong together."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.counters import next_number
-from trellis.store.engine import Statement, Transaction
+from trellis.store.engine import Statement, Transaction, WithoutIndex
 from trellis.store.events.purged import find_purged, forget_purged
 from trellis.store.tables import change_sets, events
 
@@ -57,9 +57,11 @@ def find_change_set(tx: Transaction, number: int) -> ChangeSet | None:
     return ChangeSet(row[0], row[1], list(tx.connection.execute(found).scalars()), find_purged(tx, number))
 
 
-def count_of_change_set(tx: Transaction, number: int) -> int:
-    """Count the events of a change set that are left."""
+def count_of_change_set(tx: Transaction, number: int, resources: Collection[str] | None = None) -> int:
+    """Count the events of a change set that are left, or those of them about some resources."""
     counted = sa.select(sa.func.count()).select_from(events).where(events.c.change_set == number)
+    if resources is not None:
+        counted = counted.where(WithoutIndex(events.c.resource).in_(sorted(resources)))
     return int(tx.connection.execute(counted).scalar_one())
 
 

@@ -1,5 +1,6 @@
 """The overview: the size of the community, the API requests of the last day, and keys and webhooks that need attention."""
 
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -14,14 +15,6 @@ HOURS: Final = 24
 _SOON: Final = timedelta(days=30)
 _UNUSED: Final = timedelta(days=30)
 _FEW: Final = 5
-_SHOWS: Final = {  # what a member shows of, if not of nodes: an actor who may not read that gets null
-    "hours": "requests.summary",
-    "keys": "keys.list",
-    "expiring": "keys.list",
-    "unused": "keys.list",
-    "webhooks": "webhooks.list",
-    "failing": "webhooks.list",
-}
 _CLASSES: Final = ("2xx", "3xx", "4xx", "5xx")
 
 
@@ -40,26 +33,49 @@ def operations() -> tuple[Operation, ...]:
 
 def _get(context: Context) -> Outcome:
     context.input.raise_faults()
-    now = datetime.fromisoformat(context.now)
-    actor, counted = context.call.actor, overview.count_nodes(context.tx)
-    expiring, soon = overview.find_expiring_keys(context.tx, context.now, format_timestamp(now + _SOON), _FEW)
-    idle, unused = overview.find_unused_keys(context.tx, context.now, format_timestamp(now - _UNUSED), _FEW)
-    failing = endpoints.list_failing(context.tx)
-    found: dict[str, Any] = {
-        "nodes": {kind.name: counted.get(kind.name, 0) for kind in context.environment.kinds if actor.sees(kind.name)},
-        "hours": _requests_by_hour(context, now),
-        "keys": overview.count_active_keys(context.tx, context.now),
-        "expiring": {"count": expiring, "keys": [serialize_key(key, context.now) for key in soon]},
-        "unused": {"count": idle, "keys": [serialize_key(key, context.now) for key in unused]},
-        "webhooks": endpoints.count(context.tx),
-        "failing": {"count": len(failing), "webhooks": [webhook_written(one, context.now) for one in failing[:_FEW]]},
-    }
-    return Outcome({name: None if _SHOWS.get(name, "") and not actor.may(_SHOWS[name]) else one for name, one in found.items()})
+    may = context.call.actor.may
+    return Outcome(
+        {"nodes": _count_nodes(context)}
+        | {member: find(context) if may(operation) else None for member, (operation, find) in _MEMBERS.items()}
+    )
 
 
-def _requests_by_hour(context: Context, now: datetime) -> list[dict[str, Any]]:
+def _count_nodes(context: Context) -> dict[str, int]:
+    counted = overview.count_nodes(context.tx)
+    return {kind.name: counted.get(kind.name, 0) for kind in context.environment.kinds if context.call.actor.sees(kind.name)}
+
+
+def _requests_by_hour(context: Context) -> list[dict[str, Any]]:
     """Count the requests of each of the last hours, including the current one, by class of status."""
-    first = now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=HOURS - 1)
+    first = datetime.fromisoformat(context.now).replace(minute=0, second=0, microsecond=0) - timedelta(hours=HOURS - 1)
     counted = overview.count_requests_by_hour(context.tx, format_timestamp(first))
     hours = [format_timestamp(first + timedelta(hours=number)) for number in range(HOURS)]
     return [{"at": hour, **{name: counted.get((hour[:13], int(name[0])), 0) for name in _CLASSES}} for hour in hours]
+
+
+def _find_expiring(context: Context) -> dict[str, Any]:
+    soon = format_timestamp(datetime.fromisoformat(context.now) + _SOON)
+    count, found = overview.find_expiring_keys(context.tx, context.now, soon, _FEW)
+    return {"count": count, "keys": [serialize_key(key, context.now) for key in found]}
+
+
+def _find_unused(context: Context) -> dict[str, Any]:
+    since = format_timestamp(datetime.fromisoformat(context.now) - _UNUSED)
+    count, found = overview.find_unused_keys(context.tx, context.now, since, _FEW)
+    return {"count": count, "keys": [serialize_key(key, context.now) for key in found]}
+
+
+def _find_failing(context: Context) -> dict[str, Any]:
+    found = endpoints.list_failing(context.tx)
+    return {"count": len(found), "webhooks": [webhook_written(one, context.now) for one in found[:_FEW]]}
+
+
+# Each member but the nodes: the operation that shows it, without which an actor gets null, and how it is found.
+_MEMBERS: Final[Mapping[str, tuple[str, Callable[[Context], Any]]]] = {
+    "hours": ("requests.summary", _requests_by_hour),
+    "keys": ("keys.list", lambda context: overview.count_active_keys(context.tx, context.now)),
+    "expiring": ("keys.list", _find_expiring),
+    "unused": ("keys.list", _find_unused),
+    "webhooks": ("webhooks.list", lambda context: endpoints.count(context.tx)),
+    "failing": ("webhooks.list", _find_failing),
+}

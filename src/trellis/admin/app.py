@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
+from starlette.routing import Route, compile_path
 
 from trellis.admin import PREFIX
 from trellis.admin.allowed import Allowed
@@ -46,7 +46,6 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-_CONVERTER: Final = re.compile(r":\w+(?=\})")  # of a parameter of a route, as in {id:int}
 _MAX_PATH: Final = 1000  # characters; no page has a longer one, and Python makes no number of several thousand digits
 _PAGED: Final = frozenset(("before", "page"))  # in the address of an older part of a list, to which nothing is added
 _FIRST_STEPS: Final = (  # what of a session has to be done before anything else, where, and what scripts are told
@@ -138,7 +137,7 @@ class Panel:
     # --- one page -------------------------------------------------------------------------------------------------
 
     def _endpoint(self, page: Page) -> Callable[[Request], Awaitable[Response]]:
-        path = _CONVERTER.sub("", page.path) or "/"
+        path = compile_path(page.path)[1] or "/"
 
         async def serve(http: Request) -> Response:
             http.scope[PAGE] = path

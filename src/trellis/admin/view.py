@@ -139,7 +139,7 @@ class View:
             "request": request,
             "me": request.me,
             "csrf": request.csrf,
-            "menu": self._menu_of(request),
+            "menu": self.menu_of(request),
             "allows": partial(self._allowed.may, request),
             "many_actions": partial(self._find_many_actions, request),
             "section": request.section,
@@ -156,7 +156,11 @@ class View:
         found = find_many_actions(self._catalogue, kind)
         return [action for action in found if self._allowed.may_open(request, f"/{kind.name}/many/{action.name}", "POST")]
 
-    def _menu_of(self, request: PageRequest) -> list[tuple[str, list[MenuEntry]]]:
+    def may_open(self, request: PageRequest, path: str) -> bool:
+        """Return whether an address, without /admin, is of a page that whoever is signed in may open."""
+        return self._allowed.may_open(request, path)
+
+    def menu_of(self, request: PageRequest) -> list[tuple[str, list[MenuEntry]]]:
         """Return the entries of the menu whose pages may be opened."""
         entries = (
             (heading, [one for one in those if self._allowed.may_open(request, one.path.removeprefix(PREFIX))])

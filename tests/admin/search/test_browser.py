@@ -4,13 +4,15 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, Request, Route, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.admin.conftest import LOGIN, PASSWORD
 from tests.browser import faults, opened, sign_in, violations
 from tests.community import Community
 from tests.fixture_types import MakeKey
 from tests.service_process import Service
+
+MOST_LOOKS = 1500
 
 pytestmark = [pytest.mark.browser, pytest.mark.parametrize("engine", ["sqlite"], indirect=True)]
 
@@ -78,10 +80,20 @@ def test_everything_is_reached_from_the_keyboard(page: Page, community: Communit
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     page.locator("main").focus()
-    page.keyboard.press("/")
+    page.keyboard.press("/")  # had it opened the search, the field would have had the next letter, and this key its dialog
+    page.keyboard.press("z")
+    assert page.get_by_role("dialog").count() == 0
     _open(page)
     expect(_field(page)).to_have_value("")
-    expect(page.get_by_role("dialog")).to_have_count(1)
+    page.goto("/admin/forums")
+    row = page.get_by_role("listitem").filter(has=page.get_by_role("link", name="Staff", exact=True))
+    row.get_by_role("link", name="Staff", exact=True).focus()
+    for key in ("x", "m", "Control+a"):  # the last one, which does something, tells that the others are over
+        page.keyboard.press(key)
+        if key != "Control+a":
+            assert page.locator("input[name=ids]:checked, .taken").count() == 0
+    expect(row.get_by_role("checkbox", name="Choose Staff")).to_be_checked()
+    expect(page.locator(".taken")).to_have_count(0)
 
 
 def test_a_pasted_key_is_found_and_its_secret_goes_nowhere(page: Page, key: MakeKey) -> None:
@@ -109,17 +121,25 @@ def test_a_pasted_key_is_found_and_its_secret_goes_nowhere(page: Page, key: Make
     assert not [one for one in sent if whole[13:30] in one]
 
 
+def held_back(page: Page, held: dict[str, Route], text: str) -> None:
+    """Wait until the question for a text is held back."""
+    for _ in range(MOST_LOOKS):
+        if text in held:
+            return
+        page.wait_for_timeout(20)  # lets Playwright handle what the browser asks
+    raise AssertionError(f"nobody asked for {text}")
+
+
 def test_late_answers_do_not_replace_newer_ones(page: Page, community: Community, service: Service) -> None:
     _open(page)
     field, active = _field(page), _active(page)
     expect(active).to_contain_text("Overview")
     held: dict[str, Route] = {}
     page.route("**/search/hits?**", lambda route: held.update({route.request.url.partition("text=")[2]: route}))
-    with page.expect_request("**/hits?text=news"):
-        field.fill("news")
-    expect(field).to_have_attribute("aria-busy", "true")
-    with page.expect_request("**/hits?text=staff"):
-        field.fill("staff")
+    field.fill("news")
+    held_back(page, held, "news")
+    field.fill("staff")
+    held_back(page, held, "staff")
     page.keyboard.press("Enter")  # before there is an answer: it counts for what was typed
     expect(active).to_contain_text("Overview")
     held["news"].fulfill(body='<section data-hits="Late"><ul><li><a href="/admin/late"><span>Late</span></a></li></ul></section>')
@@ -130,8 +150,6 @@ def test_late_answers_do_not_replace_newer_ones(page: Page, community: Community
     session = page.context.new_cdp_session(page)
     session.send("Network.enable")
     conditions = {"offline": False, "downloadThroughput": -1, "uploadThroughput": -1}
-    sent: list[Request] = []
-    page.on("request", lambda request: sent.append(request) if "/search/hits" in request.url else None)
     for latency in (150, 700):
         session.send("Network.emulateNetworkConditions", conditions | {"latency": latency})
         _open(page)
@@ -140,7 +158,6 @@ def test_late_answers_do_not_replace_newer_ones(page: Page, community: Community
         expect(page.locator("#palette-list [role=option]")).to_have_count(1)
         page.keyboard.press("Escape")
         expect(page.get_by_role("dialog")).to_have_count(0)
-    assert len(sent) < 10  # not one for each letter
 
 
 def test_the_search_works_without_scripts(chrome: Browser, mira: int, community: Community, service: Service, key: MakeKey) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.admin.conftest import Visitor, page_text
+from tests.admin.conftest import PASSWORD, MakeVisitor, Visitor, page_text
 from tests.community import Community
 from tests.fixture_types import MakeKey, Run
 
@@ -64,12 +64,30 @@ def test_each_action_leads_to_a_page(admin: Visitor, community: Community, key: 
         assert admin.get(path).status_code in {200, 303}, title
 
 
+def test_a_role_finds_what_it_may_open(visitor: MakeVisitor, run: Run) -> None:
+    run("admins.create", name="Ada Berg", login="ada", password=PASSWORD, mustChangePassword=False, role="approver")
+    ada = visitor()
+    ada.sign_in("ada", PASSWORD)
+    assert "/webhooks" not in [path for _, path in _hits(ada.get("/search"))]
+    for path in ("/search?text=webhooks", "/search/hits?text=webhooks"):
+        page = ada.get(path)
+        assert (page.text.count("data-no-hits"), page.text.count("data-hits")) == (1, 0)
+    run("forums.create", name="Webhooks")
+    run("forums.create", name="Zebra")
+    for words in ("webhooks", "new forum", "delete forum zebra", "revoke", "new webhook"):
+        page = ada.get(f"/search?text={words.replace(' ', '+')}")
+        assert page.text.count("<li><svg") == 0, words  # no line without its link
+        for _, path in _hits(page):
+            assert ada.get(path).status_code != 403, path
+
+
 def test_a_whole_key_in_the_address_is_refused_and_shown_nowhere(admin: Visitor, visitor: Any, key: MakeKey) -> None:
     whole = key("forums.list", name="Plugin")
     for path in (f"/search?text={whole}", f"/search/hits?text={whole}"):
         page = admin.get(path)
         assert page.status_code == 400
         assert whole[13:] not in page.text
+    assert f'href="/admin/search?text={whole[:12]}"' in admin.get(f"/search?text=Bearer+{whole}").text
     page = admin.get(f"/search?text={whole}")
     assert f'href="/admin/search?text={whole[:12]}"' in page.text
     assert "rotate the key" in page_text(page)

@@ -7,7 +7,6 @@ from typing import Any, Final
 from trellis.admin import PREFIX
 from trellis.admin.page import PageRequest
 from trellis.admin.search.actions import Action, build_actions
-from trellis.admin.view import build_menu
 from trellis.core.fields import isolate
 from trellis.core.search import FIND
 
@@ -42,13 +41,15 @@ async def find_hits(request: PageRequest, text: str) -> tuple[Section, ...]:
     """Find what a text stands for. Raises Refused."""
     records = await request.fetch(FIND, {"text": text}, slow=True)
     titles = {kind.name: kind.title for kind in request.kinds} | _RESOURCES
-    actions = build_actions(request.catalogue, request.kinds)
+    every = build_actions(request.catalogue, request.kinds)
+    actions = [action for action in every if request.view.may_open(request, action.path.format(id=0))]
     pages, done = Section("Go to", _find_pages(request, text)), await _find_actions(request, actions, text)
     first = text.casefold().partition(" ")[0]
     is_action = any(action.words.partition(" ")[0] == first for action in actions)
     sections = [done, pages] if is_action else [pages]
     for one in records["results"]:
-        name, hits = one["resource"], tuple(describe(one["resource"], record) for record in one["records"])
+        name, described = one["resource"], (describe(one["resource"], record) for record in one["records"])
+        hits = tuple(hit for hit in described if request.view.may_open(request, hit.path))
         searched = name in _RESOURCES and name != "keys"
         sections.append(Section(titles[name], hits, max(0, one["total"] - len(hits)), "" if searched else f"/{name}"))
     sections += [] if is_action else [done]
@@ -106,9 +107,9 @@ _TEXTS: Final = {
 
 
 def _find_pages(request: PageRequest, text: str) -> tuple[Hit, ...]:
-    """Find pages of the menu whose titles have a word that begins with the text; without a text, all of them."""
+    """Find pages of one's menu whose titles have a word that begins with the text; without a text, all of them."""
     wanted = text.casefold()
-    entries = [entry for _, found in build_menu(request.kinds) for entry in found]
+    entries = [entry for _, found in request.view.menu_of(request) for entry in found]
     return tuple(
         Hit(entry.title, "", entry.path.removeprefix(PREFIX), entry.icon)
         for entry in entries

@@ -8,7 +8,7 @@ from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.search.hits import Section, find_hits
 from trellis.admin.submitted import Submitted
-from trellis.core.keys import redact_keys
+from trellis.core.keys import find_public_part, redact_keys
 from trellis.core.search import TEXT
 from trellis.errors import Refused
 
@@ -24,18 +24,16 @@ async def show(request: PageRequest) -> Response:
     """Show what is found, beneath the form."""
     text = request.query.get(TEXT.name, "").strip()
     if redact_keys(text) == text:
-        form, fault = Form((TEXT,), Submitted(((TEXT.name, text),)), labels=_LABELS, help=_HELP), None
+        form, public = Form((TEXT,), Submitted(((TEXT.name, text),)), labels=_LABELS, help=_HELP), ""
     else:  # it is not shown again: the address may be in somebody's sight, and in a proxy's log
-        form, fault = Form((TEXT,), labels=_LABELS, help=_HELP), redact_keys(text)
+        form, public = Form((TEXT,), labels=_LABELS, help=_HELP), find_public_part(redact_keys(text))
     sections: tuple[Section, ...] = ()
     try:
         sections = await find_hits(request, request.query.get(TEXT.name, "").strip())
     except Refused as refused:
         form.add_refusal(refused)
     status = 400 if form.faults else 200
-    return request.page(
-        "search/index.html", status=status, title="Search", form=form, text=text, sections=sections, cut=fault and fault[:12]
-    )
+    return request.page("search/index.html", status=status, title="Search", form=form, text=text, sections=sections, public=public)
 
 
 async def find(request: PageRequest) -> Response:

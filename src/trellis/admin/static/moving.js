@@ -1,5 +1,6 @@
 // Moving a node in the tree: its place, putting it elsewhere, sending that to the server, undo; and moving by the keyboard.
 import { askJson, Failure } from "./requests.js";
+import { isAlone } from "./single.js";
 
 const nameOf = (node) => node.querySelector(".node-name").textContent;
 const above = (node) => node.parentElement.closest(".node");
@@ -149,7 +150,7 @@ async function keys(view, mover, event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const node = event.target.closest(".node");
   if (!view.taken) {
-    if (node?.querySelector(":scope > .node-row > .handle") && event.key.toLowerCase() === "m") {
+    if (node?.querySelector(":scope > .node-row > .handle") && event.key.toLowerCase() === "m" && isAlone()) {
       event.preventDefault();
       toggle(view, mover, node);
     }

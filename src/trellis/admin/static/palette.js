@@ -2,10 +2,10 @@
 // links become the options of a list of which one is active while the focus stays in the field.
 import { askPage, attempt } from "./requests.js";
 import { say } from "./messages.js";
+import { ALONE, isAlone } from "./single.js";
 
 const TYPING = 120; // ms without a letter until it is asked for
 const SECRET = /(trl_[0-9A-Za-z]{8})_[0-9A-Za-z]+/g; // of a key: the part that is not sent on
-const ALONE = "trellis-single-keys"; // in the browser's memory: "off" where keys that are pressed alone do nothing
 const OURS = 'form[method="get"] input';
 
 export function palette() {
@@ -22,7 +22,7 @@ export function palette() {
   });
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented || event.isComposing || document.querySelector("dialog[open]")) return;
-    const alone = !event.ctrlKey && !event.metaKey && !event.altKey && !isTyping(event.target) && localStorage.getItem(ALONE) !== "off";
+    const alone = !event.ctrlKey && !event.metaKey && !event.altKey && !isTyping(event.target) && isAlone();
     if ((event.ctrlKey !== event.metaKey && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k") || (alone && event.key === "/")) {
       event.preventDefault();
       open(link);
@@ -38,7 +38,7 @@ const isTyping = (element) => element.isContentEditable || element.matches?.("in
 // The box with which keys that are pressed alone are switched off: they get in the way of those who speak to their computer.
 function setting(root) {
   for (const box of root.querySelectorAll("[data-single-keys]")) {
-    box.checked = localStorage.getItem(ALONE) !== "off";
+    box.checked = isAlone();
     box.addEventListener("change", () => localStorage.setItem(ALONE, box.checked ? "on" : "off"));
   }
 }
@@ -141,7 +141,7 @@ function show(state, text, page) {
   state.at = -1;
   activate(state, 0);
   state.input.setAttribute("aria-expanded", String(number > 0));
-  state.status.textContent = number ? `${number} ${number === 1 ? "result" : "results"}` : found.querySelector("[data-no-hits]").textContent;
+  state.status.textContent = number ? `${number} ${number === 1 ? "result" : "results"}` : found.querySelector("[data-no-hits]")?.textContent ?? "Nothing";
   if (state.goes === null) return;
   const chosen = options(state)[0]; // Enter was pressed before the answer came
   if (chosen) choose(state, chosen, state.goes);

@@ -1,4 +1,6 @@
 // Choosing several rows of a tree or list: by ticks, with Shift up to there, by the keyboard; a bar says how many and what can be done.
+import { isAlone } from "./single.js";
+
 const MOST = 500; // that are changed at once
 
 export function selecting(bar) {
@@ -77,7 +79,7 @@ function press(view, event, set) {
     event.preventDefault();
     set(view.boxes(), true);
   } else if (event.ctrlKey || event.metaKey) return;
-  else if (event.key.toLowerCase() === "x") {
+  else if (event.key.toLowerCase() === "x" && isAlone()) {
     event.preventDefault();
     view.last = box;
     set([box], !box.checked);

@@ -129,7 +129,8 @@ class Panel:
         try:
             await self.app(scope, receive, send_with_headers)
         finally:
-            outer[PAGE] = page = scope.get(PAGE, "")
+            page = scope.get(PAGE, "")
+            outer[PAGE] = PREFIX + page if page else ""
             if self.counts is not None and status:
                 duration = (answered - started) // 1000
                 self.counts.count(PREFIX[1:], page, status, duration, scope.get(PAGE_REFUSED), None)

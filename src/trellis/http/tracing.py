@@ -55,12 +55,12 @@ def _end(span: Span, scope: Scope, method: str, status: int, error: str | None) 
         error and (refused or str(status or error)),
         {
             "http.response.status_code": status or None,
-            "http.route": f"/admin{page}" if page else None,
+            "http.route": page or None,
             "trellis.operation": operation,
             "trellis.key": None if bearer is None else bearer.actor.id,
             "trellis.request": None if request is None else request.request_id,
             "trellis.refusal": refused,
             "trellis.waited": None if request is None or not request.waited else request.waited // 1_000_000,
         },
-        operation or (f"{method} /admin{page}" if page else None),
+        operation or (f"{method} {page}" if page else None),
     )

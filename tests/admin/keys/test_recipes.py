@@ -1,6 +1,7 @@
 """Keys as recipes: what a form begins with, what the key will be able to do in a sentence, its owner, and its line of use."""
 
 import re
+from dataclasses import replace
 from functools import partial
 from html import unescape
 from typing import Any
@@ -10,8 +11,11 @@ import pytest
 from tests.admin.conftest import Visitor, page_text
 from tests.admin.html_forms import read_forms
 from tests.fixture_types import Clock, Events, MakeKey, Run
+from trellis.admin.keys.grants import Grid
 from trellis.admin.keys.recipes import RECIPES
+from trellis.compose import catalogue_of
 from trellis.core.gate import Gate
+from trellis.kinds import KINDS
 from trellis.store import requests
 from trellis.store.requests import Request
 
@@ -24,6 +28,16 @@ def _said(page: Any) -> str:
     """Return what a page says that the key will be able to do."""
     found = re.search(r"data-abilities[^>]*>(.*?)</section>", page.text, re.DOTALL)
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", found[1] if found else page.text)).strip()
+
+
+@pytest.mark.parametrize("recipe", ["mirror", "read-only"])
+def test_a_recipe_that_reads_every_part_reads_a_new_kind(recipe: str) -> None:
+    kind = next(kind for kind in KINDS if kind.name == "calendars")
+    grid = Grid(
+        catalogue_of((*KINDS, replace(kind, name="galleries", title="Galleries", singular="gallery", path="gallery/galleries")))
+    )
+    assert {"galleries.list", "galleries.get", "groups.list"} <= set(RECIPES[recipe].describe(grid)["grants"])
+    assert "galleries.create" not in RECIPES[recipe].describe(grid)["grants"]
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)

@@ -98,6 +98,11 @@ class Grid:
         return frozenset(box.name for box in self.boxes if box.reads)
 
     @cached_property
+    def reads_of_nodes(self) -> frozenset[str]:
+        """The names of those that read nodes, of every kind."""
+        return frozenset(box.name for row in self.rows for box in row.endpoints if box.reads)
+
+    @cached_property
     def ticks(self) -> dict[str, frozenset[str]]:
         """What each button ticks: `all`, `none`, `read`, `row:forums`, `column:list`."""
         found = {"all": self.names, "none": frozenset[str](), "read": self.reading}

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -12,7 +11,7 @@ from trellis.core.keys import PRESETS, describe_preset
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What a kind of program needs: patterns of operations, and other settings.
+    """What a kind of program needs: operations, and other settings. One that `reads_nodes` also reads those of every kind.
 
     One with a `preset` begins with that, which stays with the key; see core/keys/presets.py.
     """
@@ -22,19 +21,17 @@ class Recipe:
     grants: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     preset: str = ""
+    reads_nodes: bool = False
 
     def describe(self, grid: Grid) -> dict[str, Any]:
         """Return the settings that it gives, as they are entered."""
         if self.preset:
             return describe_preset(PRESETS[self.preset], grid.operations) | {"preset": self.preset, **self.settings}
-        chosen = [box.name for box in grid.boxes if any(fnmatchcase(box.name, pattern) for pattern in self.grants)]
+        wanted = {*self.grants, *(grid.reads_of_nodes if self.reads_nodes else ())}
+        chosen = [box.name for box in grid.boxes if box.name in wanted]
         return {"expires": "90d", "bounds": {}, **self.settings, "grants": chosen}
 
 
-_READING: Final = (
-    *("groups.list", "groups.get", "forums.list", "forums.get", "blogs.list", "blogs.get"),
-    *("calendars.list", "calendars.get", "categories.list", "categories.get"),
-)
 RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
     {
         "calendar-sync": Recipe(
@@ -48,15 +45,15 @@ RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
             "Mirror",
             "For a copy of the community elsewhere, such as a search: it reads every part and follows the event feed, which shows "
             "all changes, of keys too.",
-            (*_READING, "structure.export", "events.list"),
+            ("structure.export", "events.list"),
             MappingProxyType({"name": "Mirror"}),
+            reads_nodes=True,
         ),
         "read-only": Recipe(
             "Read-only",
-            "For a program that shows something of the community: it reads groups, forums, blogs, calendars and "
-            "download categories.",
-            _READING,
-            MappingProxyType({"name": "Reader"}),
+            "For a program that shows something of the community: it reads every part.",
+            settings=MappingProxyType({"name": "Reader"}),
+            reads_nodes=True,
         ),
         "agent": Recipe("An agent", PRESETS["agent"].summary, preset="agent"),
     }

@@ -16,7 +16,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = tuple[tuple[bytes, bytes], ...]
 
-# In the scope of a request: what is known of it; the panel's page that it is for, as its route has it; why that was refused.
+# In the scope of a request: what is known of it; the route of the panel's page that it is for; why that was refused.
 REQUEST: Final = "trellis.request"
 PAGE: Final = "trellis.page"
 PAGE_REFUSED: Final = "trellis.refused"

@@ -113,7 +113,7 @@ class Health:
         Those who ask meanwhile wait for the same reading. Raises Refused, TimeoutError.
         """
         async with asyncio.timeout(seconds):
-            schema = await self._schema.run(seconds)
+            schema = await self._schema.run()
             if self._store.faults.reason is not None:
                 await asyncio.wrap_future(self._store.try_to_write())
             return schema

@@ -87,6 +87,12 @@ class Renderer(Protocol):
     def render(self, template: str, request: "PageRequest", context: Mapping[str, Any]) -> str:
         """Return the HTML of a template."""
 
+    def may_open(self, request: "PageRequest", path: str) -> bool:
+        """Return whether a page may be opened."""
+
+    def menu_of(self, request: "PageRequest") -> Any:
+        """Return the entries of the menu, by heading."""
+
 
 @dataclass
 class PageRequest:

@@ -29,13 +29,12 @@ class SharedRead(Generic[T]):
         self._read = read
         self._running: asyncio.Future[T] | None = None
 
-    async def run(self, seconds: float | None) -> T:
-        """Return what was read. Raises TimeoutError after so many seconds, or never, and what the read raises."""
+    async def run(self) -> T:
+        """Return what was read. Raises what the read raises. How long to wait is the caller's: the read goes on for others."""
         if self._running is None or self._running.done():
             self._running = asyncio.wrap_future(self._thread.submit(self._read))
             self._running.add_done_callback(lambda read: read.cancelled() or read.exception())  # nobody may wait for it
-        async with asyncio.timeout(seconds):
-            return await asyncio.shield(self._running)
+        return await asyncio.shield(self._running)
 
     def close(self) -> None:
         """Let the thread end when it has read what it is reading."""

@@ -104,7 +104,8 @@ class Metrics:
         if time.monotonic() - read_at < _FRESH:
             return figures
         try:
-            figures = await self._reading.run(_PATIENCE)
+            async with asyncio.timeout(_PATIENCE):
+                figures = await self._reading.run()
         except TimeoutError:
             figures = None
         self._figures = (time.monotonic(), figures)

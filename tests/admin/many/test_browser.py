@@ -139,6 +139,7 @@ def test_rows_are_chosen_by_mouse_and_keyboard(panel: OpenPanel, community: Comm
 def test_what_is_ticked_without_scripts_is_deleted(panel: OpenPanel, community: Community, run: Run) -> None:
     page = panel(scripts=False)
     page.goto("/admin/forums")
+    expect(page.locator(".handle").first).to_have_css("visibility", "hidden")  # it only drags
     page.get_by_role("checkbox", name="Choose News").check()
     page.get_by_role("checkbox", name="Choose Staff").check()
     page.locator("[data-many]").get_by_role("button", name="Delete…").click()

@@ -37,7 +37,10 @@ export function selecting(bar) {
       if (!on) boxes()[0]?.focus();
     });
   }
-  bar.addEventListener("formdata", ({ formData }) => formData.set("ids", [...chosen()].map((box) => box.value).join(",")));
+  bar.addEventListener("formdata", ({ formData }) => {
+    formData.set("ids", [...chosen()].map((box) => box.value).join(","));
+    formData.set("_from", location.pathname + location.search); // a tree notes in it what is open
+  });
   document.addEventListener("panel:merged", count); // a row may have gone
   addEventListener("pageshow", count); // the browser ticks again what was ticked when the page was left
   count();

@@ -332,8 +332,15 @@ def _require_same_site(request: PageRequest) -> None:
         same = site in {"same-origin", "none"}
     elif (origin := headers.get("origin")) is not None:
         public = urlsplit(request.runner.settings.public_url or "").netloc
-        same = urlsplit(origin).netloc in {headers.get("host", "-"), public or "-"}
+        same = _find_host(origin) in {headers.get("host", "-"), public or "-"}
     else:
         same = True  # an old browser; the token decides
     if not same:
         raise Refused("NO_PERMISSION", "This form came from another site. Nothing was changed. Open the panel and do it there.")
+
+
+def _find_host(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None

@@ -23,7 +23,7 @@ from typing import Any, Final, Self
 
 from trellis.admin.page import StaleForm
 from trellis.admin.submitted import CSRF, Submitted
-from trellis.core.fields import EVERYONE, Choice, Field, quote
+from trellis.core.fields import EVERYONE, MAX_ID, Choice, Field, parse_whole_number, quote
 from trellis.errors import Fault, Refused, raise_faults
 
 _SECRET: Final = frozenset({"password", "new-password"})
@@ -234,6 +234,12 @@ def _read_groups(values: Sequence[str]) -> str | list[str]:
 def split_values(values: Iterable[str]) -> tuple[str, ...]:
     """Split values that stand for several: one tick may be for many groups, and the groups of an option may come as one text."""
     return tuple(dict.fromkeys(part for value in values for part in value.split(",")))
+
+
+def read_ids(values: Iterable[str]) -> list[int]:
+    """Read the ids in such values, each once and in their order. What is no id is passed over."""
+    numbers = (parse_whole_number(value) for value in split_values(values))
+    return list(dict.fromkeys(number for number in numbers if number is not None and 0 < number <= MAX_ID))
 
 
 def _values_of(held: Any) -> tuple[str, ...]:

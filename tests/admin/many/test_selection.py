@@ -165,6 +165,23 @@ def test_what_nobody_chose_or_ticked_is_asked_for(admin: Visitor, community: Com
     assert events() == known
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_form_that_no_page_has_made_is_answered(admin: Visitor, community: Community, events: Events) -> None:
+    known, long = events(), "9" * 5000
+    _, form = _start(admin, "forums", "permissions", community.staff)
+    for groups, words in ((long, "Nothing would change"), ("1" * 19, "1" * 19)):
+        ticks = [("options", "read"), ("groups", groups)]
+        assert words in page_text(admin.post("/forums/many/permissions", form.filled(*ticks, _action="plan")))
+    assert admin.post("/forums/many/move", {"ids": long, "_from": "//["}).headers["location"] == "/admin/forums"
+    access = f"/groups/{community.patrons}/access"
+    page = admin.post(access, {"kind": "forums", "shown": long, "_from": "https://[/admin"})
+    assert "were changed since" in page_text(page)
+    assert admin.post(access, {"_from": "https://evil.example/?all=1"}).headers["location"] == f"/admin{access}"
+    assert admin.get(f"/deliveries?webhook={long}").status_code == 400
+    assert admin.post("/forums/many/move", {"ids": "1"}, headers={"origin": "http://["}).status_code == 403
+    assert events() == known
+
+
 def _sent_back(admin: Visitor, action: str, values: dict[str, str]) -> str:
     response = admin.post(f"/forums/many/{action}", values)
     assert response.headers["location"] == "/admin/forums"

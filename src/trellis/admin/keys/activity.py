@@ -10,7 +10,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.page import Page, PageRequest
-from trellis.core.fields import isolate
+from trellis.core.fields import isolate, parse_whole_number
 
 _HERE: Final = "/keys/{id:int}/activity"
 _ROWS: Final = 50  # of a page
@@ -68,7 +68,7 @@ async def _read_refusals(request: PageRequest, key: int, cursor: str) -> Part:
 
 async def _read_proposals(request: PageRequest, key: int, cursor: str) -> Part:
     """Read proposals; the cursor is how many newer ones there are, which may be more when the next page is asked for."""
-    first = int(cursor) if cursor.isdecimal() else 0
+    first = max(0, parse_whole_number(cursor) or 0)
     found: list[Entry] = []
     for page in (first // _ROWS + 1, first // _ROWS + 2):
         listed = await request.fetch("proposals.list", {"keyId": key, "page": page, "perPage": _ROWS})

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from starlette.responses import Response
 
-from trellis.admin.forms import split_values
-from trellis.admin.many.plan import Plan, Step, plan_steps, settle
+from trellis.admin.forms import read_ids, split_values
+from trellis.admin.many.plan import FROM, Plan, Step, find_way_back, plan_steps, settle
 from trellis.admin.nodes import describe_state, fetch_groups, fetch_node, show_missing
 from trellis.admin.page import PageRequest, StaleForm
 from trellis.core.fields import EVERYONE, isolate
@@ -27,13 +26,12 @@ async def run(kind: NodeKind, request: PageRequest) -> Response:
         return await show_missing(kind, request)
     form = request.form
     about = next((one for one in request.kinds if one.name == form.get("kind", "") and one.options), None)
-    query = urlsplit(form.get("_from", "")[:2000]).query
-    back = f"/{kind.name}/{group['id']}/access" + (f"?{query}" if query else "")
+    back = find_way_back(request, f"/{kind.name}/{group['id']}/access")
     if about is None:
         if request.stale:
             raise StaleForm
         return request.redirect(back)
-    ids = sorted({int(one) for one in split_values(form.all(_SHOWN)) if one.isdecimal() and len(one) < 16})
+    ids = read_ids(form.all(_SHOWN))
     found = (await request.fetch(about.operation("list"), {"ids": ids, "perPage": MOST_PER_PAGE}))["results"] if ids else []
 
     async def make_plan() -> Plan:
@@ -83,5 +81,5 @@ def _build_steps(kind: NodeKind, request: PageRequest, records: Sequence[Mapping
 def _carry(kind: NodeKind, request: PageRequest) -> list[tuple[str, str]]:
     """Return the form as it was sent, with one field for each option."""
     names = (_SHOWN, *(_MAY + option for option in kind.options))
-    kept = [(name, request.form.get(name, "")) for name in ("kind", "_from", _SEEN)]
+    kept = [(name, request.form.get(name, "")) for name in ("kind", FROM, _SEEN)]
     return kept + [(name, ",".join(one for one in split_values(request.form.all(name)) if one)) for name in names]

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from trellis.admin.forms import Form, split_values
+from trellis.admin.forms import Form, read_ids, split_values
 from trellis.admin.many.plan import GroupNames, Plan, Record, Step, fetch_below
 from trellis.admin.nodes import describe_field, list_choices
 from trellis.admin.page import PageRequest
@@ -160,7 +160,7 @@ async def _permit(request: PageRequest, kind: NodeKind, choices: Choices) -> Seq
 def _give(held: Any, who: Sequence[str], _groups: GroupNames) -> Any:
     if EVERYONE in (held, *who):
         return EVERYONE
-    return sorted({*held, *(int(one) for one in who if one.isdecimal())})
+    return sorted({*held, *read_ids(who)})
 
 
 def _take(held: Any, who: Sequence[str], groups: GroupNames) -> Any:

@@ -66,7 +66,9 @@ def _find_problem(kind: NodeKind, request: PageRequest, record: Mapping[str, Any
 
 async def _plan(kind: NodeKind, request: PageRequest, record: Mapping[str, Any], raw: Mapping[str, Any]) -> Plan:
     """Plan what the form says of the node itself, and its permissions for all below it that have others. Raises Refused."""
-    wanted = _resolve(record, raw)
+    given = request.catalogue.find(kind.operation("update")).form.read(raw)
+    given.raise_faults()
+    wanted = _resolve(record, given.values)
     below = [one for one in await fetch_below(request, kind, record["id"]) if _resolve(one, {}) != wanted]
     permissions = {option: EVERYONE if who == EVERYONE else sorted(who) for option, who in wanted.items()}
     steps = [Step(kind.operation("update"), one, {_PERMISSIONS: permissions}) for one in below]

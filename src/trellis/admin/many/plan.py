@@ -3,10 +3,12 @@
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import orjson
 from starlette.responses import Response
 
+from trellis.admin import PREFIX
 from trellis.admin.nodes import ACTION, format_groups, format_value
 from trellis.admin.page import PageRequest
 from trellis.core.fields import EVERYONE, isolate
@@ -16,6 +18,7 @@ from trellis.errors import Refused
 
 MOST: Final = 500  # nodes that are changed at once: undoing that takes up to twice as long, and has to fit into one write, too
 BATCH: Final = "core.batch"
+FROM: Final = "_from"  # the address of the page that the form was on
 PLAN: Final = "_plan"  # the name of the version of a plan in its form
 OUTDATED: Final = (
     "What would be done has changed since this page was made. Nothing was changed. Check again: this is how it is now."
@@ -192,6 +195,15 @@ async def settle(
         return plan, explain(refused)
     undo = None if result.change_set is None else ("Undo…", f"/change-sets/{result.change_set}/undo")
     return request.redirect(back, describe(plan), back=undo)
+
+
+def find_way_back(request: PageRequest, path: str) -> str:
+    """Return a path of the panel with the query that the form's page had, if that was this path."""
+    try:
+        came = urlsplit(request.form.get(FROM, "")[:2000])
+    except ValueError:
+        return path
+    return f"{path}?{came.query}" if came.path == PREFIX + path and came.query and not came.netloc else path
 
 
 def explain(refused: Refused) -> str:

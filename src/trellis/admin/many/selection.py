@@ -4,23 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from starlette.responses import Response
 
-from trellis.admin import PREFIX
-from trellis.admin.forms import split_values
+from trellis.admin.forms import read_ids
 from trellis.admin.many.actions import ACTIONS, Action, Choices, build_fields, find_names
-from trellis.admin.many.plan import Plan, plan_steps, settle
+from trellis.admin.many.plan import FROM, Plan, find_way_back, plan_steps, settle
 from trellis.admin.nodes import ACTION, Picker, build_picker, fetch_groups
 from trellis.admin.page import PageRequest, StaleForm
 from trellis.core.catalogue import Catalogue
-from trellis.core.fields import parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.core.paging import MOST_PER_PAGE
 
 IDS: Final = "ids"
-_FROM: Final = "_from"  # the address of the page on which they were ticked
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +46,7 @@ async def index(kind: NodeKind, request: PageRequest) -> Response:
 async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
     """Show the form of an action and what it would do, or do it, if that is still what the page showed."""
     chosen = await _select(action, kind, request)
-    back = _find_way_back(kind, request)
+    back = find_way_back(request, f"/{kind.name}")
     if not chosen.records:
         if request.stale:
             raise StaleForm
@@ -85,22 +81,15 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
         form=build_fields(kind, request.form, choices.records) if action.sets_fields else None,
         plan=plan,
         problem=problem,
-        came_from=request.form.get(_FROM, "")[:2000],
+        came_from=request.form.get(FROM, "")[:2000],
         submission=request.submission_token(),
         back=back,
     )
 
 
-def _find_way_back(kind: NodeKind, request: PageRequest) -> str:
-    """Return the address on which they were ticked, without /admin, if it is one of this kind's."""
-    came = urlsplit(request.form.get(_FROM, "")[:2000])
-    here = f"/{kind.name}"
-    return f"{here}?{came.query}" if came.path == PREFIX + here and came.query and not came.netloc else here
-
-
 async def _select(action: Action, kind: NodeKind, request: PageRequest) -> Selection:
     """Read the nodes that were ticked, without those that are gone, and those below others that take them along."""
-    ids = _read_ids(request.form.all(IDS))
+    ids = read_ids(request.form.all(IDS))
     found: Sequence[Mapping[str, Any]] = ()
     if ids:
         found = (await request.fetch(kind.operation("list"), {"ids": ids, "perPage": MOST_PER_PAGE}))["results"]
@@ -120,8 +109,3 @@ async def _select(action: Action, kind: NodeKind, request: PageRequest) -> Selec
         for name, label, none, parents in action.list_pickers(kind)
     }
     return Selection(tuple(records), count - len(records), kept, pickers)
-
-
-def _read_ids(values: Sequence[str]) -> list[int]:
-    numbers = [parse_whole_number(value) for value in split_values(values)]
-    return [number for number in numbers if number is not None and 0 < number < 2**53]

@@ -5,14 +5,14 @@ from typing import Any, Final, NamedTuple
 
 from starlette.responses import Response
 
-from trellis.admin.forms import Form
+from trellis.admin.forms import Form, read_ids
 from trellis.admin.keys import fetch_key_names
 from trellis.admin.nodes import ACTION
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.proposals.deciding import DECISIONS, REASON, Decision, decide, is_decided, needs_password, read_reason
 from trellis.admin.submitted import Submitted
 from trellis.admin.view import plural
-from trellis.core.fields import MAX_ID, isolate
+from trellis.core.fields import isolate
 from trellis.core.proposals import FILTERS
 from trellis.errors import Refused
 
@@ -95,7 +95,7 @@ async def decide_on_several(request: PageRequest) -> Response:
     """Approve or reject the ticked proposals, one by one."""
     request.require_fresh_form()
     decision = DECISIONS.get(request.form.get(ACTION, ""))
-    numbers = [int(text) for text in request.form.all(_CHOSEN) if text.isdecimal() and len(text) < 19 and 0 < int(text) <= MAX_ID]
+    numbers = read_ids(request.form.all(_CHOSEN))
     if decision is None or not numbers:
         return await _show(request, 400, fault="" if numbers else "Tick the proposals to decide on.")
     reason = read_reason(request)

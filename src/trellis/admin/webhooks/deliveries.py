@@ -12,7 +12,7 @@ from trellis.admin.submitted import Submitted
 from trellis.admin.view import plural
 from trellis.admin.webhooks.form import webhook_name
 from trellis.admin.webhooks.webhook import fetch_webhook
-from trellis.core.fields import Field, Text, format_timestamp, isolate
+from trellis.core.fields import Field, Text, format_timestamp, isolate, parse_whole_number
 from trellis.core.webhooks import FAILED_SINCE, FILTERS, MOST, TEST
 from trellis.errors import Refused
 
@@ -44,7 +44,7 @@ async def index(request: PageRequest) -> Response:
         form=form,
         found=result,
         names=names,
-        webhook=int(chosen) if chosen.isdecimal() and int(chosen) in names else None,
+        webhook=number if (number := parse_whole_number(chosen)) in names else None,
         query=dict(query),
         filtered=bool(set(query) - {"before"}),
     )

@@ -281,10 +281,16 @@ class PageRequest:
         `perform`, and IDEMPOTENCY_KEY_REUSED for a form that was sent before with other values.
         """
         self.require_fresh_form()
-        call = self.trace(Call(operation, self.actor, raw, target, reason=reason or None))
-        if sent := self.form.get(_SUBMISSION, "")[:200]:
-            call = call._replace(token=f"panel/{sent}", fingerprint=self.form.digest(self.path))
+        call = self._claim(Call(operation, self.actor, raw, target, reason=reason or None))
         return await self.runner.perform_once(call, size=self.form.size)
+
+    async def find_done(self, operation: str) -> Any:
+        """Return what the operation returned when this form was sent before; None if it was not."""
+        return None if self.stale else await self.runner.find_response(self._claim(Call(operation, self.actor, {})))
+
+    def _claim(self, call: Call) -> Call:
+        call, sent = self.trace(call), self.form.get(_SUBMISSION, "")[:200]
+        return call._replace(token=f"panel/{sent}", fingerprint=self.form.digest(self.path)) if sent else call
 
     async def write(self, function: Callable[Concatenate[Gate, P], Future[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function that writes bookkeeping: `await request.write(end_session, digest)`. Raises StaleForm."""

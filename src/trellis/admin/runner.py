@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
-from typing import Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate, Result
@@ -67,11 +67,19 @@ class Runner:
 
     async def perform_once(self, call: Call, *, size: int) -> Result:
         """Run a write with a token, once another with the same one has ended: a form may be sent twice at once. Raises Refused."""
+        await self._wait_until_ended(call)
+        return await self.perform(call, size=size)
+
+    async def find_response(self, call: Call) -> Any:
+        """Return what the same write with the same token has caused already, once that has ended; None if it has not."""
+        await self._wait_until_ended(call)
+        return await self.read(Gate.find_response, call)
+
+    async def _wait_until_ended(self, call: Call) -> None:
         for _ in range(_WAITS):
             if not self.gate.is_running(call):
                 break
             await asyncio.sleep(_WAIT)
-        return await self.perform(call, size=size)
 
     async def read(self, function: Callable[Concatenate[Gate, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function that reads bookkeeping: `await runner.read(find_session, token)`."""

@@ -21,7 +21,7 @@ from trellis.core.bounds import ProposalNeeded, count_uses, count_whole, judge_c
 from trellis.core.catalogue import Catalogue
 from trellis.core.events import Overdue, Recorder
 from trellis.core.fields import Input, format_timestamp
-from trellis.core.idempotency import Created, find_kept, keep, replay
+from trellis.core.idempotency import Created, find_kept, find_same, keep, replay
 from trellis.core.operation import DRY_RUN, Call, Context, Environment, Operation, Outcome, Trace, judge_role, renew_actor
 from trellis.core.passwords import Lanes, Plain, chain
 from trellis.core.verbs import Verb
@@ -248,6 +248,11 @@ class Gate:
     def is_running(self, call: Call) -> bool:
         """Return whether a write with the call's token is under way in this process."""
         return (call.actor.id, call.token) in self._running
+
+    def find_response(self, call: Call) -> Any:
+        """Return what the same call has caused already, as its token tells; None if it has not."""
+        with self.store.reading() as tx:
+            return find_same(tx, call.actor.id or 0, call, self.ago(_RESPONSE_LIFETIME))
 
     def _submit(
         self, operation: Operation, call: Call, given: Input, write: Callable[[Call, Input, Transaction], Result]

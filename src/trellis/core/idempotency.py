@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from trellis.core.catalogue import Catalogue
-from trellis.core.operation import Operation, Trace
+from trellis.core.operation import Call, Operation, Trace
 from trellis.core.verbs import PROPOSE, Verb
 from trellis.errors import Refused
 from trellis.store import idempotency
@@ -48,6 +48,12 @@ def find_kept(tx: Transaction, key: int, token: str, since: str) -> Kept | None:
     if _OPERATION in members:
         return Kept(fingerprint, members[_OPERATION], members[_RESPONSE], is_proposal=False)
     return Kept(fingerprint, None, stored, is_proposal=False)
+
+
+def find_same(tx: Transaction, key: int, call: Call, since: str) -> Any:
+    """Find the response to a call that was made before, with the same token. None if it was not."""
+    kept = find_kept(tx, key, call.token, since) if call.token else None
+    return None if kept is None or kept.fingerprint != call.fingerprint or kept.is_proposal else kept.response
 
 
 def keep(

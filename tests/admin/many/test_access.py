@@ -31,6 +31,11 @@ def test_ticks_give_and_take_rights_in_many_nodes(admin: Visitor, community: Com
     assert run("forums.get", community.betas)["permissions"]["read"] == []
     assert run("forums.get", community.help)["permissions"]["read"] == "*"
     assert "Undo…" in page_text(admin.get(f"{path}?kind=forums&all=1"))
+    known = events()
+    again = admin.post(path, _ticks(page).filled(_action="do"))
+    assert again.headers["location"] == done.headers["location"]
+    assert "in 3 forums has changed. Undo…" in page_text(admin.get(f"{path}?kind=forums&all=1"))
+    assert events() == known
 
 
 def test_a_change_by_somebody_else_meanwhile_is_told(admin: Visitor, community: Community, run: Run, events: Events) -> None:

@@ -35,6 +35,9 @@ def test_it_shows_what_would_change_and_changes_it_in_one_change_set(
     made = events()[len(known) :]
     assert len({one["changeSet"] for one in made}) == 1
     assert len(made) == 4
+    again = admin.post(f"/forums/{community.news}/below", form.filled(_action="do"))
+    assert again.headers["location"] == done.headers["location"]
+    assert events() == [*known, *made]
     back = admin.get(done.headers["location"].removeprefix("/admin"))
     undo = re.search(r'href="/admin(/change-sets/\d+/undo)"', back.text)
     assert undo is not None

@@ -6,7 +6,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.forms import read_ids, split_values
-from trellis.admin.many.plan import FROM, Plan, Step, find_way_back, plan_steps, settle
+from trellis.admin.many.plan import FROM, Plan, Step, find_done, find_way_back, plan_steps, settle
 from trellis.admin.nodes import describe_state, fetch_groups, fetch_node, show_missing
 from trellis.admin.page import PageRequest, StaleForm
 from trellis.core.fields import EVERYONE, isolate
@@ -31,6 +31,13 @@ async def run(kind: NodeKind, request: PageRequest) -> Response:
         if request.stale:
             raise StaleForm
         return request.redirect(back)
+
+    def describe(count: int) -> str:
+        nodes = about.singular if count == 1 else about.title.lower()
+        return f"What {isolate(group['name'])} may do in {count:,} {nodes} has changed."
+
+    if (done := await find_done(request, describe, back)) is not None:
+        return done
     ids = read_ids(form.all(_SHOWN))
     found = (await request.fetch(about.operation("list"), {"ids": ids, "perPage": MOST_PER_PAGE}))["results"] if ids else []
 
@@ -38,10 +45,6 @@ async def run(kind: NodeKind, request: PageRequest) -> Response:
         if describe_state(about, found, group["id"]) != form.get(_SEEN, ""):
             raise Refused("PRECONDITION_FAILED", _CHANGED)
         return await plan_steps(request, about, _build_steps(about, request, found, group["id"]), await fetch_groups(request))
-
-    def describe(plan: Plan) -> str:
-        nodes = about.singular if plan.count == 1 else about.title.lower()
-        return f"What {isolate(group['name'])} may do in {plan.count:,} {nodes} has changed."
 
     settled = await settle(request, make_plan, describe, back)
     if isinstance(settled, Response):

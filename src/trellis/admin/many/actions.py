@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from trellis.admin.forms import Form, read_ids, split_values
-from trellis.admin.many.plan import GroupNames, Plan, Record, Step, fetch_below
+from trellis.admin.many.plan import GroupNames, Record, Step, fetch_below
 from trellis.admin.nodes import describe_field, list_choices
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import Submitted
@@ -84,9 +84,8 @@ class Action:
         """List its choices of a node, for this kind."""
         return [row for row in self.pickers if kind.tree or row[0] != PARENT]
 
-    def describe(self, kind: NodeKind, plan: Plan) -> str:
-        """Say what was done."""
-        count = plan.count + plan.with_them
+    def describe(self, kind: NodeKind, count: int) -> str:
+        """Say what was done to so many nodes."""
         nodes = kind.singular if count == 1 else kind.title.lower()
         return self.done.format(
             nodes=f"{count:,} {nodes}", were="was" if count == 1 else "were", have="has" if count == 1 else "have"

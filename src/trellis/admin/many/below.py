@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.many.plan import Plan, Step, fetch_below, plan_steps, settle
+from trellis.admin.many.plan import Plan, Step, fetch_below, find_done, plan_steps, settle
 from trellis.admin.nodes import NodeForm, build_form, content_version, fetch_groups, fetch_node, show_missing
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import CSRF
@@ -26,17 +26,20 @@ async def run(kind: NodeKind, request: PageRequest) -> Response:
     """Show what would change, or change it, if that is still what the page showed."""
     if (record := await fetch_node(kind, request)) is None:
         return await show_missing(kind, request)
-    node_form = await build_form(request, kind, record, request.form)
+
+    def describe(count: int) -> str:
+        return f"The permissions of {isolate(record['name'])} are those of everything below it now: {count:,} changed."
+
     back = f"/{kind.name}/{record['id']}"
+    if (done := await find_done(request, describe, back)) is not None:
+        return done
+    node_form = await build_form(request, kind, record, request.form)
 
     async def make_plan() -> Plan:
         raw = node_form.raw()
         if problem := _find_problem(kind, request, record, raw):
             raise Refused("PRECONDITION_FAILED", problem)
         return await _plan(kind, request, record, raw)
-
-    def describe(plan: Plan) -> str:
-        return f"The permissions of {isolate(record['name'])} are those of everything below it now: {plan.count:,} changed."
 
     settled = await settle(request, make_plan, describe, back)
     if isinstance(settled, Response):

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from trellis.admin import PREFIX
 from trellis.admin.nodes import ACTION, format_groups, format_value
 from trellis.admin.page import PageRequest
-from trellis.core.fields import EVERYONE, isolate
+from trellis.core.fields import EVERYONE, isolate, parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.core.version import compute_version
 from trellis.errors import Refused
@@ -20,6 +20,7 @@ MOST: Final = 500  # nodes that are changed at once: undoing that takes up to tw
 BATCH: Final = "core.batch"
 FROM: Final = "_from"  # the address of the page that the form was on
 PLAN: Final = "_plan"  # the name of the version of a plan in its form
+COUNT: Final = "_count"  # and that of how many nodes it is about
 OUTDATED: Final = (
     "What would be done has changed since this page was made. Nothing was changed. Check again: this is how it is now."
 )
@@ -70,6 +71,11 @@ class Plan:
     with_them: int
     version: str
     more: int = 0
+
+    @property
+    def all_count(self) -> int:
+        """How many nodes it is about, with those below deleted ones."""
+        return self.count + self.with_them
 
 
 async def plan_steps(request: PageRequest, kind: NodeKind, steps: Sequence[Step], groups: GroupNames, seen: str = "") -> Plan:
@@ -175,7 +181,7 @@ def _walk(children: Sequence[Record]) -> Iterator[Record]:
 
 
 async def settle(
-    request: PageRequest, make_plan: Callable[[], Awaitable[Plan | None]], describe: Callable[[Plan], str], back: str
+    request: PageRequest, make_plan: Callable[[], Awaitable[Plan | None]], describe: Callable[[int], str], back: str
 ) -> Response | tuple[Plan | None, str]:
     """Make a plan, and carry it out if the form confirms it. Return the response then, otherwise the plan and why nothing was done.
 
@@ -193,8 +199,22 @@ async def settle(
         result = await request.perform_once(BATCH, {"operations": [step.serialize() for step in plan.steps]})
     except Refused as refused:
         return plan, explain(refused)
-    undo = None if result.change_set is None else ("Undo…", f"/change-sets/{result.change_set}/undo")
-    return request.redirect(back, describe(plan), back=undo)
+    return _respond(request, back, describe(plan.all_count), result.change_set)
+
+
+async def find_done(request: PageRequest, describe: Callable[[int], str], back: str) -> Response | None:
+    """Return the response to a form that was sent before and has done it: the same as then. None for any other."""
+    kept = await request.find_done(BATCH) if request.form.get(ACTION, "") == "do" else None
+    if kept is None:
+        return None
+    last = max((one["event"] or 0 for one in kept["results"]), default=0)
+    event = await request.fetch("events.get", target=last) if last else {}
+    return _respond(request, back, describe(parse_whole_number(request.form.get(COUNT, "")) or 0), event.get("changeSet"))
+
+
+def _respond(request: PageRequest, back: str, message: str, change_set: int | None) -> Response:
+    undo = None if change_set is None else ("Undo…", f"/change-sets/{change_set}/undo")
+    return request.redirect(back, message, back=undo)
 
 
 def find_way_back(request: PageRequest, path: str) -> str:

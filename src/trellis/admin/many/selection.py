@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from trellis.admin.forms import read_ids
 from trellis.admin.many.actions import ACTIONS, Action, Choices, build_fields, find_names
-from trellis.admin.many.plan import FROM, Plan, find_way_back, plan_steps, settle
+from trellis.admin.many.plan import FROM, Plan, find_done, find_way_back, plan_steps, settle
 from trellis.admin.nodes import ACTION, Picker, build_picker, fetch_groups
 from trellis.admin.page import PageRequest, StaleForm
 from trellis.core.catalogue import Catalogue
@@ -45,8 +45,10 @@ async def index(kind: NodeKind, request: PageRequest) -> Response:
 
 async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
     """Show the form of an action and what it would do, or do it, if that is still what the page showed."""
+    back, describe = find_way_back(request, f"/{kind.name}"), partial(action.describe, kind)
+    if (done := await find_done(request, describe, back)) is not None:
+        return done
     chosen = await _select(action, kind, request)
-    back = find_way_back(request, f"/{kind.name}")
     if not chosen.records:
         if request.stale:
             raise StaleForm
@@ -65,7 +67,7 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
             return None
         return await plan_steps(request, kind, await action.build_steps(request, kind, choices), groups)
 
-    settled = await settle(request, make_plan, partial(action.describe, kind), back)
+    settled = await settle(request, make_plan, describe, back)
     if isinstance(settled, Response):
         return settled
     plan, problem = settled

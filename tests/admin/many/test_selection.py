@@ -88,9 +88,11 @@ def test_branches_are_copied_under_another(admin: Visitor, community: Community,
     _, form = _start(admin, "forums", "copy", community.releases, community.staff)
     there = form.filled(_action="plan", where="there", to=str(community.help), withChildren="1")
     page = admin.post("/forums/many/copy", there)
+    assert "2 forums would be copied with everything below" in page_text(page)
     done = admin.post("/forums/many/copy", find_form(page, "/many/copy").filled(_action="do"))
     assert _names(run, "forums", parentId=community.help) == ["Releases", "Staff"]
     assert run("forums.tree", root=community.help)["total"] == 3
+    assert "2 forums were copied with everything below. Undo…" in page_text(admin.get("/forums?open=1"))
     _undo(admin, done)
     assert _names(run, "forums", parentId=community.help) == []
 

@@ -15,6 +15,7 @@ from trellis.errors import Fault, refuse_faults
 
 PARENT: Final = "to"
 SOURCE: Final = "source"
+_ALONG: Final = "withChildren"
 SET: Final = "_set."  # before the name of a field: it is to be set
 _LAST: Final = 2**31 - 1
 
@@ -44,7 +45,8 @@ PickerRow = tuple[str, str, str, bool]  # its name and label, the label of none,
 class Action:
     """Something to do with many nodes by the operation with this verb.
 
-    `asks`: its form has choices to make before anything can be planned. `takes_along`: what is below a node goes with it.
+    `asks`: its form has choices to make before anything can be planned. `takes_along`: what is below a node goes with it;
+    `along` is the name of the tick that decides on that, if there is one.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Action:
     done: str
     asks: bool = True
     takes_along: bool = True
+    along: str = ""
     deletes: bool = False
     needs_order: bool = False
     needs_options: bool = False
@@ -84,11 +87,18 @@ class Action:
         """List its choices of a node, for this kind."""
         return [row for row in self.pickers if kind.tree or row[0] != PARENT]
 
-    def describe(self, kind: NodeKind, count: int) -> str:
+    def tell_along(self, kind: NodeKind, form: Submitted) -> str:
+        """Say that everything below goes with them, if that was ticked."""
+        return " with everything below" if kind.tree and self.along and form.get(self.along) == "1" else ""
+
+    def describe(self, kind: NodeKind, form: Submitted, count: int) -> str:
         """Say what was done to so many nodes."""
         nodes = kind.singular if count == 1 else kind.title.lower()
         return self.done.format(
-            nodes=f"{count:,} {nodes}", were="was" if count == 1 else "were", have="has" if count == 1 else "have"
+            nodes=f"{count:,} {nodes}",
+            were="was" if count == 1 else "were",
+            have="has" if count == 1 else "have",
+            along=self.tell_along(kind, form),
         )
 
 
@@ -108,7 +118,7 @@ async def _move(_request: PageRequest, kind: NodeKind, choices: Choices) -> Sequ
 
 async def _copy(_request: PageRequest, kind: NodeKind, choices: Choices) -> Sequence[Step]:
     parent = _find_parent(kind, choices) if choices.of("where") == "there" else {}
-    along = {"withChildren": choices.of("withChildren") == "1"} if kind.tree else {}
+    along = {_ALONG: choices.of(_ALONG) == "1"} if kind.tree else {}
     named = choices.of("where") != "there"
     return [
         Step(kind.operation("copy"), record, {**parent, **along, **({"name": f"{record['name'][:240]} (copy)"} if named else {})})
@@ -201,7 +211,7 @@ async def _set_fields(_request: PageRequest, kind: NodeKind, choices: Choices) -
 _TARGET: Final[PickerRow] = (PARENT, "Under", "The top level", True)
 ACTIONS: Final[tuple[Action, ...]] = (
     Action("move", "update", "Move", "move", _move, "{nodes} {have} moved.", needs_order=True, pickers=(_TARGET,)),
-    Action("copy", "copy", "Copy", "copy", _copy, "{nodes} {were} copied.", pickers=(_TARGET,)),
+    Action("copy", "copy", "Copy", "copy", _copy, "{nodes} {were} copied{along}.", along=_ALONG, pickers=(_TARGET,)),
     Action(
         "permissions",
         "update",

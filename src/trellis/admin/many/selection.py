@@ -45,7 +45,7 @@ async def index(kind: NodeKind, request: PageRequest) -> Response:
 
 async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
     """Show the form of an action and what it would do, or do it, if that is still what the page showed."""
-    back, describe = find_way_back(request, f"/{kind.name}"), partial(action.describe, kind)
+    back, describe = find_way_back(request, f"/{kind.name}"), partial(action.describe, kind, request.form)
     if (done := await find_done(request, describe, back)) is not None:
         return done
     chosen = await _select(action, kind, request)

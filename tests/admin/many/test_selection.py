@@ -9,6 +9,7 @@ from tests.admin.conftest import Visitor, page_text
 from tests.admin.html_forms import HtmlForm, find_form
 from tests.community import GUESTS, MEMBERS, Community
 from tests.fixture_types import Events, Run
+from trellis.admin.many import actions, plan
 
 
 def _start(admin: Visitor, kind: str, action: str, *ids: int, **values: str) -> tuple[Any, HtmlForm]:
@@ -21,11 +22,13 @@ def _names(run: Run, kind: str, **query: Any) -> list[str]:
     return [one["name"] for one in run(f"{kind}.list", sortBy="position", perPage=100, **query)["results"]]
 
 
-def _undo(admin: Visitor, done: Any) -> None:
+def _undo(admin: Visitor, done: Any) -> str:
+    """Undo what was done from the page that it leads to, and return what that said."""
     page = admin.get(done.headers["location"].removeprefix("/admin").partition("#")[0])
     undo = re.search(r'href="/admin(/change-sets/\d+/undo)"', page.text)
     assert undo is not None, page_text(page)
     assert admin.post(undo[1], find_form(admin.get(undo[1]), "/undo").filled()).status_code == 303
+    return page_text(page)
 
 
 def test_several_are_deleted_with_what_is_below_and_come_back_at_once(
@@ -92,8 +95,7 @@ def test_branches_are_copied_under_another(admin: Visitor, community: Community,
     done = admin.post("/forums/many/copy", find_form(page, "/many/copy").filled(_action="do"))
     assert _names(run, "forums", parentId=community.help) == ["Releases", "Staff"]
     assert run("forums.tree", root=community.help)["total"] == 3
-    assert "2 forums were copied with everything below. Undo…" in page_text(admin.get("/forums?open=1"))
-    _undo(admin, done)
+    assert "2 forums were copied with everything below. Undo…" in _undo(admin, done)
     assert _names(run, "forums", parentId=community.help) == []
 
 
@@ -129,6 +131,29 @@ def test_permissions_are_those_of_another_for_everything_below_too(admin: Visito
     admin.post("/forums/many/permissions", find_form(page, "/many/permissions").filled(_action="do"))
     staff = run("forums.get", community.staff)["permissions"]
     assert all(run("forums.get", one)["permissions"] == staff for one in (community.news, community.betas, community.interviews))
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_what_is_below_is_read_once_and_no_further_than_what_fits(
+    admin: Visitor, community: Community, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    fetch = plan.fetch_below
+
+    def fetch_noting(request: Any, kind: Any, node: int) -> Any:
+        read.append(node)
+        return fetch(request, kind, node)
+
+    monkeypatch.setattr(actions, "fetch_below", fetch_noting)
+    nested = (community.betas, community.releases, community.news, community.help)
+    _, form = _start(admin, "forums", "permissions", *nested)
+    same = form.filled(_action="plan", how="same", source=str(community.staff), below="1")
+    admin.post("/forums/many/permissions", same)
+    assert read == [community.news, community.help]
+    monkeypatch.setattr(plan, "MOST", 4)
+    page = admin.post("/forums/many/permissions", same)
+    assert "More than 4 forums would change" in page_text(page)
+    assert read == [community.news, community.help, community.news]
 
 
 def test_fields_are_set_in_several(admin: Visitor, community: Community, run: Run, events: Events) -> None:

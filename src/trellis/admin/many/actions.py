@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from trellis.admin.forms import Form, read_ids, split_values
-from trellis.admin.many.plan import GroupNames, Record, Step, fetch_below
+from trellis.admin.many.plan import GroupNames, Record, Step, fetch_below, leave_out_nested, require_few
 from trellis.admin.nodes import describe_field, list_choices
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import Submitted
@@ -139,7 +139,8 @@ async def _find_permitted(request: PageRequest, kind: NodeKind, choices: Choices
     if choices.of("below") != "1":
         return choices.records
     found = {record["id"]: record for record in choices.records}
-    for record in choices.records:
+    for record in await leave_out_nested(request, kind, choices.records):
+        require_few(kind, len(found))
         for one in await fetch_below(request, kind, record["id"]):
             found.setdefault(one["id"], one)
     return tuple(found.values())

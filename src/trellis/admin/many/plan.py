@@ -80,12 +80,7 @@ class Plan:
 
 async def plan_steps(request: PageRequest, kind: NodeKind, steps: Sequence[Step], groups: GroupNames, seen: str = "") -> Plan:
     """Run steps dry, as one batch, and tell what they would change. Raises Refused. `seen` is part of the plan's version."""
-    if len(steps) > MOST:
-        raise Refused(
-            "BATCH_TOO_LARGE",
-            f"{len(steps):,} {kind.title.lower()} would change, and at most {MOST:,} are changed at once, so that it can be undone "
-            "at once. Choose a part of them.",
-        )
+    require_few(kind, len(steps))
     if not steps:
         return Plan((), (), 0, 0, "")
     results = (await request.dry_run(BATCH, {"operations": [step.serialize() for step in steps]}))["results"]
@@ -105,6 +100,16 @@ async def plan_steps(request: PageRequest, kind: NodeKind, steps: Sequence[Step]
     version = compute_version(orjson.dumps(told))
     shown = tuple(PlannedRow(changes, tuple(nodes[:_LISTED]), len(nodes)) for changes, nodes in list(rows.items())[:_SHOWN])
     return Plan(tuple(changing), shown, len(changing), with_them, version, len(rows) - len(shown))
+
+
+def require_few(kind: NodeKind, count: int) -> None:
+    """Refuse more nodes than are changed at once."""
+    if count > MOST:
+        raise Refused(
+            "BATCH_TOO_LARGE",
+            f"More than {MOST:,} {kind.title.lower()} would change: at most so many are changed at once, so that it can be undone "
+            "at once. Choose a part of them.",
+        )
 
 
 def _describe(kind: NodeKind, step: Step, result: Record, groups: GroupNames) -> tuple[Changes, int]:
@@ -161,6 +166,15 @@ def _name(who: Any, groups: GroupNames) -> str:
     if who == EVERYONE or len(who) <= _NAMED + 1:
         return format_groups(who, groups)
     return f"{format_groups(who[:_NAMED], groups)} and {len(who) - _NAMED:,} more"
+
+
+async def leave_out_nested(request: PageRequest, kind: NodeKind, records: Sequence[Record]) -> list[Record]:
+    """Return those of some nodes that are not below another one of them."""
+    if not kind.tree or not records:
+        return list(records)
+    own = {record["id"] for record in records}
+    paths = await request.fetch(f"{kind.name}.ancestors", {"ids": sorted(own)})
+    return [record for record in records if own.isdisjoint(one["id"] for one in paths[record["id"]][:-1])]
 
 
 async def fetch_below(request: PageRequest, kind: NodeKind, node: int) -> Iterator[Record]:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from trellis.admin.forms import read_ids
 from trellis.admin.many.actions import ACTIONS, Action, Choices, build_fields, find_names
-from trellis.admin.many.plan import FROM, Plan, find_done, find_way_back, plan_steps, settle
+from trellis.admin.many.plan import FROM, Plan, find_done, find_way_back, leave_out_nested, plan_steps, settle
 from trellis.admin.nodes import ACTION, Picker, build_picker, fetch_groups
 from trellis.admin.page import PageRequest, StaleForm
 from trellis.core.catalogue import Catalogue
@@ -100,10 +100,8 @@ async def _select(action: Action, kind: NodeKind, request: PageRequest) -> Selec
     kept = tuple(record["name"] for record in records if action.deletes and record["id"] in kind.built_in)
     records = [record for record in records if not (action.deletes and record["id"] in kind.built_in)]
     count = len(records)
-    if kind.tree and action.takes_along and records:
-        paths = await request.fetch(f"{kind.name}.ancestors", {"ids": [record["id"] for record in records]})
-        own = {record["id"] for record in records}
-        records = [record for record in records if own.isdisjoint(one["id"] for one in paths[record["id"]][:-1])]
+    if action.takes_along:
+        records = await leave_out_nested(request, kind, records)
     pickers = {
         name: await build_picker(
             request, kind, name, request.form.get(name, ""), label=label, none=none if kind.tree else "", parents=parents

@@ -22,7 +22,7 @@ from trellis.admin import PREFIX
 from trellis.admin.allowed import Allowed
 from trellis.admin.events import shown_members
 from trellis.admin.many import find_many_actions
-from trellis.admin.nodes import describe_lock, find_actions, node_badges, node_colour
+from trellis.admin.nodes import describe_lock, find_actions, find_guests, node_badges, node_colour
 from trellis.admin.page import PageRequest
 from trellis.admin.static import Static
 from trellis.core.catalogue import Catalogue
@@ -117,7 +117,7 @@ class View:
             shown_members=shown_members,
             actions=lambda kind: find_actions(self._catalogue, kind),
             node_badges=node_badges,
-            node_lock=partial(describe_lock, self._kinds),
+            node_lock=partial(describe_lock, find_guests(self._kinds)),
             node_colour=node_colour,
             kinds={kind.name: kind for kind in sort_kinds(self._kinds)},
         )
@@ -141,7 +141,7 @@ class View:
             "csrf": request.csrf,
             "menu": self.menu_of(request),
             "allows": partial(self._allowed.may, request),
-            "many_actions": partial(self._find_many_actions, request),
+            "many_actions": partial(self._find_many_actions, request, {}),
             "section": request.section,
             "section_title": self._titles.get(request.section, ""),
             "flash": request.take_flash(),
@@ -151,10 +151,14 @@ class View:
         }
         return self._allowed.leave_out(self.environment.get_template(template).render(shared | dict(context)), request)
 
-    def _find_many_actions(self, request: PageRequest, kind: NodeKind) -> list[Any]:
+    def _find_many_actions(self, request: PageRequest, known: dict[str, list[Any]], kind: NodeKind) -> list[Any]:
         """Return what whoever is signed in may do with many nodes."""
-        found = find_many_actions(self._catalogue, kind)
-        return [action for action in found if self._allowed.may_open(request, f"/{kind.name}/many/{action.name}", "POST")]
+        if kind.name not in known:  # each row of a page asks
+            found = find_many_actions(self._catalogue, kind)
+            known[kind.name] = [
+                action for action in found if self._allowed.may_open(request, f"/{kind.name}/many/{action.name}", "POST")
+            ]
+        return known[kind.name]
 
     def may_open(self, request: PageRequest, path: str) -> bool:
         """Return whether an address, without /admin, is of a page that whoever is signed in may open."""

@@ -8,7 +8,7 @@ from trellis.admin.nodes.index import pages
 from trellis.admin.nodes.names import GroupNames, fetch_groups, fetch_names, fetch_record_names
 from trellis.admin.nodes.node import fetch_node, show_missing
 from trellis.admin.nodes.picker import Picker, build_picker
-from trellis.admin.nodes.tree import describe_lock, node_badges, node_colour, tree_address
+from trellis.admin.nodes.tree import describe_lock, find_guests, node_badges, node_colour, tree_address
 from trellis.admin.nodes.versions import content_version
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "fetch_node",
     "fetch_record_names",
     "find_actions",
+    "find_guests",
     "format_groups",
     "format_value",
     "list_choices",

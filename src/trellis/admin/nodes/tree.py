@@ -127,11 +127,15 @@ def node_colour(kind: NodeKind, record: Mapping[str, Any]) -> str:
     return "" if field is None else record[field.name] or ""
 
 
-def describe_lock(kinds: Iterable[NodeKind], kind: NodeKind, record: Mapping[str, Any]) -> str:
+def find_guests(kinds: Iterable[NodeKind]) -> frozenset[int]:
+    """Find the built-in groups of those who have not signed in."""
+    return frozenset(number for one in kinds for number, name in one.built_in.items() if one.is_group and name == _GUESTS)
+
+
+def describe_lock(guests: frozenset[int], kind: NodeKind, record: Mapping[str, Any]) -> str:
     """Return who cannot view a node, "" if guests can: the first of a kind's options is to see that it exists."""
     option = next(iter(kind.options), "")
     who = record.get("permissions", {}).get(option, EVERYONE) if option else EVERYONE
-    guests = {number for one in kinds for number, name in one.built_in.items() if one.is_group and name == _GUESTS}
     if who == EVERYONE or not guests.isdisjoint(who):
         return ""
     return f"Guests cannot {option} it" if who else f"Nobody may {option} it"

@@ -45,7 +45,7 @@ async def run(kind: NodeKind, request: PageRequest) -> Response:
     if isinstance(settled, Response):
         return settled
     plan, problem = settled
-    return request.page(
+    return await request.large_page(
         "many/below.html",
         status=409 if problem else 200,
         title=f"Apply to everything below {isolate(record['name'])}",

@@ -1,5 +1,6 @@
 """What changing many nodes would do: a dry run of the batch that changes them, compared with how they are."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -84,11 +85,15 @@ async def plan_steps(request: PageRequest, kind: NodeKind, steps: Sequence[Step]
     if not steps:
         return Plan((), (), 0, 0, "")
     results = (await request.dry_run(BATCH, {"operations": [step.serialize() for step in steps]}))["results"]
+    return await asyncio.to_thread(_build_plan, kind, steps, [one["result"] for one in results], groups, seen)
+
+
+def _build_plan(kind: NodeKind, steps: Sequence[Step], results: Sequence[Record], groups: GroupNames, seen: str) -> Plan:
     rows: dict[Changes, list[tuple[str, str]]] = {}
     changing: list[Step] = []
     told: list[Any] = [seen]
     with_them = 0
-    for step, result in zip(steps, (one["result"] for one in results), strict=True):
+    for step, result in zip(steps, results, strict=True):
         changes, others = _describe(kind, step, result, groups)
         if not changes:
             continue
@@ -157,7 +162,8 @@ def compare_permissions(kind: NodeKind, before: Record, after: Record, groups: G
 def _tell(old: Any, new: Any, groups: GroupNames) -> str:
     if EVERYONE in (old, new):
         return f"{_name(new, groups)}; was: {_name(old, groups)}"
-    parts = (("+", [one for one in new if one not in old]), ("\N{MINUS SIGN}", [one for one in old if one not in new]))
+    had, has = frozenset(old), frozenset(new)
+    parts = (("+", [one for one in new if one not in had]), ("\N{MINUS SIGN}", [one for one in old if one not in has]))
     told = "  ".join(f"{sign} {_name(who, groups)}" for sign, who in parts if who)
     return told + ("" if new else " (nobody is left)")
 

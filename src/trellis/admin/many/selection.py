@@ -71,7 +71,7 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
     if isinstance(settled, Response):
         return settled
     plan, problem = settled
-    return request.page(
+    return await request.large_page(
         "many/selection.html",
         status=409 if problem else 200,
         title=action.title(kind, len(chosen.records)),

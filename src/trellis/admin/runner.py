@@ -49,7 +49,8 @@ class Runner:
     async def check(self) -> Result:
         """Check the database for somebody who may: one at a time for all, since each reads every row. Raises Refused."""
         try:
-            return await self._checking.run(None if self.gate.store.reads_inline else self._read_seconds)
+            async with asyncio.timeout(None if self.gate.store.reads_inline else self._read_seconds):
+                return await self._checking.run()
         except TimeoutError:
             raise Refused("BUSY", "The check of the database takes too long here: run `trellis check` at the terminal.") from None
 

@@ -118,16 +118,22 @@ def require_few(kind: NodeKind, count: int) -> None:
 
 
 def _describe(kind: NodeKind, step: Step, result: Record, groups: GroupNames) -> tuple[Changes, int]:
-    """Return the differences that a step makes, and how many other nodes are deleted or made with it."""
-    verb = step.operation.rpartition(".")[2]
-    if verb == "delete":
-        below = int(result["deleted"]["count"]) - 1
-        changed = int(result["changed"]["count"])
-        told = f"with {below:,} below it" if below else "deleted"
-        return (("Delete", f"{told}; leaves the permissions of {changed:,} nodes" if changed else told),), below
-    if verb == "copy":
-        path = str(result.get("path", result["name"]))
-        return (("Copy", f"as {isolate(path)}"),), 0
+    """Return the differences that a step makes, and how many other nodes are deleted with it."""
+    return _DESCRIPTIONS.get(step.operation.rpartition(".")[2], _describe_update)(kind, step, result, groups)
+
+
+def _describe_delete(_kind: NodeKind, _step: Step, result: Record, _groups: GroupNames) -> tuple[Changes, int]:
+    below = int(result["deleted"]["count"]) - 1
+    changed = int(result["changed"]["count"])
+    told = f"with {below:,} below it" if below else "deleted"
+    return (("Delete", f"{told}; leaves the permissions of {changed:,} nodes" if changed else told),), below
+
+
+def _describe_copy(_kind: NodeKind, _step: Step, result: Record, _groups: GroupNames) -> tuple[Changes, int]:
+    return (("Copy", f"as {isolate(str(result.get('path', result['name'])))}"),), 0
+
+
+def _describe_update(kind: NodeKind, step: Step, result: Record, groups: GroupNames) -> tuple[Changes, int]:
     before = step.record
     changes = list(compare_permissions(kind, before, result, groups))
     old, new = str(before.get("path", before["name"])), str(result.get("path", result["name"]))
@@ -142,6 +148,12 @@ def _describe(kind: NodeKind, step: Step, result: Record, groups: GroupNames) ->
         (f.label, " → ".join(_shorten(format_value(f, one.get(f.name), groups)) for one in (before, result))) for f in other
     ]
     return tuple(changes), 0
+
+
+_DESCRIPTIONS: Final[Mapping[str, Callable[[NodeKind, Step, Record, GroupNames], tuple[Changes, int]]]] = {
+    "delete": _describe_delete,
+    "copy": _describe_copy,
+}
 
 
 def _shorten(text: str) -> str:

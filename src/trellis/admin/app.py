@@ -21,13 +21,13 @@ from starlette.routing import Route, compile_path
 from trellis.admin import PREFIX
 from trellis.admin.allowed import Allowed
 from trellis.admin.live import Watcher
-from trellis.admin.page import CHOOSE, CONFIRM, FACTORS, SIGN_IN, Page, PageRequest, PasswordNeeded, StaleForm
+from trellis.admin.page import CHOOSE, CONFIRM, FACTORS, SIGN_IN, Page, PageRequest, PasswordNeeded
 from trellis.admin.reading import read_form
 from trellis.admin.runner import Runner
 from trellis.admin.sections import pages_of
 from trellis.admin.sessions import Sessions, is_equal
 from trellis.admin.static import Static
-from trellis.admin.submitted import CSRF
+from trellis.admin.submitted import CSRF, StaleForm
 from trellis.admin.view import View
 from trellis.core.admins import generate_visitor_token, is_visitor_token
 from trellis.core.gate import Gate

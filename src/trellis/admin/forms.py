@@ -21,8 +21,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Self
 
-from trellis.admin.page import StaleForm
-from trellis.admin.submitted import CSRF, Submitted
+from trellis.admin.submitted import CSRF, StaleForm, Submitted
 from trellis.core.fields import EVERYONE, MAX_ID, Choice, Field, parse_whole_number, quote
 from trellis.errors import Fault, Refused, raise_faults
 

@@ -43,7 +43,7 @@ from trellis.admin import PREFIX
 from trellis.admin.live import Watcher
 from trellis.admin.runner import Runner
 from trellis.admin.sessions import Sessions, csrf_token, seal, unseal
-from trellis.admin.submitted import Submitted
+from trellis.admin.submitted import StaleForm, Submitted
 from trellis.core.actor import Actor
 from trellis.core.admins import SignedIn, address_lane, begin_session
 from trellis.core.catalogue import Catalogue
@@ -64,17 +64,6 @@ CONFIRM: Final = "/confirm-password"
 CHOOSE: Final = "/new-password"
 FACTORS: Final = "/account/second-factor"
 _SUBMISSION: Final = "_submission"  # the name of the token in forms that must not take effect twice
-
-
-class StaleForm(Refused):
-    """A form whose token does not match its session. Nothing was changed."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "PRECONDITION_FAILED",
-            "This form was open for so long that it belongs to an earlier session. Nothing has been changed yet: "
-            "what you typed is still here, so check it and send it again.",
-        )
 
 
 class PasswordNeeded(Exception):

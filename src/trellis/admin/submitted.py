@@ -6,10 +6,23 @@ from typing import Any, Final
 
 import orjson
 
+from trellis.errors import Refused
+
 CSRF: Final = "csrf"  # the name of the token in forms; scripts send it as X-CSRF-Token
 _TIMES: Final = ("from", "to")  # the filters that are times
 _MAX_CARRIED: Final = 262_144  # characters of a form that are carried through signing in
 _MAX_PAIRS: Final = 750  # of a form that are carried; each comes back as two
+
+
+class StaleForm(Refused):
+    """A form whose token does not match its session. Nothing was changed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "PRECONDITION_FAILED",
+            "This form was open for so long that it belongs to an earlier session. Nothing has been changed yet: "
+            "what you typed is still here, so check it and send it again.",
+        )
 
 
 class Submitted(Mapping[str, str]):

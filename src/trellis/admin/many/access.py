@@ -8,7 +8,8 @@ from starlette.responses import Response
 from trellis.admin.forms import read_ids, split_values
 from trellis.admin.many.plan import FROM, Plan, Step, find_done, find_way_back, plan_steps, settle
 from trellis.admin.nodes import describe_state, fetch_groups, fetch_node, show_missing
-from trellis.admin.page import PageRequest, StaleForm
+from trellis.admin.page import PageRequest
+from trellis.admin.submitted import StaleForm
 from trellis.core.fields import EVERYONE, isolate
 from trellis.core.nodes import NodeKind
 from trellis.core.paging import MOST_PER_PAGE

@@ -11,7 +11,8 @@ from trellis.admin.forms import read_ids
 from trellis.admin.many.actions import ACTIONS, Action, Choices, build_fields, find_names
 from trellis.admin.many.plan import FROM, Plan, find_done, find_way_back, leave_out_nested, plan_steps, settle
 from trellis.admin.nodes import ACTION, Picker, build_picker, fetch_groups
-from trellis.admin.page import PageRequest, StaleForm
+from trellis.admin.page import PageRequest
+from trellis.admin.submitted import StaleForm
 from trellis.core.catalogue import Catalogue
 from trellis.core.nodes import NodeKind
 from trellis.core.paging import MOST_PER_PAGE

@@ -12,7 +12,8 @@ from trellis.admin.nodes.node import fetch_node
 from trellis.admin.nodes.picker import Picker, build_picker
 from trellis.admin.nodes.tree import tree_address
 from trellis.admin.nodes.versions import node_version
-from trellis.admin.page import PageRequest, StaleForm
+from trellis.admin.page import PageRequest
+from trellis.admin.submitted import StaleForm
 from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
 from trellis.core.version import record_version

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, BrowserContext, Page
 from starlette.testclient import TestClient
 
 from tests.admin.html_forms import find_form
-from tests.browser import chromium
+from tests.browser import chromium, opened, sign_in
 from tests.conftest import Databases, runner, settings_for
 from tests.fixture_types import Clock, Events, Run
 from tests.service_process import Service
@@ -184,3 +184,23 @@ def chrome() -> Iterator[Browser]:
     """A real browser. It ends with its module: while it runs, no other test could start an event loop in this thread."""
     with chromium() as browser:
         yield browser
+
+
+@pytest.fixture
+def window(chrome: Browser, service: Service) -> Iterator[BrowserContext]:
+    """A window of the browser on the service."""
+    window = opened(chrome, service.address)
+    yield window
+    window.close()
+
+
+@pytest.fixture
+def page(window: BrowserContext, mira: int) -> Iterator[Page]:
+    """Mira in front of the panel; at the end no script may have failed."""
+    page = window.new_page()
+    failed: list[str] = []
+    page.on("pageerror", lambda error: failed.append(str(error)))
+    sign_in(page, LOGIN, PASSWORD)
+    yield page
+    window.close()  # a script may fail until then
+    assert failed == []

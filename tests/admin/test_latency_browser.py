@@ -1,20 +1,24 @@
 """An impatient person in a real Chromium over a slow line, or without one: double clicks, aborted drags, leaving a page."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 import pytest
-from playwright.sync_api import Browser, CDPSession, Dialog, Locator, Page, Route, expect
+from playwright.sync_api import Browser, BrowserContext, CDPSession, Dialog, Locator, Page, Route, expect
 
-from tests.admin.conftest import LOGIN, PASSWORD
-from tests.browser import confirm, faults, opened, sign_in, violations
+from tests.admin.conftest import PASSWORD
+from tests.browser import confirm, faults, violations
 from tests.community import Community
 from tests.fixture_types import Events, Run
 from tests.service_process import Service
 from tests.wait import wait_until
 
-pytestmark = [pytest.mark.browser, pytest.mark.parametrize("engine", ["sqlite"], indirect=True)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.usefixtures("community"),
+    pytest.mark.parametrize("engine", ["sqlite"], indirect=True),
+]
 
 _LATENCIES: Final = (0, 150, 700)  # milliseconds
 _DUPLICATES: Final = "[...document.querySelectorAll('[id]')].map(e => e.id).filter((id, at, all) => all.indexOf(id) !== at)"
@@ -54,17 +58,10 @@ class Line:
 
 
 @pytest.fixture
-def page(chrome: Browser, mira: int, community: Community, service: Service) -> Iterator[Page]:
-    """Mira in front of the panel; at the end no script may have failed."""
-    context = opened(chrome, service.address)
-    context.add_init_script(_LISTEN)
-    page = context.new_page()
-    failed: list[str] = []
-    page.on("pageerror", lambda error: failed.append(str(error)))
-    sign_in(page, LOGIN, PASSWORD)
-    yield page
-    context.close()
-    assert failed == []
+def window(window: BrowserContext) -> BrowserContext:
+    """A window whose pages note what a screen reader reads out."""
+    window.add_init_script(_LISTEN)
+    return window
 
 
 @pytest.fixture

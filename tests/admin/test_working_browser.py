@@ -1,19 +1,21 @@
 """What a form shows in a real Chromium while the answer takes long."""
 
-from collections.abc import Iterator
 from typing import Final
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
-from tests.admin.conftest import LOGIN, PASSWORD, RunForEvent
-from tests.browser import opened, sign_in, violations
+from tests.admin.conftest import RunForEvent
+from tests.browser import violations
 from tests.community import Community
 from tests.fixture_types import Run
-from tests.service_process import Service
 from tests.wait import wait_until
 
-pytestmark = [pytest.mark.browser, pytest.mark.parametrize("engine", ["sqlite"], indirect=True)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.usefixtures("community"),
+    pytest.mark.parametrize("engine", ["sqlite"], indirect=True),
+]
 
 # Keeps what is shown while the page is being left, where another page can read it: Playwright does not look at this one then.
 _RECORD: Final = """
@@ -23,16 +25,6 @@ new MutationObserver(() => {
   if (shown?.textContent) localStorage.said = `${shown.textContent} Buttons: ${buttons}.`;
 }).observe(document.body, { childList: true, subtree: true });
 """
-
-
-@pytest.fixture
-def page(chrome: Browser, mira: int, community: Community, service: Service) -> Iterator[Page]:
-    """Mira in front of the panel."""
-    context = opened(chrome, service.address)
-    page = context.new_page()
-    sign_in(page, LOGIN, PASSWORD)
-    yield page
-    context.close()
 
 
 def _stay(page: Page) -> None:

@@ -21,7 +21,7 @@ from trellis import __version__
 from trellis.admin import PREFIX
 from trellis.admin.allowed import Allowed
 from trellis.admin.events import shown_members
-from trellis.admin.many import find_many_actions
+from trellis.admin.many import MOST, find_many_actions
 from trellis.admin.nodes import describe_lock, find_actions, find_guests, node_badges, node_colour
 from trellis.admin.page import PageRequest
 from trellis.admin.static import Static
@@ -48,10 +48,7 @@ class MenuEntry:
 
 def build_menu(kinds: tuple[NodeKind, ...]) -> tuple[tuple[str, tuple[MenuEntry, ...]], ...]:
     """Return the menu: headings with their entries. The kinds of nodes come from the catalogue."""
-    nodes = tuple(
-        MenuEntry(kind.name, kind.title, f"{PREFIX}/{kind.name}", kind.name if kind.name in _ICONS else "node")
-        for kind in sort_kinds(kinds)
-    )
+    nodes = tuple(MenuEntry(kind.name, kind.title, f"{PREFIX}/{kind.name}", find_icon(kind.name)) for kind in sort_kinds(kinds))
     return (
         ("", (MenuEntry("overview", "Overview", PREFIX, "overview"),)),
         ("Community", (*nodes, MenuEntry("structure", "Structure", f"{PREFIX}/structure", "structure"))),
@@ -80,7 +77,13 @@ def sort_kinds(kinds: tuple[NodeKind, ...]) -> list[NodeKind]:
     return sorted(kinds, key=lambda kind: (kind.is_group, not kind.tree and not kind.ordered))
 
 
-_ICONS: Final = frozenset({"forums", "calendars", "categories", "groups", "blogs"})
+_NODES: Final = ("forums", "calendars", "categories", "groups", "blogs")
+_ICONS: Final = {"keys": "key", **{name: name for name in (*_NODES, "webhooks", "requests", "events")}}
+
+
+def find_icon(resource: str) -> str:
+    """Return the icon of a resource; kinds that have none of their own share one."""
+    return _ICONS.get(resource, "node")
 
 
 class View:
@@ -119,6 +122,8 @@ class View:
             node_badges=node_badges,
             node_lock=partial(describe_lock, find_guests(self._kinds)),
             node_colour=node_colour,
+            find_icon=find_icon,
+            most_at_once=MOST,
             kinds={kind.name: kind for kind in sort_kinds(self._kinds)},
         )
         environment.filters.update(

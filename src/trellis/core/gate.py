@@ -89,7 +89,7 @@ class Gate:
         """
         operation = self.catalogue.find(name)
         if actor.permit is not None:
-            judge_role(operation, actor, target, self.environment.permits)
+            judge_role(operation, actor, actor.permit, target, self.environment.permits)
             return operation
         if actor.is_agent and operation.shows_secret:
             raise Refused("NOT_FOR_AGENTS", f"The response to {name} has a secret, which no agent is shown. Use the API.")

@@ -1,26 +1,12 @@
 """The key journey with few key presses, and the sentence that follows the ticks, in a real Chromium."""
 
-from collections.abc import Iterator
-
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.admin.conftest import LOGIN, PASSWORD
-from tests.browser import faults, opened, sign_in
+from tests.browser import faults
 from tests.fixture_types import MakeKey, Run
-from tests.service_process import Service
 
 pytestmark = [pytest.mark.browser, pytest.mark.parametrize("engine", ["sqlite"], indirect=True)]
-
-
-@pytest.fixture
-def page(chrome: Browser, mira: int, service: Service) -> Iterator[Page]:
-    """Mira in front of the panel."""
-    context = opened(chrome, service.address)
-    page = context.new_page()
-    sign_in(page, LOGIN, PASSWORD)
-    yield page
-    context.close()
 
 
 def test_a_key_takes_few_key_presses_from_the_menu(page: Page, run: Run) -> None:

@@ -1,7 +1,6 @@
 """Pages that are kept up to date, in a real Chromium: by a stream, by asking where none comes through."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -22,19 +21,6 @@ _HIDE: Final = """state => {
   Object.defineProperty(document, "hidden", { configurable: true, get: () => state === "hidden" });
   document.dispatchEvent(new Event("visibilitychange"));
 }"""
-
-
-@pytest.fixture
-def page(chrome: Browser, mira: int, service: Service) -> Iterator[Page]:
-    """Mira in front of the panel; at the end no script may have failed."""
-    context = opened(chrome, service.address)
-    page = context.new_page()
-    failed: list[str] = []
-    page.on("pageerror", lambda error: failed.append(str(error)))
-    sign_in(page, LOGIN, PASSWORD)
-    yield page
-    context.close()
-    assert failed == []
 
 
 def _open(page: Page, path: str, by: str = "stream") -> None:

@@ -1,7 +1,6 @@
 """The search of everything in a real Chromium: by keyboard alone, on a slow line, with a pasted key, and without scripts."""
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
@@ -14,20 +13,11 @@ from tests.service_process import Service
 
 MOST_LOOKS = 1500
 
-pytestmark = [pytest.mark.browser, pytest.mark.parametrize("engine", ["sqlite"], indirect=True)]
-
-
-@pytest.fixture
-def page(chrome: Browser, mira: int, community: Community, service: Service) -> Iterator[Page]:
-    """Mira in front of the panel; at the end no script may have failed."""
-    context = opened(chrome, service.address)
-    page = context.new_page()
-    failed: list[str] = []
-    page.on("pageerror", lambda error: failed.append(str(error)))
-    sign_in(page, LOGIN, PASSWORD)
-    yield page
-    context.close()
-    assert failed == []
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.usefixtures("community"),
+    pytest.mark.parametrize("engine", ["sqlite"], indirect=True),
+]
 
 
 def _field(page: Page) -> Locator:

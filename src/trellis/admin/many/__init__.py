@@ -4,13 +4,13 @@ from functools import partial
 from typing import Any
 
 from trellis.admin.many import access, below, selection
-from trellis.admin.many.plan import BATCH
+from trellis.admin.many.plan import BATCH, MOST
 from trellis.admin.many.selection import find_many_actions
 from trellis.admin.page import Page
 from trellis.core.catalogue import Catalogue
 from trellis.core.nodes import NodeKind
 
-__all__ = ["find_many_actions", "pages"]
+__all__ = ["MOST", "find_many_actions", "pages"]
 
 
 def pages(catalogue: Catalogue, kind: NodeKind) -> tuple[Page, ...]:

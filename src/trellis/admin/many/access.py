@@ -47,23 +47,16 @@ async def run(kind: NodeKind, request: PageRequest) -> Response:
             raise Refused("PRECONDITION_FAILED", _CHANGED)
         return await plan_steps(request, about, _build_steps(about, request, found, group["id"]), await fetch_groups(request))
 
-    settled = await settle(request, make_plan, describe, back)
-    if isinstance(settled, Response):
-        return settled
-    plan, problem = settled
-    return await request.large_page(
-        "many/access.html",
-        status=409 if problem else 200,
-        title=f"Rights of {isolate(group['name'])}",
-        kind=about,
-        groups=kind,
-        group=group,
-        plan=plan,
-        problem=problem,
-        carried=tuple(_carry(about, request)),
-        submission=request.submission_token(),
-        back=back,
-    )
+    def build_context() -> dict[str, Any]:
+        return {
+            "title": f"Rights of {isolate(group['name'])}",
+            "kind": about,
+            "groups": kind,
+            "group": group,
+            "carried": _carry(about, request),
+        }
+
+    return await settle(request, make_plan, describe, back, "many/access.html", build_context)
 
 
 def _build_steps(kind: NodeKind, request: PageRequest, records: Sequence[Mapping[str, Any]], group: int) -> list[Step]:

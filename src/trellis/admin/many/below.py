@@ -41,22 +41,15 @@ async def run(kind: NodeKind, request: PageRequest) -> Response:
             raise Refused("PRECONDITION_FAILED", problem)
         return await _plan(kind, request, record, raw)
 
-    settled = await settle(request, make_plan, describe, back)
-    if isinstance(settled, Response):
-        return settled
-    plan, problem = settled
-    return await request.large_page(
-        "many/below.html",
-        status=409 if problem else 200,
-        title=f"Apply to everything below {isolate(record['name'])}",
-        kind=kind,
-        record=record,
-        plan=plan,
-        problem=problem,
-        carried=tuple(_carry(request, node_form)),
-        submission=request.submission_token(),
-        back=back,
-    )
+    def build_context() -> dict[str, Any]:
+        return {
+            "title": f"Apply to everything below {isolate(record['name'])}",
+            "kind": kind,
+            "record": record,
+            "carried": tuple(_carry(request, node_form)),
+        }
+
+    return await settle(request, make_plan, describe, back, "many/below.html", build_context)
 
 
 def _find_problem(kind: NodeKind, request: PageRequest, record: Mapping[str, Any], raw: Mapping[str, Any]) -> str:

@@ -213,25 +213,36 @@ def _walk(children: Sequence[Record]) -> Iterator[Record]:
 
 
 async def settle(
-    request: PageRequest, make_plan: Callable[[], Awaitable[Plan | None]], describe: Callable[[int], str], back: str
-) -> Response | tuple[Plan | None, str]:
-    """Make a plan, and carry it out if the form confirms it. Return the response then, otherwise the plan and why nothing was done.
+    request: PageRequest,
+    make_plan: Callable[[], Awaitable[Plan | None]],
+    describe: Callable[[int], str],
+    back: str,
+    template: str,
+    build_context: Callable[[], Mapping[str, Any]],
+) -> Response:
+    """Make a plan, and carry it out if the form confirms it; otherwise show it in a template, with why nothing was done.
 
-    It is carried out as one batch, which is one change set. The response leads back, with a link that undoes it.
+    It is carried out as one batch, which is one change set. The response leads back then, with a link that undoes it.
     """
+    plan, problem = None, ""
     try:
         plan = await make_plan()
+        if plan is not None and plan.count and request.form.get(ACTION, "") == "do":
+            if request.form.get(PLAN, "") == plan.version:
+                result = await request.perform_once(BATCH, {"operations": [step.serialize() for step in plan.steps]})
+                return _respond(request, back, describe(plan.all_count), result.change_set)
+            problem = OUTDATED
     except Refused as refused:
-        return None, explain(refused)
-    if plan is None or not plan.count or request.form.get(ACTION, "") != "do":
-        return plan, ""
-    if request.form.get(PLAN, "") != plan.version:
-        return plan, OUTDATED
-    try:
-        result = await request.perform_once(BATCH, {"operations": [step.serialize() for step in plan.steps]})
-    except Refused as refused:
-        return plan, explain(refused)
-    return _respond(request, back, describe(plan.all_count), result.change_set)
+        problem = explain(refused)
+    return await request.large_page(
+        template,
+        status=409 if problem else 200,
+        plan=plan,
+        problem=problem,
+        submission=request.submission_token(),
+        back=back,
+        **build_context(),
+    )
 
 
 async def find_done(request: PageRequest, describe: Callable[[int], str], back: str) -> Response | None:

@@ -68,26 +68,19 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
             return None
         return await plan_steps(request, kind, await action.build_steps(request, kind, choices), groups)
 
-    settled = await settle(request, make_plan, describe, back)
-    if isinstance(settled, Response):
-        return settled
-    plan, problem = settled
-    return await request.large_page(
-        "many/selection.html",
-        status=409 if problem else 200,
-        title=action.title(kind, len(chosen.records)),
-        kind=kind,
-        action=action,
-        chosen=chosen,
-        choices=choices,
-        group_choices=find_names(groups),
-        form=build_fields(kind, request.form, choices.records) if action.sets_fields else None,
-        plan=plan,
-        problem=problem,
-        came_from=request.form.get(FROM, "")[:2000],
-        submission=request.submission_token(),
-        back=back,
-    )
+    def build_context() -> dict[str, Any]:
+        return {
+            "title": action.title(kind, len(chosen.records)),
+            "kind": kind,
+            "action": action,
+            "chosen": chosen,
+            "choices": choices,
+            "group_choices": find_names(groups),
+            "form": build_fields(kind, request.form, choices.records) if action.sets_fields else None,
+            "came_from": request.form.get(FROM, "")[:2000],
+        }
+
+    return await settle(request, make_plan, describe, back, "many/selection.html", build_context)
 
 
 async def _select(action: Action, kind: NodeKind, request: PageRequest) -> Selection:

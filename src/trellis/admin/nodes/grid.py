@@ -56,6 +56,7 @@ class Grid:
     apart: str
     is_large: bool
     nobody: str
+    named: int = _NAMED  # of the groups of a row, for the script that builds the rows again
 
 
 def build_grid(control: Control, built_in: Iterable[int], typed: Submitted | None) -> Grid:

@@ -7,13 +7,12 @@ from typing import Any, Final
 from trellis.admin import PREFIX
 from trellis.admin.page import PageRequest
 from trellis.admin.search.actions import Action, build_actions
+from trellis.admin.view import find_icon
 from trellis.core.fields import isolate
 from trellis.core.search import FIND
 
 _MOST_ACTIONS: Final = 6  # that are named, and with a record
 _RESOURCES: Final = {"keys": "API keys", "webhooks": "Webhooks", "requests": "Requests", "events": "Events"}
-_ICONS: Final = {"keys": "key"}
-_KNOWN_ICONS: Final = frozenset({"forums", "calendars", "categories", "groups", "blogs", "webhooks", "requests", "events"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +58,7 @@ async def find_hits(request: PageRequest, text: str) -> tuple[Section, ...]:
 def describe(resource: str, record: Mapping[str, Any], path: str = "") -> Hit:
     """Describe a record in a line; `path` is where that leads, if not to its own page."""
     title, note, number = _TEXTS.get(resource, _describe_node)(record)
-    icon = resource if resource in _KNOWN_ICONS else _ICONS.get(resource, "node")
-    return Hit(title, note, path or f"/{resource}/{number}", icon)
+    return Hit(title, note, path or f"/{resource}/{number}", find_icon(resource))
 
 
 def _describe_node(record: Mapping[str, Any]) -> tuple[str, str, int]:

@@ -3,9 +3,6 @@
 import { say } from "./messages.js";
 import { askJson, attempt } from "./requests.js";
 
-const NAMED = 2; // of the groups of a row, the first are named
-const FOLDS_FROM = 13; // groups
-
 export function grids(root) {
   for (const table of root.querySelectorAll("[data-may]")) grid(table);
 }
@@ -68,15 +65,16 @@ function read(table) {
 const signature = (view, group) => view.options.filter((option) => view.rights.get(option).groups.has(group.id)).join(" ");
 const fits = (view, group) => group.name.toLocaleLowerCase().includes(view.query.toLocaleLowerCase());
 
-function label(groups) {
+function label(view, groups) {
   const names = groups.map((group) => group.name);
-  if (names.length <= NAMED + 1) return names.join(", ");
-  return `${names.slice(0, NAMED).join(", ")} and ${(names.length - NAMED).toLocaleString("en")} more`;
+  const named = Number(view.table.dataset.named); // the first of them
+  if (names.length <= named + 1) return names.join(", ");
+  return `${names.slice(0, named).join(", ")} and ${(names.length - named).toLocaleString("en")} more`;
 }
 
 // The rows: groups with the same rights together, but for the built-in ones, those that were unfolded and those that are searched for.
 function arrange(view) {
-  const folds = view.groups.length >= FOLDS_FROM;
+  const folds = "folds" in view.table.dataset;
   const rows = new Map();
   for (const group of view.groups) {
     const isOwn = !folds || group.builtIn || view.apart.has(group.id) || (view.query && fits(view, group));
@@ -116,7 +114,7 @@ function row(view, groups) {
   const head = heading();
   const around = document.createElement("div");
   around.className = "who-may";
-  const name = label(groups);
+  const name = label(view, groups);
   const ids = groups.map((group) => group.id).join(",");
   if (groups.length > 1) {
     made.className = "folded";

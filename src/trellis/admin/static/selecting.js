@@ -1,18 +1,17 @@
 // Choosing several rows of a tree or list: by ticks, with Shift up to there, by the keyboard; a bar says how many and what can be done.
 import { isAlone } from "./single.js";
 
-const MOST = 500; // that are changed at once
-
 export function selecting(bar) {
   const boxes = () => [...document.querySelectorAll(`input[name="ids"][form="${bar.id}"]`)].filter((box) => box.offsetParent !== null);
   const chosen = () => document.querySelectorAll(`input[name="ids"][form="${bar.id}"]:checked`);
   const [one, many] = bar.dataset.of.split("|");
+  const most = Number(bar.dataset.most); // that are changed at once
   const view = { bar, boxes, last: null };
   bar.classList.add("live");
   const count = () => {
     const number = chosen().length;
     bar.hidden = !number;
-    const words = `${number.toLocaleString("en")} ${number === 1 ? one : many} chosen${number > MOST ? `; at most ${MOST.toLocaleString("en")} at once` : ""}`;
+    const words = `${number.toLocaleString("en")} ${number === 1 ? one : many} chosen${number > most ? `; at most ${most.toLocaleString("en")} at once` : ""}`;
     const text = bar.querySelector("[data-count]");
     if (text.textContent !== words) text.textContent = words;
   };

@@ -222,8 +222,7 @@ def _add(context: Context, *, must_change: bool) -> Outcome:
         last_seen_at=None,
         must_change=must_change,
     )
-    admin, faults = give_role(context, admin, given)
-    raise_faults(faults)
+    admin = give_role(context, admin, given)
     administrators.insert(context.tx, admin)
     after = serialize_administrator(admin)
     return Outcome(after, admin.id, after=after)
@@ -248,8 +247,7 @@ def _update(context: Context) -> Outcome:
 def _set_role(context: Context) -> Outcome:
     old = _find_administrator(context)
     context.input.raise_faults()
-    new, faults = give_role(context, old, context.input)
-    raise_faults(faults)
+    new = give_role(context, old, context.input)
     if new.role != old.role:
         require_other_owner(context, old)
     return _save(context, old, new)

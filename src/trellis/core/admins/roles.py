@@ -6,7 +6,7 @@ from typing import Any, Final
 from trellis.core.fields import Choice, Field, Input, TextList, isolate
 from trellis.core.operation import Context
 from trellis.core.roles import OWNER, ROLES
-from trellis.errors import Fault, Refused
+from trellis.errors import Fault, Refused, refuse_faults
 from trellis.store.admins import Administrator, administrators
 
 _WORDS: Final = {role.name: f"{role.title}: {role.doc}" for role in ROLES.values()}
@@ -25,18 +25,17 @@ def serialize_role(admin: Administrator) -> dict[str, Any]:
     return {"role": admin.role, "kinds": admin.kinds.split(",") if admin.kinds else []}
 
 
-def give_role(context: Context, admin: Administrator, given: Input) -> tuple[Administrator, tuple[Fault, ...]]:
-    """Return an administrator with the role that was sent, and what is wrong with that."""
-    role = given.get(ROLE.name, admin.role)
-    kinds = given.get(KINDS.name, () if ROLE.name in given else admin.kinds.split(",") if admin.kinds else ())
+def give_role(context: Context, admin: Administrator, given: Input) -> Administrator:
+    """Return an administrator with the role that was sent. Raises Refused for kinds that it cannot be for."""
+    held = serialize_role(admin)
+    role = ROLES[given.get(ROLE.name, held["role"])]
+    kinds = given.get(KINDS.name, () if ROLE.name in given else held["kinds"])
     known = [kind.name for kind in context.environment.kinds if not kind.is_group]
-    faults: tuple[Fault, ...] = ()
-    if kinds and not ROLES[role].for_kinds:
-        faults = (Fault(KINDS.name, "INVALID_VALUE", f"kinds: the role {ROLES[role].title.lower()} is for all kinds."),)
-    elif unknown := [name for name in kinds if name not in known]:
-        detail = f"kinds: {isolate(unknown[0])} is none of {', '.join(known)}."
-        faults = (Fault(KINDS.name, "INVALID_VALUE", detail),)
-    return replace(admin, role=role, kinds=",".join(name for name in known if name in kinds) or None), faults
+    if kinds and not role.for_kinds:
+        raise refuse_faults(Fault(KINDS.name, "INVALID_VALUE", f"kinds: the role {role.title.lower()} is for all kinds."))
+    if unknown := [name for name in kinds if name not in known]:
+        raise refuse_faults(Fault(KINDS.name, "INVALID_VALUE", f"kinds: {isolate(unknown[0])} is none of {', '.join(known)}."))
+    return replace(admin, role=role.name, kinds=",".join(name for name in known if name in kinds) or None)
 
 
 def require_other_owner(context: Context, admin: Administrator) -> None:

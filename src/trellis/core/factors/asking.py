@@ -6,7 +6,7 @@ from typing import Final
 from trellis.core.factors import passkeys as webauthn
 from trellis.core.factors.challenges import is_pending, issue_pending
 from trellis.core.factors.codes import app_address
-from trellis.core.factors.keys import derive_secret, find_service_key, format_secret, generate_salt, sign
+from trellis.core.factors.keys import derive_secret, find_salt_prefix, find_service_key, format_secret, generate_salt, sign
 from trellis.core.factors.party import find_party
 from trellis.core.factors.proof import Evidence, check_evidence, has_factor
 from trellis.core.gate import Gate
@@ -28,9 +28,9 @@ class AppSetup:
 
 
 def set_up_app(gate: Gate, admin: int, login: str, salt: str = "") -> AppSetup:
-    """Return what an administrator enters into their app: of a new secret, or of one that was begun. Raises Refused."""
+    """Return what an administrator enters into their app: of a new secret, or of one that was begun."""
     operators = gate.environment.second_factors.key
-    kept = salt if salt.startswith(generate_salt(operators).rpartition(":")[0] + ":") else generate_salt(operators)
+    kept = salt if salt.startswith(find_salt_prefix(operators)) else generate_salt(operators)
     with gate.store.reading() as tx:
         secret = derive_secret(tx, admin, kept, operators)
     return AppSetup(kept, format_secret(secret), app_address(secret, login, gate.environment.community_name))

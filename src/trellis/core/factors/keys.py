@@ -35,8 +35,12 @@ def sign(key: bytes, *parts: str | bytes) -> bytes:
 
 def generate_salt(operators: str | None) -> str:
     """Generate what a secret is derived from: `service:SALT`, or with the operator's key `operator:MARK:SALT`."""
-    random = secrets.token_urlsafe(24)
-    return f"{_OWN}:{random}" if operators is None else f"{_OPERATORS}:{_mark(operators)}:{random}"
+    return find_salt_prefix(operators) + secrets.token_urlsafe(24)
+
+
+def find_salt_prefix(operators: str | None) -> str:
+    """Return how the salts begin that are made with this key of the operator, or without one."""
+    return f"{_OWN}:" if operators is None else f"{_OPERATORS}:{_mark(operators)}:"
 
 
 def derive_secret(tx: Transaction, admin: int, salt: str, operators: str | None) -> bytes:

@@ -3,14 +3,14 @@
 from trellis.core.actor import Actor
 from trellis.core.fields import isolate
 from trellis.core.operation.operation import Operation
-from trellis.core.roles import OWN, Permits
+from trellis.core.roles import OWN, Permit, Permits
 from trellis.errors import Refused
 from trellis.store.admins import administrators
 from trellis.store.engine import Transaction
 
 
-def judge_role(operation: Operation, actor: Actor, target: int | None, permits: Permits) -> None:
-    """Refuse what an administrator's role does not have; `target` is the record. Raises Refused (ROLE_NEEDED)."""
+def judge_role(operation: Operation, actor: Actor, permit: Permit, target: int | None, permits: Permits) -> None:
+    """Refuse what an administrator's permit does not have; `target` is the record. Raises Refused (ROLE_NEEDED)."""
     if (missing := _find_missing(operation, actor, target)) is None:
         return
     roles = permits.list_roles(missing)
@@ -18,7 +18,7 @@ def judge_role(operation: Operation, actor: Actor, target: int | None, permits: 
     whose = f"{', '.join(titles[:-1])} and {titles[-1]}" if len(titles) > 1 else "".join(titles)
     raise Refused(
         "ROLE_NEEDED",
-        f"{missing} is for {whose}. {isolate(actor.name)} is {_describe(actor)}. Nothing was changed. An owner can change roles.",
+        f"{missing} is for {whose}. {isolate(actor.name)} is {_describe(permit)}. Nothing was changed. An owner can change roles.",
         facts={"missingOperation": missing, "roles": [role.name for role in roles]},
     )
 
@@ -49,9 +49,7 @@ def _find_missing(operation: Operation, actor: Actor, target: int | None) -> str
     return next((name for name in operation.needs or (operation.name,) if name not in actor.grants), None)
 
 
-def _describe(actor: Actor) -> str:
-    if actor.permit is None:
-        return "none of these"
-    title, kinds = actor.permit.role.title.lower(), actor.permit.kinds
-    some = f" for {', '.join(kinds)}" if kinds else ""
+def _describe(permit: Permit) -> str:
+    title = permit.role.title.lower()
+    some = f" for {', '.join(permit.kinds)}" if permit.kinds else ""
     return f"{'an' if title[0] in 'aeiou' else 'a'} {title}{some}"

@@ -129,16 +129,15 @@ class Panel:
         try:
             await self.app(scope, receive, send_with_headers)
         finally:
-            page = scope.get(PAGE, "")
-            outer[PAGE] = PREFIX + page if page else ""
+            page = outer[PAGE] = scope.get(PAGE, "")
             if self.counts is not None and status:
                 duration = (answered - started) // 1000
-                self.counts.count(PREFIX[1:], page, status, duration, scope.get(PAGE_REFUSED), None)
+                self.counts.count(PREFIX[1:], page.removeprefix(PREFIX), status, duration, scope.get(PAGE_REFUSED), None)
 
     # --- one page -------------------------------------------------------------------------------------------------
 
     def _endpoint(self, page: Page) -> Callable[[Request], Awaitable[Response]]:
-        path = compile_path(page.path)[1] or "/"
+        path = PREFIX + (compile_path(page.path)[1] or "/")
 
         async def serve(http: Request) -> Response:
             http.scope[PAGE] = path

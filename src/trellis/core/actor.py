@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Self
 
-from trellis.core.bounds import NO_BOUNDS, WHOLE, Bound
+from trellis.core.bounds import NO_BOUNDS, WHOLE, Bound, read_bounds
 from trellis.core.roles import Permit
+from trellis.store.keys import Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +15,8 @@ class Actor:
 
     `bounds` are those of the grants that have some, by operation. The event log records `type` and `id`, and shows `name` to
     people. An `is_agent` is a key that asks over MCP: it runs nothing that shows a secret. An administrator who is no owner has
-    a `permit`, whose operations are their grants.
+    a `permit`, whose operations are their grants. Of a key there is what it was when it was read, and the `digest` of its
+    secret that was presented: whoever runs its writes later finds by them whether it may still run them.
     """
 
     type: Literal["key", "admin", "terminal", "service"]
@@ -24,6 +26,14 @@ class Actor:
     bounds: Mapping[str, Bound] = field(default_factory=lambda: NO_BOUNDS, hash=False)
     is_agent: bool = False
     permit: Permit | None = None
+    key: Key | None = field(default=None, repr=False, compare=False)
+    digest: str = field(default="", repr=False, compare=False)
+
+    @classmethod
+    def of_key(cls, key: Key, digest: str = "") -> Self:
+        """Return the actor that a key stands for, with the digest of the secret that was presented."""
+        bounds = read_bounds(key.bounds, key.per_day)
+        return cls("key", key.id, key.name, frozenset(key.grants), bounds, key=key, digest=digest)
 
     @classmethod
     def administrator(cls, number: int, name: str, permit: Permit | None) -> Self:

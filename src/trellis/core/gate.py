@@ -331,7 +331,7 @@ class Gate:
     def _run_write(self, operation: Operation, call: Call, given: Input, tx: Transaction) -> tuple[Result, Any]:
         """Run a write; return its result, and what may be stored of it, which never includes a secret that is shown once."""
         now, began = self.now(), time.monotonic()
-        if (actor := renew_actor(tx, call.actor, self.environment.permits)) is not call.actor:
+        if (actor := renew_actor(tx, call.actor, now, self.environment.permits)) is not call.actor:
             call = call._replace(actor=actor)
             self.authorise(operation.name, actor, call.target)
         limit = None if call.actor.type == TERMINAL.type else self.environment.job_timeout

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from trellis.core.actor import Actor
 from trellis.core.bounds import WHOLE, Bound, find_broken_condition, find_reach, find_uses
 from trellis.core.hello import HELLO
-from trellis.core.keys import build_actor, describe_bound, is_address_allowed
+from trellis.core.keys import describe_bound, is_address_allowed
 from trellis.core.operation import Operation
 from trellis.store.engine import Transaction
 from trellis.store.keys import Key
@@ -60,7 +60,7 @@ def _judge_grant(tx: Transaction, key: Key, asked: Question) -> Verdict:
     name = asked.operation.name
     if name not in key.grants:
         return Verdict("grant", "NO_PERMISSION", f"No: {name} has not been granted. Tick it to allow it.")
-    holder = build_actor(key)
+    holder = Actor.of_key(key)
     bound = holder.bounds.get(name, Bound())
     writes = asked.operation.writes and not asked.operation.is_plan
     if (broken := find_broken_condition(bound, name, asked.at, writes=writes, dry=asked.dry)) is not None:

@@ -5,7 +5,7 @@ from trellis.core.keys.bounds import MEMBERS as BOUND_MEMBERS
 from trellis.core.keys.bounds import describe_bound, describe_bounds
 from trellis.core.keys.crud import find_key, is_key_widened, key_version, serialize_key
 from trellis.core.keys.fields import FILTERS, KEEP_WEBHOOKS, OVERLAP, REASON, SETTINGS, WHY_PAUSED
-from trellis.core.keys.keyring import Bearer, Keyring, authenticate, build_actor, find_holder, is_address_allowed
+from trellis.core.keys.keyring import Bearer, Keyring, authenticate, find_holder, is_address_allowed
 from trellis.core.keys.presets import PRESET, PRESETS, Preset, describe_preset
 from trellis.core.keys.restore import RESTORE
 from trellis.core.keys.secret import find_public_part, has_key_form, redact_keys
@@ -26,7 +26,6 @@ __all__ = [
     "Keyring",
     "Preset",
     "authenticate",
-    "build_actor",
     "describe_bound",
     "describe_bounds",
     "describe_preset",

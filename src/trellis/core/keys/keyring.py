@@ -9,7 +9,7 @@ from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Final
 
 from trellis.core.actor import Actor
-from trellis.core.bounds import digest_reach, read_bounds
+from trellis.core.bounds import digest_reach
 from trellis.core.fields import isolate
 from trellis.core.keys.secret import parse_secret
 from trellis.errors import Refused
@@ -113,12 +113,12 @@ def authenticate(tx: Transaction, presented: str, now: str) -> Bearer:
     key = keys.find_by_public_part(tx, secret.public) if secret else None
     if secret is None or key is None:
         raise _refuse_invalid()
-    until = key.expires_at
-    if not secret.matches(key.digest):
+    until, digest = key.expires_at, key.digest
+    if not secret.matches(digest):
         if not (key.old_digest and key.old_until and key.old_until > now and secret.matches(key.old_digest)):
             raise _refuse_invalid()
-        until = min(key.old_until, until or key.old_until)
-    actor = build_actor(key)
+        until, digest = min(key.old_until, until or key.old_until), key.old_digest
+    actor = Actor.of_key(key, digest)
     agent = replace(actor, is_agent=True)
     return Bearer(actor, key.public, key.rate_limit, key.log_requests, key, until, agent, digest_reach(actor.bounds, key.id))
 
@@ -132,12 +132,7 @@ def find_holder(tx: Transaction, number: int, now: str) -> Actor:
         raise Refused("INVALID_API_KEY", f"The key '{isolate(key.name)}' is paused. Resume it first.")
     if key.expires_at and key.expires_at <= now:
         raise Refused("INVALID_API_KEY", f"The key '{isolate(key.name)}' expired at {key.expires_at}.")
-    return build_actor(key)
-
-
-def build_actor(key: Key) -> Actor:
-    """Return the actor that a key stands for."""
-    return Actor("key", key.id, key.name, frozenset(key.grants), read_bounds(key.bounds, key.per_day))
+    return Actor.of_key(key, key.digest)
 
 
 def _refuse_invalid() -> Refused:

@@ -1,12 +1,16 @@
-"""How the gate judges administrators by their role, and reads the role anew for every write."""
+"""How the gate judges administrators by their role, and reads anew for every write what an administrator or a key may do."""
+
+from dataclasses import replace
 
 from trellis.core.actor import Actor
 from trellis.core.fields import isolate
 from trellis.core.operation.operation import Operation
 from trellis.core.roles import OWN, Permit, Permits
 from trellis.errors import Refused
+from trellis.store import keys
 from trellis.store.admins import administrators
 from trellis.store.engine import Transaction
+from trellis.store.keys import Key
 
 
 def judge_role(operation: Operation, actor: Actor, permit: Permit, target: int | None, permits: Permits) -> None:
@@ -28,11 +32,14 @@ def is_allowed(operation: Operation, actor: Actor, target: int | None = None) ->
     return _find_missing(operation, actor, target) is None
 
 
-def renew_actor(tx: Transaction, actor: Actor, permits: Permits) -> Actor:
-    """Return an administrator with the role that they have now, which may have changed while a write waited for its turn.
+def renew_actor(tx: Transaction, actor: Actor, now: str, permits: Permits) -> Actor:
+    """Return whoever runs a write with what they may do now, which may have changed while the write waited for its turn.
 
-    Raises Refused (NO_PERMISSION) for whoever has been disabled meanwhile.
+    Raises Refused: NO_PERMISSION for an administrator who has been disabled meanwhile, INVALID_API_KEY for a key that has been
+    revoked or paused, or whose secret was replaced.
     """
+    if actor.key is not None:
+        return _renew_key(tx, actor, actor.key, now)
     found = administrators.find_role(tx, actor.id) if actor.type == "admin" and actor.id is not None else None
     if actor.id is None or found is None:
         return actor
@@ -40,6 +47,20 @@ def renew_actor(tx: Transaction, actor: Actor, permits: Permits) -> Actor:
         raise Refused("NO_PERMISSION", f"{isolate(actor.name)} was disabled and is no administrator any more. Nothing was changed.")
     permit = permits.find(found.role, found.kinds)
     return actor if permit is actor.permit else Actor.administrator(actor.id, actor.name, permit)
+
+
+def _renew_key(tx: Transaction, actor: Actor, known: Key, now: str) -> Actor:
+    key = keys.find(tx, known.id)
+    if key == known:
+        return actor
+    if key is None or key.revoked_at or key.paused_at or not _is_current(actor.digest, key, now):
+        raise Refused("INVALID_API_KEY", "The key was revoked, paused or replaced while this write waited. Nothing was changed.")
+    return replace(Actor.of_key(key, actor.digest), is_agent=actor.is_agent)
+
+
+def _is_current(digest: str, key: Key, now: str) -> bool:
+    """Return whether the secret with a digest is a key's own, or the one before it for as long as that holds."""
+    return digest == key.digest or (digest == key.old_digest and key.old_until is not None and key.old_until > now)
 
 
 def _find_missing(operation: Operation, actor: Actor, target: int | None) -> str | None:

@@ -1,7 +1,7 @@
 """The rows of API keys."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import sqlalchemy as sa
@@ -40,16 +40,25 @@ class Key:
     paused_because: str | None
     revoked_at: str | None
     revoked_because: str | None
-    last_used_at: str | None
+    last_used_at: str | None = field(compare=False)  # bookkeeping, and no change of the key
 
 
 _COLUMNS = tuple(_c[f.name] for f in fields(Key))
 _BY_PUBLIC = Statement(sa.select(*_COLUMNS).where(_c.public == bindparam("public")))
+_BY_ID = Statement(sa.select(*_COLUMNS).where(_c.id == bindparam("key")))
 
 
 def find_by_public_part(tx: Transaction, public: str) -> Key | None:
     """Read a key by its public part."""
-    rows = tx.fetch(_BY_PUBLIC, public=public)
+    return _decode(tx.fetch(_BY_PUBLIC, public=public))
+
+
+def find(tx: Transaction, key: int) -> Key | None:
+    """Read one key."""
+    return _decode(tx.fetch(_BY_ID, key=key))
+
+
+def _decode(rows: Sequence[Sequence[Any]]) -> Key | None:
     if not rows:
         return None
     key = Key(*rows[0])
@@ -57,12 +66,6 @@ def find_by_public_part(tx: Transaction, public: str) -> Key | None:
     key.bounds = Transaction.decode(key.bounds)
     key.log_requests = bool(key.log_requests)
     return key
-
-
-def find(tx: Transaction, key: int) -> Key | None:
-    """Read one key."""
-    row = tx.connection.execute(sa.select(*_COLUMNS).where(_c.id == key)).first()
-    return Key(*row) if row else None
 
 
 def read_page(

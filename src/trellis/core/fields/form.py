@@ -74,7 +74,7 @@ class Form:
                     parts = invalid.parts or ((f.name, f"{f.name} {invalid.detail}"),)
                     code = self._recode(invalid.message)
                     faults.extend(Fault(path, invalid.message, detail, code) for path, detail in parts)
-        return Input(values, (*faults, *self._refuse_unknown(unknown)))
+        return Input(values, (*faults, *(self._refuse_unknown(unknown) if unknown else ())))
 
     def _refuse_unknown(self, names: Iterable[str]) -> Iterator[Fault]:
         """Make a fault of each name that is not known; the first few say which one may have been meant."""

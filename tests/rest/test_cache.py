@@ -2,10 +2,12 @@
 
 import asyncio
 import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from tests.api_client import ApiClient
 from tests.api_fixtures import MakeApiClient
 from tests.community import Community
 from tests.fixture_types import MakeKey, Run
@@ -26,7 +28,7 @@ def kept(size: int) -> CachedResponse:
 
 def keep(capacity: int) -> ResponseCache:
     """Make a cache for which every version is another state of everything."""
-    return ResponseCache(capacity, lambda _shown, _since: True)
+    return ResponseCache(capacity, lambda _shown, _since, **_: True)
 
 
 def test_an_answer_is_found_again_under_the_same_version_only() -> None:
@@ -158,3 +160,67 @@ def test_keys_and_answers_in_memory_need_no_thread(
 def test_the_setting_turns_it_off(settings: Settings) -> None:
     assert settings.answer_cache > 0
     assert Settings.load({"TRELLIS_ANSWER_CACHE": "0"}, None).answer_cache == 0
+
+
+PAGE = "/forums/forums?perPage=2&page=2"
+
+
+def told(api: ApiClient) -> tuple[bytes, str, str]:
+    """Return what a page by id tells: its body, its version, and where its neighbours are."""
+    answer = api.get(PAGE)
+    return answer.content, answer.headers["etag"], answer.headers["link"]
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_page_by_id_is_read_again_only_where_more_than_its_total_has_changed(
+    make_api: MakeApiClient, settings: Settings, run: Run, community: Community, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api, forgetful = make_api(), make_api(answer_cache=0)
+    whole = api.application.gate.run
+    asked: list[str] = []
+
+    def count(call: Call) -> Result:
+        asked.append(call.operation)
+        return whole(call)
+
+    changes: list[tuple[Callable[[], Any], int]] = [
+        (lambda: run("forums.create", name="Later"), 0),
+        (lambda: run("calendars.create", name="Elsewhere"), 0),
+        (lambda: run("forums.update", community.betas, name="Previews"), 1),
+        (lambda: run("forums.delete", run("forums.create", name="Soon gone")["id"]), 0),
+        (lambda: run("forums.delete", community.interviews), 1),
+        (lambda: run("forums.restore", event_of(run, "forum.deleted")), 1),
+    ]
+    assert told(api) == told(forgetful)
+    for number, (change, reads) in enumerate(changes):
+        change()
+        with monkeypatch.context() as patch:
+            patch.setattr(api.application.gate, "run", count)
+            found = told(api)
+        assert found == told(forgetful), number
+        assert len(asked) == reads, number
+        asked.clear()
+
+
+def event_of(run: Run, type: str) -> int:
+    """Return the number of the newest event of a type."""
+    return int(run("events.list", type=type, order="newest", limit=1)["results"][0]["seq"])
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_page_and_its_total_are_of_one_moment(
+    make_api: MakeApiClient, run: Run, community: Community, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = make_api()
+    told(api)
+    run("forums.create", name="Later")
+    answers = api.application.service.responses
+    honest = answers.find_renewable
+
+    def overtaken(name: Name) -> CachedResponse | None:
+        found = honest(name)
+        run("forums.update", community.betas, name="Renamed")
+        return found
+
+    monkeypatch.setattr(answers, "find_renewable", overtaken)
+    assert api.get(PAGE).json()["results"][0]["name"] == "Renamed"

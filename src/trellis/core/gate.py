@@ -39,7 +39,7 @@ _RESPONSE_LIFETIME: Final = timedelta(hours=24)  # for an Idempotency-Key
 class Result(NamedTuple):
     """The result of a call: `value` is the record, the page or the plan; `event` the number of the last recorded event.
 
-    `verb` is the verb that was carried out. `shows` is what of the nodes a read depends on; None is everything there is.
+    `verb` is the verb that was carried out; `shows` and `recount` are those of its outcome.
     """
 
     value: Any
@@ -49,6 +49,7 @@ class Result(NamedTuple):
     verb: Verb | None = None
     change_set: int | None = None
     shows: tuple[Shown, ...] | None = None
+    recount: Callable[[], int] | None = None
 
 
 class Gate:
@@ -145,8 +146,10 @@ class Gate:
     def _read(self, operation: Operation, call: Call, given: Input, tx: Transaction) -> Result:
         now = self.now()
         outcome = operation.run(self._build_context(operation, call, given, tx, now, Recorder(tx, operation, call, now)))
-        shows = None if call.actor.bounds else outcome.shows  # within bounds it depends on what stands above, too
-        return Result(outcome.result, verb=outcome.verb or operation.verb, shows=shows)
+        if call.actor.bounds:  # within bounds it depends on what stands above, too
+            outcome = outcome._replace(shows=None, recount=None)
+        recount = outcome.recount and partial(self.store.read_single, outcome.recount)
+        return Result(outcome.result, verb=outcome.verb or operation.verb, shows=outcome.shows, recount=recount)
 
     def _perform(self, operation: Operation, call: Call, given: Input, tx: Transaction, now: str, recorder: Recorder) -> Outcome:
         """Run an operation inside a write, within the bounds of its grant. Raises Refused, ProposalNeeded."""
@@ -204,14 +207,8 @@ class Gate:
         if not calls[0].actor.bounds:
             outcomes = operation.run_many(contexts)
         else:
-            judge_calls(
-                tx,
-                calls[0].actor,
-                operation.judged_by,
-                len(calls),
-                now,
-                approved=_find_approval(operation, recorder),
-            )
+            approved = _find_approval(operation, recorder)
+            judge_calls(tx, calls[0].actor, operation.judged_by, len(calls), now, approved=approved)
             outcomes = operation.run_many(contexts)
             judge_touched(
                 tx, calls[0].actor, operation.name, [one for made in outcomes for one in made.list_touched(operation.resource)]

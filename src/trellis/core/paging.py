@@ -13,8 +13,8 @@ PAGING: Final = (
 )
 
 
-def serialize_page(results: list[Any], total: int, page: int, per_page: int) -> dict[str, Any]:
-    """Serialize a page."""
+def serialize_page(results: Any, total: int, page: int, per_page: int) -> dict[str, Any]:
+    """Serialize a page; its results are a list, encoded perhaps."""
     return {
         "page": page,
         "perPage": per_page,

@@ -35,8 +35,7 @@ from trellis.rest.bodies import refuse_malformed
 from trellis.rest.calls import read_call, read_query
 from trellis.rest.dialect import TRANSLATORS, encode_answer
 from trellis.rest.docs import Reference
-from trellis.rest.links import build_links
-from trellis.rest.responses import respond_to_read, respond_to_refusal, respond_to_write
+from trellis.rest.responses import renew_page, respond_to_read, respond_to_refusal, respond_to_write, respond_with_links
 from trellis.rest.routing import Methods, Table
 
 PREFIX: Final = "/api"
@@ -178,8 +177,12 @@ class Rest:
             headers: Headers = () if cursor is None else ((b"next", b"%d" % cursor),)
             return CachedResponse(body, compute_version(body).encode(), headers, LINES.encode(), shows, is_empty=is_empty)
         body, version = encode_answer(result.value, shown, route.verb.response, pretty=request.pretty)
-        links = build_links(route.verb.response, f"{request.base}{PREFIX}{route.path}", request.query, result.value)
-        return CachedResponse(body, version.encode(), ((b"link", links),) if links else (), shows=shows, is_empty=is_empty)
+        here = f"{request.base}{PREFIX}{route.path}"
+        response = respond_with_links(body, version, here, request.query, route.verb.response, result.value)
+        if result.recount is not None and translator is None and not request.pretty:
+            response.renew = partial(renew_page, result.recount, result.value["page"], result.value["perPage"], here, request.query)
+        response.shows, response.is_empty = shows, is_empty
+        return response
 
     # --- responding ---------------------------------------------------------------------------------------------------
 

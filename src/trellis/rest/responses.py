@@ -1,15 +1,21 @@
 """Responses: to a read, to a write, to a refusal."""
 
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import orjson
+
 from trellis.core.gate import Result
-from trellis.core.verbs import Verb
+from trellis.core.paging import serialize_page
+from trellis.core.verbs import Response, Verb
 from trellis.errors import Refused
 from trellis.http.api import ApiRequest, ApiResponse, CachedResponse, Headers, is_not_modified
 from trellis.http.problems import encode_problem_headers, format_problem
 from trellis.rest.dialect import Translator, encode_answer
+from trellis.rest.links import build_links
 
 _PROBLEM: Final = b"application/problem+json"
+_RECORDS: Final = b'"results":'
 
 
 def respond_to_read(request: ApiRequest, cached: CachedResponse) -> ApiResponse:
@@ -19,6 +25,26 @@ def respond_to_read(request: ApiRequest, cached: CachedResponse) -> ApiResponse:
     if wanted is not None and is_not_modified(wanted, cached.tag):
         return ApiResponse(304, b"", headers)
     return ApiResponse(200, cached.body, headers, cached.type, cached)
+
+
+def respond_with_links(
+    body: bytes, version: str, here: str, query: bytes, response: Response, answer: Mapping[str, Any]
+) -> CachedResponse:
+    """Return the response to a read at the URL `here`, with the links to other pages that the answer has."""
+    links = build_links(response, here, query, answer)
+    return CachedResponse(body, version.encode(), ((b"link", links),) if links else ())
+
+
+def renew_page(
+    recount: Callable[[], int], page: int, per_page: int, here: str, query: bytes, old: CachedResponse
+) -> CachedResponse:
+    """Return the response that is a page of records as an older one, but for its total."""
+    records = old.body[old.body.index(_RECORDS) + len(_RECORDS) : old.body.rindex(b"]") + 1]
+    answer = serialize_page(orjson.Fragment(records), recount(), page, per_page)
+    body, version = encode_answer(answer, answer, Response.PAGE)
+    new = respond_with_links(body, version, here, query, Response.PAGE, answer)
+    new.shows, new.renew = old.shows, old.renew
+    return new
 
 
 def respond_to_write(verb: Verb, result: Result, shown: Any, collection: str, *, pretty: bool) -> ApiResponse:

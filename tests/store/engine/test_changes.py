@@ -54,6 +54,32 @@ def test_an_answer_is_wrong_once_something_has_changed_that_it_shows(change: Nod
     assert not any(learnt.has_changed((shown,), learnt.stamp) for shown in (FORUM, BY_ID, CHILDREN, WHOLE)), "read since"
 
 
+@pytest.mark.parametrize(
+    ("change", "is_right"),
+    [
+        (inserted(7), True),
+        (deleted(7), True),
+        (inserted(6), False),  # it was deleted, and is back
+        (deleted(4), False),  # on a page before
+        (updated(5), False),
+        (ordered(2), False),
+        (NodeChange("", 0, 0, "all"), False),
+    ],
+)
+def test_a_page_by_id_is_right_but_for_its_total_until_something_up_to_its_end_has_changed(
+    change: NodeChange, is_right: bool
+) -> None:
+    learnt, page = Changes(), BY_ID._replace(up_to=6)
+    learnt.add([deleted(3)])
+    before = learnt.stamp
+    learnt.add([inserted(8), change, inserted(9)])
+    assert learnt.has_changed((page,), before)
+    assert learnt.has_changed((page,), before, but_total=True) is not is_right
+    assert learnt.has_changed((BY_ID,), before, but_total=True), "it may have room for more"
+    learnt.add([inserted(number) for number in range(10, 1100)])
+    assert learnt.has_changed((page,), before, but_total=True), "too many to look at"
+
+
 def test_of_several_kinds_one_that_has_changed_is_enough() -> None:
     learnt = Changes()
     before = learnt.stamp

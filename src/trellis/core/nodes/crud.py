@@ -118,7 +118,9 @@ def _list(kind: NodeKind, context: Context) -> Outcome:
     if INCLUDE.name in given:
         counts = siblings.count_children_by_parent(context.tx, kind.name, [node.id for node in found])
         records = [record | {"childCount": counts.get(record["id"], 0)} for record in records]
-    return Outcome(serialize_page(records, total, page, per_page), shows=(shown_by_list(given, query, shown),))
+    shown = shown_by_list(given, query, found, shown)
+    recount = None if shown.up_to is None else partial(lists.count_all, kind=kind.name)
+    return Outcome(serialize_page(records, total, page, per_page), shows=(shown,), recount=recount)
 
 
 def _get(kind: NodeKind, context: Context) -> Outcome:

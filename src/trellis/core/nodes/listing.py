@@ -1,5 +1,6 @@
 """The parameters of a list of nodes: filters and sorting, and the query built from them."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from trellis.core.fields import (
@@ -20,7 +21,7 @@ from trellis.core.kind import NodeKind
 from trellis.core.paging import PAGING, PER_PAGE
 from trellis.store.engine import Shown
 from trellis.store.lists import ONE_OF, Query, SortBy
-from trellis.store.nodes import fold_name
+from trellis.store.nodes import Node, fold_name
 
 _AS_SENT: Final = ("ids", "externalIds", "under", "name", "updatedSince")  # filters that the store knows by the same names
 INCLUDE: Final = Field(
@@ -82,15 +83,17 @@ def _filter_of(field: Field) -> Field:
     return Field(field.name, field.type, f"Only records with this {field.name}.", also=field.also)
 
 
-def shown_by_list(given: Input, query: Query, shown: Shown) -> Shown:
-    """Return what a list shows, given what the records on its page show.
+def shown_by_list(given: Input, query: Query, found: Sequence[Node], shown: Shown) -> Shown:
+    """Return what a list shows, given the nodes on its page and what their records show.
 
-    A page by id depends on which nodes there are, a page of somebody's children on which and in which order they are. Every other
-    list is taken to depend on all nodes: what changes a node that is not on the page may bring it there.
+    A page by id depends on which nodes there are; if it is full and nothing is left out, only its total depends on those behind it,
+    such as new ones. A page of somebody's children depends on which and in which order they are. Every other list is taken to
+    depend on all nodes: what changes a node that is not on the page may bring it there.
     """
     if INCLUDE.name not in given:
         if query.sort_by == "id" and query.filters.keys() <= {"ids"}:
-            return shown._replace(members=True)
+            is_full = not (query.filters or query.descending or query.within) and len(found) == query.limit
+            return shown._replace(members=True, up_to=found[-1].id if is_full else None)
         if query.sort_by in {"id", "position"} and query.filters.keys() in ({"top"}, {"parent"}):
             parent = query.filters.get("parent", 0)
             return shown._replace(children=(parent,), rows=(parent, *shown.rows))  # it may have been named by its external id

@@ -127,7 +127,7 @@ class Outcome(NamedTuple):
     including write-only ones. `plan` is returned by a dry run and stored for an Idempotency-Key, if that differs from the result:
     it never contains a secret. `undoes` is the event that was undone. An operation that runs others records no event itself:
     `event` is the last event of these, and `verb` is the one whose success it reports. `shows` is what of the nodes the result of
-    a read depends on; None is everything there is.
+    a read depends on; None is everything there is. `recount` reads the total of a page anew, which may be all that has changed.
     """
 
     result: Any
@@ -142,6 +142,7 @@ class Outcome(NamedTuple):
     event: int | None = None
     verb: Verb | None = None
     shows: tuple[Shown, ...] | None = None
+    recount: Callable[[Transaction], int] | None = None
 
     def list_touched(self, resource: str) -> list[int]:
         """Return the ids of the records of a resource that were created, changed or deleted."""

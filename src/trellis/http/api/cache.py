@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 from weakref import WeakValueDictionary
 
 from trellis.http.api.request import Headers
@@ -23,7 +23,8 @@ class CachedResponse:
     """An encoded response: body, entity tag, the headers that go with it, and its content type.
 
     `shows` is what of the nodes it depends on, None for everything there is; `version` is a data version under which it is right.
-    `is_empty`: it has nothing of what was asked for yet, so that its caller may wait.
+    `is_empty`: it has nothing of what was asked for yet, so that its caller may wait. `renew` makes the response with the total of
+    now of that with an older one.
     """
 
     body: bytes
@@ -33,6 +34,13 @@ class CachedResponse:
     shows: tuple[Shown, ...] | None = None
     version: int = field(default=0, compare=False)
     is_empty: bool = False
+    renew: "Callable[[CachedResponse], CachedResponse] | None" = field(default=None, compare=False)
+
+
+class HasChanged(Protocol):
+    """Returns whether something that a response shows has changed since a data version; with `but_total`, beside a list's total."""
+
+    def __call__(self, shown: tuple[Shown, ...] | None, since: int, /, *, but_total: bool = False) -> bool: ...
 
 
 class ResponseCache:
@@ -43,7 +51,7 @@ class ResponseCache:
     response that is too large to be cached is found for as long as somebody is sending it.
     """
 
-    def __init__(self, capacity: int, has_changed: Callable[[tuple[Shown, ...] | None, int], bool]) -> None:
+    def __init__(self, capacity: int, has_changed: HasChanged) -> None:
         self._capacity = capacity
         self._has_changed = has_changed
         self._used = 0
@@ -62,11 +70,23 @@ class ResponseCache:
             cached = self._shared.get(name) if self._shared else None
             return None if cached is None or not self._is_right(cached, version) else cached
         if not self._is_right(cached, version):
-            del self._entries[name]
-            self._used -= _size(name, cached)
+            if cached.renew is None:
+                self._remove(name, cached)
             return None
         self._entries.move_to_end(name)
         return cached
+
+    def find_renewable(self, name: Name) -> CachedResponse | None:
+        """Return the response that is not right any more, if all but its total is; to be asked after `find`."""
+        cached = self._entries.get(name)
+        if cached is None or not self._has_changed(cached.shows, cached.version, but_total=True):
+            return cached
+        self._remove(name, cached)
+        return None
+
+    def _remove(self, name: Name, cached: CachedResponse) -> None:
+        del self._entries[name]
+        self._used -= _size(name, cached)
 
     def _is_right(self, cached: CachedResponse, version: int) -> bool:
         if cached.version != version:

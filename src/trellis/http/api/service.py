@@ -252,7 +252,7 @@ class Service:
         version = None if counted or not _is_same_for_all(request, operation) else request.version
         if request.bearer is not None and request.bearer.reach:  # keys whose grants are for the same share their answers
             name = (*name[:3], name[3] + request.bearer.reach)
-        cached = None if version is None else self.responses.find(version, name)
+        cached = None if version is None else self.responses.find(version, name) or self._renew(version, name)
         if self.counts is not None:
             if cached is None:
                 self.counts.misses += 1
@@ -268,6 +268,14 @@ class Service:
             if version is not None:
                 cached = self.responses.add(version, name, cached)
         return cached
+
+    def _renew(self, version: int, name: Name) -> CachedResponse | None:
+        """Return the response of a name with the total of now, if one is in memory of which all else is right."""
+        if not self.gate.store.reads_inline or (old := self.responses.find_renewable(name)) is None or old.renew is None:
+            return None
+        new = old.renew(old)
+        # The total and the rest are to be of one moment: nothing may have been committed since the version was read.
+        return self.responses.add(version, name, new) if self.gate.store.data_version() == version else None
 
     async def _read_in_thread(
         self, name: Name, run: Callable[[], CachedResponse], version: int | None, *, slow: bool

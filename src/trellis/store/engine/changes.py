@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 MOST: Final = 300  # entries of the journal that are looked at; after more of them everything counts as changed
 _REMEMBERED: Final = 50_000  # nodes and orders whose changes are remembered
+_LOOKED_AT: Final = 1000  # of the nodes that came or went since, after which any may have
 _STAMPS: Final = count(1)  # of all databases of a process, so that no stamp ever comes back
 
 
@@ -28,7 +29,8 @@ class Shown(NamedTuple):
 
     `rows` are the ids of the nodes in it and of those above them; `orders` are the parents (0: the top level) whose children's
     positions it shows, and `children` those of whose children it depends which they are, and in which order. `members`: it depends
-    on which nodes there are. `whole`: it depends on everything about the kind.
+    on which nodes there are; with `up_to`, on those with ids up to this one, and of the others only on how many they are. `whole`:
+    it depends on everything about the kind.
     """
 
     kind: str
@@ -37,6 +39,7 @@ class Shown(NamedTuple):
     children: tuple[int, ...] = ()
     members: bool = False
     whole: bool = False
+    up_to: int | None = None
 
 
 class NodeChange(NamedTuple):
@@ -57,6 +60,7 @@ class _Kind:
 
     whole: int = 0
     members: int = 0
+    came_or_went: list[tuple[int, int]] = field(default_factory=list)  # when which node did, the latest last
     rows: dict[int, int] = field(default_factory=dict)
     orders: dict[int, int] = field(default_factory=dict)
     children: dict[int, int] = field(default_factory=dict)
@@ -68,19 +72,31 @@ class _Kind:
         else:
             self.rows[change.id] = stamp
             if change.change != "update":
+                self.came_or_went.append((stamp, change.id))
                 self.members = self.children[change.parent] = stamp
         self.whole = stamp
 
-    def has_changed(self, shown: Shown, since: int) -> bool:
+    def has_changed(self, shown: Shown, since: int, *, but_total: bool = False) -> bool:
         if self.whole <= since:
             return False
         return (
             shown.whole
-            or (shown.members and self.members > since)
+            or (shown.members and self.members > since and not (but_total and self._came_or_went_behind(shown.up_to, since)))
             or _is_newer(self.rows, shown.rows, since)
             or _is_newer(self.orders, shown.orders, since)
             or _is_newer(self.children, shown.children, since)
         )
+
+    def _came_or_went_behind(self, up_to: int | None, since: int) -> bool:
+        """Return whether of the nodes that came or went since none has an id up to this one."""
+        if up_to is None:
+            return False
+        for number, (stamp, node) in enumerate(reversed(self.came_or_went)):
+            if stamp <= since:
+                return True
+            if node <= up_to or number >= _LOOKED_AT:
+                return False
+        return True
 
 
 def _is_newer(stamps: dict[int, int], wanted: tuple[int, ...], since: int) -> bool:
@@ -123,13 +139,16 @@ class Changes:
         self._noted = 0
         self.stamp = stamp
 
-    def has_changed(self, shown: tuple[Shown, ...] | None, since: int) -> bool:
-        """Return whether something that an answer shows has changed since it was read, after the stamp `since` was."""
+    def has_changed(self, shown: tuple[Shown, ...] | None, since: int, *, but_total: bool = False) -> bool:
+        """Return whether something that an answer shows has changed since it was read, after the stamp `since` was.
+
+        With `but_total` the number of the nodes behind those that it shows does not count: see `Shown.up_to`.
+        """
         if shown is None:
             return self.stamp != since
         kinds = self._kinds
         for one in shown:
             kind = kinds.get(one.kind)
-            if kind is not None and kind.has_changed(one, since):
+            if kind is not None and kind.has_changed(one, since, but_total=but_total):
                 return True
         return self._floor > since

@@ -116,15 +116,17 @@ class Store:
         version: SqliteDataVersion | None = getattr(self._local, "data_version", None)
         return None if version is None else version.key_version
 
-    def has_changed(self, shown: tuple[Shown, ...] | None, since: int) -> bool:
+    def has_changed(self, shown: tuple[Shown, ...] | None, since: int, *, but_total: bool = False) -> bool:
         """Return whether something that an answer shows has changed since a data version that it was read under.
+
+        With `but_total` the total of a list does not count: see `Shown.up_to`.
 
         To be asked in the thread that has asked for the data version, which is then right for the answer if nothing has.
         """
         if not self.reads_inline:
-            return self._listener.changes.has_changed(shown, since)
+            return self._listener.changes.has_changed(shown, since, but_total=but_total)
         version: SqliteDataVersion | None = getattr(self._local, "data_version", None)
-        return version is None or version.changes.has_changed(shown, since)
+        return version is None or version.changes.has_changed(shown, since, but_total=but_total)
 
     def reading(self, *, snapshot: bool = True) -> "Reading":
         """Return a context that reads in this thread: in a snapshot, or, for a single statement, without one.

@@ -22,7 +22,7 @@ The unfiltered list by id needs none of them: `trellis.store.nodes.deleted_ids` 
 from trellis.store.lists.filters import ONE_OF, SortBy
 from trellis.store.lists.inside import find_ids_inside
 from trellis.store.lists.journal import note_everything
-from trellis.store.lists.pages import Query, Within, read_page
+from trellis.store.lists.pages import Query, Within, count_all, read_page
 from trellis.store.lists.search import (
     check_search_index,
     is_search_index_behind,
@@ -37,6 +37,7 @@ __all__ = [
     "SortBy",
     "Within",
     "check_search_index",
+    "count_all",
     "find_ids_inside",
     "is_search_index_behind",
     "note_everything",

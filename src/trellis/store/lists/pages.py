@@ -60,6 +60,12 @@ def read_page(tx: Transaction, kind: str, query: Query) -> tuple[int, list[Node]
     return total, [decode_node(row, tx) for row in page.read(total)]
 
 
+def count_all(tx: Transaction, kind: str) -> int:
+    """Count the nodes of a kind."""
+    counted = tx.fetch(statements.COUNT_KIND, kind=kind)
+    return int(counted[0][0]) if counted else 0
+
+
 def _narrow(tx: Transaction, kind: str, query: Query, within: Within) -> Query:
     """Put the part of the nodes into the filters, by the shortest way: as few ids, or not at all where the filters imply it."""
     filters, roots = dict(query.filters), within.roots
@@ -102,7 +108,7 @@ class _Page:
     def count(self) -> int:
         """Count the matches. If their ids are known, the page is read by these from now on."""
         if not self.names:
-            return self._count_kind()
+            return count_all(self.tx, self.params["kind"])
         if self.names in _ALL_CHILDREN:
             return siblings.count_children(self.tx, self.params["kind"], self.query.filters.get("parent"))
         if self.by_ids:
@@ -145,16 +151,12 @@ class _Page:
         self.names, self.by_ids = ("matches",), True
         self.params["matches"] = self.tx.id_list(list(ids))
 
-    def _count_kind(self) -> int:
-        counted = self.tx.fetch(statements.COUNT_KIND, kind=self.params["kind"])
-        return int(counted[0][0]) if counted else 0
-
     # --- materialised results -------------------------------------------------------------------------------------
 
     def _compute_result(self) -> Result:
         seq, names, params = journal.find_bounds(self.tx).last, self.names, self.params
         if "search" in names:
-            most = min(_MAX_CANDIDATES, max(_ALWAYS_SORTED, self._count_kind() // 20))
+            most = min(_MAX_CANDIDATES, max(_ALWAYS_SORTED, count_all(self.tx, params["kind"]) // 20))
             candidates = search.find_candidates(self.tx, params["kind"], params["search"], most)
             if candidates is not None:
                 names, params = (*names, "candidates"), params | {"candidates": self.tx.id_list(candidates)}
@@ -229,7 +231,7 @@ class _Page:
             return "planner"
         if total <= _ALWAYS_SORTED:
             return "filter"
-        return "order" if total * total > self._count_kind() * (skipped + self.query.limit) else "filter"
+        return "order" if total * total > count_all(self.tx, self.params["kind"]) * (skipped + self.query.limit) else "filter"
 
     def _read_from_end(self, total: int, behind: int) -> Sequence[Row]:
         limit = min(self.query.limit, total - self.query.offset)

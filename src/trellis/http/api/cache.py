@@ -14,6 +14,7 @@ from trellis.store.engine import Shown
 _OVERHEAD: Final = 1000
 _SHOWN: Final = 400  # of what it shows of a kind, and below, of each number there
 _NUMBER: Final = 40
+_RENEWAL: Final = 800  # of what makes it anew with another total
 
 Name = tuple[str, bytes, str, str]  # path, query, the address of the service, the dialect of the answer and what the key sees
 
@@ -130,4 +131,5 @@ def _size(name: Name, response: CachedResponse) -> int:
     """Return about how many bytes of memory an entry takes."""
     headers = sum(len(part) + len(value) for part, value in response.headers)
     shown = sum(_SHOWN + _NUMBER * sum(map(len, (one.rows, one.orders, one.children))) for one in response.shows or ())
-    return sum(map(len, name)) + len(response.body) + len(response.tag) + headers + shown + _OVERHEAD
+    renewal = 0 if response.renew is None else _RENEWAL + len(name[0]) + len(name[2])  # the URL
+    return sum(map(len, name)) + len(response.body) + len(response.tag) + headers + shown + renewal + _OVERHEAD

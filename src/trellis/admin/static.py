@@ -7,6 +7,8 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
+from trellis.http.design import STATIC as SHARED
+
 _FOLDER: Final = Path(__file__).parent / "static"
 _TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
@@ -15,7 +17,7 @@ class Static:
     """All files, in memory. Their path contains one digest of all files, so modules can import each other by plain names."""
 
     def __init__(self, base: str) -> None:
-        self._files = {file.name: file.read_bytes() for file in sorted(_FOLDER.iterdir()) if file.suffix in _TYPES}
+        self._files = {file.name: file.read_bytes() for file in _find_files() if file.suffix in _TYPES}
         digest = hashlib.sha256()
         for name, content in self._files.items():
             digest.update(name.encode() + b"\0" + content)
@@ -37,3 +39,8 @@ class Static:
         kind = _TYPES[Path(name).suffix]
         kept = "public, max-age=31536000, immutable" if request.path_params["digest"] == self._digest else "no-store"
         return Response(content, headers={"cache-control": kept}, media_type=kind)
+
+
+def _find_files() -> list[Path]:
+    """Return the panel's own files, and those that it shares with the reference."""
+    return sorted(file for folder in (_FOLDER, SHARED) for file in folder.iterdir())

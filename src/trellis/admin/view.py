@@ -29,6 +29,7 @@ from trellis.core.catalogue import Catalogue
 from trellis.core.factors import find_party
 from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
+from trellis.http.design import TEMPLATES as SHARED
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -104,7 +105,7 @@ class View:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415  # start-up time: for the first page
 
         environment = Environment(
-            loader=FileSystemLoader(_TEMPLATES),
+            loader=FileSystemLoader((_TEMPLATES, SHARED)),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,

@@ -1,10 +1,13 @@
-"""Where operations are served over HTTP: method, path and status. REST serves them there, and the panel shows it."""
+"""Where operations are served over HTTP, and described: method, path and status. REST serves them there, and the panel shows it."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from trellis.core.catalogue import Catalogue
 from trellis.core.operation import Operation
 from trellis.core.verbs import Verb
+
+REFERENCE: Final = "/api/docs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +37,8 @@ def build_routes(catalogue: Catalogue) -> list[Route]:
         for operation in catalogue.values()
         if operation.path is not None and (verb := operation.verb) is not None
     ]
+
+
+def find_in_reference(operation: Operation) -> str:
+    """Return the address of an operation in the reference: a page for each resource, and a place on it for each operation."""
+    return f"{REFERENCE}/{operation.resource}#{operation.name}"

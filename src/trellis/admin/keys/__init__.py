@@ -3,7 +3,7 @@
 from typing import Final
 
 from trellis.admin.keys import activity, index, key, presets, ungrant
-from trellis.admin.keys.grants import REFERENCE, Grid
+from trellis.admin.keys.grants import Grid
 from trellis.admin.keys.index import fetch_key_names
 from trellis.admin.keys.key import RESTORE_OF_KEY, build_path_from_refused, build_selection_form
 from trellis.admin.keys.recipes import RECIPES
@@ -12,7 +12,6 @@ from trellis.admin.page import Page
 __all__ = [
     "PAGES",
     "RECIPES",
-    "REFERENCE",
     "RESTORE_OF_KEY",
     "Grid",
     "build_path_from_refused",

@@ -7,14 +7,11 @@ Everything in it comes from the catalogue. Ticking a row, a column, or all readi
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
 
 from trellis.core.catalogue import Catalogue
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Operation
-from trellis.http.routes import build_routes
-
-REFERENCE: Final = "/api/docs"
+from trellis.http.routes import build_routes, find_in_reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +26,7 @@ class Box:
     path: str
     is_plan: bool
     is_about_events: bool
-    served_as: str  # the operation whose route leads to it: its own, or one that forks
-
-    @property
-    def reference(self) -> str:
-        """The address of its entry in the reference."""
-        return f"{REFERENCE}#{self.served_as}"
+    reference: str  # the address of its entry in the reference: its own, or that of the operation that forks
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +52,7 @@ class Grid:
 
     def __init__(self, catalogue: Catalogue) -> None:
         served = {
-            name: (route.method, route.path, route.operation.name)
+            name: (route.method, route.path, find_in_reference(route.operation))
             for route in build_routes(catalogue)
             for name in (route.operation.fork.to if route.operation.fork else (route.operation.name,))
         }
@@ -70,7 +62,7 @@ class Grid:
         self.operations = tuple(catalogue.grantable)
         self.columns = _columns(catalogue)
         for operation in catalogue.grantable:
-            box = _box(operation, *served.get(operation.name, ("", "", operation.name)))
+            box = _box(operation, *served.get(operation.name, ("", "", find_in_reference(operation))))
             if box.column and operation.kind is not None:
                 by_resource.setdefault(operation.resource, {})[box.column] = box
                 kinds[operation.resource] = operation.kind
@@ -147,7 +139,7 @@ def _columns(catalogue: Catalogue) -> dict[str, str]:
     return {one.name: one.column for one in verbs if one is not None and one.column}
 
 
-def _box(operation: Operation, method: str, path: str, served_as: str) -> Box:
+def _box(operation: Operation, method: str, path: str, reference: str) -> Box:
     column = operation.verb.name if operation.kind is not None and operation.verb is not None and operation.verb.column else ""
     return Box(
         operation.name,
@@ -158,5 +150,5 @@ def _box(operation: Operation, method: str, path: str, served_as: str) -> Box:
         path,
         operation.is_plan,
         operation.is_about_events,
-        served_as,
+        reference,
     )

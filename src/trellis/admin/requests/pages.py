@@ -6,13 +6,14 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.forms import Form
-from trellis.admin.keys import REFERENCE, Grid, build_path_from_refused, fetch_key_names
+from trellis.admin.keys import Grid, build_path_from_refused, fetch_key_names
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
 from trellis.core.fields import Field, Text, isolate
 from trellis.core.hello import HELLO
 from trellis.core.requests import CLASSES, FILTERS, METHODS
 from trellis.errors import Refused
+from trellis.http.routes import find_in_reference
 from trellis.refusals import REFUSALS, Refusal
 
 _HERE: Final = "/requests"
@@ -105,7 +106,7 @@ async def _find_missing(request: PageRequest, found: Mapping[str, Any]) -> str:
 def _reference(request: PageRequest, operation: str | None) -> str:
     """Return the address of an operation's entry in the reference, if it has one."""
     if operation == HELLO.name:
-        return f"{REFERENCE}#{operation}"
+        return find_in_reference(HELLO)
     box = Grid(request.catalogue).find(operation or "")
     return box.reference if box else ""
 

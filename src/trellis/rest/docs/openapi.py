@@ -9,7 +9,7 @@ from trellis.core.fields import MAX_ID
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Access, Operation
 from trellis.core.verbs import Body
-from trellis.http.routes import Route, build_routes
+from trellis.http.routes import Route, build_routes, find_in_reference
 from trellis.rest.docs.dialect_schemas import build_dialect_schemas, describe_dialects
 from trellis.rest.docs.events import build_event_schemas, build_webhooks
 from trellis.rest.docs.examples import given_of, target_of
@@ -131,7 +131,7 @@ def _operation(route: Route, base_url: str) -> Json:
         "tags": [operation.kind.title if operation.kind else own_tag(operation)[0]],
         "summary": operation.summary,
         "description": _described(route),
-        "externalDocs": {"url": f"{base_url}/api/docs#{operation.name}"},
+        "externalDocs": {"url": f"{base_url}{find_in_reference(operation)}"},
         "x-required-grant": operation.name if operation.access is Access.GRANTED else None,
         **({"x-required-grants": list(operation.needs)} if operation.needs else {}),
         **({"x-required-grant-one-of": list(operation.fork.to)} if operation.fork else {}),

@@ -2,30 +2,22 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
 from functools import cached_property
 from hashlib import blake2b
 from html import escape
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Final
 from urllib.parse import urlsplit
 
 import orjson
 
-from trellis import __version__
 from trellis.core.catalogue import Catalogue
-from trellis.core.paging import MOST_PER_PAGE, PER_PAGE
 from trellis.core.structure import build_schema
 from trellis.http.api import CachedResponse, Headers
-from trellis.rest.docs.dialects import show_dialects
+from trellis.http.design import STATIC as SHARED
 from trellis.rest.docs.openapi import document
-from trellis.rest.docs.responses import HEADERS, STATUS_TEXT
-from trellis.rest.docs.samples import KEY, coloured
-from trellis.rest.docs.view import aliases, all_errors, prose, sections, showcase
+from trellis.rest.docs.pages import page_paths, render_pages
 from trellis.settings import Settings
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -39,13 +31,14 @@ _PAGE_HEADERS: Final[Headers] = (
     *_NO_REFERRER,
 )
 _TYPES: Final = {"css": b"text/css; charset=utf-8", "js": b"text/javascript; charset=utf-8", "svg": b"image/svg+xml"}
+_FOLDERS: Final = (Path(__file__).parent / "static", SHARED)
 
-# The page and the document are generated once, with these placeholders for the service's address and the path before /api.
+# Pages and document are generated once, with these placeholders for the service's address and the path before /api.
 _BASE: Final = "https://trellis-base.invalid"
 _ROOT: Final = "/trellis-root.invalid"
 
-
-_ADDRESSES: Final = 4  # for which a page is kept: callers may name any in Host
+_OPENAPI: Final = "/openapi.json"
+_ADDRESSES: Final = 4  # for which pages are kept: callers may name any in Host
 
 
 class Reference:
@@ -58,38 +51,36 @@ class Reference:
     def __init__(self, catalogue: Catalogue, settings: Settings) -> None:
         self._catalogue = catalogue
         self._settings = settings
-        static = {f"/docs/{entry.name}": entry.read_bytes() for entry in files("trellis.rest.docs").joinpath("static").iterdir()}
+        static = {f"/docs/{file.name}": file.read_bytes() for folder in _FOLDERS for file in folder.iterdir()}
         self._fixed = {path: _page(body, _TYPES[path.rpartition(".")[2]], _PAGE_HEADERS) for path, body in sorted(static.items())}
         self._fixed["/structure.schema.json"] = _structure_schema(catalogue)
-        self._rendered: Mapping[str, Callable[[str], CachedResponse]] = {
-            "/openapi.json": self._openapi,
-            "/docs": self._reference,
-        }
-        self._kept: OrderedDict[tuple[str, str], CachedResponse] = OrderedDict()
+        self._rendered = frozenset((_OPENAPI, *page_paths(catalogue)))
+        self._kept: OrderedDict[str, dict[str, CachedResponse]] = OrderedDict()
         self._rendering = asyncio.Lock()
 
     async def find(self, path: str, base_url: str) -> CachedResponse:
         """Return the page at a path, for a caller who reaches this service at `base_url`. Raises KeyError where there is none."""
-        name = path, base_url
-        if (page := self._fixed.get(path) or self._kept.get(name)) is not None:
+        if (page := self._fixed.get(path) or self._kept.get(base_url, {}).get(path)) is not None:
             return page
+        if path not in self._rendered:
+            raise KeyError(path)
         async with self._rendering:
-            if name not in self._kept:  # it may have been rendered for another caller meanwhile
-                self._kept[name] = await asyncio.to_thread(self._rendered[path], base_url)
-                while len(self._kept) > _ADDRESSES * len(self._rendered):
+            kept = self._kept.setdefault(base_url, {})
+            if path not in kept:  # it may have been rendered for another caller meanwhile
+                kept[path] = await asyncio.to_thread(self._render, path, base_url)
+                while len(self._kept) > _ADDRESSES:
                     self._kept.popitem(last=False)
-            return self._kept[name]
+            return kept[path]
 
     def __contains__(self, path: str) -> bool:
         return path in self._fixed or path in self._rendered
 
-    def _openapi(self, base_url: str) -> CachedResponse:
-        written = orjson.dumps(base_url)[1:-1]
-        return _page(self._document.replace(_BASE.encode(), written), b"application/json", _NO_REFERRER)
-
-    def _reference(self, base_url: str) -> CachedResponse:
+    def _render(self, path: str, base_url: str) -> CachedResponse:
+        if path == _OPENAPI:
+            written = orjson.dumps(base_url)[1:-1]
+            return _page(self._document.replace(_BASE.encode(), written), b"application/json", _NO_REFERRER)
         root = urlsplit(base_url).path
-        page = self._html.replace(_BASE.encode(), escape(base_url).encode()).replace(_ROOT.encode(), escape(root).encode())
+        page = self._pages[path].replace(_BASE.encode(), escape(base_url).encode()).replace(_ROOT.encode(), escape(root).encode())
         return _page(page, b"text/html; charset=utf-8", _PAGE_HEADERS)
 
     @cached_property
@@ -97,28 +88,8 @@ class Reference:
         return orjson.dumps(document(self._catalogue, _BASE))
 
     @cached_property
-    def _html(self) -> bytes:
-        template = _templates().get_template("reference.html")
-        return template.render(self._said()).encode()
-
-    def _said(self) -> Mapping[str, Any]:
-        catalogue = self._catalogue
-        return {
-            "base": _BASE,
-            "root": _ROOT,
-            "version": __version__,
-            "sections": sections(catalogue, _BASE),
-            "errors": all_errors(catalogue),
-            "status_text": STATUS_TEXT,
-            "aliases": aliases(catalogue),
-            "dialects": show_dialects(catalogue),
-            "kind": showcase(catalogue),
-            "headers": HEADERS,
-            "settings": self._settings,
-            "per_page": PER_PAGE,
-            "most_per_page": MOST_PER_PAGE,
-            "key": KEY,
-        }
+    def _pages(self) -> dict[str, bytes]:
+        return render_pages(self._catalogue, self._settings, _BASE, _ROOT)
 
 
 def _structure_schema(catalogue: Catalogue) -> CachedResponse:
@@ -128,17 +99,3 @@ def _structure_schema(catalogue: Catalogue) -> CachedResponse:
 
 def _page(body: bytes, kind: bytes, headers: Headers) -> CachedResponse:
     return CachedResponse(body, blake2b(body, digest_size=12).hexdigest().encode(), headers, kind)
-
-
-def _templates() -> "Environment":
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  # start-up time: for the first reader
-
-    environment = Environment(
-        loader=PackageLoader("trellis.rest.docs"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"prose": prose, "coloured": coloured}
-    return environment

@@ -97,7 +97,7 @@ class Entry:
 class Section:
     """The operations of one kind, or of a resource that is not a kind."""
 
-    anchor: str
+    name: str
     title: str
     application: str
     singular: str
@@ -107,12 +107,21 @@ class Section:
     entries: tuple[Entry, ...]
 
 
+def section_names(catalogue: Catalogue) -> tuple[str, ...]:
+    """Return the names of the sections in their order."""
+    return tuple(_group(catalogue))
+
+
 def sections(catalogue: Catalogue, base_url: str) -> tuple[Section, ...]:
     """Return every section in the order of the catalogue, Trellis's own last."""
-    groups: dict[tuple[bool, str], list[Route]] = {}
-    for route in build_routes(catalogue):
-        groups.setdefault((route.operation.kind is None, route.operation.resource), []).append(route)
-    return tuple(_section(groups[group], base_url) for group in sorted(groups, key=lambda group: group[0]))
+    return tuple(_section(group, base_url) for group in _group(catalogue).values())
+
+
+def _group(catalogue: Catalogue) -> dict[str, list[Route]]:
+    groups: dict[str, list[Route]] = {}
+    for route in sorted(build_routes(catalogue), key=lambda route: route.operation.kind is None):
+        groups.setdefault(route.operation.resource, []).append(route)
+    return groups
 
 
 def _section(group: list[Route], base_url: str) -> Section:
@@ -124,7 +133,7 @@ def _section(group: list[Route], base_url: str) -> Section:
         told = {field.name: field for route in group for field in route.operation.answers}
         fields, record = tuple(_row(field) for field in told.values()), _record(group)
         singular = group[0].operation.singular if record else "response"
-        return Section(title.lower(), title, "Ours", singular, doc, fields, record or entries[0].answer, entries)
+        return Section(group[0].operation.resource, title, "Ours", singular, doc, fields, record or entries[0].answer, entries)
     answered = any(route.verb.response is not Response.NULL for route in group)
     fields = tuple(_row(field) for field in kind.answered) if answered else ()
     return Section(kind.name, kind.title, kind.application, kind.singular, kind.doc, fields, _record(group), entries)

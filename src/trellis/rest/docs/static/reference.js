@@ -1,4 +1,4 @@
-// Conveniences of the page if scripts run: copying, one language for all samples, the current section, search.
+// Conveniences of a page if scripts run: copying, one language for all samples, the current operation, search, old addresses.
 
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
@@ -40,61 +40,78 @@ for (const radio of all(".tabs > input")) {
 }
 try { speak(localStorage.getItem(LANGUAGE) ?? "curl"); } catch { /* the same */ }
 
-// --- the current section ---
+// --- the current operation ---
 
-const contents = document.querySelector("#contents");
-const links = new Map(all("a[href^='#']", contents).map((link) => [decodeURIComponent(link.hash.slice(1)), link]));
+const menu = document.querySelector(".side nav");
+const links = new Map(all(".within a", menu).map((link) => [decodeURIComponent(link.hash.slice(1)), link]));
 const visible = new Set();
 
 const watch = new IntersectionObserver((entries) => {
   for (const { target, isIntersecting } of entries) isIntersecting ? visible.add(target) : visible.delete(target);
-  const here = all("[data-spy]").find((section) => visible.has(section));
+  const here = all("[data-spy]").find((operation) => visible.has(operation));
   if (!here) return;
   for (const [id, link] of links) {
     if (id !== here.id) link.removeAttribute("aria-current");
     else if (!link.hasAttribute("aria-current")) {
       link.setAttribute("aria-current", "location");
-      if (!contents.matches(":hover, :focus-within")) reveal(link);
+      if (!menu.matches(":hover, :focus-within")) reveal(link);
     }
   }
 }, { rootMargin: "-15% 0px -70% 0px" });
-all("[data-spy]").forEach((section) => watch.observe(section));
+all("[data-spy]").forEach((operation) => watch.observe(operation));
 
 function reveal(link) {
-  const box = contents.getBoundingClientRect();
+  const box = menu.getBoundingClientRect();
   const at = link.getBoundingClientRect();
-  if (at.top < box.top + 60 || at.bottom > box.bottom - 60) contents.scrollTop += at.top - box.top - box.height / 2;
+  if (at.top < box.top + 60 || at.bottom > box.bottom - 60) menu.scrollTop += at.top - box.top - box.height / 2;
 }
 
-contents.addEventListener("click", (event) => {
-  if (event.target.closest("a") && contents.matches(":popover-open")) contents.hidePopover();
+menu.addEventListener("click", (event) => {
+  if (event.target.closest("a")) document.querySelector(".burger").open = false;
 });
 
-// --- search ---
+// --- search: on the page that lists everything ---
 
-const filter = document.querySelector("#filter");
-filter.parentElement.hidden = false;
+const find = document.querySelector("#find");
 
-filter.addEventListener("input", () => {
-  const wanted = filter.value.trim().toLowerCase();
-  let found = 0;
-  for (const list of all("ul", contents)) {
-    let here = 0;
-    for (const item of list.children) {
-      const link = item.firstElementChild;
-      item.hidden = !`${link.textContent} ${link.dataset.words ?? ""}`.toLowerCase().includes(wanted);
-      here += item.hidden ? 0 : 1;
+if (find) {
+  find.parentElement.hidden = false;
+  find.addEventListener("input", () => {
+    const wanted = find.value.trim().toLowerCase().split(/\s+/);
+    let found = 0;
+    for (const group of all(".group")) {
+      const name = group.querySelector("h3").textContent;
+      let here = 0;
+      for (const item of all("li", group)) {
+        const text = `${name} ${item.textContent} ${item.dataset.words ?? ""}`.toLowerCase();
+        item.hidden = !wanted.every((word) => text.includes(word));
+        here += item.hidden ? 0 : 1;
+      }
+      group.hidden = here === 0;
+      found += here;
     }
-    list.hidden = list.previousElementSibling.hidden = here === 0;
-    found += here;
-  }
-  contents.querySelector(".nothing").hidden = found > 0;
-});
-filter.addEventListener("keydown", (event) => {
-  if (event.key === "Enter") all("li:not([hidden]) a", contents)[0]?.click();
-});
+    for (const section of all(".index")) section.classList.toggle("empty", all(".group", section).every((group) => group.hidden));
+    document.querySelector("#found").textContent = find.value.trim() === "" ? "" : found === 1 ? "1 entry" : `${found || "No"} entries`;
+  });
+  find.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && find.value.trim()) all(".group:not([hidden]) li:not([hidden]) a")[0]?.click();
+    if (event.key === "Escape") { find.value = ""; find.dispatchEvent(new Event("input")); }
+  });
+}
+
 document.addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
   event.preventDefault();
-  filter.focus();
+  if (find) find.focus();
+  else location.assign(document.querySelector(".to-find").href);
 });
+
+// --- addresses of the time when the reference was one page ---
+
+function leadOn() {
+  if (location.hash === "#find") return find?.focus();
+  const link = document.getElementById(decodeURIComponent(location.hash.slice(1)))?.closest("[data-moved]")?.querySelector("a");
+  if (link) location.replace(link.href);
+}
+addEventListener("hashchange", leadOn);
+leadOn();

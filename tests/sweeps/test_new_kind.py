@@ -101,7 +101,7 @@ def test_it_stands_in_the_openapi_document_and_in_the_reference(api: ApiClient) 
     }
     assert set(NAMES) <= told
     assert set(document["paths"][PATH]) >= {"get", "post"}
-    page = api.get("/docs", key=None).text
+    page = api.get("/docs/galleries", key=None).text
     for text in (*NAMES, "Where pictures are shown.", "How many pictures stand side by side.", PATH):
         assert text in page
 

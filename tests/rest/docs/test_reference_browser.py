@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser import chromium, faults, overflow
+from tests.browser import chromium, faults, overflow, sign_in
 from tests.community import Community, create_community
 from tests.conftest import runner, settings_for
 from tests.fixture_types import MakeKey, Run
@@ -16,6 +16,7 @@ from trellis.compose import compose
 from trellis.settings import Settings
 
 pytestmark = pytest.mark.browser
+PASSWORD = "correct horse battery"
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +87,7 @@ class Visit:
 @pytest.fixture
 def visit(browser: Browser, service: Service) -> Iterator[Visit]:
     """The reference of a running service, opened at 1280 pixels."""
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page = browser.new_page(viewport={"width": 1280, "height": 900}, base_url=service.address)
     visit = Visit(page, service.address)
     page.goto(f"{service.address}/api/docs")
     yield visit
@@ -164,6 +165,27 @@ def test_a_refusal_is_shown_with_what_it_says(visit: Visit, key: MakeKey) -> Non
     entry.get_by_label("Your key").fill(key("forums.list"))
     entry.get_by_label("id required").fill("1")
     assert "NO_PERMISSION" in visit.sent(entry)
+
+
+def test_an_administrator_tries_an_operation_with_a_key_made_for_it(visit: Visit, run: Run, service: Service) -> None:
+    page = visit.page
+    entry = visit.operation("forums.list")
+    entry.get_by_role("button", name="Make a key for this").click()
+    expect(entry.locator(".made")).to_contain_text("Sign in to the administration panel first")
+    run("admins.create", login="kim", name="Kim", password=PASSWORD, mustChangePassword=False)
+    sign_in(page, "kim", PASSWORD)
+    page.get_by_role("link", name="API reference").click()
+    entry = visit.operation("forums.list")
+    entry.get_by_role("button", name="Make a key for this").click()
+    expect(entry.locator(".made")).to_contain_text("Try it: forums.list, until")
+    assert "200" in visit.sent(entry)
+    expect(visit.operation("forums.get").get_by_label("Your key")).to_have_value("")
+    assert page.evaluate("[localStorage.length, sessionStorage.length]") == [0, 0]
+    assert [url for url in visit.asked if "trl_" in url] == []
+    (made,) = run("keys.list", search="Try it")["results"]
+    assert (made["grants"], made["owner"]) == (["forums.list"], "Kim")
+    page.get_by_role("link", name="Administration panel").click()
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
 
 
 def test_copying_and_one_language_for_all(visit: Visit, service: Service) -> None:

@@ -11,8 +11,54 @@ function keep(key, but) {
   try { key ? sessionStorage.setItem(KEY, key) : sessionStorage.removeItem(KEY); } catch { /* then only on this page */ }
   for (const input of all("input.key")) if (input !== but) input.value = key;
 }
-for (const input of all("input.key")) input.addEventListener("input", () => keep(input.value.trim(), input));
+for (const input of all("input.key")) {
+  input.addEventListener("input", () => { if (input.value.trim() !== input.made) keep(input.value.trim(), input); });
+}
 try { keep(sessionStorage.getItem(KEY) ?? ""); } catch { /* the same */ }
+
+// --- a key made for whoever is signed in to the panel: it stays in its form, and nothing keeps it ---
+
+async function ask(address, sent) {
+  const how = { headers: { Accept: "application/json" }, cache: "no-store", credentials: "same-origin", redirect: "error" };
+  const answer = await fetch(address, sent ? { ...how, method: "POST", body: new URLSearchParams(sent) } : how);
+  const told = await answer.json();
+  if (!answer.ok) throw Object.assign(new Error(told.detail), { reason: told.message });
+  return told;
+}
+
+function linked(text, href) {
+  const link = made("a", "", text);
+  link.href = href;
+  link.target = "_blank";
+  return link;
+}
+
+function explain({ reason, message }, address, grants) {
+  switch (reason) {
+    case "NO_SESSION": return ["Sign in to the ", linked("administration panel", address.replace(/\/keys\/try$/, "")), " first, then press the button again."];
+    case "NEEDS_PASSWORD": return [linked("Enter your password again", `${address}?operation=${encodeURIComponent(grants[0] ?? "")}`), " first, then press the button again."];
+    default: return [message];
+  }
+}
+
+async function make(button) {
+  const grants = button.dataset.grants.split(" ").filter(Boolean);
+  const address = button.dataset.from;
+  const field = button.closest(".field");
+  const input = field.querySelector("input.key");
+  button.disabled = true;
+  try {
+    const { csrf, submission } = await ask(address);
+    const key = await ask(address, [["csrf", csrf], ["_submission", submission], ...grants.map((name) => ["grants", name])]);
+    input.made = input.value = key.key;
+    const until = new Date(key.expiresAt).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+    const list = linked(key.name, address.replace(/try$/, key.id));
+    field.querySelector(".made").replaceChildren(list, `, until ${until}. It is in this form alone.`);
+  } catch (problem) {
+    field.querySelector(".made").replaceChildren(...explain(problem, address, grants));
+  }
+  button.disabled = false;
+}
 
 // --- from the form to the request ---
 
@@ -165,6 +211,7 @@ function ready(form) {
     await send(form);
     button.disabled = false;
   });
+  form.querySelector(".make-key").addEventListener("click", (event) => make(event.currentTarget));
   form.querySelector(".fill")?.addEventListener("click", () => fill(form));
   form.querySelector(".as-json")?.addEventListener("click", (event) => edit(form, event.currentTarget));
 }

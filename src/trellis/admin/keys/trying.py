@@ -1,0 +1,85 @@
+"""A key for trying operations in the reference: with few grants, for an hour at most, and for whoever is signed in.
+
+The reference's script asks for one and keeps it in the page alone; without it, or where the password has to be entered again first,
+the form here makes one. It holds nothing that the administrator could not do in person.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from trellis.admin.keys.grants import Box, Grid
+from trellis.admin.keys.index import show_secret
+from trellis.admin.page import Page, PageRequest
+from trellis.core.fields import quote
+from trellis.core.operation import is_allowed
+from trellis.errors import Fault, Refused, refuse_faults
+
+_HERE: Final = "/keys/try"
+_SECTION: Final = "keys"
+_LASTS: Final = "1h"
+_OPERATION: Final = "operation"  # in the address: what is to be tried
+_NOTE: Final = "Made to try operations in the reference. It ends by itself after an hour."
+
+
+async def offer(request: PageRequest) -> Response:
+    """Show the form, or tell the reference's script what the next request has to carry."""
+    request.require_recent_password()
+    if request.wants_json:
+        return request.json({"csrf": request.csrf, "submission": request.submission_token()})
+    wanted = request.query.get(_OPERATION, "")
+    boxes = _find_boxes(request, Grid(request.catalogue), wanted)
+    return _show_form(request, boxes, {wanted})
+
+
+async def create(request: PageRequest) -> Response:
+    """Create the key and show it, once."""
+    request.require_recent_password()
+    grid, names = Grid(request.catalogue), list(dict.fromkeys(filter(None, request.form.all("grants"))))
+    try:
+        created = await request.perform_once("keys.create", _describe(request, grid, names))
+    except Refused as refused:
+        if request.wants_json or refused.status not in {400, 422}:
+            raise
+        return _show_form(request, _find_boxes(request, grid, ""), set(names), refused)
+    if request.wants_json:
+        return request.json({name: created.value.get(name) for name in ("id", "name", "key", "expiresAt")})
+    return show_secret(request, created.value, "created")
+
+
+def _describe(request: PageRequest, grid: Grid, names: Iterable[str]) -> dict[str, Any]:
+    """Return the settings of the key. Raises Refused for what there is not, and for what the administrator may not do."""
+    for name in names:
+        if name not in grid.names:
+            detail = f"grants: there is no operation {quote(name)} that can be granted."
+            raise refuse_faults(Fault("grants", "UNKNOWN_OPERATION", detail))
+        request.gate.authorise(name, request.actor)
+    first, *more = names or ["core.hello"]
+    title = f"Try it: {first}" + (f" and {len(more)} more" if more else "")
+    return {"name": title, "owner": request.signed_in.name, "note": _NOTE, "grants": list(names), "expires": _LASTS}
+
+
+def _find_boxes(request: PageRequest, grid: Grid, wanted: str) -> list[Box]:
+    """Return the boxes of what the administrator may do: of the same resource as what is to be tried, or all."""
+    resource = wanted.partition(".")[0]
+    mine = [box for box in grid.boxes if is_allowed(request.catalogue.find(box.name), request.actor, None)]
+    return [box for box in mine if box.name.partition(".")[0] == resource] or mine
+
+
+def _show_form(request: PageRequest, boxes: list[Box], ticked: set[str], refused: Refused | None = None) -> Response:
+    return request.page(
+        "keys/try.html",
+        status=refused.status if refused else 200,
+        title="A key for trying",
+        boxes=boxes,
+        ticked=ticked,
+        refused=refused,
+        submission=request.submission_token(renew=refused is not None),
+    )
+
+
+PAGES: Final = (
+    Page("GET", _HERE, offer, _SECTION, needs=("keys.create",)),
+    Page("POST", _HERE, create, _SECTION, needs=("keys.create",)),
+)

@@ -159,13 +159,17 @@ class _CompiledTemplates(BytecodeCache):
     """What templates were compiled to; it is used again only for the same source."""
 
     def __init__(self) -> None:
-        self._compiled: dict[tuple[str, str], CodeType | None] = {}
+        self._compiled: dict[tuple[str, str, bool], CodeType | None] = {}
 
     def load_bytecode(self, bucket: Bucket) -> None:
-        bucket.code = self._compiled.get((bucket.key, bucket.checksum))
+        bucket.code = self._compiled.get(self._name(bucket))
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        self._compiled[bucket.key, bucket.checksum] = bucket.code
+        self._compiled[self._name(bucket)] = bucket.code
+
+    def _name(self, bucket: Bucket) -> tuple[str, str, bool]:
+        """Name a template: what the panel and the reference share is compiled for each, since the panel formats values."""
+        return bucket.key, bucket.checksum, bucket.environment.finalize is not None
 
 
 @pytest.fixture(scope="session", autouse=True)

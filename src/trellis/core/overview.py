@@ -1,19 +1,20 @@
 """The overview: the size of the community, the API requests of the last day, and keys and webhooks that need attention."""
 
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from trellis.core.fields import format_timestamp
 from trellis.core.keys import serialize_key
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.webhooks import serialize_webhook as webhook_written
-from trellis.store import overview
+from trellis.store import moments, overview
 from trellis.store.webhooks import endpoints
 
 HOURS: Final = 24
 _SOON: Final = timedelta(days=30)
 _UNUSED: Final = timedelta(days=30)
+_BRIEF: Final = timedelta(hours=1)  # a key made for so long, to try something, is none to remind of
 _FEW: Final = 5
 _CLASSES: Final = ("2xx", "3xx", "4xx", "5xx")
 
@@ -54,8 +55,10 @@ def _requests_by_hour(context: Context) -> list[dict[str, Any]]:
 
 
 def _find_expiring(context: Context) -> dict[str, Any]:
-    soon = format_timestamp(datetime.fromisoformat(context.now) + _SOON)
-    count, found = overview.find_expiring_keys(context.tx, context.now, soon, _FEW)
+    now = datetime.fromisoformat(context.now)
+    soon = format_timestamp(now + _SOON)
+    brief = format_timestamp(now - _BRIEF), format_timestamp(now + _BRIEF)
+    count, found = overview.find_expiring_keys(context.tx, context.now, soon, _FEW, brief=brief)
     return {"count": count, "keys": [serialize_key(key, context.now) for key in found]}
 
 
@@ -70,6 +73,12 @@ def _find_failing(context: Context) -> dict[str, Any]:
     return {"count": len(found), "webhooks": [webhook_written(one, context.now) for one in found[:_FEW]]}
 
 
+def _find_backup(context: Context) -> dict[str, Any]:
+    """Tell when `trellis backup` last copied the database, if it ever has."""
+    last = moments.find(context.tx, moments.BACKUP)
+    return {"at": None if last is None else format_timestamp(datetime.fromtimestamp(last / 1000, UTC))}
+
+
 # Each member but the nodes: the operation that shows it, without which an actor gets null, and how it is found.
 _MEMBERS: Final[Mapping[str, tuple[str, Callable[[Context], Any]]]] = {
     "hours": ("requests.summary", _requests_by_hour),
@@ -78,4 +87,5 @@ _MEMBERS: Final[Mapping[str, tuple[str, Callable[[Context], Any]]]] = {
     "unused": ("keys.list", _find_unused),
     "webhooks": ("webhooks.list", lambda context: endpoints.count(context.tx)),
     "failing": ("webhooks.list", _find_failing),
+    "backup": ("check.list", _find_backup),
 }

@@ -32,9 +32,13 @@ def count_active_keys(tx: Transaction, now: str) -> int:
     return int(tx.connection.execute(sa.select(sa.func.count()).select_from(keys).where(_is_active(now))).scalar_one())
 
 
-def find_expiring_keys(tx: Transaction, now: str, until: str, limit: int) -> tuple[int, list[Key]]:
-    """Count the active keys that expire up to a timestamp, and read those that expire first."""
-    return _count_and_read(tx, sa.and_(_is_active(now), keys.c.expires_at <= until), keys.c.expires_at, limit)
+def find_expiring_keys(tx: Transaction, now: str, until: str, limit: int, *, brief: tuple[str, str]) -> tuple[int, list[Key]]:
+    """Count the active keys that expire up to a timestamp, and read those that expire first.
+
+    Left out are those that were made after the first timestamp of `brief` and expire up to the second.
+    """
+    is_brief = sa.and_(keys.c.created_at > brief[0], keys.c.expires_at <= brief[1])
+    return _count_and_read(tx, sa.and_(_is_active(now), keys.c.expires_at <= until, sa.not_(is_brief)), keys.c.expires_at, limit)
 
 
 def find_unused_keys(tx: Transaction, now: str, since: str, limit: int) -> tuple[int, list[Key]]:

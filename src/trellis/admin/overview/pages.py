@@ -6,6 +6,7 @@ from typing import Final
 from starlette.responses import Response
 
 from trellis.admin.chart import build_chart
+from trellis.admin.overview.concerns import find_concerns
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.view import plural
 
@@ -23,6 +24,7 @@ async def show(request: PageRequest) -> Response:
         "overview.html",
         title="Overview",
         found=found,
+        concerns=find_concerns(request, found),
         events=events["results"],
         is_complete=events["complete"],
         chart=build_chart(counted, labels),

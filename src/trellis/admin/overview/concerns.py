@@ -1,0 +1,75 @@
+"""What of the service needs somebody: the answer to 'is anything wrong?', from what the overview has read."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from trellis.admin.page import FACTORS, PageRequest
+from trellis.admin.view import format_age, plural
+
+_OLD_BACKUP: Final = timedelta(days=7)
+_SOON: Final = timedelta(days=7)  # in which a key that expires has to be seen to; the list below looks further ahead
+_MANY_REFUSED: Final = 10  # and at least a quarter of all: some refusals are everyday
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """One thing: how urgent it is (bad, warn, note), in a sentence, and where it is seen to, without /admin."""
+
+    tone: str
+    text: str
+    link: str
+    path: str
+
+
+def find_concerns(request: PageRequest, found: Mapping[str, Any]) -> list[Concern]:
+    """Return what needs somebody, the most urgent first. What a role may not see is null in what was read, and left out."""
+    now = datetime.fromisoformat(request.now)
+    return [
+        *_of_webhooks(found["failing"]),
+        *_of_requests(found["hours"]),
+        *_of_keys(found["expiring"], now, request.now),
+        *_of_backups(found["backup"], now, request),
+        *_of_factor(request),
+    ]
+
+
+def _of_webhooks(failing: Mapping[str, Any] | None) -> Iterator[Concern]:
+    if failing is not None and (count := failing["count"]):
+        text = f"{plural(count, 'webhook does', 'webhooks do')} not get through."
+        yield Concern("bad", text, "See which", "/webhooks")
+
+
+def _of_requests(hours: list[Mapping[str, Any]] | None) -> Iterator[Concern]:
+    totals = {name: sum(hour[name] for hour in hours or ()) for name in ("2xx", "3xx", "4xx", "5xx")}
+    if failed := totals["5xx"]:
+        yield Concern("bad", f"{plural(failed, 'request')} failed in the last 24 hours.", "See them", "/requests?status=5xx")
+    refused = totals["4xx"]
+    if refused >= _MANY_REFUSED and refused * 4 >= sum(totals.values()):
+        text = f"{refused:,} of {sum(totals.values()):,} requests were refused in the last 24 hours."
+        yield Concern("warn", text, "See why", "/requests?status=4xx")
+
+
+def _of_keys(expiring: Mapping[str, Any] | None, now: datetime, text: str) -> Iterator[Concern]:
+    soon = [key for key in (expiring or {}).get("keys", ()) if datetime.fromisoformat(key["expiresAt"]) <= now + _SOON]
+    for key in soon[:1]:
+        more = f", and {plural(len(soon) - 1, 'other')} within a week" if len(soon) > 1 else ""
+        ends = format_age(key["expiresAt"], text).striptags()
+        yield Concern("warn", f"The key {key['name']} expires {ends}{more}.", "See it", f"/keys/{key['id']}")
+
+
+def _of_backups(backup: Mapping[str, Any] | None, now: datetime, request: PageRequest) -> Iterator[Concern]:
+    """PostgreSQL has tools of its own, which leave no trace here: only SQLite is known to have no other backup."""
+    if backup is None:
+        return
+    if backup["at"] is None:
+        if request.runner.settings.database_url.startswith("sqlite"):
+            yield Concern("note", "The database has not been backed up with `trellis backup` yet.", "", "")
+    elif datetime.fromisoformat(backup["at"]) < now - _OLD_BACKUP:
+        yield Concern("warn", f"The last backup was made {format_age(backup['at'], request.now).striptags()}.", "", "")
+
+
+def _of_factor(request: PageRequest) -> Iterator[Concern]:
+    if not request.signed_in.has_factor:
+        yield Concern("note", "Your password alone signs you in: you have no second factor.", "Set one up", FACTORS)

@@ -34,6 +34,7 @@ from trellis.http.design import TEMPLATES as SHARED
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+_HUES: Final = 6  # in base.css
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 
 
@@ -124,6 +125,7 @@ class View:
             node_lock=partial(describe_lock, find_guests(self._kinds)),
             node_colour=node_colour,
             find_icon=find_icon,
+            hue=self._find_hue,
             most_at_once=MOST,
             kinds={kind.name: kind for kind in sort_kinds(self._kinds)},
         )
@@ -156,6 +158,11 @@ class View:
             "party": find_party(request.gate.environment.public_url),
         }
         return self._allowed.leave_out(self.environment.get_template(template).render(shared | dict(context)), request)
+
+    def _find_hue(self, section: str) -> str:
+        """Return the class of a kind's colour, "" for what is no kind. Colours only help: an icon and a name stand beside each."""
+        names = [kind.name for kind in self._kinds]
+        return f"hue{names.index(section) % _HUES + 1}" if section in names else ""
 
     def _find_many_actions(self, request: PageRequest, known: dict[str, list[Any]], kind: NodeKind) -> list[Any]:
         """Return what whoever is signed in may do with many nodes."""

@@ -277,7 +277,7 @@ _TOKENS: Final = re.compile(r"--([\w-]+): (#[0-9a-f]{6});")
 _PAIRS: Final = [
     *[
         (ink, paper)
-        for ink in ("ink", "quiet", "accent", "warn", "bad", "note", "violet")
+        for ink in ("ink", "quiet", "accent", "warn", "bad", "note", "violet", *(f"hue{number}" for number in range(1, 7)))
         for paper in ("ground", "paper", "sunken")
     ],
     *[(ink, f"{ink}-wash") for ink in ("good", "warn", "bad", "note")],

@@ -1,0 +1,48 @@
+"""The overview says first whether anything is wrong."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from tests.admin.conftest import Visitor, page_text
+from tests.admin.webhooks.rows import update_webhook
+from tests.fixture_types import Clock, MakeKey, Run
+from trellis.core.gate import Gate
+
+pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+
+
+def _first(admin: Visitor) -> str:
+    """Return what stands first on the overview."""
+    found = re.search(r'<section class="card concerns.*?</section>', admin.get("").text, re.DOTALL)
+    assert found is not None
+    return page_text(SimpleNamespace(text=found[0])).strip()
+
+
+def test_it_is_calm_while_nothing_is_wrong(admin: Visitor) -> None:
+    said = _first(admin)
+    assert said.startswith("Nothing is wrong")
+    assert "you have no second factor" in said
+    assert "not been backed up" in said
+
+
+def test_what_needs_somebody_stands_first_with_where_to_go(
+    admin: Visitor, run: Run, gate: Gate, key: MakeKey, clock: Clock
+) -> None:
+    key("forums.list", name="Soon", expires="3d")
+    key("forums.list", name="Later", expires="20d")
+    run("webhooks.create", url="https://example.com/hook", events=["*"], description="Search index")
+    update_webhook(gate, 1, failing_since=clock.text)
+    page = admin.get("").text
+    said = _first(admin)
+    assert said.startswith("2 things need your attention 1 webhook does not get through. See which")
+    assert "The key Soon expires in 3 days." in said
+    assert "Later" not in said
+    assert 'href="/admin/keys/1">See it' in page
+
+
+def test_a_key_for_trying_is_no_key_to_remind_of(admin: Visitor, key: MakeKey) -> None:
+    key("forums.list", name="Try it: forums.list", expires="1h")
+    assert _first(admin).startswith("Nothing is wrong")
+    assert "No key expires within 30 days" in page_text(admin.get(""))

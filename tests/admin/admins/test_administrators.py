@@ -1,8 +1,10 @@
 """The pages of administrators: disabling one, and what goes off with them."""
 
+import re
+
 import pytest
 
-from tests.admin.conftest import LOGIN, PASSWORD, Visitor, page_text
+from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, Visitor, page_text
 from tests.fixture_types import Clock, Events, Run
 from trellis.core.actor import Actor
 from trellis.core.gate import Gate
@@ -57,6 +59,28 @@ def test_who_is_disabled_cannot_be_disabled_again_nor_can_oneself(admin: Visitor
     for own in (admin.get(f"/administrators/{mira}/disable"), admin.post(f"/administrators/{mira}/disable")):
         assert (own.status_code, "You cannot disable yourself." in page_text(own)) == (403, True)
     assert run("admins.get", mira)["login"] == LOGIN
+
+
+def test_an_owner_ends_the_sessions_of_another_administrator(
+    admin: Visitor, visitor: MakeVisitor, run: Run, events: Events, clock: Clock
+) -> None:
+    ada = run("admins.create", name="Ada Berg", login="ada", password=PASSWORD, mustChangePassword=False)["id"]
+    telephone, laptop = visitor(address="192.0.2.8"), visitor(address="192.0.2.9")
+    telephone.client.headers["user-agent"] = "Mozilla/5.0 (Android 15; Mobile; rv:144.0) Gecko/144.0 Firefox/144.0"
+    for browser in (telephone, laptop):
+        assert browser.sign_in("ada", PASSWORD).status_code == 303
+    page = admin.get(f"/administrators/{ada}")
+    assert "Firefox on Android 192.0.2.8 just now just now password Sign out" in page_text(page)
+    path = next(path for path in re.findall(rf'action="/admin(/administrators/{ada}/sessions/[0-9a-f]+)"', page.text))
+    assert admin.post(path).headers["location"] == f"/admin/administrators/{ada}"
+    assert sorted(one.get("").status_code for one in (telephone, laptop)) == [200, 303]
+    assert admin.post(f"/administrators/{ada}/sessions/all").status_code == 303
+    assert {one.get("").status_code for one in (telephone, laptop)} == {303}
+    assert [event["actor"]["name"] for event in events()[-2:]] == ["Mira Holm", "Mira Holm"]
+    assert "Where Ada Berg is signed in. Nowhere." in page_text(admin.get(f"/administrators/{ada}"))
+    assert "been signed out already" in page_text((admin.post(path), admin.get(f"/administrators/{ada}"))[1])
+    clock.move(minutes=16)
+    assert admin.post(path).status_code == 403
 
 
 def test_the_page_asks_for_the_password_first(admin: Visitor, ada: int, clock: Clock) -> None:

@@ -62,7 +62,7 @@ def test_signing_in_and_out_leave_an_event_each_and_no_secret(gate: Gate, mira: 
     assert find_session(gate, token) is None
     signed_in, signed_out = events()[before:]
     assert (signed_in["type"], signed_in["resourceId"]) == ("admin.signed_in", mira)
-    assert signed_in["after"] == {"address": HERE, "agent": "Firefox/1"}
+    assert signed_in["after"] == {"address": HERE, "agent": "Firefox/1", "newBrowser": True}
     assert (signed_out["type"], signed_out["before"]) == ("admin.signed_out", {"sessions": [f"{HERE} Firefox/1"]})
     assert token not in str(events())
 
@@ -231,6 +231,18 @@ def test_a_known_browser_has_a_counter_of_its_own(gate: Gate, mira: int) -> None
         count_attempt(gate, Credentials("mira", "", f"192.0.2.{number}")).result()
     assert count_attempt(gate, Credentials("mira", "", "198.51.100.1")).result() > 0
     assert count_attempt(gate, Credentials("mira", "", "198.51.100.1", browser)).result() == 0
+
+
+def test_known_browsers_are_bounded_and_the_newest_stay(
+    gate: Gate, mira: int, run: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempts, "_MOST_BROWSERS", 10)
+    known = []
+    for _ in range(11):
+        clock.move(seconds=1)
+        known.append(remember_browser(gate, "mira", "").result())
+    new = [run("admins.sign_in", mira, browser=browser).get("newBrowser", False) for browser in known]
+    assert new == [True, True] + [False] * 9
 
 
 def test_a_first_run_token_holds_for_an_hour_and_while_there_is_no_administrator(gate: Gate, run: Run, clock: Clock) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from trellis.admin.admins import account, administrators, confirm_password, first_run, roles, sign_in
+from trellis.admin.admins import account, administrators, confirm_password, first_run, roles, sessions, sign_in
 from trellis.admin.page import Page
 
 __all__ = ["PAGES"]
@@ -13,5 +13,6 @@ PAGES: Final[tuple[Page, ...]] = (
     *confirm_password.PAGES,
     *administrators.PAGES,
     *roles.PAGES,
+    *sessions.PAGES,
     *account.PAGES,
 )

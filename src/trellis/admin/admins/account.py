@@ -5,6 +5,7 @@ from typing import Final
 from starlette.responses import Response
 
 from trellis.admin.admins.checking import check_own_password, settle
+from trellis.admin.admins.sessions import end_sessions, fetch_sessions
 from trellis.admin.forms import Form
 from trellis.admin.page import CHOOSE, Page, PageRequest
 from trellis.admin.submitted import Submitted
@@ -32,9 +33,8 @@ async def show(request: PageRequest) -> Response:
 
 
 async def _show(request: PageRequest, status: int, form: Form) -> Response:
-    sessions = await request.fetch("admins.sessions", target=request.signed_in.id)
-    rows = [{**session, "device": device_name(session["agent"])} for session in sessions]
-    return request.page("account.html", status=status, title="Your account", form=form, sessions=rows)
+    sessions = await fetch_sessions(request, request.signed_in.id)
+    return request.page("account.html", status=status, title="Your account", form=form, sessions=sessions)
 
 
 async def set_password(request: PageRequest) -> Response:
@@ -69,7 +69,7 @@ async def ask_password_first(request: PageRequest) -> Response:
 
 async def end_session(request: PageRequest) -> Response:
     """Sign out one of one's own sessions."""
-    ended = await _end(request, [request.http.path_params["session"]])
+    ended = await end_sessions(request, request.signed_in.id, [request.http.path_params["session"]])
     return request.redirect(_HERE, "That session is signed out." if ended else "That session had ended already.")
 
 
@@ -77,18 +77,8 @@ async def end_others(request: PageRequest) -> Response:
     """Sign out all of one's own sessions but this one."""
     me = request.signed_in
     sessions = await request.fetch("admins.sessions", target=me.id)
-    await _end(request, [session["id"] for session in sessions if session["id"] != me.session_id])
+    await end_sessions(request, me.id, [session["id"] for session in sessions if session["id"] != me.session_id])
     return request.redirect(_HERE, "You are signed out everywhere else.")
-
-
-async def _end(request: PageRequest, sessions: list[str]) -> int:
-    """End some of one's own sessions, once the password was entered lately; return their number."""
-    request.require_fresh_form()
-    request.require_recent_password()
-    if not sessions:
-        return 0
-    result = await request.perform("admins.sign_out", {"sessions": sessions}, request.signed_in.id)
-    return int(result.value["ended"])
 
 
 # --- a password that somebody else has chosen ---------------------------------------------------------------------
@@ -123,24 +113,6 @@ async def set_new_password(request: PageRequest) -> Response:
         return _ask_new_password(request, form.add_refusal(refused), 400)
     await request.go_on_after_change()
     return request.redirect("", "Your password is set. Nobody else knows it.")
-
-
-_BROWSERS: Final = (("Edg/", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("Chrome/", "Chrome"), ("Safari/", "Safari"))
-_SYSTEMS: Final = (
-    ("iPhone", "iPhone"),
-    ("iPad", "iPad"),
-    ("Android", "Android"),
-    ("Windows", "Windows"),
-    ("Mac OS X", "macOS"),
-    ("Linux", "Linux"),
-)
-
-
-def device_name(agent: str) -> str:
-    """Return what a session's browser runs on, in a few words."""
-    browser = next((name for mark, name in _BROWSERS if mark in agent), "")
-    system = next((name for mark, name in _SYSTEMS if mark in agent), "")
-    return " on ".join(filter(None, (browser, system))) or agent[:40] or "Unknown browser"
 
 
 PAGES: Final = (

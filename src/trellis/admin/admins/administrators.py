@@ -6,6 +6,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.admins.roles import LEAST, ROLE_FIELDS, ROLE_HELP, ROLE_LABELS, ROLE_WIDGETS, describe_role, list_kinds
+from trellis.admin.admins.sessions import fetch_sessions
 from trellis.admin.confirm import SENT_BEFORE, Confirmation, fetch_made_webhooks
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
@@ -13,6 +14,7 @@ from trellis.admin.submitted import Submitted
 from trellis.core.admins import KEEP_WEBHOOKS, LOGIN, NAME, PASSWORD
 from trellis.core.fields import isolate
 from trellis.core.gate import Result
+from trellis.core.operation import is_allowed
 from trellis.errors import Refused
 
 _HERE: Final = "/administrators"
@@ -75,6 +77,7 @@ async def show(request: PageRequest) -> Response:
 async def _show(request: PageRequest, status: int, form: Form | None, password: Form | None) -> Response:
     admin = await request.fetch("admins.get", target=request.number("id"))
     events = await request.fetch("events.list", {"resource": "admins", "resourceId": admin["id"], "order": "newest", "limit": 10})
+    may_list = is_allowed(request.catalogue.find("admins.sessions"), request.actor, admin["id"])
     return request.page(
         "administrators/show.html",
         status=status,
@@ -82,6 +85,7 @@ async def _show(request: PageRequest, status: int, form: Form | None, password: 
         admin=admin,
         role=_describe_roles(request, [admin])[admin["id"]],
         events=events["results"],
+        sessions=await fetch_sessions(request, admin["id"]) if may_list else [],
         form=form or Form((NAME, LOGIN), admin),
         password=password or Form((PASSWORD,), labels={"password": "New password"}, id="password"),
     )

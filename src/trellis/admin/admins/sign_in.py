@@ -25,6 +25,7 @@ _WRONG_PASSKEY: Final = "Nobody here has that passkey, or this page was open for
 _WAIT: Final = "There were too many attempts. Wait {} seconds, then try again; nothing is locked."
 _STALE: Final = "This page was open for a long time. Sign in once more."
 _BROWSER_KNOWN_FOR: Final = 90 * 86_400  # seconds
+_LONGEST_KNOWN: Final = 200  # characters of its cookie
 
 
 async def show(request: PageRequest) -> Response:
@@ -114,11 +115,11 @@ async def start_session(request: PageRequest, admin: int, login: str, evidence: 
     A passkey that is `alone` stands for the password, too.
     """
     name = (await request.runner.perform(Call("admins.get", Actor("admin", admin, ""), target=admin))).value["name"]
-    raw = {"address": request.address, "agent": request.agent, "alone": alone, **evidence.raw}
+    known = request.read_cookie("browser")[:_LONGEST_KNOWN]
+    raw = {"address": request.address, "agent": request.agent, "browser": known, "alone": alone, **evidence.raw}
     call = request.trace(Call("admins.sign_in", Actor("admin", admin, name), raw, admin))
     request.take_session((await request.runner.perform(call)).value["token"])
     await settle(request, login)
-    known = request.read_cookie("browser")
     browser = await request.runner.write(remember_browser, login, known)
     request.cookies.append(("browser", browser, _BROWSER_KNOWN_FOR))
 

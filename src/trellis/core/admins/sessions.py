@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from trellis.core.actor import Actor
+from trellis.core.admins.sign_in import is_known_browser
 from trellis.core.admins.tokens import generate_token, hash_token
 from trellis.core.factors import EVIDENCE, take_factor
 from trellis.core.fields import Boolean, Field, Text, TextList, format_timestamp, invalid_id, require
@@ -28,6 +29,7 @@ _RECORD_AFTER: Final = timedelta(minutes=1)
 SET_BY_ANOTHER: Final = (
     "Somebody else has set this password. Sign in with login and password, and with the passkey behind them, and choose your own."
 )
+_BY_PASSWORD, _BY_PASSKEY = "password", "passkey"  # how a session can have been confirmed
 _ID_LENGTH: Final = 16  # characters of its digest by which an administrator's session is named
 
 
@@ -104,10 +106,10 @@ def record_session_use(gate: Gate, session: str, address: str) -> Future[None]:
 
 def begin_session(gate: Gate, admin: int, address: str, agent: str) -> Future[str]:
     """Go on in a new session after one's password was changed, which has ended all; the future gives its cookie."""
-    return gate.store.write(lambda tx: _insert_session(tx, admin, address, agent, gate.now()), quiet=True)
+    return gate.store.write(lambda tx: _insert_session(tx, admin, address, agent, gate.now(), _BY_PASSWORD), quiet=True)
 
 
-def _insert_session(tx: Transaction, admin: int, address: str, agent: str, now: str) -> str:
+def _insert_session(tx: Transaction, admin: int, address: str, agent: str, now: str, how: str) -> str:
     """Insert a session whose password was just entered; return its cookie."""
     token, at = generate_token(), datetime.fromisoformat(now)
     session = Session(
@@ -119,6 +121,7 @@ def _insert_session(tx: Transaction, admin: int, address: str, agent: str, now: 
         confirmed_until=format_timestamp(at + _CONFIRMED),
         address=address,
         agent=agent[:300],
+        confirmed_with=how,
     )
     sessions.insert(tx, session)
     return token
@@ -129,6 +132,9 @@ def _insert_session(tx: Transaction, admin: int, address: str, agent: str, now: 
 _ADDRESS: Final = Field("address", Text(100), "From where.", default="")
 _AGENT: Final = Field("agent", Text(300), "With which browser.", default="")
 _ALONE: Final = Field("alone", Boolean(), "Whether a passkey stands for the password, which nobody has entered.", default=False)
+_BROWSER: Final = Field(
+    "browser", Text(200), "What the browser was given when somebody signed in with it, by which it is known.", default=""
+)
 _SESSION: Final = Field("session", Text(_ID_LENGTH), "The id of the session.", required=True)
 _SESSIONS: Final = Field("sessions", TextList(), "The ids of the sessions that end.", required=True)
 
@@ -147,9 +153,10 @@ def operations() -> tuple[Operation, ...]:
             "admins.sign_in",
             "Sign an administrator in",
             "Begins a session, and answers the secret of its cookie, once. Whoever has a second factor shows it. "
-            "A passkey does alone, but not after somebody else has set the password.",
+            "A passkey does alone, but not after somebody else has set the password. The event says so (`newBrowser`) if they have "
+            "not signed in with this browser for 90 days.",
             _sign_in,
-            (_ADDRESS, _AGENT, _ALONE, *EVIDENCE),
+            (_ADDRESS, _AGENT, _BROWSER, _ALONE, *EVIDENCE),
             writes=True,
             has_target=True,
         ),
@@ -182,6 +189,7 @@ def _serialize(session: Session) -> dict[str, Any]:
         "agent": session.agent,
         "createdAt": session.created_at,
         "lastSeenAt": session.seen_at,
+        "confirmedWith": session.confirmed_with.split(",") if session.confirmed_with else [],
     }
 
 
@@ -200,10 +208,14 @@ def _sign_in(context: Context) -> Outcome:
     admin = administrators.find(context.tx, context.call.target or 0)
     if admin is None or admin.disabled_at is not None:
         raise invalid_id("administrator who may sign in", context.call.target, "1T106/5")
-    after = _describe(context, take_factor(context, admin.id))
-    if admin.must_change and context.input.get(_ALONE.name):  # it may be the passkey of whoever is to be shut out
+    factor, alone = take_factor(context, admin.id), bool(context.input.get(_ALONE.name))
+    after: dict[str, Any] = _describe(context, factor)
+    if admin.must_change and alone:  # it may be the passkey of whoever is to be shut out
         raise Refused("NO_PERMISSION", SET_BY_ANOTHER)
-    token = _insert_session(context.tx, admin.id, after["address"], after["agent"], context.now)
+    if not is_known_browser(context.tx, admin.login, context.input.get(_BROWSER.name, ""), context.now):
+        after["newBrowser"] = True
+    how = _list_shown(factor, alone=alone)
+    token = _insert_session(context.tx, admin.id, after["address"], after["agent"], context.now, how)
     return Outcome({**after, "token": token}, admin.id, after=after, plan=after)
 
 
@@ -213,10 +225,12 @@ def _confirm_password(context: Context) -> Outcome:
     session = next((one for one in _find_live(context) if one.digest[:_ID_LENGTH] == given.get("session")), None)
     if session is None:
         raise invalid_id("session", given.get("session"), "1T106/6")
-    after = _describe(context, take_factor(context, session.admin_id))
+    factor = take_factor(context, session.admin_id)
+    after = _describe(context, factor)
     token = generate_token()
     until = format_timestamp(datetime.fromisoformat(context.now) + _CONFIRMED)
-    sessions.confirm(context.tx, session.digest, hash_token(token), until)
+    how = _list_shown(factor, alone=factor == _BY_PASSKEY)  # the panel asks for no password beside a passkey
+    sessions.confirm(context.tx, session.digest, hash_token(token), until, how)
     return Outcome({**after, "token": token}, context.call.target, after=after, plan=after)
 
 
@@ -224,6 +238,11 @@ def _describe(context: Context, factor: str) -> dict[str, str]:
     """Describe a sign-in for its event: from where, and with which second factor, if there is one."""
     told = {name: context.input.get(name, "") for name in ("address", "agent")}
     return {**told, "secondFactor": factor} if factor else told
+
+
+def _list_shown(factor: str, *, alone: bool) -> str:
+    """Return what was shown, as a session keeps it."""
+    return factor if alone else ",".join(filter(None, (_BY_PASSWORD, factor)))
 
 
 def _sign_out(context: Context) -> Outcome:

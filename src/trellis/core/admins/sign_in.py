@@ -60,7 +60,7 @@ class Credentials:
 def find_lane(gate: Gate, credentials: Credentials) -> str:
     """Return the lane in which a password waits to be checked: that of a browser that has signed in before, or of an address."""
     with gate.store.reading() as tx:
-        known = _find_known_browser(tx, credentials)
+        known = _find_known_browser(tx, credentials, gate.now())
     return f"{PEOPLE}/{known}" if known else address_lane(credentials.address)
 
 
@@ -79,7 +79,7 @@ def find_wait(gate: Gate, credentials: Credentials) -> int:
     """Return for how many seconds to wait before an attempt, without counting one: 0 for none."""
     now = gate.now()
     with gate.store.reading() as tx:
-        return _find_wait(_find_kept(tx, tuple(_limits(tx, credentials)), now), now)
+        return _find_wait(_find_kept(tx, tuple(_limits(tx, credentials, now)), now), now)
 
 
 def check_password(gate: Gate, credentials: Credentials) -> int | None:
@@ -96,7 +96,7 @@ def clear_attempts(gate: Gate, credentials: Credentials) -> Future[None]:
     now = gate.now()
 
     def clear(tx: Transaction) -> None:
-        for subject in attempts.find_attempts(tx, tuple(_limits(tx, credentials))):
+        for subject in attempts.find_attempts(tx, tuple(_limits(tx, credentials, now))):
             attempts.save_attempts(tx, Attempts(subject, 0, now, now))
 
     return gate.store.write(clear, quiet=True)
@@ -114,13 +114,22 @@ def remember_browser(gate: Gate, login: str, browser: str) -> Future[str]:
 
     def remember(tx: Transaction) -> str:
         attempts.save_attempts(tx, Attempts(_browser(token, login), 0, now, now))
+        attempts.trim_browsers(tx)
         return token
 
     return gate.store.write(remember, quiet=True)
 
 
+def is_known_browser(tx: Transaction, login: str, browser: str, now: str) -> bool:
+    """Return whether somebody has signed in with a login by the browser that has this cookie, lately."""
+    subject = _browser(browser, login)
+    since = format_timestamp(datetime.fromisoformat(now) - REMEMBERED_FOR)
+    kept = attempts.find_attempts(tx, (subject,)).get(subject) if browser else None
+    return kept is not None and kept.at > since
+
+
 def _count(tx: Transaction, credentials: Credentials, now: str) -> int:
-    at, limits = datetime.fromisoformat(now), _limits(tx, credentials)
+    at, limits = datetime.fromisoformat(now), _limits(tx, credentials, now)
     kept = _find_kept(tx, tuple(limits), now)
     if wait := _find_wait(kept, now):
         _count_failure(tx, credentials, now)
@@ -144,9 +153,9 @@ def _find_wait(kept: dict[str, Attempts], now: str) -> int:
     return int((datetime.fromisoformat(until) - datetime.fromisoformat(now)).total_seconds()) + 1 if until > now else 0
 
 
-def _limits(tx: Transaction, credentials: Credentials) -> dict[str, _Limit]:
+def _limits(tx: Transaction, credentials: Credentials, now: str) -> dict[str, _Limit]:
     """Return the counters that an attempt is held against, each with its limit."""
-    if known := _find_known_browser(tx, credentials):
+    if known := _find_known_browser(tx, credentials, now):
         return {known: _BROWSER}
     account = hash_token(administrators.fold_login(credentials.login))
     if administrators.find_by_login(tx, credentials.login) is None:
@@ -154,10 +163,10 @@ def _limits(tx: Transaction, credentials: Credentials) -> dict[str, _Limit]:
     return {f"account/{account}": _ACCOUNT, f"account/{account}/{find_network(credentials.address)}": _ADDRESS}
 
 
-def _find_known_browser(tx: Transaction, credentials: Credentials) -> str:
-    """Return the counter of a browser that has signed in to this account before, or ""."""
-    subject = _browser(credentials.browser, credentials.login)
-    return subject if credentials.browser and attempts.find_attempts(tx, (subject,)) else ""
+def _find_known_browser(tx: Transaction, credentials: Credentials, now: str) -> str:
+    """Return the counter of a browser that has signed in to this account lately, or ""."""
+    known = is_known_browser(tx, credentials.login, credentials.browser, now)
+    return _browser(credentials.browser, credentials.login) if known else ""
 
 
 def _browser(token: str, login: str) -> str:

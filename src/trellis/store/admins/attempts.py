@@ -11,6 +11,7 @@ from trellis.store.tables import failed_sign_ins, sign_in_attempts
 
 BROWSER: Final = "browser/"  # how the subject of a known browser begins
 _MOST_SUBJECTS: Final = 20_000
+_MOST_BROWSERS: Final = 5_000
 _OTHERS: Final = "other addresses"
 _MOST_FAILED: Final = 20  # rows of a minute, beside the one for all others
 
@@ -59,6 +60,15 @@ def trim_attempts(tx: Transaction, keep: str) -> None:
         others = sa.select(subjects.c.subject).where(~subjects.c.subject.startswith(keep)).order_by(subjects.c.at)
         oldest = others.limit(count - _MOST_SUBJECTS * 9 // 10)
         tx.connection.execute(sa.delete(subjects).where(subjects.c.subject.in_(oldest)))
+
+
+def trim_browsers(tx: Transaction) -> None:
+    """Delete the known browsers that were used the longest ago when there are more than may be."""
+    c = sign_in_attempts.c
+    newest = sa.select(c.subject).where(c.subject.startswith(BROWSER)).order_by(c.at.desc(), c.subject)
+    if tx.connection.execute(newest.offset(_MOST_BROWSERS).limit(1)).first() is not None:
+        kept = newest.limit(_MOST_BROWSERS * 9 // 10)
+        tx.connection.execute(sa.delete(sign_in_attempts).where(c.subject.startswith(BROWSER), c.subject.not_in(kept)))
 
 
 # --- counted until an event tells them ----------------------------------------------------------------------------

@@ -25,6 +25,7 @@ class Session:
     confirmed_until: str | None
     address: str
     agent: str
+    confirmed_with: str | None = None
 
 
 _COLUMNS = tuple(_c[f.name] for f in fields(Session))
@@ -95,9 +96,10 @@ def _record_last_seen(tx: Transaction, admin: int, at: str) -> None:
     tx.connection.execute(sa.update(administrators).where(administrators.c.id == admin).values(last_seen_at=at))
 
 
-def confirm(tx: Transaction, digest: str, renewed: str, until: str) -> None:
-    """Record that the password of a session was entered again, and give it another digest."""
-    tx.connection.execute(sa.update(sessions).where(_c.digest == digest).values(digest=renewed, confirmed_until=until))
+def confirm(tx: Transaction, digest: str, renewed: str, until: str, how: str) -> None:
+    """Record that the password of a session was entered again, and with what, and give it another digest."""
+    changed = {"digest": renewed, "confirmed_until": until, "confirmed_with": how}
+    tx.connection.execute(sa.update(sessions).where(_c.digest == digest).values(**changed))
 
 
 def find_live_by_admin(tx: Transaction, admin: int, now: str, idle: str) -> list[Session]:

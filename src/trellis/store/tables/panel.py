@@ -33,6 +33,7 @@ sessions = sa.Table(
     sa.Column("confirmed_until", PLAIN),  # until when the password counts as recently entered
     sa.Column("address", PLAIN, nullable=False),
     sa.Column("agent", sa.Text, nullable=False),
+    sa.Column("confirmed_with", PLAIN),  # what was shown last, with commas between: password, app, passkey, recovery code
     sa.Index("sessions_by_admin", "admin_id"),
 )
 

@@ -4,6 +4,7 @@ Modules are imported when they are needed, for a quick start: a command runs onl
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
 from importlib import import_module
@@ -22,10 +23,12 @@ from trellis.traces import Traces
 
 if TYPE_CHECKING:
     from trellis.core.kind import NodeKind
+    from trellis.store.events import Event
 
 # The other sections of the catalogue: packages and modules of the core with a function `operations`.
 _BEFORE_UNDO: Final = ("keys", "admins", "events", "requests")
-_AFTER_UNDO: Final = ("access", "webhooks", "proposals", "check", "overview", "search")
+_AFTER_UNDO: Final = ("access", "webhooks", "proposals", "check", "overview", "search", "alarms")
+_WATCHED: Final = ("keys", "admins", "webhooks")  # whose events may raise alarms
 
 Kinds = Callable[[], "Sequence[NodeKind]"]
 
@@ -50,7 +53,15 @@ def _catalogue(kinds: Kinds) -> Catalogue:
 
 def _operations_of(name: str) -> tuple[Operation, ...]:
     operations: tuple[Operation, ...] = import_module(f"trellis.core.{name}").operations()
-    return operations
+    return (
+        tuple(replace(one, find_alarm=_find_alarm) if one.writes else one for one in operations) if name in _WATCHED else operations
+    )
+
+
+def _find_alarm(event: "Event") -> str | None:
+    from trellis.core.alarms import find_alarm  # noqa: PLC0415  # start-up time
+
+    return find_alarm(event)
 
 
 def _on_itself() -> tuple[Operation, ...]:

@@ -105,7 +105,8 @@ def test_the_menu_has_what_the_role_may_open(sign_in_as: Any) -> None:
     _, browser = sign_in_as("structure-editor", ("forums",))
     page = browser.get("").text
     menu = re.findall(r'<a href="([^"]*)"', page[page.index("<nav") : page.index("</nav>")])
-    assert menu == ["/admin", "/admin/forums", "/admin/groups", "/admin/structure", "/api/docs", "/admin/events", "/admin/account"]
+    community, system = ["/admin/forums", "/admin/groups", "/admin/structure"], ["/admin/alarms", "/admin/events"]
+    assert menu == ["/admin", *community, "/api/docs", *system, "/admin/account"]
 
 
 def test_a_role_that_only_reads_sees_a_form_without_a_button(sign_in_as: Any, records: dict[str, int]) -> None:

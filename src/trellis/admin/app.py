@@ -30,6 +30,7 @@ from trellis.admin.static import Static
 from trellis.admin.submitted import CSRF, StaleForm
 from trellis.admin.view import View
 from trellis.core.admins import generate_visitor_token, is_visitor_token
+from trellis.core.alarms import count_unread
 from trellis.core.gate import Gate
 from trellis.core.keys import redact_keys
 from trellis.core.news import format_position, read_position
@@ -203,7 +204,8 @@ class Panel:
 
     async def _prepare(self, page: Page, request: PageRequest) -> None:
         """Find what the layout shows, and from where on a page is kept up to date: before the page, which may show more."""
-        request.waiting = {"proposals": await self.runner.read(count_open)} if request.actor.may("proposals.list") else {}
+        request.waiting = {"alarms": await self.runner.read(count_unread, request.actor)}
+        request.waiting |= {"proposals": await self.runner.read(count_open)} if request.actor.may("proposals.list") else {}
         if page.live and _PAGED.isdisjoint(request.query):
             request.live = tuple(topic.format_map(request.http.path_params) for topic in page.live)
             request.position = format_position(await self.runner.read(read_position, request.actor))

@@ -88,7 +88,7 @@ class PageRequest:
     """One request for a page, and everything that a page may do.
 
     `http` is Starlette's request, `form` the form of a POST. `me` is None only on pages that are open to all.
-    `cookies` are set on the response. `waiting` is how much waits for a decision, by section of the menu. `live` are the topics
+    `cookies` are set on the response. `waiting` is how much waits for somebody, by section of the menu. `live` are the topics
     whose news the page is kept up to date with, and `position` that of the news that it has.
     """
 

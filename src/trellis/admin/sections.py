@@ -4,6 +4,7 @@ from typing import Final
 
 from trellis.admin import (
     admins,
+    alarms,
     events,
     factors,
     keys,
@@ -28,6 +29,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *proposals.PAGES,
     *requests.PAGES,
     *webhooks.PAGES,
+    *alarms.PAGES,
     *events.PAGES,
     *undo.PAGES,
     *structure.PAGES,

@@ -1,10 +1,10 @@
 """Renders templates: the environment, the context of every template, and the formats of times and numbers.
 
 Every template extends `layout.html` (blocks: `actions`, `main`) and gets, besides the page's own context: `request`, `me` (None
-when nobody is signed in), `csrf`, `menu`, `section`, `section_title`, `flash`, `waiting` (how many
-proposals are open, by section of the menu), `allows(operation, id)` (whether one's role has it), `party` (for whom passkeys are
-made; None if none can be) and `now`. Macros come by
-`{% import "macros.html" as ui with context %}`. There are no inline scripts or styles: the content security policy forbids them.
+when nobody is signed in), `csrf`, `menu`, `section`, `section_title`, `flash`, `waiting` (how many proposals are open and alarms
+unread, by section of the menu), `allows(operation, id)` (whether one's role has it), `party` (for whom passkeys are made; None if
+none can be) and `now`. Macros come by `{% import "macros.html" as ui with context %}`. There are no inline scripts or styles: the
+content security policy forbids them.
 """
 
 from collections.abc import Mapping
@@ -67,6 +67,7 @@ def build_menu(kinds: tuple[NodeKind, ...]) -> tuple[tuple[str, tuple[MenuEntry,
         (
             "System",
             (
+                MenuEntry("alarms", "Alarms", f"{PREFIX}/alarms", "alert"),
                 MenuEntry("events", "Events", f"{PREFIX}/events", "events"),
                 MenuEntry("administrators", "Administrators", f"{PREFIX}/administrators", "administrators"),
             ),
@@ -86,6 +87,9 @@ _ICONS: Final = {"keys": "key", **{name: name for name in (*_NODES, "webhooks", 
 def find_icon(resource: str) -> str:
     """Return the icon of a resource; kinds that have none of their own share one."""
     return _ICONS.get(resource, "node")
+
+
+_WAITS_AS: Final = {"proposals": "open", "alarms": "unread"}  # what is counted beside an entry of the menu
 
 
 class View:
@@ -126,6 +130,7 @@ class View:
             node_colour=node_colour,
             find_icon=find_icon,
             hue=self._find_hue,
+            waits_as=_WAITS_AS,
             most_at_once=MOST,
             kinds={kind.name: kind for kind in sort_kinds(self._kinds)},
         )

@@ -3,9 +3,10 @@
 from typing import Final
 
 from trellis.admin.admins import account, administrators, confirm_password, first_run, roles, sessions, sign_in
+from trellis.admin.admins.sessions import device_name
 from trellis.admin.page import Page
 
-__all__ = ["PAGES"]
+__all__ = ["PAGES", "device_name"]
 
 PAGES: Final[tuple[Page, ...]] = (
     *first_run.PAGES,

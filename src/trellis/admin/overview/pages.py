@@ -5,6 +5,7 @@ from typing import Final
 
 from starlette.responses import Response
 
+from trellis.admin.alarms import fetch_unread
 from trellis.admin.chart import build_chart
 from trellis.admin.overview.concerns import find_concerns
 from trellis.admin.page import Page, PageRequest
@@ -25,6 +26,7 @@ async def show(request: PageRequest) -> Response:
         title="Overview",
         found=found,
         concerns=find_concerns(request, found),
+        alarms=await fetch_unread(request),
         events=events["results"],
         is_complete=events["complete"],
         chart=build_chart(counted, labels),

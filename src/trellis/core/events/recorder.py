@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from trellis.core.events.event import build_event
 from trellis.core.operation import Call, Operation, Outcome
-from trellis.store import events
+from trellis.store import alarms, events
+from trellis.store.alarms import Alarm
 from trellis.store.engine import Transaction
 
 
@@ -52,7 +53,11 @@ class Recorder:
         if outcome.event is not None or not outcome.happened:
             return outcome.event
         at = self._open(call)
-        return events.append(self._tx, build_event(operation, call, outcome, at, self.change_set))
+        event = build_event(operation, call, outcome, at, self.change_set)
+        seq = events.append(self._tx, event)
+        if operation.find_alarm is not None and (alarm := operation.find_alarm(event)) is not None:
+            alarms.insert(self._tx, Alarm(seq, alarm, event.resource, event.resource_id, at))
+        return seq
 
     def record_many(self, operation: Operation, calls: Sequence[Call], outcomes: Sequence[Outcome]) -> range:
         """Record what happened in several calls of one operation, all of which have changed something."""

@@ -16,7 +16,7 @@ from trellis.core.roles import Permits
 from trellis.core.verbs import Body, Response, Verb
 from trellis.refusals import REFUSALS
 from trellis.store.engine import Shown, Transaction
-from trellis.store.events import find_newest_timestamp
+from trellis.store.events import Event, find_newest_timestamp
 from trellis.traces import Traces
 
 
@@ -245,20 +245,19 @@ class Operation:
     values sent to it, for the gate to read before the writer is held. `trace` says what has become of a record that it created,
     where such can be deleted.
 
-    `kind` is None for the few operations that are not about nodes; if REST serves these, `answers` are the fields of their
-    response or of each record in it, `once` are fields that are returned only when something is
-    created, and `logged` those of the record in events. An operation with
-    a `fork` is never run itself: the gate runs the operation that it leads to, and checks the grant for that one. `needs` are
-    the operations all of which a key must have been granted, for one that has no grant of its own. `slow`: it may read more
-    than a page holds, so that it does not run on an event loop; with the parameter `slow_with` it may do so too. `is_change_set`:
+    `kind` is None for the few operations that are not about nodes; if REST serves these, `answers` are the fields of their response
+    or of each record in it, `once` are fields that are returned only when something is created, and `logged` those of the record in
+    events. An operation with a `fork` is never run itself: the gate runs the operation that it leads to, and checks the grant for
+    that one. `needs` are the operations all of which a key must have been granted, for one that has no grant of its own. `slow`: it
+    may read more than a page holds, so that it runs on no event loop; with the parameter `slow_with` it may, too. `is_change_set`:
     the events of one run belong together. `varies`: keys that may run it get different responses. `most_bytes`: how large its
     requests may be, if larger than others. `is_plan`: all that it does is rolled back. `reads_nodes`: it is about nodes of several
     kinds, so that its grant can be limited to some. `is_about_events`: its grant can be limited to what the key itself did.
-    `is_announced`: webhooks can subscribe to its events, as to those of nodes. With `granted_alone`, a pattern of several resources
-    such as `*.create` does not grant it. `brief` describes it to agents where `summary` does not. `runs` are patterns of the
-    operations that it may run in turn, if it needs no grant of its own: a key that has been granted no write among these has no
-    use for it. `for_proposers`: neither has a key that proposes nothing. `may_be_text`: some of its responses are no JSON.
-    `undone_from_event`: its event has all that undoing it needs, by the operation `restore` on its resource.
+    `find_alarm` names the alarm that its event raises. `is_announced`: webhooks can subscribe to its events, as to those of nodes.
+    With `granted_alone`, a pattern of several resources such as `*.create` does not grant it. `brief` describes it to agents where
+    `summary` does not. `runs` are patterns of the operations that it may run in turn, if it needs no grant of its own: a key that
+    has been granted no write among these has no use for it. `for_proposers`: neither has a key that proposes nothing.
+    `may_be_text`: some of its responses are no JSON. `undone_from_event`: its event has all that undoing it by `restore` needs.
     """
 
     name: str
@@ -298,6 +297,7 @@ class Operation:
     brief: str = ""
     runs: tuple[str, ...] = ()
     is_announced: bool = False
+    find_alarm: Callable[[Event], str | None] | None = None
     for_proposers: bool = False
     is_about_events: bool = False
     may_be_text: bool = False

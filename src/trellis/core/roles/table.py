@@ -41,6 +41,7 @@ _EVERYBODY: Final = (
     "overview.{read}",
     "events.{read}",
     "search.{read}",
+    "alarms.view",
 )  # these show what the role may read otherwise
 _STRUCTURE: Final = ("{kind}.{read}", "structure.{read}", "access.{read}")
 OWNER: Final = "owner"

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from trellis.store.engine import Statement, Transaction
-from trellis.store.tables import administrators, first_run_links
+from trellis.store.tables import administrators, alarms, first_run_links
 
 _c = administrators.c
 
@@ -89,7 +89,9 @@ def find_digests(tx: Transaction) -> list[str]:
 
 def insert(tx: Transaction, admin: Administrator) -> None:
     """Insert an administrator."""
-    tx.connection.execute(sa.insert(administrators).values(**asdict(admin), login_key=fold_login(admin.login)))
+    newest = sa.select(sa.func.coalesce(sa.func.max(alarms.c.event), 0)).scalar_subquery()  # what was before is no news to them
+    values = {**asdict(admin), "login_key": fold_login(admin.login), "alarms_read": newest}
+    tx.connection.execute(sa.insert(administrators).values(**values))
 
 
 def update(tx: Transaction, admin: Administrator) -> None:

@@ -2,7 +2,16 @@
 
 from trellis.store.tables.factors import authenticators, passkeys, recovery_codes
 from trellis.store.tables.metadata import METADATA
-from trellis.store.tables.panel import administrators, failed_sign_ins, first_run_links, sessions, sign_in_attempts, signing_keys
+from trellis.store.tables.panel import (
+    administrators,
+    alarms,
+    failed_sign_ins,
+    first_run_links,
+    invitations,
+    sessions,
+    sign_in_attempts,
+    signing_keys,
+)
 from trellis.store.tables.programs import (
     change_sets,
     events,
@@ -22,6 +31,7 @@ from trellis.store.tables.webhooks import attempts, deliveries, webhooks
 __all__ = [
     "METADATA",
     "administrators",
+    "alarms",
     "attempts",
     "authenticators",
     "change_sets",
@@ -33,6 +43,7 @@ __all__ = [
     "first_run_links",
     "grant_uses",
     "idempotent_responses",
+    "invitations",
     "key_uses",
     "keyless_requests",
     "keys",

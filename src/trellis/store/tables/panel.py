@@ -20,6 +20,28 @@ administrators = sa.Table(
     sa.Column("must_change", sa.Boolean, nullable=False, server_default=sa.false()),  # somebody else has chosen the password
     sa.Column("role", PLAIN, nullable=False, server_default="owner"),
     sa.Column("kinds", PLAIN),  # that the role is for, with commas between
+    sa.Column("alarms_read", NUMBER, nullable=False, server_default="0"),  # the event of the newest alarm that they have read
+)
+
+# Those who have been invited and have chosen no password yet: what their one-time link is known by.
+invitations = sa.Table(
+    "invitations",
+    METADATA,
+    sa.Column("admin_id", NUMBER, sa.ForeignKey("administrators.id", name="invitations_admin"), primary_key=True),
+    sa.Column("digest", PLAIN, nullable=False, unique=True),  # SHA-256 of the link's secret, in hex
+    sa.Column("expires_at", PLAIN, nullable=False),
+)
+
+# Events that somebody should look at; the event has the rest.
+alarms = sa.Table(
+    "alarms",
+    METADATA,
+    sa.Column("event", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("name", PLAIN, nullable=False),
+    sa.Column("resource", PLAIN, nullable=False),
+    sa.Column("resource_id", NUMBER),
+    sa.Column("at", PLAIN, nullable=False),
+    sa.Index("alarms_by_time", "at"),
 )
 
 sessions = sa.Table(

@@ -1,0 +1,5 @@
+"""Alarms: what somebody should look at."""
+
+from trellis.admin.alarms.pages import PAGES, fetch_unread
+
+__all__ = ["PAGES", "fetch_unread"]

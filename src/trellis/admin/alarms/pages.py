@@ -1,0 +1,45 @@
+"""The list of alarms, and marking them as read."""
+
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from trellis.admin.admins import device_name
+from trellis.admin.page import Page, PageRequest
+from trellis.core.alarms import mark_read
+
+_HERE: Final = "/alarms"
+_NEEDS: Final = ("alarms.view",)
+_MOST_UNREAD: Final = 5  # on the overview
+_LONGEST: Final = 15  # digits of a number of an event
+
+
+async def show(request: PageRequest) -> Response:
+    """Show the newest alarms, or those before one."""
+    before = request.query.get("before", "")
+    asked = {"before": before} if before else {}
+    page = await request.fetch("alarms.view", asked)
+    return request.page("alarms/index.html", title="Alarms", alarms=_describe(page["results"]), next=page["next"], before=before)
+
+
+async def fetch_unread(request: PageRequest) -> list[dict[str, Any]]:
+    """Return the newest alarms that whoever is signed in has not read, as a page shows them."""
+    return _describe((await request.fetch("alarms.view", {"limit": _MOST_UNREAD, "unread": True}))["results"])
+
+
+def _describe(alarms: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**alarm, "device": device_name(alarm["agent"]) if alarm["agent"] else ""} for alarm in alarms]
+
+
+async def read(request: PageRequest) -> Response:
+    """Mark those as read that were shown."""
+    until = request.form.get("until", "")
+    if until.isascii() and until.isdigit() and len(until) <= _LONGEST:
+        await request.write(mark_read, request.signed_in.id, int(until))
+    return request.redirect(_HERE, "All of them are marked as read.")
+
+
+PAGES: Final = (
+    Page("GET", _HERE, show, "alarms", live=("events",), needs=_NEEDS),
+    Page("POST", f"{_HERE}/read", read, "alarms", needs=_NEEDS),
+)

@@ -1,0 +1,73 @@
+"""The rows of alarms. Each stands for an event, which has what it is about."""
+
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+from typing import Final
+
+import sqlalchemy as sa
+
+from trellis.store.engine import Transaction
+from trellis.store.tables import administrators, alarms
+
+_c = alarms.c
+_MOST_UNREAD: Final = 100  # that are counted
+_BATCH: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """An alarm: the number of its event, its name, and the record that it is about."""
+
+    event: int
+    name: str
+    resource: str
+    resource_id: int | None
+    at: str
+
+
+def insert(tx: Transaction, alarm: Alarm) -> None:
+    """Insert an alarm."""
+    tx.connection.execute(sa.insert(alarms).values(**asdict(alarm)))
+
+
+def read_newest(
+    tx: Transaction, resources: Collection[str] | None, admin: int | None, limit: int, before: int | None
+) -> list[Alarm]:
+    """Read alarms, newest first, up to an event: those about some resources (None: all) and those about an administrator."""
+    own = (_c.event < before,) if before is not None else ()
+    found = sa.select(*alarms.columns).where(*own, _is_for(resources, admin)).order_by(_c.event.desc()).limit(limit)
+    return [Alarm(*row) for row in tx.connection.execute(found)]
+
+
+def count_unread(tx: Transaction, resources: Collection[str] | None, admin: int) -> int:
+    """Count the alarms that an administrator has not read, of those that are for them: at most a hundred."""
+    unread = sa.select(_c.event).where(_c.event > _read_by(admin), _is_for(resources, admin)).limit(_MOST_UNREAD).subquery()
+    return int(tx.connection.execute(sa.select(sa.func.count()).select_from(unread)).scalar_one())
+
+
+def find_read(tx: Transaction, admin: int) -> int:
+    """Return the event of the newest alarm that an administrator has read."""
+    return int(tx.connection.execute(sa.select(_read_by(admin))).scalar_one())
+
+
+def mark_read(tx: Transaction, admin: int, event: int) -> None:
+    """Record that an administrator has read the alarms up to an event."""
+    mine = sa.and_(administrators.c.id == admin, administrators.c.alarms_read < event)
+    tx.connection.execute(sa.update(administrators).where(mine).values(alarms_read=event))
+
+
+def purge(tx: Transaction, before: str) -> int:
+    """Delete a batch of alarms that are older than a timestamp; return their number."""
+    old = sa.select(_c.event).where(_c.at < before).limit(_BATCH)
+    return tx.connection.execute(sa.delete(alarms).where(_c.event.in_(old))).rowcount
+
+
+def _read_by(admin: int) -> sa.ColumnElement[int]:
+    read = sa.select(administrators.c.alarms_read).where(administrators.c.id == admin).scalar_subquery()
+    return sa.func.coalesce(read, 0)
+
+
+def _is_for(resources: Collection[str] | None, admin: int | None) -> sa.ColumnElement[bool]:
+    if resources is None:
+        return sa.true()
+    return sa.or_(_c.resource.in_(sorted(resources)), sa.and_(_c.resource == "admins", _c.resource_id == admin))

@@ -1,0 +1,105 @@
+"""Which events raise an alarm, who sees it, and that it is written with its event."""
+
+from typing import Any, Final
+
+import pytest
+
+from tests.fixture_types import Clock, Run
+from trellis.core.actor import Actor
+from trellis.core.alarms import ALARMS, count_unread, mark_read
+from trellis.core.catalogue import Catalogue
+from trellis.core.gate import Gate
+from trellis.core.operation import Call
+from trellis.errors import Refused
+
+PASSWORD: Final = "correct horse battery"
+HOOK: Final = "https://hooks.example/in"
+
+
+@pytest.fixture
+def owner(gate: Gate, run: Run) -> Actor:
+    made = run("admins.create", name="Mira Holm", login="mira", password=PASSWORD, mustChangePassword=False)
+    return Actor.administrator(made["id"], "Mira Holm", None)
+
+
+def view(gate: Gate, actor: Actor, **raw: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = gate.run(Call("alarms.view", actor, raw)).value["results"]
+    return found
+
+
+def test_the_table_names_operations_that_there_are(gate: Gate) -> None:
+    catalogue: Catalogue = gate.catalogue
+    assert len({rule.name for rule in ALARMS}) == len(ALARMS)
+    for rule in ALARMS:
+        for pattern in rule.operations:
+            assert pattern.endswith(".*") or pattern in catalogue, pattern
+
+
+def test_what_somebody_should_look_at_is_told_and_nothing_else(gate: Gate, owner: Actor, run: Run) -> None:
+    key = gate.run(Call("keys.create", owner, {"name": "Plugin", "grants": ["forums.list"]})).value["id"]
+    run("keys.update", key, note="For the plugin.")
+    run("keys.update", key, grant=["forums.get"])
+    run("keys.update", key, ungrant=["forums.get"])
+    webhook = run("webhooks.create", url=HOOK, events=["forum.*"])["id"]
+    run("webhooks.update", webhook, description="Search index")
+    run("webhooks.update", webhook, events=["*"])
+    ada = run("admins.create", name="Ada Berg", login="ada", password=PASSWORD, role="structure-editor", kinds=["forums"])["id"]
+    run("admins.set_role", ada, role="structure-editor", kinds=["forums", "calendars"])
+    run("admins.set_role", ada, role="structure-editor", kinds=["calendars"])
+    run("admins.set_role", ada, role="owner")
+    run("admins.set_role", ada, role="auditor")
+    run("admins.set_password", ada, password="another horse battery")
+    run("admins.sign_in", ada, address="192.0.2.7", agent="Firefox/1")
+    run("admins.disable", ada)
+    run("admins.enable", ada)
+    run("forums.create", name="News")
+    with pytest.raises(Refused):
+        run("keys.create", name="")
+    run("keys.create", name="Tried", grants=["forums.list"], dryRun=True)
+    told = [alarm["sentence"].translate({0x2068: None, 0x2069: None}) for alarm in view(gate, owner)]
+    assert list(reversed(told)) == [
+        "The terminal made Mira Holm an administrator.",
+        "Mira Holm made the API key Plugin.",
+        "The terminal let the API key Plugin do more.",
+        f"The terminal made a webhook that sends to {HOOK}.",
+        f"The terminal changed where a webhook sends or what: {HOOK}.",
+        "The terminal made Ada Berg an administrator.",
+        "The terminal gave Ada Berg another role.",
+        "The terminal gave Ada Berg another role.",
+        "The terminal set a password for Ada Berg.",
+        "The terminal signed in from a new browser.",
+        "The terminal let Ada Berg sign in again.",
+    ]
+
+
+def test_a_role_sees_what_it_may_read_and_what_is_about_oneself(gate: Gate, owner: Actor, run: Run) -> None:
+    run("keys.create", name="Plugin", grants=["forums.list"])
+    run("webhooks.create", url=HOOK, events=["*"])
+    seen: dict[str, list[str]] = {}
+    for role in ("key-manager", "structure-editor", "auditor"):
+        number = run("admins.create", name=role, login=role, password=PASSWORD, role=role)["id"]
+        actor = Actor.administrator(number, role, gate.environment.permits.find(role))
+        gate.run(Call("admins.sign_in", actor, {}, number))
+        seen[role] = [alarm["name"] for alarm in view(gate, actor) if alarm["name"] != "new-administrator"]
+    assert seen["key-manager"] == ["new-browser", "new-webhook", "new-key"]
+    assert seen["structure-editor"] == ["new-browser"]
+    assert seen["auditor"] == ["new-browser", "new-browser", "new-browser", "new-webhook", "new-key"]
+
+
+def test_what_was_read_is_read_and_what_was_before_oneself_is_no_news(gate: Gate, owner: Actor, run: Run, clock: Clock) -> None:
+    run("keys.create", name="Plugin", grants=["forums.list"])
+    assert count_unread(gate, owner) == 2, "oneself, and the key"
+    newest = view(gate, owner)[0]["event"]
+    run("keys.create", name="Newer", grants=["forums.list"])
+    assert owner.id is not None
+    mark_read(gate, owner.id, newest).result()
+    assert count_unread(gate, owner) == 1
+    assert [alarm["isRead"] for alarm in view(gate, owner)] == [False, True, True]
+    assert len(view(gate, owner, unread=True)) == 1
+    mark_read(gate, owner.id, 1).result()
+    assert count_unread(gate, owner) == 1, "reading an older list again makes nothing unread"
+    later = run("admins.create", name="Ada", login="ada", password=PASSWORD)["id"]
+    assert count_unread(gate, Actor.administrator(later, "Ada", None)) == 1, "that she was made"
+    first = gate.run(Call("alarms.view", owner, {"limit": 2})).value
+    rest = gate.run(Call("alarms.view", owner, {"limit": 2, "before": first["next"]})).value
+    assert [len(first["results"]), len(rest["results"]), rest["next"]] == [2, 2, None]

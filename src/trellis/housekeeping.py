@@ -19,7 +19,7 @@ from trellis.core.proposals import find_overdue
 from trellis.errors import Refused
 from trellis.settings import Settings
 from trellis.store import alarms, events, idempotency, keys, lists, moments, proposals, requests, snapshots
-from trellis.store.admins import attempts, sessions
+from trellis.store.admins import attempts, invitations, sessions
 from trellis.store.engine import Transaction
 from trellis.store.webhooks import log as deliveries
 
@@ -229,6 +229,7 @@ class Purges:
             Purge("webhook deliveries", lambda tx: deliveries.purge(tx, kept_deliveries, _MOST_DELIVERIES)),
             Purge("proposals", lambda tx: proposals.purge(tx, kept_events, _MOST_PROPOSALS)),
             Purge("sessions", lambda tx: sessions.purge(tx, now)),
+            Purge("invitations", lambda tx: invitations.purge(tx, now)),
             Purge("sign-in attempts", lambda tx: attempts.purge_attempts(tx, forgotten, remembered)),
         )
 

@@ -139,8 +139,8 @@ def test_an_owner_gives_a_role(admin: Visitor, run: Run, events: Events) -> None
     assert "Structure editor (forums, calendars)" in page_text(admin.get("/administrators"))
     wrong = admin.post(f"/administrators/{ada}/role", {"role": "auditor", "kinds": ["", "forums"]})
     assert (wrong.status_code, "is for all kinds" in page_text(wrong)) == (400, True)
-    made = admin.post("/administrators/new", {"name": "Bo", "login": "bo", "password": PASSWORD, "role": "approver", "kinds": ""})
-    assert made.status_code == 303
+    made = admin.post("/administrators/new", {"name": "Bo", "login": "bo", "role": "approver", "kinds": ""})
+    assert made.status_code == 200
     assert run("admins.get", ada + 1)["role"] == "approver"
 
 

@@ -31,7 +31,7 @@ def _make_webhook(run: Run, _: Community) -> None:
     ("path", "action", "typed", "prepare", "told"),
     [
         ("/forums/new", "/forums/new", {"name": "Twice", "_action": "save"}, None, "Twice was created."),
-        ("/administrators/new", "", {"name": "Ada", "login": "ada", "password": "ada's own password"}, None, "Ada can sign in now"),
+        ("/administrators/new", "", {"name": "Ada", "login": "ada"}, None, "shown once"),
         ("/keys/new", "", {"name": "Twice"}, None, "shown once"),
         ("/keys/1/revoke", "", {}, _make_key, "The key is revoked for good."),
         ("/keys/1/pause", "", {}, _make_key, "The key is paused."),

@@ -9,6 +9,7 @@ from pyotp import TOTP
 from tests.cli.conftest import Trellis
 from tests.fixture_types import Run
 from trellis.core.actor import Actor
+from trellis.core.admins import find_invited
 from trellis.core.factors import set_up_app
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
@@ -91,3 +92,18 @@ def test_roles_are_shown_and_given(trellis: Trellis, run: Run) -> None:
     assert "auditor" in trellis("admins", "list").stdout
     assert "LAST_ADMINISTRATOR" in trellis("admins", "role", "mira", "auditor").stderr
     assert "INVALID_VALUE" in trellis("admins", "role", "ada", "emperor").stderr
+
+
+def test_inviting_shows_a_link_once_and_again_another_one(trellis: Trellis, gate: Gate) -> None:
+    invited = json.loads(trellis("admins", "invite", "mira", "--name", "Mira Holm", "--role", "auditor", "--json").stdout)
+    assert (invited["name"], invited["role"], invited["isInvited"]) == ("Mira Holm", "auditor", True)
+    first = invited["link"].removeprefix("/admin/invitation/")
+    assert find_invited(gate, first) is not None
+    assert "invited" in trellis("admins", "list").stdout
+    again = trellis("admins", "invite", "MIRA").stdout
+    second = next(line for line in again.splitlines() if line.startswith("Link:")).rpartition("/")[2]
+    assert find_invited(gate, first) is None
+    assert find_invited(gate, second) is not None
+    assert "The invitation of Mira Holm is withdrawn." in trellis("admins", "withdraw-invitation", "mira").stdout
+    assert "Mira Holm has no invitation." in trellis("admins", "withdraw-invitation", "mira").stdout
+    assert find_invited(gate, second) is None

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from trellis.admin import PREFIX
 from trellis.cli.community import act, community
 from trellis.cli.terminal import MISUSED, Failure, Json, say, show, show_json, show_table
 from trellis.core.admins import generate_password
@@ -13,7 +14,7 @@ from trellis.core.roles import OWNER, ROLES, find_role
 from trellis.settings import Settings
 
 app = typer.Typer(
-    help="Add, list and disable administrators of the panel, give roles, and reset their passwords and second factors.",
+    help="Add, invite, list and disable administrators of the panel, give roles, and reset their passwords and second factors.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -47,6 +48,48 @@ def create(
     _print_admin(made, None if password_stdin else password, json, f"{made['name']} can sign in to the panel now.")
 
 
+@app.command()
+def invite(
+    login: Login,
+    name: Annotated[str | None, typer.Option(help="The name shown in events. By default the login.")] = None,
+    role: RoleName = OWNER,
+    kind: Kinds = None,
+    json: Json = False,
+) -> None:
+    """Add an administrator who chooses their own password by a link, which is shown once and holds for three days.
+
+    For somebody who was invited before and has chosen no password, it makes a new link; name and role stay as they are.
+    """
+    settings = Settings.load()
+    with community(settings) as gate:
+        before = next((one for one in _all(gate) if one["login"].casefold() == login.strip().casefold()), None)
+        if before is None:
+            raw = {"name": name or login, "login": login, "role": role, "kinds": kind or []}
+            invited = act(gate, "admins.invite", raw).value
+        else:
+            invited = act(gate, "admins.renew_invitation", target=before["id"]).value
+    link = f"{settings.public_url or ''}{PREFIX}/invitation/{invited.pop('link')}"
+    if json:
+        show_json(invited | {"link": link}, plain=True)
+        return
+    show(f"Link:  {link}")
+    say("Keep the link now: it is not shown again." + ("" if settings.public_url else " Put the address of the panel before it."))
+    show(f"{invited['name']} can choose a password there, once, until {invited['invitedUntil']}.")
+
+
+@app.command("withdraw-invitation")
+def withdraw_invitation(login: Login, json: Json = False) -> None:
+    """Make the link of somebody who was invited worth nothing."""
+    with community(Settings.load()) as gate:
+        result = act(gate, "admins.withdraw_invitation", target=_id_of(gate, login))
+    if json:
+        show_json({**result.value, "wasWithdrawn": result.event is not None}, plain=True)
+    elif result.event is None:
+        show(f"{result.value['name']} has no invitation.")
+    else:
+        show(f"The invitation of {result.value['name']} is withdrawn.")
+
+
 @app.command("list")
 def list_admins(json: Json = False) -> None:
     """List all administrators, including disabled ones."""
@@ -55,8 +98,7 @@ def list_admins(json: Json = False) -> None:
     if json:
         show_json(found, plain=True)
     elif found:
-        state = {True: "disabled", False: "active"}
-        rows = ((a["id"], a["name"], a["login"], _describe_role(a), state[bool(a["disabledAt"])], a["lastSeenAt"]) for a in found)
+        rows = ((a["id"], a["name"], a["login"], _describe_role(a), _describe_state(a), a["lastSeenAt"]) for a in found)
         show_table(("Id", "Name", "Login", "Role", "State", "Last seen"), rows)
     else:
         show("There is no administrator yet. Add one: trellis admins create LOGIN")
@@ -136,6 +178,10 @@ def enable(login: Login, json: Json = False) -> None:
 
 def _raw(name: str, login: str, password: str, role: str, kinds: list[str] | None) -> dict[str, Any]:
     return {"name": name, "login": login, "password": password, "role": role, "kinds": kinds or []}
+
+
+def _describe_state(admin: dict[str, Any]) -> str:
+    return "disabled" if admin["disabledAt"] else "invited" if admin["isInvited"] else "active"
 
 
 def _describe_role(admin: dict[str, Any]) -> str:

@@ -218,7 +218,8 @@ ROWS: Final = (
                 Member("roles", {"type": "array", "items": {"type": "string"}}, "the roles that may.", ["owner"]),
             )),
     Refusal("1T108/3", "LINK_SPENT", 409, "The link cannot be used any more", Scope.NONE,
-            when="The link to make the first administrator is used or too old. Only the panel answers this."),
+            when="The link of an administrator, to make the first one or to accept an invitation, is used, withdrawn or too old. "
+                 "Only the panel and the terminal answer this."),
     Refusal("1T108/5", "WRONG_SECOND_FACTOR", 403, "The second factor is not right", Scope.NONE,
             when="The code or the passkey of an administrator is wrong, was used before, or cannot be added. Only the panel "
                  "and the terminal answer this."),

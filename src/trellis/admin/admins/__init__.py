@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from trellis.admin.admins import account, administrators, confirm_password, first_run, roles, sessions, sign_in
+from trellis.admin.admins import account, administrators, confirm_password, first_run, invitations, roles, sessions, sign_in
 from trellis.admin.admins.sessions import device_name
 from trellis.admin.page import Page
 
@@ -13,6 +13,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *sign_in.PAGES,
     *confirm_password.PAGES,
     *administrators.PAGES,
+    *invitations.PAGES,
     *roles.PAGES,
     *sessions.PAGES,
     *account.PAGES,

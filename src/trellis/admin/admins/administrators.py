@@ -1,13 +1,13 @@
-"""The administrators: the list, adding one, disabling and enabling, a new password for one who has lost theirs."""
+"""The administrators: the list, disabling and enabling, a new password for one who has lost theirs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.admins.roles import LEAST, ROLE_FIELDS, ROLE_HELP, ROLE_LABELS, ROLE_WIDGETS, describe_role, list_kinds
+from trellis.admin.admins.roles import describe_role
 from trellis.admin.admins.sessions import fetch_sessions
-from trellis.admin.confirm import SENT_BEFORE, Confirmation, fetch_made_webhooks
+from trellis.admin.confirm import Confirmation, fetch_made_webhooks
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
@@ -18,7 +18,6 @@ from trellis.core.operation import is_allowed
 from trellis.errors import Refused
 
 _HERE: Final = "/administrators"
-_FIELDS: Final = (NAME, LOGIN, PASSWORD, *ROLE_FIELDS)
 
 
 async def index(request: PageRequest) -> Response:
@@ -31,42 +30,6 @@ async def index(request: PageRequest) -> Response:
 def _describe_roles(request: PageRequest, admins: Sequence[Mapping[str, Any]]) -> dict[int, str]:
     titles = {kind.name: kind.title for kind in request.kinds}
     return {admin["id"]: describe_role(admin, titles) for admin in admins}
-
-
-def _build_new(request: PageRequest, values: Mapping[str, Any]) -> Form:
-    return Form(_FIELDS, values, widgets=ROLE_WIDGETS, labels=ROLE_LABELS, help=ROLE_HELP, choices=list_kinds(request))
-
-
-async def new(request: PageRequest) -> Response:
-    """Show the form for a new one."""
-    request.require_recent_password()
-    return _show_new(request, _build_new(request, {"role": LEAST}), 200)
-
-
-def _show_new(request: PageRequest, form: Form, status: int) -> Response:
-    return request.page(
-        "administrators/new.html",
-        status=status,
-        title="Add an administrator",
-        form=form,
-        submission=request.submission_token(renew=status == 409),
-    )
-
-
-async def create(request: PageRequest) -> Response:
-    """Add one."""
-    request.require_recent_password()
-    form = _build_new(request, request.form)
-    try:
-        admin = (await request.perform_once("admins.create", form.raw())).value
-    except Refused as refused:
-        form.add_refusal(refused)
-        if refused.status == 422:
-            form.title = SENT_BEFORE
-        return _show_new(request, form, 409 if refused.status == 422 else 400)
-    return request.redirect(
-        _HERE, f"{isolate(admin['name'])} can sign in now, as {isolate(admin['login'])}, and chooses a password of their own then."
-    )
 
 
 async def show(request: PageRequest) -> Response:
@@ -166,8 +129,6 @@ _DISABLE: Final = Confirmation(
 )
 PAGES: Final = (
     Page("GET", _HERE, index, _SECTION, needs=("admins.list",)),
-    Page("GET", f"{_HERE}/new", new, _SECTION, needs=("admins.create",)),
-    Page("POST", f"{_HERE}/new", create, _SECTION, needs=("admins.create",)),
     Page("GET", f"{_HERE}/{{id:int}}", show, _SECTION, needs=("admins.get",)),
     Page("POST", f"{_HERE}/{{id:int}}", update, _SECTION, needs=("admins.update",)),
     Page("POST", f"{_HERE}/{{id:int}}/password", set_password, _SECTION, needs=("admins.set_password",)),

@@ -1,12 +1,14 @@
 """Administrators: their operations, and what does not pass the gate: passwords, sessions, sign-in attempts, one-time links."""
 
-from trellis.core.admins.crud import KEEP_WEBHOOKS, LOGIN, NAME, PASSWORD, operations
+from trellis.core.admins import crud, invitations
+from trellis.core.admins.crud import KEEP_WEBHOOKS, LOGIN, NAME, PASSWORD
 from trellis.core.admins.first_run import (
     create_demo_administrator,
     create_first_run_token,
     has_administrators,
     is_first_run_token,
 )
+from trellis.core.admins.invitations import Invited, count_wrong_link, find_invited, find_wait_for_link
 from trellis.core.admins.passwords import NewPassword, generate_password
 from trellis.core.admins.roles import KINDS, ROLE
 from trellis.core.admins.sessions import (
@@ -32,6 +34,7 @@ from trellis.core.admins.sign_in import (
     remember_browser,
 )
 from trellis.core.admins.visitors import generate_visitor_token, is_visitor_token
+from trellis.core.operation import Operation
 
 __all__ = [
     "FORGOTTEN_AFTER",
@@ -44,6 +47,7 @@ __all__ = [
     "ROLE",
     "SET_BY_ANOTHER",
     "Credentials",
+    "Invited",
     "NewPassword",
     "SignedIn",
     "address_lane",
@@ -52,13 +56,16 @@ __all__ = [
     "clear_attempts",
     "count_attempt",
     "count_failure",
+    "count_wrong_link",
     "create_demo_administrator",
     "create_first_run_token",
     "find_failed_sign_ins",
+    "find_invited",
     "find_lane",
     "find_live_sessions",
     "find_session",
     "find_wait",
+    "find_wait_for_link",
     "generate_password",
     "generate_visitor_token",
     "has_administrators",
@@ -68,3 +75,8 @@ __all__ = [
     "record_session_use",
     "remember_browser",
 ]
+
+
+def operations() -> tuple[Operation, ...]:
+    """Return the operations on administrators. All are for the panel and the terminal."""
+    return (*crud.operations(), *invitations.operations())

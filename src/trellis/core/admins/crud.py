@@ -11,11 +11,11 @@ from trellis.core.admins.roles import KINDS, ROLE, give_role, require_other_owne
 from trellis.core.admins.sign_in import operation as refused_sign_in
 from trellis.core.admins.tokens import hash_token
 from trellis.core.events import changed_members
-from trellis.core.fields import Boolean, Field, Text, invalid_id, isolate, require
+from trellis.core.fields import Boolean, Field, Input, Text, invalid_id, isolate, require
 from trellis.core.operation import Context, Judge, Operation, Outcome, judge_nothing
 from trellis.core.paging import PAGING, PER_PAGE, serialize_page
 from trellis.errors import Fault, Refused, raise_faults, refuse_faults
-from trellis.store.admins import Administrator, administrators, sessions
+from trellis.store.admins import Administrator, administrators, invitations, sessions
 from trellis.store.counters import next_number
 from trellis.store.factors import find_kinds
 from trellis.store.webhooks import endpoints
@@ -51,7 +51,7 @@ LINK: Final = Field("link", Text(100), "The secret of a one-time link.", require
 
 
 def operations() -> tuple[Operation, ...]:
-    """Return the operations on administrators. All are for the panel and the terminal."""
+    """Return the operations on administrators but for invitations. All are for the panel and the terminal."""
     return (
         Operation("admins.list", "List administrators", "All administrators, disabled ones too.", _list, PAGING),
         Operation("admins.get", "Get an administrator", "One administrator by their id.", _get, has_target=True),
@@ -76,10 +76,10 @@ def operations() -> tuple[Operation, ...]:
             writes=True,
             judge=_judge_link,
         ),
-        _updating_operation(
+        updating_operation(
             "admins.update", "Change an administrator", "Changes an administrator's name or login.", _update, NAME, LOGIN
         ),
-        _updating_operation(
+        updating_operation(
             "admins.set_role",
             "Give a role",
             "Changes what an administrator may do, from their next request on. The last owner who can sign in stays one.",
@@ -87,7 +87,7 @@ def operations() -> tuple[Operation, ...]:
             ROLE,
             KINDS,
         ),
-        _updating_operation(
+        updating_operation(
             "admins.set_password",
             "Set a password",
             "Sets an administrator's password, and ends all their sessions. Unless it is their own choice, they have to change it "
@@ -96,7 +96,7 @@ def operations() -> tuple[Operation, ...]:
             PASSWORD,
             judge=_judge_new_password,
         ),
-        _updating_operation(
+        updating_operation(
             "admins.disable",
             "Disable an administrator",
             "Ends their sessions; they cannot sign in any more. The webhooks that they have made are switched off unless told "
@@ -104,13 +104,14 @@ def operations() -> tuple[Operation, ...]:
             _disable,
             KEEP_WEBHOOKS,
         ),
-        _updating_operation("admins.enable", "Enable an administrator", "Lets a disabled administrator sign in again.", _enable),
+        updating_operation("admins.enable", "Enable an administrator", "Lets a disabled administrator sign in again.", _enable),
     )
 
 
-def _updating_operation(
+def updating_operation(
     name: str, summary: str, doc: str, run: Callable[[Context], Outcome], *fields: Field, judge: Judge = judge_nothing
 ) -> Operation:
+    """Return an operation that changes an administrator."""
     return Operation(name, summary, doc, run, fields, writes=True, has_target=True, judge=judge)
 
 
@@ -122,6 +123,7 @@ def serialize_administrator(admin: Administrator) -> dict[str, Any]:
         "login": admin.login,
         "disabledAt": admin.disabled_at,
         "mustChangePassword": admin.must_change,
+        "isInvited": not admin.digest,
         **serialize_role(admin),
         "lastSeenAt": admin.last_seen_at,
         "createdAt": admin.created_at,
@@ -143,12 +145,14 @@ def _list(context: Context) -> Outcome:
 
 def _get(context: Context) -> Outcome:
     context.input.raise_faults()
-    admin = _find_administrator(context)
-    kinds = find_kinds(context.tx, [admin.id])
-    return Outcome({**serialize_administrator(admin), "secondFactors": kinds.get(admin.id, [])})
+    admin = find_administrator(context)
+    kinds, ends = find_kinds(context.tx, [admin.id]), invitations.find_ends(context.tx, [admin.id], context.now)
+    its = {"secondFactors": kinds.get(admin.id, []), "invitedUntil": ends.get(admin.id)}
+    return Outcome(serialize_administrator(admin) | its)
 
 
-def _find_administrator(context: Context) -> Administrator:
+def find_administrator(context: Context) -> Administrator:
+    """Return the administrator whom a call is about. Raises Refused (INVALID_ID)."""
     admin = administrators.find(context.tx, context.call.target or 0)
     if admin is None:
         raise invalid_id("administrator", context.call.target, "1T106/4")
@@ -173,20 +177,21 @@ def _require_link(context: Context) -> None:
 
 def _judge_first_password(context: Context) -> dict[str, str | None]:
     """Refuse a password that is easy to guess."""
-    _require_strong(context, context.input.get("name", ""), context.input.get("login", ""))
+    require_strong(context, context.input.get("name", ""), context.input.get("login", ""))
     return {}
 
 
 def _judge_new_password(context: Context) -> dict[str, str | None]:
     """Refuse a password that is easy to guess, and for oneself the one that one has."""
-    admin = _find_administrator(context)
-    _require_strong(context, admin.name, admin.login)
-    if _is_own(context) and password_matches(admin.digest, context.input.get("password").text):
+    admin = find_administrator(context)
+    require_strong(context, admin.name, admin.login)
+    if _is_own(context) and password_matches(admin.digest or None, context.input.get("password").text):
         raise refuse_faults(Fault("password", "INVALID_VALUE", "password is the one you have: choose another."))
     return {}
 
 
-def _require_strong(context: Context, *words: str) -> None:
+def require_strong(context: Context, *words: str) -> None:
+    """Refuse a password that is easy to guess, or little more than one of these words."""
     if weakness := find_weakness(context.input.get("password").text, context.environment.community_name, *words):
         raise refuse_faults(Fault("password", "INVALID_VALUE", f"password {weakness}"))
 
@@ -199,23 +204,24 @@ def _is_own(context: Context) -> bool:
 def _begin(context: Context) -> Outcome:
     require((LINK,), context.input).raise_faults()
     _require_link(context)
-    outcome = _add(context, must_change=False)
+    outcome = add_administrator(context, require((NAME, LOGIN, PASSWORD), context.input), must_change=False)
     administrators.delete_links(context.tx)
     return outcome
 
 
 def _create(context: Context) -> Outcome:
-    return _add(context, must_change=context.input.get(MUST_CHANGE.name, True))
-
-
-def _add(context: Context, *, must_change: bool) -> Outcome:
     given = require((NAME, LOGIN, PASSWORD), context.input)
+    return add_administrator(context, given, must_change=context.input.get(MUST_CHANGE.name, True))
+
+
+def add_administrator(context: Context, given: Input, *, must_change: bool) -> Outcome:
+    """Add an administrator; one for whom no password was sent cannot sign in. Raises Refused."""
     raise_faults(given.faults + _check_login(context, given.get("login"), 0))
     admin = Administrator(
         id=next_number(context.tx, "admins"),
         name=given.get("name"),
         login=given.get("login"),
-        digest=given.get("password"),
+        digest=given.get("password", ""),
         created_at=context.at,
         updated_at=context.at,
         disabled_at=None,
@@ -238,37 +244,39 @@ def _check_login(context: Context, login: str | None, own: int) -> tuple[Fault, 
 
 
 def _update(context: Context) -> Outcome:
-    old = _find_administrator(context)
+    old = find_administrator(context)
     given = context.input
     raise_faults(given.faults + _check_login(context, given.get("login"), old.id))
-    return _save(context, old, replace(old, name=given.get("name", old.name), login=given.get("login", old.login)))
+    return save_administrator(context, old, replace(old, name=given.get("name", old.name), login=given.get("login", old.login)))
 
 
 def _set_role(context: Context) -> Outcome:
-    old = _find_administrator(context)
+    old = find_administrator(context)
     context.input.raise_faults()
     new = give_role(context, old, context.input)
     if new.role != old.role:
         require_other_owner(context, old)
-    return _save(context, old, new)
+    return save_administrator(context, old, new)
 
 
 def _set_password(context: Context) -> Outcome:
-    old = _find_administrator(context)
+    old = find_administrator(context)
     given = require((PASSWORD,), context.input)
     given.raise_faults()
     sessions.end_all(context.tx, old.id)
+    invitations.withdraw(context.tx, old.id)
     new = replace(old, digest=given.get("password"), must_change=not _is_own(context))
-    outcome = _save(context, old, new, also=("password",))
+    outcome = save_administrator(context, old, new, also=("password",))
     return outcome._replace(result={**outcome.result, "secondFactors": find_kinds(context.tx, [old.id]).get(old.id, [])})
 
 
 def _disable(context: Context) -> Outcome:
-    old = _find_administrator(context)
+    old = find_administrator(context)
     context.input.raise_faults()
     require_other_owner(context, old)
     sessions.end_all(context.tx, old.id)
-    outcome = _save(context, old, replace(old, disabled_at=old.disabled_at or context.now))
+    invitations.withdraw(context.tx, old.id)
+    outcome = save_administrator(context, old, replace(old, disabled_at=old.disabled_at or context.now))
     if not outcome.happened or context.input.get(KEEP_WEBHOOKS.name):
         return outcome
     because = f"The administrator who made it, {isolate(old.name)}, was disabled."
@@ -277,12 +285,13 @@ def _disable(context: Context) -> Outcome:
 
 
 def _enable(context: Context) -> Outcome:
-    old = _find_administrator(context)
+    old = find_administrator(context)
     context.input.raise_faults()
-    return _save(context, old, replace(old, disabled_at=None))
+    return save_administrator(context, old, replace(old, disabled_at=None))
 
 
-def _save(context: Context, old: Administrator, new: Administrator, also: tuple[str, ...] = ()) -> Outcome:
+def save_administrator(context: Context, old: Administrator, new: Administrator, also: tuple[str, ...] = ()) -> Outcome:
+    """Write a changed administrator, if they have changed; return the outcome of the operation that changed them."""
     before, after = serialize_administrator(old), serialize_administrator(new)
     changed = changed_members(before, after) + also
     if not changed:

@@ -43,6 +43,7 @@ class _Limit:
 _ACCOUNT: Final = _Limit(5, 60)
 _ADDRESS: Final = _Limit(5, 900)  # of an account
 _BROWSER: Final = _Limit(5, 900)
+_LINKS: Final = _Limit(10, 900)  # wrong ones from an address
 _UNKNOWN: Final = 1024  # counters that all logins which nobody has share
 _SERVICE: Final = Actor("service", None, "sign-in", frozenset({"admins.refuse_sign_in"}))
 
@@ -86,8 +87,8 @@ def check_password(gate: Gate, credentials: Credentials) -> int | None:
     """Return the id of the administrator whose login and password these are. Takes about 50 ms and 64 MiB."""
     with gate.store.reading() as tx:
         admin = administrators.find_by_login(tx, credentials.login)
-    digest = admin.digest if admin is not None and admin.disabled_at is None else None
-    matches = password_matches(digest, credentials.password[: LONGEST + 1])
+    digest = admin.digest if admin is not None and admin.disabled_at is None else ""
+    matches = password_matches(digest or None, credentials.password[: LONGEST + 1])
     return admin.id if admin is not None and matches else None
 
 
@@ -120,6 +121,24 @@ def remember_browser(gate: Gate, login: str, browser: str) -> Future[str]:
     return gate.store.write(remember, quiet=True)
 
 
+def find_link_wait(tx: Transaction, address: str, now: str) -> int:
+    """Return for how many seconds an address that has sent wrong one-time links has to wait: 0 for none."""
+    return _find_wait(_find_kept(tx, (_links_from(address),), now), now)
+
+
+def count_link(tx: Transaction, address: str, now: str) -> None:
+    """Count a wrong one-time link, unless its address has to wait already."""
+    subject = _links_from(address)
+    kept = _find_kept(tx, (subject,), now)
+    if not _find_wait(kept, now):
+        _save_failure(tx, subject, _LINKS, kept.get(subject), now)
+        attempts.trim_attempts(tx, keep=attempts.BROWSER)
+
+
+def _links_from(address: str) -> str:
+    return f"links/{find_network(address)}"
+
+
 def is_known_browser(tx: Transaction, login: str, browser: str, now: str) -> bool:
     """Return whether somebody has signed in with a login by the browser that has this cookie, lately."""
     subject = _browser(browser, login)
@@ -129,18 +148,23 @@ def is_known_browser(tx: Transaction, login: str, browser: str, now: str) -> boo
 
 
 def _count(tx: Transaction, credentials: Credentials, now: str) -> int:
-    at, limits = datetime.fromisoformat(now), _limits(tx, credentials, now)
+    limits = _limits(tx, credentials, now)
     kept = _find_kept(tx, tuple(limits), now)
     if wait := _find_wait(kept, now):
         _count_failure(tx, credentials, now)
         return wait
     for subject, limit in limits.items():
-        old = kept.get(subject)
-        failures = (old.failures if old and old.at > format_timestamp(at - FORGOTTEN_AFTER) else 0) + 1
-        until = format_timestamp(at + timedelta(seconds=limit.wait(failures)))
-        attempts.save_attempts(tx, Attempts(subject, failures, now, until))
+        _save_failure(tx, subject, limit, kept.get(subject), now)
     attempts.trim_attempts(tx, keep=attempts.BROWSER)
     return 0
+
+
+def _save_failure(tx: Transaction, subject: str, limit: _Limit, old: Attempts | None, now: str) -> None:
+    """Count one more failure of a subject, and write until when it has to wait."""
+    at = datetime.fromisoformat(now)
+    failures = (old.failures if old and old.at > format_timestamp(at - FORGOTTEN_AFTER) else 0) + 1
+    until = format_timestamp(at + timedelta(seconds=limit.wait(failures)))
+    attempts.save_attempts(tx, Attempts(subject, failures, now, until))
 
 
 def _find_kept(tx: Transaction, subjects: tuple[str, ...], now: str) -> dict[str, Attempts]:

@@ -63,7 +63,7 @@ ALARMS: Final = (
         "{actor} changed where a webhook sends or what: {name}.",
         _is_widened_by(is_webhook_widened),
     ),
-    AlarmRule("new-administrator", ("admins.create",), "{actor} made {name} an administrator."),
+    AlarmRule("new-administrator", ("admins.create", "admins.invite"), "{actor} made {name} an administrator."),
     AlarmRule("enabled-administrator", ("admins.enable",), "{actor} let {name} sign in again."),
     AlarmRule("widened-role", ("admins.set_role",), "{actor} gave {name} another role.", _is_role_widened),
     AlarmRule("new-browser", ("admins.sign_in",), "{actor} signed in from a new browser.", _is_new_browser),

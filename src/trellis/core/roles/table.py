@@ -108,7 +108,7 @@ ROLES: Final[Mapping[str, Role]] = {
 OWN: Final = frozenset(
     f"admins.{verb}"
     for verb in (
-        *("get", "sessions", "sign_in", "sign_out", "confirm_password", "update", "set_password"),
+        *("get", "sessions", "sign_in", "sign_out", "confirm_password", "update", "set_password", "accept_invitation"),
         *("factors", "add_passkey", "rename_passkey", "remove_passkey"),
         *("set_authenticator", "remove_authenticator", "renew_recovery_codes"),
     )

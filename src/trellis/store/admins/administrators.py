@@ -18,7 +18,7 @@ class Administrator:
     id: int
     name: str
     login: str
-    digest: str
+    digest: str  # "" for whoever is invited and has chosen no password yet
     created_at: str
     updated_at: str
     disabled_at: str | None
@@ -70,7 +70,8 @@ def count(tx: Transaction) -> int:
 
 def count_others_enabled(tx: Transaction, admin: int, role: str) -> int:
     """Count the administrators with a role who can sign in, excluding this one."""
-    others = sa.select(sa.func.count()).select_from(administrators).where(_c.disabled_at.is_(None), _c.role == role, _c.id != admin)
+    can = (_c.disabled_at.is_(None), _c.digest != "", _c.role == role)
+    others = sa.select(sa.func.count()).select_from(administrators).where(*can, _c.id != admin)
     return int(tx.connection.execute(others).scalar_one())
 
 

@@ -1,0 +1,141 @@
+"""Invitations: inviting an administrator, making and withdrawing links, and the page behind a link, where a password is chosen."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from trellis.admin import PREFIX
+from trellis.admin.admins.roles import LEAST, ROLE_FIELDS, ROLE_HELP, ROLE_LABELS, ROLE_WIDGETS, list_kinds
+from trellis.admin.admins.sign_in import end_session, start_session
+from trellis.admin.confirm import SENT_BEFORE
+from trellis.admin.forms import Form
+from trellis.admin.page import Page, PageRequest
+from trellis.admin.submitted import Submitted
+from trellis.core.admins import LOGIN, NAME, PASSWORD, Invited, count_wrong_link, find_invited, find_wait_for_link
+from trellis.core.factors import Evidence
+from trellis.core.fields import isolate
+from trellis.errors import Refused
+
+_SECTION: Final = "administrators"
+_HERE: Final = f"/{_SECTION}"
+_ONE: Final = f"{_HERE}/{{id:int}}/invitation"
+_BEHIND: Final = "/invitation/{link}"
+_FIELDS: Final = (NAME, LOGIN, *ROLE_FIELDS)
+_LONGEST: Final = 100  # characters of a link
+
+
+async def new(request: PageRequest) -> Response:
+    """Show the form that invites somebody."""
+    request.require_recent_password()
+    return _show_new(request, _build_new(request, {"role": LEAST}), 200)
+
+
+def _build_new(request: PageRequest, values: Mapping[str, Any]) -> Form:
+    return Form(_FIELDS, values, widgets=ROLE_WIDGETS, labels=ROLE_LABELS, help=ROLE_HELP, choices=list_kinds(request))
+
+
+def _show_new(request: PageRequest, form: Form, status: int) -> Response:
+    submission = request.submission_token(renew=status == 409)
+    return request.page("administrators/new.html", status=status, title="Invite an administrator", form=form, submission=submission)
+
+
+async def invite(request: PageRequest) -> Response:
+    """Invite somebody, and show the link once."""
+    request.require_recent_password()
+    form = _build_new(request, request.form)
+    try:
+        made = (await request.perform_once("admins.invite", form.raw())).value
+    except Refused as refused:
+        form.add_refusal(refused)
+        if refused.status == 422:
+            form.title = SENT_BEFORE
+        return _show_new(request, form, 409 if refused.status == 422 else 400)
+    return _show_link(request, made)
+
+
+async def renew(request: PageRequest) -> Response:
+    """Make a new link for somebody who has chosen no password yet, and show it once."""
+    request.require_fresh_form()
+    request.require_recent_password()
+    return _show_link(request, (await request.perform("admins.renew_invitation", target=request.number("id"))).value)
+
+
+def _show_link(request: PageRequest, invited: Mapping[str, Any]) -> Response:
+    base = request.runner.settings.public_url or str(request.http.base_url).rstrip("/")
+    link = f"{base}{PREFIX}/invitation/{invited['link']}" if "link" in invited else ""
+    return request.page("administrators/invited.html", title=f"{isolate(invited['name'])} is invited", invited=invited, link=link)
+
+
+async def withdraw(request: PageRequest) -> Response:
+    """Make a link worth nothing."""
+    request.require_fresh_form()
+    request.require_recent_password()
+    result = await request.perform("admins.withdraw_invitation", target=request.number("id"))
+    told = "The invitation is withdrawn: its link is worth nothing." if result.event else "There was no invitation any more."
+    return request.redirect(f"{_HERE}/{request.number('id')}", told)
+
+
+# --- behind the link ----------------------------------------------------------------------------------------------
+
+
+async def show(request: PageRequest) -> Response:
+    """Ask whoever is invited for a password."""
+    invited = await _find_invited(request)
+    return _show(request, invited, _form()) if invited else await _turn_away(request)
+
+
+def _form(typed: Submitted | None = None) -> Form:
+    return Form((PASSWORD,), typed)
+
+
+def _show(request: PageRequest, invited: Invited, form: Form, status: int = 200) -> Response:
+    return request.page("invitation.html", status=status, title="Choose your password", invited=invited, form=form)
+
+
+async def accept(request: PageRequest) -> Response:
+    """Take the password, and sign them in."""
+    invited = await _find_invited(request)
+    if invited is None:
+        return await _turn_away(request)
+    form, before = _form(request.form), request.me
+    try:
+        raw = {**form.raw(), "link": _link(request)}
+        await request.perform("admins.accept_invitation", raw, invited.id, actor=invited.actor)
+    except Refused as refused:
+        if refused.status == 409 and refused.message == "LINK_SPENT":  # used at the same time
+            return await _turn_away(request)
+        return _show(request, invited, form.add_refusal(refused), 400)
+    await start_session(request, invited.id, invited.login, Evidence())
+    if before is not None:
+        await request.runner.perform(end_session(request, before))
+    return request.redirect("", f"Welcome, {isolate(invited.name)}. Nobody else knows your password.")
+
+
+def _link(request: PageRequest) -> str:
+    return str(request.http.path_params["link"])[:_LONGEST]
+
+
+async def _find_invited(request: PageRequest) -> Invited | None:
+    return await request.runner.read(find_invited, _link(request))
+
+
+async def _turn_away(request: PageRequest) -> Response:
+    """Answer a link that is wrong, used, withdrawn or too old: all alike, and after many of them with a wait."""
+    wait = await request.runner.read(find_wait_for_link, request.address)
+    if not wait:
+        await request.runner.write(count_wrong_link, request.address)
+    response = request.page("invitation_spent.html", status=429 if wait else 404, title="This invitation cannot be used", wait=wait)
+    if wait:
+        response.headers["retry-after"] = str(wait)
+    return response
+
+
+PAGES: Final = (
+    Page("GET", f"{_HERE}/new", new, _SECTION, needs=("admins.invite",)),
+    Page("POST", f"{_HERE}/new", invite, _SECTION, needs=("admins.invite",)),
+    Page("POST", _ONE, renew, _SECTION, needs=("admins.renew_invitation",)),
+    Page("POST", f"{_ONE}/withdraw", withdraw, _SECTION, needs=("admins.withdraw_invitation",)),
+    Page("GET", _BEHIND, show, open=True),
+    Page("POST", _BEHIND, accept, open=True),
+)

@@ -1,0 +1,166 @@
+"""Invitations: an administrator who chooses their own first password, by a link that holds once and for three days.
+
+The link has 256 random bits, of which the database keeps the SHA-256. Wrong ones make an address wait, but never a right one.
+"""
+
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from trellis.core.actor import Actor
+from trellis.core.admins.crud import (
+    LOGIN,
+    NAME,
+    PASSWORD,
+    add_administrator,
+    find_administrator,
+    require_strong,
+    save_administrator,
+    updating_operation,
+)
+from trellis.core.admins.roles import KINDS, ROLE
+from trellis.core.admins.sign_in import count_link, find_link_wait
+from trellis.core.admins.tokens import generate_token, hash_token
+from trellis.core.fields import Field, Text, format_timestamp, isolate, require
+from trellis.core.gate import Gate
+from trellis.core.operation import Context, Operation, Outcome
+from trellis.errors import Refused
+from trellis.store.admins import Administrator, invitations
+
+_LIFETIME: Final = timedelta(days=3)
+_LINK: Final = Field("link", Text(100), "The secret of the link.", required=True, write_only=True)
+
+
+def operations() -> tuple[Operation, ...]:
+    """Return the operations on invitations. All are for the panel and the terminal."""
+    return (
+        Operation(
+            "admins.invite",
+            "Invite an administrator",
+            "Adds an administrator who chooses their own password by a link, and returns its secret, once. It holds for 3 days.",
+            _invite,
+            (NAME, LOGIN, ROLE, KINDS),
+            writes=True,
+        ),
+        updating_operation(
+            "admins.renew_invitation",
+            "Make a new invitation",
+            "Returns the secret of a new link for somebody who has chosen no password yet, once. The old link is worth nothing.",
+            _renew,
+        ),
+        updating_operation(
+            "admins.withdraw_invitation",
+            "Withdraw an invitation",
+            "Makes the link worth nothing. Whoever was invited stays, without a password, and can be invited anew.",
+            _withdraw,
+        ),
+        updating_operation(
+            "admins.accept_invitation",
+            "Accept an invitation",
+            "Takes the password that somebody has chosen by the link that they were sent, which is used up by it.",
+            _accept,
+            PASSWORD,
+            _LINK,
+            judge=_judge,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Invited:
+    """Who has a link that can be used."""
+
+    name: str
+    login: str
+    actor: Actor
+
+    @property
+    def id(self) -> int:
+        """Their id."""
+        return self.actor.id or 0
+
+
+def find_invited(gate: Gate, link: str) -> Invited | None:
+    """Return whom a link invites; None if it was made up, used or withdrawn, or has expired."""
+    with gate.store.reading() as tx:
+        admin = invitations.find_invited(tx, hash_token(link), gate.now())
+    if admin is None:
+        return None
+    permit = gate.environment.permits.find(admin.role, admin.kinds)
+    return Invited(admin.name, admin.login, Actor.administrator(admin.id, admin.name, permit))
+
+
+def find_wait_for_link(gate: Gate, address: str) -> int:
+    """Return for how many seconds an address that has sent wrong links has to wait: 0 for none."""
+    with gate.store.reading() as tx:
+        return find_link_wait(tx, address, gate.now())
+
+
+def count_wrong_link(gate: Gate, address: str) -> Future[None]:
+    """Count a wrong link from an address."""
+    now = gate.now()
+    return gate.store.write(lambda tx: count_link(tx, address, now), quiet=True)
+
+
+# --- the operations -----------------------------------------------------------------------------------------------
+
+
+def _invite(context: Context) -> Outcome:
+    given = require((NAME, LOGIN), context.input)
+    outcome = add_administrator(context, given, must_change=False)
+    return _with_link(context, outcome, outcome.resource_id or 0)
+
+
+def _renew(context: Context) -> Outcome:
+    admin = _find_without_password(context)
+    context.input.raise_faults()
+    if admin.disabled_at is not None:
+        raise Refused("LINK_SPENT", f"{isolate(admin.name)} is disabled. Enable them first.")
+    after = {"name": admin.name}
+    return _with_link(context, Outcome(after, admin.id, after=after), admin.id)
+
+
+def _with_link(context: Context, outcome: Outcome, admin: int) -> Outcome:
+    """Make a link, and return an outcome with its secret, which only its caller is told."""
+    token = generate_token()
+    until = format_timestamp(datetime.fromisoformat(context.now) + _LIFETIME)
+    invitations.put(context.tx, admin, hash_token(token), until)
+    told: dict[str, Any] = {**outcome.result, "id": admin, "invitedUntil": until}
+    return outcome._replace(result={**told, "link": token}, plan=told)
+
+
+def _withdraw(context: Context) -> Outcome:
+    admin = find_administrator(context)
+    context.input.raise_faults()
+    before = {"name": admin.name}
+    return Outcome(before, admin.id, before=before, happened=invitations.withdraw(context.tx, admin.id))
+
+
+def _find_without_password(context: Context) -> Administrator:
+    admin = find_administrator(context)
+    if admin.digest:
+        raise Refused("LINK_SPENT", f"{isolate(admin.name)} has chosen a password already, and needs no invitation.")
+    return admin
+
+
+def _judge(context: Context) -> dict[str, str | None]:
+    """Refuse a link that cannot be used, then a password that is easy to guess. Raises Refused (LINK_SPENT)."""
+    admin = _find_by_link(context)
+    require_strong(context, admin.name, admin.login)
+    return {}
+
+
+def _find_by_link(context: Context) -> Administrator:
+    admin = invitations.find_invited(context.tx, hash_token(context.input.get(_LINK.name, "")), context.now)
+    if admin is None or admin.id != context.call.target:
+        raise Refused("LINK_SPENT", "This invitation was used or withdrawn, or it is too old. Ask for a new one.")
+    return admin
+
+
+def _accept(context: Context) -> Outcome:
+    given = require((PASSWORD, _LINK), context.input)
+    given.raise_faults()
+    old = _find_by_link(context)
+    invitations.withdraw(context.tx, old.id)
+    return save_administrator(context, old, replace(old, digest=given.get("password")), also=("password",))

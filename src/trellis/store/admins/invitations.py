@@ -1,0 +1,42 @@
+"""The rows of invitations: one for each administrator who is to choose their first password by a link."""
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from trellis.store.admins.administrators import Administrator
+from trellis.store.admins.administrators import find as find_administrator
+from trellis.store.engine import Transaction
+from trellis.store.tables import invitations
+
+_c = invitations.c
+
+
+def put(tx: Transaction, admin: int, digest: str, expires_at: str) -> None:
+    """Write the invitation of an administrator, in place of the one that there is."""
+    withdraw(tx, admin)
+    tx.connection.execute(sa.insert(invitations).values(admin_id=admin, digest=digest, expires_at=expires_at))
+
+
+def find_invited(tx: Transaction, digest: str, now: str) -> Administrator | None:
+    """Read whom a link invites; None if nobody, or not any more. Who is disabled is not."""
+    found = sa.select(_c.admin_id).where(_c.digest == digest, _c.expires_at > now)
+    number = tx.connection.execute(found).scalar()
+    admin = None if number is None else find_administrator(tx, number)
+    return admin if admin is not None and admin.disabled_at is None else None
+
+
+def find_ends(tx: Transaction, admins: Sequence[int], now: str) -> dict[int, str]:
+    """Return until when the invitations of some administrators hold, for those that do."""
+    found = sa.select(_c.admin_id, _c.expires_at).where(_c.admin_id.in_(admins), _c.expires_at > now)
+    return {row[0]: row[1] for row in tx.connection.execute(found)}
+
+
+def withdraw(tx: Transaction, admin: int) -> bool:
+    """Delete the invitation of an administrator; return whether there was one."""
+    return tx.connection.execute(sa.delete(invitations).where(_c.admin_id == admin)).rowcount > 0
+
+
+def purge(tx: Transaction, now: str) -> int:
+    """Delete the invitations that have expired; return their number."""
+    return tx.connection.execute(sa.delete(invitations).where(_c.expires_at <= now)).rowcount

@@ -11,7 +11,17 @@ from tests.service_process import Service
 
 pytestmark = pytest.mark.browser
 
-_PAGES = ("", "/administrators", "/administrators/new", "/administrators/1", "/account", "/check", "/nowhere", "/confirm-password")
+_PAGES = (
+    "",
+    "/alarms",
+    "/administrators",
+    "/administrators/new",
+    "/administrators/1",
+    "/account",
+    "/check",
+    "/nowhere",
+    "/confirm-password",
+)
 
 
 def _begin(page: Page, service: Service) -> None:

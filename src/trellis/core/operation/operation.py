@@ -242,8 +242,7 @@ class Operation:
     it refuses what can be refused by then, and returns the digests that are stored so far, by field; a password that fits its
     own keeps it. `calls` are the calls that an operation will run, as far as they are known before: their passwords become
     digests too. `results_in` is the member of its response that lists what these returned. `read_ahead` names an operation and the
-    values sent to it, for the gate to read before the writer is held. `trace` says what has become of a record that it created,
-    where such can be deleted.
+    values sent to it, for the gate to read before the writer is held. `trace` says what has become of a record that it created.
 
     `kind` is None for the few operations that are not about nodes; if REST serves these, `answers` are the fields of their response
     or of each record in it, `once` are fields that are returned only when something is created, and `logged` those of the record in

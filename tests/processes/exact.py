@@ -131,10 +131,14 @@ class Truth:
 
 @dataclass
 class Readers:
-    """Threads that read the same paths all the time, so that answers are made while commits are under way."""
+    """Threads that read the same paths all the time, so that answers are made while commits are under way.
+
+    They rest where nothing is committed and every process knows of all: there they would only be in the way.
+    """
 
     keys: Sequence[str]
     seed: int
+    awake: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
     threads: list[threading.Thread] = field(default_factory=list)
 
@@ -146,13 +150,14 @@ class Readers:
 
     def _read(self, port: int, dice: Random) -> None:
         with suppress(OSError, IndexError, ValueError), closing(Connection(port)) as connection:  # until the service is killed
-            while not self.ended.wait(0.002):
+            while self.awake.wait(GIVE_UP) and not self.ended.wait(0.002):
                 paths = [*dice.sample(LISTS, 3), *(f"{FORUMS}/{dice.randint(1, 40)}" for _ in range(6))]
                 connection.ask(dice.choice(self.keys), paths)
 
     def end(self) -> None:
         """Stop reading."""
         self.ended.set()
+        self.awake.set()
         for thread in self.threads:
             thread.join(GIVE_UP)
 
@@ -277,20 +282,24 @@ class Comparison:
     answers: int = 0
     stale: list[str] = field(default_factory=list)
 
+    def wait(self, services: Iterable[Service]) -> None:
+        """Wait until services know of every commit, where that takes a moment."""
+        newest = [] if self.at_once else self.truth.ask(self.keys[0], [NEWEST])
+        for service in () if self.at_once else services:
+            with closing(Connection(service.port)) as connection:  # a process that knows of the newest event knows of all before it
+                wait_until(lambda connection=connection: connection.ask(self.keys[0], [NEWEST]) == newest)  # type: ignore[misc]
+
     def compare(self, services: Iterable[Service], paths: Sequence[str]) -> None:
         """Ask services and the database for the same; nothing is written meanwhile."""
-        newest = self.truth.ask(self.keys[0], [NEWEST])
         for key in self.keys:
             expected = self.truth.ask(key, paths)
             for service in services:
-                connection = Connection(service.port)
-                if not self.at_once:  # a process that knows of the newest event knows of all before it
-                    wait_until(lambda connection=connection: connection.ask(self.keys[0], [NEWEST]) == newest)  # type: ignore[misc]
-                for path, found, wanted in zip(paths, connection.ask(key, paths), expected, strict=True):
+                with closing(Connection(service.port)) as connection:
+                    answers = connection.ask(key, paths)
+                for path, found, wanted in zip(paths, answers, expected, strict=True):
                     self.answers += 1
                     if found != wanted:
                         self.stale.append(f"{path}: {found!r} instead of {wanted!r}")
-                connection.close()
 
 
 def kill_during_edit(service: Service, editor: Editor) -> None:

@@ -50,12 +50,16 @@ def test_answers_in_memory_are_those_of_the_database(
         readers.start(service)
     try:
         for number in range(1, EDITS + 1):
+            readers.awake.set()
             editor.edit(dice.choice(services))
+            compared.wait(services)
+            readers.awake.clear()
             paths = [*dice.sample(LISTS, 12), *(f"{FORUMS}/{forum}" for forum in dice.sample(range(1, 61), 20))]
             compared.compare(services, paths)
             assert compared.stale == [], (number, compared.stale)
             if number % 50 == 0:
                 at = dice.randrange(2)
+                readers.awake.set()
                 kill_during_edit(services[at], editor)
                 services[at] = serve(rate_limit=0, public_url=URL)
                 readers.start(services[at])

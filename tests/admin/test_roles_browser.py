@@ -11,6 +11,8 @@ from tests.fixture_types import Run
 from tests.service_process import Service
 from trellis.core.roles import OWNER
 
+pytestmark = pytest.mark.browser
+
 MENUS: Final = {  # of the roles that do not see all: what is in the menu beside Overview, and a page with what axe looks at
     "key-manager": ("API keys", "Administrators", "/admin/forums/1"),
     "structure-editor": ("Forums", "API keys", "/admin/forums/1"),

@@ -2,6 +2,7 @@
 
 What it is compared with is an ordinary request of the same operation in the same run; both are measured in processor time. Each
 operation gets some of the bodies, and each body some operations; `TRELLIS_TEST_BODIES` says how many, and `all` sends all to all.
+Bodies go to both engines; queries and forms, which are read before a database is asked, to one.
 """
 
 import asyncio
@@ -118,6 +119,7 @@ def _ordinary(route: Route) -> bytes:
     return json.dumps(given_of(operation)).encode()
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_no_query_holds_the_loop(make_api: MakeApiClient, run: Run, community: Community, sweep: OneRequest) -> None:
     api = make_api(rate_limit=0, bad_key_limit=1_000_000)
     for route in grantable_routes(CATALOGUE):
@@ -135,6 +137,7 @@ def test_no_query_holds_the_loop(make_api: MakeApiClient, run: Run, community: C
     assert max(sweep.statuses) < 500
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_no_form_holds_the_loop(gate: Gate, settings: Settings, run: Run, community: Community, sweep: OneRequest) -> None:
     panel = Panel(gate, settings)
     admin = int(run("admins.create", name="Mira Holm", login=LOGIN, password=PASSWORD)["id"])

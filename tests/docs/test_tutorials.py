@@ -24,17 +24,29 @@ _SWEEPS: Final = (
     "tests/sweeps/test_operations.py",
     "tests/sweeps/test_interfaces.py",
     "tests/sweeps/test_kinds.py",
-    "tests/sweeps/test_new_kind.py",
     "tests/core/test_operation.py",
     "tests/core/test_verbs.py",
     "tests/core/test_kind.py",
-    "tests/kinds",
+    "tests/kinds/test_kinds.py",
     "tests/rest/docs/test_openapi.py",
     "tests/rest/docs/test_openapi_examples.py",
     "tests/rest/docs/test_reference.py",
     "tests/admin/keys/test_grants.py",
     "tests/admin/nodes/test_index.py",
     "tests/admin/test_app.py",
+)
+_ELSEWHERE: Final = (  # tests of these files with kinds of their own, of addresses, and of what is the same on each page
+    "declared_here",
+    "without_any_kind",
+    "address",
+    "below_a_path",
+    "of_this_service",
+    "settings_that_hold",
+    "names_the_public",
+    "rendered_once",
+    "problem_names",
+    "not_known",
+    "colours",
 )
 
 # Tells, as JSON, where the operations of a catalogue appear.
@@ -130,8 +142,9 @@ def appearances(project: Path) -> dict[str, Any]:
 
 
 def sweep(project: Path) -> None:
-    """Run the sweeps and the tests of declarations, on SQLite and over the API."""
-    run(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "not (postgresql or mcp or invision)", *_SWEEPS)
+    """Run the sweeps and the tests of declarations, on SQLite and over the API, but for those that know nothing of what is new."""
+    left_out = " or ".join(("postgresql", "mcp", "invision", *_ELSEWHERE))
+    run(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", f"not ({left_out})", *_SWEEPS)
 
 
 def readable(project: Path, *names: str) -> None:

@@ -93,7 +93,7 @@ def _list_circular(nodes: Iterable[OldNode]) -> list[OldNode]:
         if node is not None and node in passed:
             circle = [*passed][[*passed].index(node) :]
             found.append(min(circle, key=lambda one: one.id))
-        known |= passed.keys()
+        known.update(passed)  # |= with the keys of a dictionary would copy all that is known
     return found
 
 

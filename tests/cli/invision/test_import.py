@@ -15,6 +15,8 @@ from tests.old_community import KEY, Interruption, OldCommunity, blog, calendar,
 
 Read = Callable[..., Document]
 
+translation = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # of what comes, whatever database it goes into
+
 
 def names(entries: list[dict[str, Any]], above: str = "") -> list[str]:
     """List the names of entries with those above them."""
@@ -96,6 +98,7 @@ def test_what_the_old_community_does_not_tell_stays_as_it_is_here(bring: Import,
     assert "redirect" not in Path("invision.yaml").read_text(encoding="utf-8").split("Shop")[0]
 
 
+@translation
 def test_permissions_are_translated_by_position(bring: Import, read: Read, old: OldCommunity) -> None:
     old.lists["forums/forums"] = [forum(1, "News", who=("*", "2,3", "3, 6", "", None))]
     old.lists["calendar/calendars"] = [calendar(1, "Meetings", who=("*", "3", "4", "6", "9", "2", "3"))]
@@ -129,6 +132,7 @@ def test_permissions_are_translated_by_position(bring: Import, read: Read, old: 
     }
 
 
+@translation
 def test_clubs_are_left_out_unless_they_are_asked_for(bring: Import, read: Read) -> None:
     brought = bring("--report", "report.txt")
     assert "/Walkers" not in names(read()["forums"])
@@ -176,6 +180,7 @@ def test_groups_are_chosen_by_the_operator(bring: Import, trellis: Trellis, run:
     assert bring("--group", "members").exit_code == 1
 
 
+@translation
 def test_sections_are_chosen(bring: Import, old: OldCommunity, read: Read) -> None:
     assert bring("--section", "calendars").exit_code == 0
     assert [*read()] == ["format", "name", "calendars"]
@@ -183,6 +188,7 @@ def test_sections_are_chosen(bring: Import, old: OldCommunity, read: Read) -> No
     assert bring("--section", "topics").exit_code == 1
 
 
+@translation
 def test_the_report_tells_node_by_node_what_is_lost(bring: Import, old: OldCommunity) -> None:
     old.lists["forums/forums"].append(forum(30, "<b>Bold</b> &amp; <script>alert(1)</script>", url="javascript:alert(1)"))
     old.lists["forums/forums"].append(forum(31, "Articles", kind="articles", who=("*", "3,77")))
@@ -208,6 +214,7 @@ def test_the_report_tells_node_by_node_what_is_lost(bring: Import, old: OldCommu
     assert "javascript:" not in page
 
 
+@translation
 def test_the_name_of_the_community_adds_no_lines_to_the_report(bring: Import, old: OldCommunity) -> None:
     hello = {"communityName": "Green\n! Fingers\u2028", "communityUrl": "", "ipsVersion": "4.7\n20"}
     old.instead = {"/api/core/hello": Interruption(200, {}, json.dumps(hello).encode())}
@@ -216,6 +223,7 @@ def test_the_name_of_the_community_adds_no_lines_to_the_report(bring: Import, ol
     assert (first.startswith("Moving in from Green ! Fingers ("), first.endswith(", release 4.7 20)")) == (True, True)
 
 
+@translation
 def test_without_a_report_the_terminal_tells_what_needs_a_look(bring: Import, old: OldCommunity) -> None:
     old.lists["forums/forums"] += [forum(number, "Shop", kind="redirect") for number in range(100, 130)]
     told = bring().stdout
@@ -223,6 +231,7 @@ def test_without_a_report_the_terminal_tells_what_needs_a_look(bring: Import, ol
     assert "more need a look. --report FILE writes what is lost, node by node.\n" in told
 
 
+@translation
 @pytest.mark.parametrize(
     ("broken", "told"),
     [
@@ -252,6 +261,7 @@ def test_what_is_deeper_than_a_document_can_be_is_brought_up(bring: Import, trel
     settle(trellis)
 
 
+@translation
 def test_a_redirect_with_forums_below_it_becomes_a_category(bring: Import, trellis: Trellis, read: Read, old: OldCommunity) -> None:
     old.lists["forums/forums"] = [
         forum(1, "Shop", kind="redirect"),
@@ -265,6 +275,7 @@ def test_a_redirect_with_forums_below_it_becomes_a_category(bring: Import, trell
     settle(trellis)
 
 
+@translation
 @pytest.mark.parametrize(
     ("told", "name"), [("", "Forum 1"), (None, "Forum 1"), ("a\nb\u200b", "a b"), ("x" * 300, "x" * 255), ({}, "Forum 1")]
 )
@@ -277,6 +288,7 @@ def test_names_that_are_not_allowed_here_are_mended(
     settle(trellis)
 
 
+@translation
 @pytest.mark.parametrize("sent", [None, [], "none", {}, {"perm_view": [3, "x"], "perm_2": {"a": 1}, "perm_3": 3.5}])
 def test_permissions_that_are_not_understood_allow_nobody(
     bring: Import, trellis: Trellis, read: Read, old: OldCommunity, sent: Any
@@ -303,6 +315,7 @@ def test_permissions_that_are_not_told_stay_as_they_are_here(
     assert trellis("plan", "invision.yaml").exit_code == 0
 
 
+@translation
 def test_groups_whose_names_are_not_those_of_the_roles_are_known_by_their_ids(bring: Import, read: Read, old: OldCommunity) -> None:
     old.lists["core/groups"] = [
         group(2, "Visitors"),
@@ -322,6 +335,7 @@ def test_groups_whose_names_are_not_those_of_the_roles_are_known_by_their_ids(br
     }
 
 
+@translation
 @pytest.mark.parametrize(("number", "name", "expected"), [(5, "Admins", "Administrators"), (4, "Admins", "Admins")])
 def test_no_third_group_gets_the_role_that_two_are_called_like(
     bring: Import, read: Read, old: OldCommunity, number: int, name: str, expected: str
@@ -333,6 +347,7 @@ def test_no_third_group_gets_the_role_that_two_are_called_like(
     assert [one["name"] for one in read()["groups"] if one["externalId"] == "administrators"] == [expected]
 
 
+@translation
 @pytest.mark.parametrize("renamed", [{9: "Crew"}, {9: "Crew", 6: "Admins"}, {6: "Admins"}, {4: "Admins"}])
 def test_a_group_that_is_here_is_never_taken_for_another_one(
     bring: Import, trellis: Trellis, read: Read, old: OldCommunity, renamed: dict[int, str]
@@ -349,6 +364,7 @@ def test_a_group_that_is_here_is_never_taken_for_another_one(
     assert found[renamed.get(6, "Moderators")] == "invision:group:6"
 
 
+@translation
 @pytest.mark.parametrize(
     "options",
     [("--rate", "nan"), ("--timeout", "nan"), ("--report", "./invision.yaml"), ("--report", "a.txt", "--report", "a.txt")],
@@ -385,6 +401,7 @@ def test_ten_thousand_nodes(bring: Import, trellis: Trellis, run: Run, old: OldC
     assert (refused.exit_code, "10,001 nodes" in refused.stderr, "--section groups first" in refused.stderr) == (1, True, True)
 
 
+@translation
 def test_the_key_lands_nowhere(bring: Import, old: OldCommunity) -> None:
     token = base64.b64encode(f"{KEY}:".encode()).decode()
     old.lists["forums/forums"][0]["name"] = f"Staff {KEY}"
@@ -403,6 +420,7 @@ def test_nothing_is_written_where_the_database_is_not_there(cli: Trellis, key_fi
     assert old.requests == []
 
 
+@translation
 @pytest.mark.parametrize("sent", [[], [group(2, "Guests")], [group(4, "Administrators")]])
 def test_all_groups_of_a_part_are_not_everybody(bring: Import, read: Read, old: OldCommunity, sent: list[dict[str, Any]]) -> None:
     old.lists["core/groups"] = sent

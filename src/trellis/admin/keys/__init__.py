@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from trellis.admin.keys import activity, index, key, presets, trying, ungrant
+from trellis.admin.keys import activity, index, key, many, presets, trying, ungrant
 from trellis.admin.keys.grants import Grid
 from trellis.admin.keys.index import fetch_key_names
 from trellis.admin.keys.key import RESTORE_OF_KEY, build_path_from_refused, build_selection_form
@@ -19,4 +19,12 @@ __all__ = [
     "fetch_key_names",
 ]
 
-PAGES: Final[tuple[Page, ...]] = (*index.PAGES, *presets.PAGES, *key.PAGES, *ungrant.PAGES, *trying.PAGES, *activity.PAGES)
+PAGES: Final[tuple[Page, ...]] = (
+    *index.PAGES,
+    *presets.PAGES,
+    *key.PAGES,
+    *ungrant.PAGES,
+    *trying.PAGES,
+    *activity.PAGES,
+    *many.PAGES,
+)

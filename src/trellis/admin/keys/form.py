@@ -90,7 +90,7 @@ class KeyForm(Form):
         values = {**begun, PRESET.name: preset} if key is None else {**key, "expires": _KEEP}
         super().__init__(
             _FIELDS,
-            values if typed is None else _press_button(grid, typed),
+            values if typed is None else press_button(grid, typed),
             choices={"expires": spans, "dialect": _DIALECTS},
             widgets={"grants": "groups", "addresses": "lines"},
             labels=_LABELS,
@@ -163,7 +163,7 @@ def pressed_button(typed: Submitted) -> str | None:
     return typed.get(_TICK)
 
 
-def _press_button(grid: Grid, typed: Submitted) -> Submitted:
+def press_button(grid: Grid, typed: Submitted) -> Submitted:
     """Return what was typed, with the boxes as the pressed button of the grid leaves them."""
     button = pressed_button(typed)
     if button is None:

@@ -12,12 +12,13 @@ from trellis.admin.forms import Form
 from trellis.admin.keys.clients import PLACEHOLDER, build_snippets
 from trellis.admin.keys.form import KeyForm, pressed_button
 from trellis.admin.keys.grants import Grid
+from trellis.admin.keys.many import find_key_actions
 from trellis.admin.keys.presets import fetch_running
 from trellis.admin.keys.recipes import RECIPES, describe_copy
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
 from trellis.core.fields import MAX_ID, isolate, parse_whole_number
-from trellis.core.keys import FILTERS, PRESET, PRESETS
+from trellis.core.keys import FILTERS, MOST, PRESET, PRESETS
 from trellis.errors import Refused
 
 _HERE: Final = "/keys"
@@ -55,6 +56,8 @@ async def index(request: PageRequest) -> Response:
         running=await fetch_running(request),
         uses={number: build_use_line(counts) for number, counts in uses.items()},
         days=_DAYS,
+        many=find_key_actions(request),
+        most=MOST,
     )
 
 

@@ -60,10 +60,22 @@ class PlannedRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Write:
+    """The operation that carries out plans: each of its `results` has an `event`. `is_undone`: these can be undone."""
+
+    operation: str
+    is_undone: bool = True
+
+
+BATCHED: Final = Write(BATCH)
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What a batch would do to `count` nodes, and how many are deleted with them. `more` rows are not among the `rows`.
 
-    `version` differs if anything of it does. `steps` are those that change something.
+    `version` differs if anything of it does. `steps` are those that change something. An operation other than a batch is sent
+    `raw`. `reason` is kept with the events.
     """
 
     steps: tuple[Step, ...]
@@ -72,6 +84,12 @@ class Plan:
     with_them: int
     version: str
     more: int = 0
+    raw: Mapping[str, Any] | None = None
+    reason: str = ""
+
+    def serialize(self) -> dict[str, Any]:
+        """Serialize the plan as the operation that carries it out takes it."""
+        return dict(self.raw) if self.raw is not None else {"operations": [step.serialize() for step in self.steps]}
 
     @property
     def all_count(self) -> int:
@@ -219,18 +237,19 @@ async def settle(
     back: str,
     template: str,
     build_context: Callable[[], Mapping[str, Any]],
+    write: Write = BATCHED,
 ) -> Response:
     """Make a plan, and carry it out if the form confirms it; otherwise show it in a template, with why nothing was done.
 
-    It is carried out as one batch, which is one change set. The response leads back then, with a link that undoes it.
+    It is carried out by one operation, which is one change set. The response leads back then, with a link that undoes it.
     """
     plan, problem = None, ""
     try:
         plan = await make_plan()
         if plan is not None and plan.count and request.form.get(ACTION, "") == "do":
             if request.form.get(PLAN, "") == plan.version:
-                result = await request.perform_once(BATCH, {"operations": [step.serialize() for step in plan.steps]})
-                return _respond(request, back, describe(plan.all_count), result.change_set)
+                result = await request.perform_once(write.operation, plan.serialize(), reason=plan.reason)
+                return _respond(request, back, describe(plan.all_count), result.change_set, write)
             problem = OUTDATED
     except Refused as refused:
         problem = explain(refused)
@@ -245,18 +264,18 @@ async def settle(
     )
 
 
-async def find_done(request: PageRequest, describe: Callable[[int], str], back: str) -> Response | None:
+async def find_done(request: PageRequest, describe: Callable[[int], str], back: str, write: Write = BATCHED) -> Response | None:
     """Return the response to a form that was sent before and has done it: the same as then. None for any other."""
-    kept = await request.find_done(BATCH) if request.form.get(ACTION, "") == "do" else None
+    kept = await request.find_done(write.operation) if request.form.get(ACTION, "") == "do" else None
     if kept is None:
         return None
     last = max((one["event"] or 0 for one in kept["results"]), default=0)
     event = await request.fetch("events.get", target=last) if last else {}
-    return _respond(request, back, describe(parse_whole_number(request.form.get(COUNT, "")) or 0), event.get("changeSet"))
+    return _respond(request, back, describe(parse_whole_number(request.form.get(COUNT, "")) or 0), event.get("changeSet"), write)
 
 
-def _respond(request: PageRequest, back: str, message: str, change_set: int | None) -> Response:
-    undo = None if change_set is None else ("Undo…", f"/change-sets/{change_set}/undo")
+def _respond(request: PageRequest, back: str, message: str, change_set: int | None, write: Write) -> Response:
+    undo = None if change_set is None or not write.is_undone else ("Undo…", f"/change-sets/{change_set}/undo")
     return request.redirect(back, message, back=undo)
 
 

@@ -1,5 +1,8 @@
-// The grid of grants, what a key will be able to do, and the page that shows a key. All work without this: the buttons send the form.
+// The list of keys, the grid of grants, what a key will be able to do, and the page that shows a key. All work without this: the buttons send the form.
 import { ask, attempt } from "./requests.js";
+import { selecting } from "./selecting.js";
+
+document.querySelectorAll("[data-many]").forEach(selecting);
 
 const PAUSE = 150; // ms after a change until it is asked what it means
 for (const grid of document.querySelectorAll("[data-grants]")) {

@@ -1,11 +1,12 @@
 """API keys: the operations on them, their settings, and the authentication of a key sent with a request."""
 
-from trellis.core.keys import crud, pause, restore
+from trellis.core.keys import crud, many, pause, restore
 from trellis.core.keys.bounds import MEMBERS as BOUND_MEMBERS
 from trellis.core.keys.bounds import describe_bound, describe_bounds
 from trellis.core.keys.crud import find_key, is_key_widened, key_version, serialize_key
 from trellis.core.keys.fields import FILTERS, KEEP_WEBHOOKS, OVERLAP, REASON, SETTINGS, WHY_PAUSED
 from trellis.core.keys.keyring import Bearer, Keyring, authenticate, find_holder, is_address_allowed
+from trellis.core.keys.many import MOST
 from trellis.core.keys.presets import PRESET, PRESETS, Preset, describe_preset
 from trellis.core.keys.restore import RESTORE
 from trellis.core.keys.secret import find_public_part, has_key_form, redact_keys
@@ -15,6 +16,7 @@ __all__ = [
     "BOUND_MEMBERS",
     "FILTERS",
     "KEEP_WEBHOOKS",
+    "MOST",
     "OVERLAP",
     "PRESET",
     "PRESETS",
@@ -44,4 +46,4 @@ __all__ = [
 
 def operations() -> tuple[Operation, ...]:
     """Return the operations on keys."""
-    return (*crud.operations(), *pause.operations(), restore.operation())
+    return (*crud.operations(), *many.operations(), *pause.operations(), restore.operation())

@@ -11,7 +11,7 @@ from trellis.core.events import changed_members
 from trellis.core.fields import Input, Suggestions, format_timestamp, invalid_id, isolate, require
 from trellis.core.keys.bounds import are_bounds_widened, settle_bounds
 from trellis.core.keys.expiry import settle_expiry
-from trellis.core.keys.fields import CHANGES, FILTERS, KEEP_WEBHOOKS, OVERLAP, REASON, SETTINGS, are_within
+from trellis.core.keys.fields import CHANGES, FILTERS, IDS, KEEP_WEBHOOKS, OVERLAP, REASON, SETTINGS, are_within
 from trellis.core.keys.presets import PRESET, apply_preset
 from trellis.core.keys.secret import Secret, new_secret
 from trellis.core.operation import Context, Operation, Outcome
@@ -29,7 +29,9 @@ _NAME_OF_SEQUENCE: Final = "keys"
 def operations() -> tuple[Operation, ...]:
     """Return the operations on keys, all for the panel and the terminal."""
     return (
-        Operation("keys.list", "List keys", "Returns all keys, including revoked ones, without their secrets.", _list, FILTERS),
+        Operation(
+            "keys.list", "List keys", "Returns all keys, including revoked ones, without their secrets.", _list, (*FILTERS, IDS)
+        ),
         Operation("keys.get", "Get a key", "Returns the key with this id, without its secret.", _get, has_target=True),
         Operation(
             "keys.create", "Create a key", "Creates a key and returns it in full, once.", _create, (*SETTINGS, PRESET), writes=True
@@ -124,7 +126,9 @@ def is_key_widened(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
 def _list(context: Context) -> Outcome:
     context.input.raise_faults()
     page, per_page = context.input.get("page", 1), context.input.get("perPage", PER_PAGE)
-    filters = {name: context.input.get(name) for name in ("search", "state", "preset", "operation") if context.input.get(name)}
+    filters = {
+        name: context.input.get(name) for name in ("search", "state", "preset", "operation", "ids") if context.input.get(name)
+    }
     newest = context.input.get("order") == "newest"
     total, listed = keys.read_page(context.tx, per_page, (page - 1) * per_page, filters, now=context.now, newest_first=newest)
     return Outcome(serialize_page([serialize_key(key, context.now) for key in listed], total, page, per_page))

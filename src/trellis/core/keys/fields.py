@@ -6,7 +6,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, Final
 
 from trellis.core.dialect import DIALECTS, TRELLIS
-from trellis.core.fields import Boolean, Choice, Field, Integer, Invalid, Text, TextList, quote, split_list
+from trellis.core.fields import Boolean, Choice, Field, Ids, Integer, Invalid, Text, TextList, quote, split_list
 from trellis.core.keys.bounds import BoundsByOperation
 from trellis.core.keys.expiry import Expiry
 from trellis.core.keys.presets import WORDS
@@ -135,3 +135,4 @@ FILTERS: Final = (
     Field("operation", Text(100), "Only keys that have been granted this operation."),
     Field("order", Choice({"oldest": "Oldest first.", "newest": "Newest first."}), "The order of the keys.", default="oldest"),
 )
+IDS: Final = Field("ids", Ids(), "Only the keys with these ids.", example=[1, 2])

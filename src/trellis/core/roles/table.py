@@ -68,6 +68,7 @@ ROLES: Final[Mapping[str, Role]] = {
                 "requests.{read}",
                 "proposals.{read}",
                 "events.restore",
+                "changesets.*",
             ),
         ),
         Role(

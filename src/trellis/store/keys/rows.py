@@ -73,8 +73,8 @@ def read_page(
 ) -> tuple[int, list[Key]]:
     """Read a page of keys, including revoked ones, and the number of keys on all pages.
 
-    `filters` may contain search (a part of the name, of the owner or of the public part), state, preset, and operation (one that
-    was granted). The states are those at `now`.
+    `filters` may contain search (a part of the name, of the owner or of the public part), state, preset, operation (one that
+    was granted), and ids. The states are those at `now`.
     """
     conditions = _conditions(filters or {}, now)
     total = tx.connection.execute(sa.select(sa.func.count()).select_from(keys).where(*conditions)).scalar_one()
@@ -89,6 +89,8 @@ def _conditions(filters: Mapping[str, Any], now: str) -> list[sa.ColumnElement[b
         public = str(search).removeprefix("trl_").partition("_")[0]
         named = [column.icontains(search, autoescape=True) for column in (_c.name, _c.owner)]
         found.append(sa.or_(*named, _c.public.contains(public or search, autoescape=True)))
+    if ids := filters.get("ids"):
+        found.append(_c.id.in_(ids))
     if state := filters.get("state"):
         ended = _c.expires_at <= now
         unexpired = sa.or_(_c.expires_at.is_(None), sa.not_(ended))

@@ -1,0 +1,266 @@
+"""What is done with the keys that were ticked in their list: giving or taking grants, and revoking, always with a plan first."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import orjson
+from starlette.responses import Response
+
+from trellis.admin.chart import UseLine, build_use_line
+from trellis.admin.forms import Form, read_ids
+from trellis.admin.keys.form import press_button, pressed_button
+from trellis.admin.keys.grants import Grid
+from trellis.admin.many import FROM, IDS, Plan, Write, find_done, find_way_back, settle
+from trellis.admin.nodes import ACTION
+from trellis.admin.page import Page, PageRequest
+from trellis.admin.submitted import StaleForm, Submitted
+from trellis.core.keys import KEEP_WEBHOOKS, MOST, REASON, SETTINGS
+from trellis.core.version import compute_version
+from trellis.errors import Fault, refuse_faults
+
+_HERE: Final = "/keys"
+_SECTION: Final = "keys"
+_DAYS: Final = 30  # of the line of use
+_DETAILED: Final = 20  # keys of which is told what they ran
+_MOST_WEBHOOKS: Final = 1000
+_HOW: Final = "how"  # give or take
+_GRANTS: Final = next(field for field in SETTINGS if field.name == "grants")
+
+Key = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedKey:
+    """What would change of a key: the grants that it gains and loses, and the webhooks that are switched off with it.
+
+    `uses` are its requests by day, and `ran` the operations that it ran most lately, each with how often; None if that is not told.
+    """
+
+    key: Key
+    gains: tuple[str, ...]
+    loses: tuple[str, ...]
+    webhooks: tuple[Mapping[str, Any], ...]
+    uses: UseLine
+    ran: tuple[Mapping[str, Any], ...] | None = None
+
+    @property
+    def last(self) -> dict[str, str]:
+        """When it ran an operation last, by operation."""
+        return {use["operation"]: use["lastAt"] for use in self.ran or ()}
+
+
+@dataclass(frozen=True, slots=True)
+class KeyAction:
+    """Something to do with many keys. `read` returns from its form what its operation is sent for them. Raises Refused."""
+
+    name: str
+    operation: str
+    button: str
+    icon: str
+    title: str
+    done: str
+    read: Callable[[PageRequest], dict[str, Any]]
+    asks: bool = False  # its form has choices to make before anything can be planned
+    deletes: bool = False
+
+    @property
+    def write(self) -> Write:
+        """How its plans are carried out. What ends a key is not undone."""
+        return Write(self.operation, is_undone=not self.deletes)
+
+    def describe(self, count: int) -> str:
+        """Say what was done to so many keys."""
+        keys, are = ("1 key", "is") if count == 1 else (f"{count:,} keys", "are")
+        return self.done.format(keys=keys, are=are, have="has" if count == 1 else "have")
+
+
+def _read_revocation(request: PageRequest) -> dict[str, Any]:
+    return {name: request.form.get(name, "") for name in (REASON.name, KEEP_WEBHOOKS.name) if request.form.get(name)}
+
+
+def _read_grants(request: PageRequest) -> dict[str, Any]:
+    chosen = _build_grants_form(request).chosen
+    if not chosen:
+        raise refuse_faults(Fault("grants", "MISSING_VALUE", "Tick at least one operation."))
+    return {"ungrant" if request.form.get(_HOW) == "take" else "grant": list(chosen)}
+
+
+ACTIONS: Final = (
+    KeyAction(
+        "grants",
+        "keys.update_many",
+        "Give or take grants",
+        "edit",
+        "Give or take grants of {keys}",
+        "The grants of {keys} {have} changed. That applies from the next request on.",
+        _read_grants,
+        asks=True,
+    ),
+    KeyAction(
+        "revoke",
+        "keys.revoke_many",
+        "Revoke",
+        "trash",
+        "Revoke {keys}",
+        "{keys} {are} revoked for good. The next request of each will be refused.",
+        _read_revocation,
+        deletes=True,
+    ),
+)
+
+
+class GrantsForm(Form):
+    """The grid of what is to be given or taken."""
+
+    def __init__(self, grid: Grid, typed: Submitted) -> None:
+        self.grid = grid
+        sent = Submitted(pair for pair in press_button(grid, typed).pairs if pair[0] == _GRANTS.name)
+        super().__init__((_GRANTS,), sent, widgets={_GRANTS.name: "groups"}, labels={_GRANTS.name: "Operations"})
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The operations that are ticked."""
+        return tuple(name for name in self[_GRANTS.name].chosen if name in self.grid.names)
+
+
+def _build_grants_form(request: PageRequest) -> GrantsForm:
+    return GrantsForm(Grid(request.catalogue), request.form)
+
+
+def find_key_actions(request: PageRequest) -> tuple[KeyAction, ...]:
+    """Return what whoever is signed in may do with many keys."""
+    return tuple(action for action in ACTIONS if request.actor.may(action.operation))
+
+
+async def index(request: PageRequest) -> Response:
+    """Show the list, where keys are ticked."""
+    return request.redirect(_HERE)
+
+
+async def run(action: KeyAction, request: PageRequest) -> Response:
+    """Show the form of an action and what it would do, or do it, if that is still what the page showed."""
+    back = find_way_back(request, _HERE)
+    if (done := await find_done(request, action.describe, back, action.write)) is not None:
+        return done
+    ids = read_ids(request.form.all(IDS))
+    found = (await request.fetch("keys.list", {"ids": ids[:MOST], "perPage": MOST}))["results"] if ids else []
+    keys = [key for key in found if key["state"] != "revoked"]
+    if not keys or len(ids) > MOST:
+        if request.stale:
+            raise StaleForm
+        return request.redirect(back, _find_objection(ids, found), "note")
+    sent = request.form.get(ACTION, "")
+    is_planned = pressed_button(request.form) is None and (sent in {"plan", "do"} or not action.asks)
+    rows: list[PlannedKey] = []
+
+    async def make_plan() -> Plan | None:
+        if not is_planned:
+            return None
+        plan, planned = await _plan(action, request, keys)
+        rows.extend(planned)
+        if sent == "do" and any(row.gains for row in planned):
+            request.require_recent_password()
+        return plan
+
+    def build_context() -> dict[str, Any]:
+        return {
+            "title": action.title.format(keys="1 key" if len(keys) == 1 else f"{len(keys):,} keys"),
+            "action": action,
+            "keys": keys,
+            "revoked": [key["name"] for key in found if key["state"] == "revoked"],
+            "rows": rows,
+            "days": _DAYS,
+            "detailed": _DETAILED,
+            "form": _build_grants_form(request) if action.asks else _build_revoke_form(request.form, rows),
+            "how": request.form.get(_HOW, "give"),
+            "came_from": request.form.get(FROM, "")[:2000],
+        }
+
+    return await settle(request, make_plan, action.describe, back, "keys/many.html", build_context, action.write)
+
+
+def _find_objection(ids: Sequence[int], found: Sequence[Key]) -> str:
+    if len(ids) > MOST:
+        return f"At most {MOST:,} keys are changed at once. Choose fewer."
+    return "Revoked keys stay as they are." if found else "Tick the keys that it is to be done with first."
+
+
+def _build_revoke_form(typed: Submitted, rows: Sequence[PlannedKey]) -> Form:
+    fields = (REASON, KEEP_WEBHOOKS) if any(row.webhooks for row in rows) else (REASON,)
+    names = {field.name for field in fields}
+    return Form(
+        fields,
+        Submitted(pair for pair in typed.pairs if pair[0] in names),
+        labels={REASON.name: "Why", KEEP_WEBHOOKS.name: "Keep their webhooks on"},
+        help={
+            REASON.name: "Other administrators see it in the list of keys and in the event log.",
+            KEEP_WEBHOOKS.name: "They go on sending what happens here to where the keys have them send it.",
+        },
+    )
+
+
+# --- the plan -----------------------------------------------------------------------------------------------------
+
+
+async def _plan(action: KeyAction, request: PageRequest, keys: Sequence[Key]) -> tuple[Plan, list[PlannedKey]]:
+    """Run it dry, and tell what would become of each key. Raises Refused."""
+    chosen = action.read(request)
+    raw = {IDS: [key["id"] for key in keys], **chosen}
+    # What is kept on in spite of it is shown too: the tick for that is on the same page.
+    dry = {name: value for name, value in raw.items() if name != KEEP_WEBHOOKS.name}
+    results = {one["id"]: one for one in (await request.dry_run(action.operation, dry))["results"]}
+    changing = [key for key in keys if action.deletes or set(results[key["id"]]["key"]["grants"]) != set(key["grants"])]
+    told = [_tell(key, results[key["id"]], action) for key in changing]
+    webhooks = await _fetch_webhooks(request, results.values())
+    uses = await request.fetch("requests.daily", {"keys": [key["id"] for key in changing], "days": _DAYS}) if changing else {}
+    ran = {
+        key["id"]: _sort_uses(await request.fetch("requests.summary", {"key": key["id"]}, slow=True))
+        for key in changing[:_DETAILED]
+        if key["logRequests"]
+    }
+    rows = [
+        PlannedKey(
+            key,
+            gains,
+            loses,
+            tuple(webhooks.get(one, {"id": one, "name": f"Webhook {one}", "url": ""}) for one in off),
+            build_use_line(uses[key["id"]]),
+            ran.get(key["id"]),
+        )
+        for key, (gains, loses, off) in zip(changing, told, strict=True)
+    ]
+    version = compute_version(orjson.dumps([[key["id"], key["name"], *one] for key, one in zip(changing, told, strict=True)]))
+    raw[IDS] = [key["id"] for key in changing]
+    return Plan((), (), len(changing), 0, version, raw=raw, reason=chosen.get(REASON.name, "")), rows
+
+
+def _sort_uses(summary: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    return tuple(sorted((use for use in summary["operations"] if use["times"]), key=lambda use: str(use["lastAt"]), reverse=True))
+
+
+def _tell(key: Key, result: Mapping[str, Any], action: KeyAction) -> tuple[tuple[str, ...], tuple[str, ...], tuple[int, ...]]:
+    """Return the grants that a key gains and loses, and the ids of the webhooks that are switched off."""
+    before, after = set(key["grants"]), set() if action.deletes else set(result["key"]["grants"])
+    return tuple(sorted(after - before)), tuple(sorted(before - after)), tuple(result["webhooks"])
+
+
+async def _fetch_webhooks(request: PageRequest, results: Any) -> dict[int, dict[str, Any]]:
+    """Return the webhooks that are switched off, by id."""
+    if not any(one["webhooks"] for one in results):
+        return {}
+    listed = (await request.fetch("webhooks.list", {"perPage": _MOST_WEBHOOKS}))["results"]
+    return {one["id"]: {**one, "name": one["description"] or f"Webhook {one['id']}"} for one in listed}
+
+
+def _build_pages(action: KeyAction) -> tuple[Page, Page]:
+    path = f"{_HERE}/many/{action.name}"
+    handler: Callable[[PageRequest], Awaitable[Response]] = partial(run, action)
+    return (
+        Page("GET", path, index, _SECTION, needs=("keys.list",)),
+        Page("POST", path, handler, _SECTION, needs=("keys.list", action.operation)),
+    )
+
+
+PAGES: Final = tuple(page for action in ACTIONS for page in _build_pages(action))

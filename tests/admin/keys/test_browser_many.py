@@ -1,0 +1,82 @@
+"""Many keys at once in a real Chromium: by mouse, Shift and keyboard, and without scripts; and axe on each page."""
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.admin.conftest import LOGIN, PASSWORD
+from tests.browser import faults, opened, sign_in
+from tests.fixture_types import Run
+from tests.service_process import Service
+
+pytestmark = [pytest.mark.browser, pytest.mark.parametrize("engine", ["sqlite"], indirect=True)]
+
+
+def _look(page: Page) -> None:
+    assert faults(page) == {}
+
+
+def _open(page: Page, *keys: str, action: str) -> None:
+    page.goto("/admin/keys")
+    for name in keys:
+        page.get_by_role("checkbox", name=f"Choose {name}").check()
+    page.locator("[data-many]").get_by_role("button", name=action).click()
+
+
+def test_keys_are_chosen_given_a_grant_and_revoked(chrome: Browser, mira: int, service: Service, run: Run) -> None:
+    for name in ("Mirror", "Feed", "Search", "Bridge"):  # the newest is the first
+        run("keys.create", name=name, grants=["forums.list"])
+    context = opened(chrome, service.address)
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    sign_in(page, LOGIN, PASSWORD)
+    page.goto("/admin/keys")
+    bar = page.locator("[data-many]")
+    expect(bar).to_be_hidden()
+    page.get_by_role("checkbox", name="Choose Bridge").check()
+    page.get_by_role("checkbox", name="Choose Feed").click(modifiers=["Shift"])
+    expect(bar).to_contain_text("3 keys chosen")
+    _look(page)
+    page.keyboard.press("Escape")
+    expect(bar).to_be_hidden()
+    page.get_by_role("link", name="Search", exact=True).focus()
+    page.keyboard.press("x")
+    expect(bar).to_contain_text("1 key chosen")
+    page.keyboard.press("Shift+ArrowDown")
+    expect(page.get_by_role("link", name="Feed", exact=True)).to_be_focused()
+    expect(bar).to_contain_text("2 keys chosen")
+    bar.get_by_role("button", name="Give or take grants…").click()
+    expect(page.get_by_role("heading", name="Give or take grants of 2 keys")).to_be_visible()
+    page.get_by_role("button", name="Forums (tick or clear the row)").click()
+    page.get_by_role("button", name="Nothing").click()
+    page.get_by_role("checkbox", name="Create a forum").check()
+    page.get_by_role("button", name="Show what would change").last.click()
+    expect(page.get_by_text("2 keys would change")).to_be_visible()
+    _look(page)
+    page.get_by_role("button", name="Change the grants of 2 keys").click()
+    expect(page.locator(".flash")).to_contain_text("The grants of 2 keys have changed.")
+    assert run("keys.get", 3)["grants"] == ["forums.create", "forums.list"]
+    page.get_by_role("link", name="Undo…").click()
+    page.get_by_role("button", name="Undo 2 events").click()
+    expect(page.locator(".flash")).to_contain_text("2 events were undone.")
+    assert run("keys.get", 3)["grants"] == ["forums.list"]
+    _open(page, "Mirror", "Bridge", action="Revoke…")
+    expect(page.get_by_text("2 keys would be revoked")).to_be_visible()
+    _look(page)
+    context.close()
+    assert [text for text in said if "Failed to load resource" not in text] == []
+
+
+def test_keys_are_revoked_without_scripts(chrome: Browser, mira: int, service: Service, run: Run) -> None:
+    for name in ("Mirror", "Feed", "Bridge"):
+        run("keys.create", name=name)
+    context = opened(chrome, service.address, scripts=False)
+    page = context.new_page()
+    sign_in(page, LOGIN, PASSWORD)
+    _open(page, "Mirror", "Bridge", action="Revoke…")
+    expect(page.get_by_text("2 keys would be revoked")).to_be_visible()
+    page.get_by_label("Why").fill("The partner left")
+    page.get_by_role("button", name="Revoke 2 keys").click()
+    expect(page.locator(".flash")).to_contain_text("2 keys are revoked for good.")
+    assert [run("keys.get", number)["state"] for number in (1, 2, 3)] == ["revoked", "active", "revoked"]
+    context.close()

@@ -23,7 +23,7 @@ def _open(page: Page, *keys: str, action: str) -> None:
 
 
 def test_keys_are_chosen_given_a_grant_and_revoked(chrome: Browser, mira: int, service: Service, run: Run) -> None:
-    for name in ("Mirror", "Feed", "Search", "Bridge"):  # the newest is the first
+    for name in ("Mirror", "Feed", "Finder", "Bridge"):  # the newest is the first
         run("keys.create", name=name, grants=["forums.list"])
     context = opened(chrome, service.address)
     page = context.new_page()
@@ -39,7 +39,7 @@ def test_keys_are_chosen_given_a_grant_and_revoked(chrome: Browser, mira: int, s
     _look(page)
     page.keyboard.press("Escape")
     expect(bar).to_be_hidden()
-    page.get_by_role("link", name="Search", exact=True).focus()
+    page.get_by_role("link", name="Finder", exact=True).focus()
     page.keyboard.press("x")
     expect(bar).to_contain_text("1 key chosen")
     page.keyboard.press("Shift+ArrowDown")

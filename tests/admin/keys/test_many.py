@@ -77,6 +77,7 @@ def test_several_are_revoked_after_the_page_said_what_stops(admin: Visitor, gate
     page, form = _start(admin, "revoke", mirror, feed, gone)
     said = page_text(page)
     assert "Switched off: Search index https://hooks.example/x" in said
+    assert said.count("Switched off") == 1
     assert "2 keys would be revoked" in said
     assert "This cannot be undone." in said
     assert "Gone: revoked already" in said

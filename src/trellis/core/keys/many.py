@@ -72,7 +72,8 @@ def _run(single: str, context: Context) -> Outcome:
         outcome = context.run(context.call.build_inner(single, raw, number))
         last = outcome.event or last
         event = None if dry else outcome.event
-        results.append({"id": number, "event": event, "key": outcome.result, "webhooks": outcome.list_touched("webhooks")})
+        webhooks = [one["id"] for one in outcome.touched if one["resource"] == "webhooks"]
+        results.append({"id": number, "event": event, "key": outcome.result, "webhooks": webhooks})
         progress.done()
     result = {"results": results}
     return Outcome(result, plan=result | ({"dryRun": True} if dry else {}), happened=False, event=last)

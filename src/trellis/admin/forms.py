@@ -34,6 +34,7 @@ class Control:
     """One field of a form. `value` is text (for a checkbox, a bool); `chosen` are the ticked values if there can be several.
 
     `when` is another field and those of its values with which this one counts, if it does not always: a script shows it only then.
+    `applies` says whether it does; `is_plain` that it is as it is by default, and nothing is wrong with it.
     """
 
     name: str
@@ -47,6 +48,8 @@ class Control:
     options: tuple[tuple[str, str, tuple[str, ...]], ...] = ()  # of permissions: name, description, ticked values
     fault: str = ""
     when: str = ""
+    applies: bool = True
+    is_plain: bool = True
     schema: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -165,8 +168,25 @@ class Form:
             options=self._options(f) if widget == "permissions" else (),
             fault=" ".join(self.text_of(fault) for fault in self.faults if self.field_of(fault) == f.name),
             when=" ".join((f.applies[0], *f.applies[1])) if f.applies else "",
+            applies=self._applies(f),
+            is_plain=self._is_plain(f, widget),
             schema=f.type.schema(),
         )
+
+    def _applies(self, f: Field) -> bool:
+        """Return whether a field counts with what the form has, or something is wrong with it."""
+        if f.applies is None or f.applies[0] not in self.fields or self._is_faulty(f):
+            return True
+        return self._text(self.fields[f.applies[0]], "select") in f.applies[1]
+
+    def _is_faulty(self, f: Field) -> bool:
+        return any(self.field_of(fault) == f.name for fault in self.faults)
+
+    def _is_plain(self, f: Field, widget: str) -> bool:
+        if self._is_faulty(f):
+            return False
+        usual = f.default is True if widget == "checkbox" else "" if f.default is None else str(f.default)
+        return bool(self._text(f, widget) == usual)
 
     def _label(self, name: str) -> str:
         return self._labels.get(name, self.fields[name].label)
@@ -219,8 +239,10 @@ class Form:
         name = self.field_of(fault)
         if not name or not fault.detail.startswith(name):
             return fault.detail
+        label, option = self._label(name), fault.field.partition(".")[2]
+        if option and self.widget(name) == "permissions" and fault.detail.startswith(fault.field):
+            name, label = fault.field, f"May {option}"
         rest = fault.detail[len(name) :].lstrip(":").strip()
-        label = self._label(name)
         return f"{label} {rest}" if fault.detail[len(name) : len(name) + 1] == " " else f"{label}: {rest}"
 
 

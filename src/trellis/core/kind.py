@@ -173,6 +173,8 @@ class NodeKind:
             f"The id of the {self.singular} in another system: 1 to 255 visible characters, unique among the {self.title.lower()}; "
             "null if there is none.",
             brief="",
+            title="Id in another system",
+            seldom=True,
         )
 
     @cached_property

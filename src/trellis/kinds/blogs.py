@@ -32,6 +32,7 @@ BLOGS: Final = NodeKind(
             'Who may read it: "*" (every group) or a list of group ids.',
             default="*",
             example=[3, 4],
+            title="Who may read it",
         ),
         Field("pinned", Boolean(), "Whether it is listed before the others.", default=False),
     ),

@@ -53,15 +53,24 @@ FORUMS: Final = NodeKind(
             default="discussions",
             listed=True,
             brief="",
+            title="Kind of forum",
         ),
         Field("password", Password(), "The password that readers must enter; null removes it.", write_only=True, brief=""),
-        Field("theme", Integer(1, nullable=True), "The id of its theme; null means the community's default."),
+        Field(
+            "theme",
+            Integer(1, nullable=True),
+            "The id of its theme; null means the community's default.",
+            title="Theme (its id)",
+            seldom=True,
+        ),
         Field(
             "sitemapPriority",
             Integer(1, 9, nullable=True),
             "Its priority in the sitemap in tenths, 1 to 9; null means the community's default.",
             also=("sitemap_priority",),
             brief="",
+            title="Priority in the sitemap",
+            seldom=True,
         ),
         Field(
             "minContent",
@@ -70,6 +79,8 @@ FORUMS: Final = NodeKind(
             default=0,
             also=("min_content",),
             brief="posts needed to see it",
+            title="Posts needed to see it",
+            seldom=True,
         ),
         Field(
             "canSeeOthers",
@@ -77,7 +88,9 @@ FORUMS: Final = NodeKind(
             "Whether members can see each other's topics.",
             default=True,
             also=("can_see_others",),
+            applies=("type", ("discussions", "questions")),
             brief="others' topics",
+            title="Members see each other's topics",
         ),
         Field(
             "redirectUrl",
@@ -86,6 +99,7 @@ FORUMS: Final = NodeKind(
             also=("redirect_url",),
             brief="needed for type redirect",
             applies=("type", ("redirect",)),
+            title="Address it leads to",
         ),
     ),
     derived=(

@@ -71,6 +71,25 @@ class NodeForm:
     @property
     def main_fields(self) -> list[str]:
         """The fields that come first."""
+        return [name for name in self._values if not self.form.fields[name].seldom]
+
+    @property
+    def seldom_fields(self) -> list[str]:
+        """The fields that are folded away."""
+        return [name for name in self._values if self.form.fields[name].seldom]
+
+    @property
+    def shows_seldom(self) -> bool:
+        """Whether what is folded away is shown at once: some of it is set, or something is wrong with it."""
+        return any(not self.form[name].is_plain for name in self.seldom_fields)
+
+    @property
+    def asks_for_kind(self) -> str:
+        """The field on which it depends which others count; "" if there is none."""
+        return next((f.applies[0] for f in self.form.fields.values() if f.applies), "")
+
+    @property
+    def _values(self) -> list[str]:
         return [name for name, f in self.form.fields.items() if name != "permissions" and not isinstance(f.type, Boolean)]
 
     @property

@@ -15,7 +15,8 @@ class Field:
     a `listed` field. A `read_only` field is returned, and ignored when sent; a `write_only` one is never returned. `missing` is
     the message of the refusal if a required field is not sent. `brief` describes the field to agents, whom each word costs
     something, where the beginning of `doc` does not; one that is not `for_agents` they can do without. `applies` names another
-    field and those of its values with which this one counts; forms ask for it only then.
+    field and those of its values with which this one counts; forms ask for it only then. `title` is what forms call it where its
+    name in words would not tell a person what it is; those that are `seldom` set are folded away there.
     """
 
     name: str
@@ -32,6 +33,8 @@ class Field:
     for_agents: bool = True
     brief: str | None = None
     applies: tuple[str, tuple[str, ...]] | None = None
+    title: str = ""
+    seldom: bool = False
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the field with its description."""
@@ -44,5 +47,5 @@ class Field:
 
     @property
     def label(self) -> str:
-        """The name in words: `minContent` → `Min content`."""
-        return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", self.name).capitalize()
+        """What a person calls it: its title, or else its name in words, `minContent` → `Min content`."""
+        return self.title or re.sub(r"(?<=[a-z])(?=[A-Z])", " ", self.name).capitalize()

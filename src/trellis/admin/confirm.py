@@ -73,7 +73,7 @@ class Confirmation:
             return await self._respond_again(request)
         try:
             raw = {**form.raw(), **self.raw}
-            result = await request.perform_once(self.operation, raw, record["id"], reason=raw.get("reason"))
+            result = await request.perform_once(self.operation, raw, record["id"], reason=_find_reason(request, raw))
         except Refused as refused:
             return self._show(request, record, form.add_refusal(refused), 409 if refused.status == 422 else 400)
         return self.respond(request, record, result)
@@ -81,7 +81,7 @@ class Confirmation:
     async def _respond_again(self, request: PageRequest) -> Response:
         """Respond to the form that has deleted the record and is sent again. Raises Refused for any other."""
         raw = {**self.build_form(request.form).raw(), **self.raw}
-        await request.perform_once(self.operation, raw, request.number("id"), reason=raw.get("reason"))
+        await request.perform_once(self.operation, raw, request.number("id"), reason=_find_reason(request, raw))
         return request.redirect(f"/{self.section}", "It was deleted.")
 
     def _show(self, request: PageRequest, record: Mapping[str, Any], form: Form, status: int) -> Response:
@@ -95,6 +95,10 @@ class Confirmation:
             tone=self.tone,
             submission=request.submission_token(renew=status == 409),
         )
+
+
+def _find_reason(request: PageRequest, raw: Mapping[str, Any]) -> str:
+    return str(raw.get("reason") or "") or request.reason
 
 
 async def fetch_made_webhooks(request: PageRequest, actor_type: str, actor: int) -> list[dict[str, Any]]:

@@ -127,6 +127,11 @@ class PageRequest:
             raise Refused("MALFORMED_REQUEST", f"The address has more than {_MAX_PARAMETERS} parameters.") from None
 
     @property
+    def reason(self) -> str:
+        """Why something is done, as it was typed beside the button that does it: its event keeps that."""
+        return redact_keys(" ".join(self.form.get("_reason", "").split()))[:500]
+
+    @property
     def path(self) -> str:
         """The path and query of this request."""
         url = self.http.url

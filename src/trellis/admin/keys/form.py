@@ -35,6 +35,7 @@ _UNTIL: Final = Field(
 )
 _FIELDS: Final = (*SETTINGS, PRESET, _UNTIL)
 _DIALECTS: Final = tuple((name, name.capitalize()) for name in DIALECTS)
+_SELDOM: Final = ("rateLimit", "perDay", "logRequests", "dialect")
 _LABELS: Final = {
     "grants": "What it may do",
     "bounds": "Bounds",
@@ -134,6 +135,16 @@ class KeyForm(Form):
         Those of a preset are many, and said in a sentence.
         """
         return self._pressed or any(row.faults or (row.is_set and self.preset is None) for row in self.bound_rows)
+
+    @property
+    def seldom(self) -> tuple[str, ...]:
+        """The settings that are folded away."""
+        return _SELDOM
+
+    @property
+    def shows_seldom(self) -> bool:
+        """Whether what is folded away is shown at once: some of it is not as usual, or something is wrong with it."""
+        return any(not self[name].is_plain for name in _SELDOM)
 
     def settings(self) -> dict[str, Any]:
         """Return what was typed, as the operations on keys take it. Raises Refused."""

@@ -1,7 +1,7 @@
 """What is done with the nodes that were ticked in a tree or list: one form for each action, its dry run, and then the change."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
@@ -66,7 +66,8 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
     async def make_plan() -> Plan | None:
         if not is_planned:
             return None
-        return await plan_steps(request, kind, await action.build_steps(request, kind, choices), groups)
+        steps = await action.build_steps(request, kind, choices)
+        return replace(await plan_steps(request, kind, steps, groups), reason=request.reason)
 
     def build_context() -> dict[str, Any]:
         return {

@@ -132,7 +132,9 @@ async def _delete(kind: NodeKind, request: PageRequest, record: Mapping[str, Any
     form = request.form
     raw = {} if not plan.children_count else {_CHILDREN: -1 if form.get("children") == "delete" else form.get("to", "")}
     try:
-        result = await request.perform(kind.operation("delete"), raw, record["id"], expected=(record_version(record),))
+        result = await request.perform(
+            kind.operation("delete"), raw, record["id"], expected=(record_version(record),), reason=request.reason
+        )
     except Refused as refused:
         if refused.status == 404:
             raise

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from html import escape
 from typing import Any, Final
 
 from trellis.admin.forms import Form
@@ -17,6 +18,7 @@ from trellis.core.nodes import NodeKind
 from trellis.errors import Fault, Refused, raise_faults
 
 ACTION: Final = "_action"  # the name of a form's buttons: "save", or something that only shows the form again
+PREVIEW: Final = "preview."  # before a field's name, as an action: show its HTML
 COPY: Final = "_copy"  # the picker of the node whose permissions are copied
 REMOVE: Final = "_remove."  # before a secret's name: remove it
 _PLACE: Final = ("parentId", "position")
@@ -82,6 +84,15 @@ class NodeForm:
     def shows_seldom(self) -> bool:
         """Whether what is folded away is shown at once: some of it is set, or something is wrong with it."""
         return any(not self.form[name].is_plain for name in self.seldom_fields)
+
+    def preview(self, name: str) -> str | None:
+        """Return the HTML of a field as it would be saved, if the form was sent to see it; None otherwise."""
+        if self.typed is None or self.typed.get(ACTION) != f"{PREVIEW}{name}":
+            return None
+        try:
+            return str(self.form.fields[name].type.parse(self.typed.get(name, "")))
+        except Invalid as invalid:
+            return escape(f"{self.form[name].label} {invalid.detail}")
 
     @property
     def asks_for_kind(self) -> str:

@@ -1,5 +1,6 @@
 // The pages of nodes: the tree, pickers, and the grid of permissions.
 import { grids } from "./permissions.js";
+import { previews } from "./previews.js";
 import { forms } from "./searches.js";
 import { narrowing, selecting, setting } from "./selecting.js";
 import { tree } from "./tree.js";
@@ -7,6 +8,7 @@ import { tree } from "./tree.js";
 function start(root) {
   forms(root);
   grids(root);
+  previews(root);
   root.querySelectorAll("[data-narrow]").forEach(narrowing);
   root.querySelectorAll(".to-set").forEach(setting);
 }

@@ -1,0 +1,21 @@
+// The preview of HTML: the form is sent as without scripts, and what its page shows is put here. The service says what would be saved.
+import { ask, attempt } from "./requests.js";
+
+export function previews(root) {
+  for (const button of root.querySelectorAll("[data-preview]")) {
+    button.addEventListener("click", (event) => {
+      event.preventDefault();
+      attempt(() => show(button), { what: "There is no preview." });
+    });
+  }
+}
+
+async function show(button) {
+  const body = new URLSearchParams(new FormData(button.form));
+  body.set(button.name, button.value);
+  const answer = await ask(button, button.form.action, { method: "POST", body });
+  if (!answer?.ok) return;
+  const id = button.dataset.preview;
+  const said = new DOMParser().parseFromString(answer.text, "text/html").getElementById(id);
+  document.getElementById(id)?.replaceChildren(...(said?.childNodes ?? []));
+}

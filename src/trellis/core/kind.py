@@ -75,6 +75,7 @@ class NodeKind:
     code: str
     fields: tuple[Field, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
+    option_titles: Mapping[str, str] = field(default_factory=dict)
     tree: bool = False
     ordered: bool = True
     also: tuple[str, ...] = ()
@@ -145,6 +146,10 @@ class NodeKind:
     def option_names(self) -> tuple[str, ...]:
         """The names of its permission options, in order."""
         return tuple(self.options)
+
+    def option_title(self, option: str) -> str:
+        """Return what a person calls a permission option."""
+        return self.option_titles.get(option) or option.capitalize()
 
     @cached_property
     def group_fields(self) -> tuple[Field, ...]:

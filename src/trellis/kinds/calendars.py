@@ -74,4 +74,5 @@ CALENDARS: Final = NodeKind(
         "askrsvp": "Request replies to an invitation.",
         "rsvp": "Reply to an invitation.",
     },
+    option_titles={"askrsvp": "Ask for replies", "rsvp": "Reply to invitations"},
 )

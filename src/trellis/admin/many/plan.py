@@ -185,7 +185,7 @@ def compare_permissions(kind: NodeKind, before: Record, after: Record, groups: G
         old, new = before["permissions"].get(option, ()), after["permissions"].get(option, ())
         if old == new or (EVERYONE not in (old, new) and set(old) == set(new)):
             continue
-        found.append((f"May {option}", _tell(old, new, groups)))
+        found.append((f"May {kind.option_title(option).lower()}", _tell(old, new, groups)))
     return found
 
 

@@ -146,7 +146,7 @@ class NodeForm:
 
         for option in self.kind.options:
             before = None if base is None else who(base, option)
-            yield f"May {option}", before, who(theirs, option), who(mine, option)
+            yield f"May {self.kind.option_title(option).lower()}", before, who(theirs, option), who(mine, option)
 
     def _typed_values(self) -> dict[str, Any]:
         """Return what was typed as it would be saved, as far as it is valid."""
@@ -249,8 +249,11 @@ def list_choices(choice: Choice) -> tuple[tuple[str, str], ...]:
 
 
 def describe_field(f: Field) -> str:
-    """Return a field's description as it suits a form."""
+    """Return a field's description as it suits a form. What says no more than the title of a switch is left out."""
+    if isinstance(f.type, Boolean) and f.title:
+        return ""
     doc = f.doc.partition(":")[0] + "." if isinstance(f.type, Choice | Groups) and ":" in f.doc else f.doc
+    doc = doc.partition("; required when")[0].rstrip(".") + "." if f.applies else doc
     return re.sub(r"\bnull\b", "empty", doc).replace("; empty removes it", "")
 
 

@@ -1,0 +1,49 @@
+"""A node's form in a real Chromium: what counts with the kind of forum, and the preview of HTML, also without scripts; and axe."""
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.admin.conftest import LOGIN, PASSWORD
+from tests.browser import faults, opened, sign_in
+from tests.community import Community
+from tests.service_process import Service
+
+pytestmark = [pytest.mark.browser, pytest.mark.parametrize("engine", ["sqlite"], indirect=True)]
+HTML = '<p onclick="x()">Say <b>hello</b></p><script>alert(1)</script><a href="https://elsewhere.example/">Away</a>'
+
+
+def test_the_form_shows_what_counts_and_what_html_becomes(
+    chrome: Browser, mira: int, community: Community, service: Service
+) -> None:
+    said: list[str] = []
+    first = opened(chrome, service.address)
+    page = first.new_page()
+    page.on("console", lambda message: said.append(message.text))
+    sign_in(page, LOGIN, PASSWORD)
+    for context in (first, opened(chrome, service.address, scripts=False, state=first.storage_state())):
+        page = page if context is first else context.new_page()
+        page.goto(f"/admin/forums/{community.help}")
+        address, others = page.get_by_label("Address it leads to"), page.get_by_label("Members see each other's topics")
+        expect(address).to_be_hidden()
+        expect(others).to_be_visible()
+        expect(page.get_by_label("Theme (its id)")).to_be_hidden()
+        page.get_by_label("Kind of forum").select_option("redirect")
+        button = page.get_by_role("button", name="Show the fields of this kind of forum")
+        expect(button).to_be_visible(visible=context is not first)
+        if context is not first:
+            button.click()
+        expect(address).to_be_visible()
+        expect(others).to_be_hidden()
+        page.get_by_label("Description").fill(HTML)
+        page.get_by_role("button", name="Preview of Description").click()
+        frame = page.frame_locator("iframe[title='Description as it would be saved']")
+        expect(frame.get_by_text("Say hello")).to_be_visible()
+        expect(frame.locator("script, [onclick]")).to_have_count(0)
+        expect(address).to_be_visible()
+        page.get_by_text("Settings that are seldom needed").click()
+        expect(page.get_by_label("Theme (its id)")).to_be_visible()
+        if context is first:
+            assert faults(page) == {}
+    assert [text for text in said if "postMessage" not in text] == []  # axe asks the frame
+    for context in chrome.contexts:
+        context.close()

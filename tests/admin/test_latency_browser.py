@@ -381,7 +381,7 @@ def test_a_double_click_on_a_form_sends_one_request(page: Page, line: Line, comm
 
 def test_a_field_is_asked_for_only_where_it_counts(page: Page, community: Community, run: Run) -> None:
     page.goto(f"/admin/forums/{community.help}")
-    address, kind = page.get_by_label("Redirect url"), page.get_by_label("Type")
+    address, kind = page.get_by_label("Address it leads to"), page.get_by_label("Kind of forum")
     expect(address).to_be_hidden()
     kind.select_option("redirect")
     expect(address).to_be_visible()

@@ -90,7 +90,7 @@ def test_an_event_shows_what_was_changed(admin: Visitor, community: Community, r
     assert "The terminal changed forum Aid" in page
     assert "Name removed: Help added: Aid" in page
     assert "View removed: every group added: Members added: Administrators" in page
-    assert "Min content removed: 0 added: 3" in page
+    assert "Posts needed to see it removed: 0 added: 3" in page
     assert "Description" not in page
     assert f'href="/admin/forums/{community.help}"' in admin.get(f"/events/{events()[-1]['seq']}").text
 

@@ -165,7 +165,7 @@ def test_fields_are_set_in_several(admin: Visitor, community: Community, run: Ru
     ticked = form.filled(("_set.minContent", "1"), ("_set.canSeeOthers", "1"), _action="plan", minContent="7", description="no")
     page = admin.post("/forums/many/fields", ticked)
     assert "3 forums would change" in page_text(page)
-    assert "Min content: 0 → 7" in page_text(page)
+    assert "Posts needed to see it: 0 → 7" in page_text(page)
     assert events() == known
     assert admin.post("/forums/many/fields", find_form(page, "/many/fields").filled(_action="do")).status_code == 303
     for number in (community.news, community.help, community.betas):

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any, Final
 
@@ -48,13 +48,14 @@ def compare_states(
 ) -> tuple[Change, ...]:
     """Return how two states of a record differ in some members. A member that neither has is secret."""
     group_fields = {f.name for f in kind.group_fields} if kind else set()
+    titles = {f.name: f.label for f in (*kind.fields, kind.external_id_field)} if kind else {}
     found: list[Change] = []
     for name in names:
         if name not in before and name not in after:
-            found.append(Change(_label(name)))
+            found.append(Change(titles.get(name, _label(name))))
         else:
             change = _change(name, before.get(name), after.get(name), groups if name in group_fields else None, groups)
-            found += [] if change.secret else [change]
+            found += [] if change.secret else [replace(change, label=titles.get(name, change.label))]
     return tuple(found)
 
 

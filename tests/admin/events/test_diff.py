@@ -38,7 +38,7 @@ def test_permissions_are_told_by_the_names_of_groups() -> None:
 
 def test_the_groups_of_a_blog_are_told_by_their_names() -> None:
     found = _changes({"groups": "*"}, {"groups": [3]}, ("groups",), "blogs")
-    assert (found["Groups"].removed, found["Groups"].added) == (("every group",), ("Members",))
+    assert (found["Who may read it"].removed, found["Who may read it"].added) == (("every group",), ("Members",))
 
 
 def test_what_was_made_and_what_was_deleted_is_told_whole_but_for_what_is_empty() -> None:

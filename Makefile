@@ -10,8 +10,11 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet --qui
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
 	--custom-compile-command 'make lock'
 
+# What is compiled is kept even where the machine says otherwise: the tests start the service hundreds of times.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev serve test lint types layers audit format lock snapshot docs release screenshots bench browser clean
+.PHONY: help setup setup-dev serve test lint types layers collect audit format lock snapshot docs release screenshots bench browser clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,7 +29,8 @@ serve: setup ## serve a demonstration community on http://127.0.0.1:$(PORT), dat
 	printf '\n%s\n' 'TRELLIS_DATABASE_URL=sqlite:///var/trellis.db' >> .env
 	@exec $(BIN)/trellis serve --demo --port $(PORT)
 
-test: setup-dev browser $(NODE)/.installed lint types layers ## every check: lint, types, layers, tests
+test: setup-dev browser $(NODE)/.installed ## every check: lint, types, layers, tests
+	@$(MAKE) --no-print-directory --jobs=2 types lint layers collect
 	@echo "Running the tests …"
 	@$(BIN)/pytest -n 3 --dist worksteal --thorough --durations=10
 
@@ -42,6 +46,10 @@ types: setup-dev ## types: mypy, strict
 layers: setup-dev ## who imports whom: import-linter
 	@echo "Checking who imports whom …"
 	@$(BIN)/lint-imports
+
+collect: setup-dev  # once before the processes that run them do, of which each would compile them all
+	@echo "Collecting the tests …"
+	@found=$$($(BIN)/pytest --collect-only --quiet --quiet) || { echo "$$found"; exit 1; }
 
 audit: setup-dev ## known vulnerabilities of the pinned dependencies, where their database can be reached: pip-audit
 	@echo "Auditing the dependencies …"

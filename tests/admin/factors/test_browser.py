@@ -84,7 +84,7 @@ def test_a_passkey_signs_in_alone_stands_behind_the_password_and_confirms(
 
         page.goto("/admin/confirm-password?next=/admin/administrators/new")
         page.get_by_role("button", name="Use a passkey instead").click()  # in place of password and code
-        expect(page.get_by_role("heading", name="Add an administrator")).to_be_visible()
+        expect(page.get_by_role("heading", name="Invite an administrator")).to_be_visible()
         confirmed = events()[-1]
         assert (confirmed["operation"], confirmed["after"]["secondFactor"]) == ("admins.confirm_password", "passkey")
 
@@ -150,7 +150,7 @@ def test_without_scripts_an_app_and_recovery_codes_do_and_one_that_is_required_c
         page.get_by_label("Password of").fill(PASSWORD)
         page.get_by_role("textbox", name="Code").fill(codes[1])
         page.get_by_role("button", name="Continue").click()
-        expect(page.get_by_role("heading", name="Add an administrator")).to_be_visible()
+        expect(page.get_by_role("heading", name="Invite an administrator")).to_be_visible()
         context.close()
         output = service.output
         assert not any(text in output for text in (secret, *codes, first))

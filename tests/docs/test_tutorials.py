@@ -38,7 +38,9 @@ _SWEEPS: Final = (
 _ELSEWHERE: Final = (  # tests of these files with kinds of their own, of addresses, and of what is the same on each page
     "declared_here",
     "without_any_kind",
-    "address",
+    "address_with_markup",
+    "address_from_elsewhere",
+    "few_addresses",
     "below_a_path",
     "of_this_service",
     "settings_that_hold",

@@ -27,6 +27,7 @@ from trellis.settings import Settings
 TOKEN = "a-long-text-that-nobody-guesses"  # of the tests
 FORUMS = "/forums/forums"
 WORKER = re.compile(r"Worker (\d+) serves")
+AGAIN = re.compile(r"WARNING .*The database can be (used|written to) again")
 Outage = tuple[Settings, Callable[[], AbstractContextManager[None]]]  # settings with a database, and what takes that away
 SHORT: dict[str, Any] = {f"database_{what}_timeout": 1 for what in ("connect", "pool", "read", "write")} | {"busy_timeout": 1}
 SMALL = 65_536  # bytes to which files may grow on the full disk: more than the log has, less than the database's
@@ -195,6 +196,7 @@ def test_an_hour_is_told_in_a_few_lines_and_metrics_and_readiness_agree(
         wait_until(lambda: seen.agrees(ready=True))
         callers.load()
 
+    wait_until(lambda: callers.read().status_code == 200 and AGAIN.search(service.output))  # who is killed may be the first to tell
     wait_until(lambda: seen.has_counted(len(callers.statuses)))
     killed = seen.workers[0]
     os.kill(killed, signal.SIGKILL)
@@ -212,7 +214,7 @@ def test_an_hour_is_told_in_a_few_lines_and_metrics_and_readiness_agree(
     full = r"ERROR .*The database cannot grow: the disk is full", r"WARNING .*The database can be written to again"
     happened = (
         *(r"listens on .* in 2 processes", r"Worker \d+ serves"),
-        *(away, r"WARNING .*The database can be (used|written to) again"),
+        *(away, AGAIN.pattern),
         *(full if is_file else ()),
         *(rf"ERROR .*Worker {killed} ended by itself \(SIGKILL\)", r"Worker \d+ serves", r"Trellis has stopped\.\Z"),
     )

@@ -31,7 +31,7 @@ def parent(community: Community, run: Run) -> dict[str, Any]:
 
 
 def test_the_menu_tells_how_many_are_open(admin: Visitor, propose: Propose, run: Run) -> None:
-    assert "waiting" not in admin.get("").text
+    assert '<span class="unseen"> open</span>' not in admin.get("").text
     propose("forums.create", name="News")
     propose("forums.create", name="More")
     assert '<span class="badge note waiting">2<span class="unseen"> open</span></span>' in admin.get("").text

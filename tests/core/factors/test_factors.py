@@ -82,7 +82,7 @@ def test_a_code_of_the_app_is_accepted_once_and_half_a_minute_around_its_time(
     assert _refuses(run, mira, code=late)
     run("admins.sign_in", mira, code=early)
     assert _refuses(run, mira, code=_code(secret, clock))  # older than one that was accepted
-    assert events()[-1]["after"] == {"address": "", "agent": "", "secondFactor": "app"}
+    assert events()[-1]["after"] == {"address": "", "agent": "", "secondFactor": "app", "newBrowser": True}
 
 
 def test_each_recovery_code_stands_in_once_and_new_ones_take_their_place(gate: Gate, run: Run, clock: Clock, mira: int) -> None:

@@ -95,6 +95,7 @@ def _show(request: PageRequest, invited: Invited, form: Form, status: int = 200)
 
 async def accept(request: PageRequest) -> Response:
     """Take the password, and sign them in."""
+    request.require_fresh_form()
     invited = await _find_invited(request)
     if invited is None:
         return await _turn_away(request)
@@ -103,7 +104,7 @@ async def accept(request: PageRequest) -> Response:
         raw = {**form.raw(), "link": _link(request)}
         await request.perform("admins.accept_invitation", raw, invited.id, actor=invited.actor)
     except Refused as refused:
-        if refused.status == 409 and refused.message == "LINK_SPENT":  # used at the same time
+        if await _find_invited(request) is None:  # it was used at the same time
             return await _turn_away(request)
         return _show(request, invited, form.add_refusal(refused), 400)
     await start_session(request, invited.id, invited.login, Evidence())

@@ -33,6 +33,7 @@ def _describe(alarms: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 async def read(request: PageRequest) -> Response:
     """Mark those as read that were shown."""
+    request.require_fresh_form()
     until = request.form.get("until", "")
     if until.isascii() and until.isdigit() and len(until) <= _LONGEST:
         await request.write(mark_read, request.signed_in.id, int(until))

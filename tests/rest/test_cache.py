@@ -165,9 +165,9 @@ def test_the_setting_turns_it_off(settings: Settings) -> None:
 PAGE = "/forums/forums?perPage=2&page=2"
 
 
-def told(api: ApiClient) -> tuple[bytes, str, str]:
+def told(api: ApiClient, page: str = PAGE) -> tuple[bytes, str, str]:
     """Return what a page by id tells: its body, its version, and where its neighbours are."""
-    answer = api.get(PAGE)
+    answer = api.get(page)
     return answer.content, answer.headers["etag"], answer.headers["link"]
 
 
@@ -200,6 +200,17 @@ def test_a_page_by_id_is_read_again_only_where_more_than_its_total_has_changed(
         assert found == told(forgetful), number
         assert len(asked) == reads, number
         asked.clear()
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_page_by_id_moves_up_when_something_before_it_goes(make_api: MakeApiClient, run: Run, community: Community) -> None:
+    api, forgetful = make_api(), make_api(answer_cache=0)
+    page = "/forums/forums?perPage=2&page=3"  # of records that neither name nor stand beside what goes
+    first = told(api, page)
+    run("forums.delete", community.betas)
+    assert told(api, page) == told(forgetful, page) != first
+    run("forums.restore", event_of(run, "forum.deleted"))
+    assert told(api, page) == told(forgetful, page)
 
 
 def event_of(run: Run, type: str) -> int:

@@ -22,7 +22,7 @@ def _first(admin: Visitor) -> str:
 
 def test_it_is_calm_while_nothing_is_wrong(admin: Visitor) -> None:
     said = _first(admin)
-    assert said.startswith("Nothing is wrong")
+    assert said.startswith("Nothing is failing")
     assert "you have no second factor" in said
     assert "not been backed up" in said
 
@@ -44,5 +44,5 @@ def test_what_needs_somebody_stands_first_with_where_to_go(
 
 def test_a_key_for_trying_is_no_key_to_remind_of(admin: Visitor, key: MakeKey) -> None:
     key("forums.list", name="Try it: forums.list", expires="1h")
-    assert _first(admin).startswith("Nothing is wrong")
+    assert _first(admin).startswith("Nothing is failing")
     assert "No key expires within 30 days" in page_text(admin.get(""))

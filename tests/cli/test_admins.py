@@ -97,6 +97,8 @@ def test_roles_are_shown_and_given(trellis: Trellis, run: Run) -> None:
 def test_inviting_shows_a_link_once_and_again_another_one(trellis: Trellis, gate: Gate) -> None:
     invited = json.loads(trellis("admins", "invite", "mira", "--name", "Mira Holm", "--role", "auditor", "--json").stdout)
     assert (invited["name"], invited["role"], invited["isInvited"]) == ("Mira Holm", "auditor", True)
+    assert "was added before" in trellis("admins", "invite", "mira", "--role", "owner").stderr
+    assert "Say what they may do" in trellis("admins", "invite", "nobody").stderr
     first = invited["link"].removeprefix("/admin/invitation/")
     assert find_invited(gate, first) is not None
     assert "invited" in trellis("admins", "list").stdout

@@ -21,6 +21,7 @@ app = typer.Typer(
 )
 
 Login = Annotated[str, typer.Argument(metavar="LOGIN", help="The name used to sign in.", show_default=False)]
+InvitedRole = Annotated[str | None, typer.Option("--role", help=f"What they may do: {', '.join(ROLES)}.")]
 RoleName = Annotated[str, typer.Option("--role", help=f"What they may do: {', '.join(ROLES)}.")]
 Kinds = Annotated[
     list[str] | None,
@@ -52,17 +53,22 @@ def create(
 def invite(
     login: Login,
     name: Annotated[str | None, typer.Option(help="The name shown in events. By default the login.")] = None,
-    role: RoleName = OWNER,
+    role: InvitedRole = None,
     kind: Kinds = None,
     json: Json = False,
 ) -> None:
     """Add an administrator who chooses their own password by a link, which is shown once and holds for three days.
 
-    For somebody who was invited before and has chosen no password, it makes a new link; name and role stay as they are.
+    A new administrator needs a role. For somebody who was invited before and has chosen no password, it makes a new link.
     """
     settings = Settings.load()
     with community(settings) as gate:
         before = next((one for one in _all(gate) if one["login"].casefold() == login.strip().casefold()), None)
+        if before is None and role is None:
+            raise Failure(f"{login} is no administrator yet. Say what they may do: --role, one of {', '.join(ROLES)}.", MISUSED)
+        if before is not None and (name or role or kind):
+            told = "Leave out --name, --role and --kind to make another link, and change the role with `trellis admins role`."
+            raise Failure(f"{before['name']} was added before. {told}", MISUSED)
         if before is None:
             raw = {"name": name or login, "login": login, "role": role, "kinds": kind or []}
             invited = act(gate, "admins.invite", raw).value

@@ -103,3 +103,26 @@ def test_what_was_read_is_read_and_what_was_before_oneself_is_no_news(gate: Gate
     first = gate.run(Call("alarms.view", owner, {"limit": 2})).value
     rest = gate.run(Call("alarms.view", owner, {"limit": 2, "before": first["next"]})).value
     assert [len(first["results"]), len(rest["results"]), rest["next"]] == [2, 2, None]
+
+
+def test_nobody_has_read_what_is_still_to_come(gate: Gate, owner: Actor, run: Run) -> None:
+    mark_read(gate, owner.id or 0, 2**40).result()
+    assert count_unread(gate, owner) == 0
+    run("keys.create", name="Plugin")
+    assert [alarm["isRead"] for alarm in view(gate, owner, limit=1)] == [False]
+    assert count_unread(gate, owner) == len(view(gate, owner, unread=True)) == 1
+
+
+def test_what_is_unread_is_listed_page_by_page(gate: Gate, owner: Actor, run: Run) -> None:
+    mark_read(gate, owner.id or 0, 2**40).result()
+    for number in range(3):
+        run("keys.create", name=f"Plugin {number}")
+    first = gate.run(Call("alarms.view", owner, {"unread": True, "limit": 2})).value
+    rest = gate.run(Call("alarms.view", owner, {"unread": True, "limit": 2, "before": first["next"]})).value
+    assert (len(first["results"]), len(rest["results"]), rest["next"]) == (2, 1, None)
+
+
+def test_another_link_for_somebody_who_is_invited_is_told(gate: Gate, owner: Actor, run: Run) -> None:
+    ada = run("admins.invite", name="Ada Berg", login="ada", role="auditor")["id"]
+    run("admins.renew_invitation", ada)
+    assert [alarm["name"] for alarm in view(gate, owner, limit=2)] == ["renewed-invitation", "new-administrator"]

@@ -116,7 +116,7 @@ def _renew(context: Context) -> Outcome:
     admin = _find_without_password(context)
     context.input.raise_faults()
     if admin.disabled_at is not None:
-        raise Refused("LINK_SPENT", f"{isolate(admin.name)} is disabled. Enable them first.")
+        raise Refused("NOT_INVITED", f"{isolate(admin.name)} is disabled. Enable them first.")
     after = {"name": admin.name}
     return _with_link(context, Outcome(after, admin.id, after=after), admin.id)
 
@@ -140,7 +140,7 @@ def _withdraw(context: Context) -> Outcome:
 def _find_without_password(context: Context) -> Administrator:
     admin = find_administrator(context)
     if admin.digest:
-        raise Refused("LINK_SPENT", f"{isolate(admin.name)} has chosen a password already, and needs no invitation.")
+        raise Refused("NOT_INVITED", f"{isolate(admin.name)} has chosen a password already, and needs no invitation.")
     return admin
 
 

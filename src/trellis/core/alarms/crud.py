@@ -56,11 +56,10 @@ def _view(context: Context) -> Outcome:
     limit = given.get("limit", 50)
     read = alarms.find_read(context.tx, actor.id or 0) if actor.type == "admin" else 0
     own = actor.id if actor.type == "admin" else None
-    found = alarms.read_newest(context.tx, _resources_of(actor), own, limit + 1, given.get("before"))
+    after = read if given.get("unread") else 0
+    found = alarms.read_newest(context.tx, _resources_of(actor), own, limit + 1, given.get("before"), after)
     told = {event.seq: event for event in events.find_many(context.tx, [alarm.event for alarm in found])}
     results = [_serialize(alarm, told[alarm.event], actor, read) for alarm in found[:limit] if alarm.event in told]
-    if given.get("unread"):
-        results = [one for one in results if not one["isRead"]]
     return Outcome({"results": results, "next": found[limit - 1].event if len(found) > limit else None})
 
 

@@ -64,6 +64,7 @@ ALARMS: Final = (
         _is_widened_by(is_webhook_widened),
     ),
     AlarmRule("new-administrator", ("admins.create", "admins.invite"), "{actor} made {name} an administrator."),
+    AlarmRule("renewed-invitation", ("admins.renew_invitation",), "{actor} made another link by which {name} chooses a password."),
     AlarmRule("enabled-administrator", ("admins.enable",), "{actor} let {name} sign in again."),
     AlarmRule("widened-role", ("admins.set_role",), "{actor} gave {name} another role.", _is_role_widened),
     AlarmRule("new-browser", ("admins.sign_in",), "{actor} signed in from a new browser.", _is_new_browser),

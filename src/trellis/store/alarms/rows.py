@@ -31,11 +31,12 @@ def insert(tx: Transaction, alarm: Alarm) -> None:
 
 
 def read_newest(
-    tx: Transaction, resources: Collection[str] | None, admin: int | None, limit: int, before: int | None
+    tx: Transaction, resources: Collection[str] | None, admin: int | None, limit: int, before: int | None, after: int = 0
 ) -> list[Alarm]:
-    """Read alarms, newest first, up to an event: those about some resources (None: all) and those about an administrator."""
+    """Read alarms between two events, newest first: those about some resources (None: all) and those about an administrator."""
     own = (_c.event < before,) if before is not None else ()
-    found = sa.select(*alarms.columns).where(*own, _is_for(resources, admin)).order_by(_c.event.desc()).limit(limit)
+    chosen = sa.select(*alarms.columns).where(*own, _c.event > after, _is_for(resources, admin))
+    found = chosen.order_by(_c.event.desc()).limit(limit)
     return [Alarm(*row) for row in tx.connection.execute(found)]
 
 
@@ -51,9 +52,10 @@ def find_read(tx: Transaction, admin: int) -> int:
 
 
 def mark_read(tx: Transaction, admin: int, event: int) -> None:
-    """Record that an administrator has read the alarms up to an event."""
-    mine = sa.and_(administrators.c.id == admin, administrators.c.alarms_read < event)
-    tx.connection.execute(sa.update(administrators).where(mine).values(alarms_read=event))
+    """Record that an administrator has read the alarms up to an event, but none that is still to come."""
+    newest = tx.connection.execute(sa.select(sa.func.max(_c.event))).scalar() or 0
+    mine = sa.and_(administrators.c.id == admin, administrators.c.alarms_read < min(event, newest))
+    tx.connection.execute(sa.update(administrators).where(mine).values(alarms_read=min(event, newest)))
 
 
 def purge(tx: Transaction, before: str) -> int:

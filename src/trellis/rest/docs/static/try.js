@@ -9,10 +9,14 @@ const KEY = "trellis-key";
 
 function keep(key, but) {
   try { key ? sessionStorage.setItem(KEY, key) : sessionStorage.removeItem(KEY); } catch { /* then only on this page */ }
-  for (const input of all("input.key")) if (input !== but) input.value = key;
+  for (const input of all("input.key")) if (input !== but && !input.isMade) input.value = key;
 }
 for (const input of all("input.key")) {
-  input.addEventListener("input", () => { if (input.value.trim() !== input.made) keep(input.value.trim(), input); });
+  input.addEventListener("input", () => {
+    if (input.isMade && input.value) return; // what is left of a made key is not kept either
+    input.isMade = false;
+    keep(input.value.trim(), input);
+  });
 }
 try { keep(sessionStorage.getItem(KEY) ?? ""); } catch { /* the same */ }
 
@@ -50,7 +54,8 @@ async function make(button) {
   try {
     const { csrf, submission } = await ask(address);
     const key = await ask(address, [["csrf", csrf], ["_submission", submission], ...grants.map((name) => ["grants", name])]);
-    input.made = input.value = key.key;
+    input.value = key.key;
+    input.isMade = true;
     const until = new Date(key.expiresAt).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
     const list = linked(key.name, address.replace(/try$/, key.id));
     field.querySelector(".made").replaceChildren(list, `, until ${until}. It is in this form alone.`);
@@ -211,7 +216,7 @@ function ready(form) {
     await send(form);
     button.disabled = false;
   });
-  form.querySelector(".make-key").addEventListener("click", (event) => make(event.currentTarget));
+  form.querySelector(".make-key")?.addEventListener("click", (event) => make(event.currentTarget));
   form.querySelector(".fill")?.addEventListener("click", () => fill(form));
   form.querySelector(".as-json")?.addEventListener("click", (event) => edit(form, event.currentTarget));
 }

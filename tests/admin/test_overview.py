@@ -46,3 +46,12 @@ def test_a_key_for_trying_is_no_key_to_remind_of(admin: Visitor, key: MakeKey) -
     key("forums.list", name="Try it: forums.list", expires="1h")
     assert _first(admin).startswith("Nothing is failing")
     assert "No key expires within 30 days" in page_text(admin.get(""))
+
+
+def test_of_many_keys_that_end_soon_no_number_is_told_that_is_too_small(admin: Visitor, key: MakeKey) -> None:
+    for number in range(4):
+        key("forums.list", name=f"Soon {number}", expires="3d")
+    assert "in 3 days, and 3 others within a week." in _first(admin)
+    for number in range(4):
+        key("forums.list", name=f"Too {number}", expires="4d")
+    assert "in 3 days, and others within a week." in _first(admin)

@@ -52,9 +52,11 @@ def _of_requests(hours: list[Mapping[str, Any]] | None) -> Iterator[Concern]:
 
 
 def _of_keys(expiring: Mapping[str, Any] | None, now: datetime, text: str) -> Iterator[Concern]:
-    soon = [key for key in (expiring or {}).get("keys", ()) if datetime.fromisoformat(key["expiresAt"]) <= now + _SOON]
+    first = (expiring or {}).get("keys", ())  # of perhaps more
+    soon = [key for key in first if datetime.fromisoformat(key["expiresAt"]) <= now + _SOON]
+    others = "others" if len(soon) == len(first) < (expiring or {}).get("count", 0) else plural(len(soon) - 1, "other")
     for key in soon[:1]:
-        more = f", and {plural(len(soon) - 1, 'other')} within a week" if len(soon) > 1 else ""
+        more = f", and {others} within a week" if len(soon) > 1 else ""
         ends = format_age(key["expiresAt"], text).striptags()
         yield Concern("warn", f"The key {key['name']} expires {ends}{more}.", "See it", f"/keys/{key['id']}")
 

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Error as PlaywrightError
 
 from tests.npm_packages import npm_package
 
@@ -28,6 +29,8 @@ _ARGUMENTS: Final = (
     "--disable-sync",
 )
 _GIVE_UP: Final = 60_000  # milliseconds until what a page should show is given up
+_TOLD: Final = 2_000  # characters of a page that a failed test tells
+_OPEN: Final[list[Browser]] = []
 _RULES: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 # What is right is not sent here; no rule asks for the text of the styles or for the selectors of what it has found.
@@ -50,8 +53,23 @@ def chromium() -> Iterator[Browser]:
     expect.set_options(timeout=_GIVE_UP)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=list(_ARGUMENTS))
+        _OPEN.append(browser)
         yield browser
+        _OPEN.remove(browser)
         browser.close()
+
+
+def tell_pages() -> str:
+    """Return where each open page is and what it shows: what somebody wants to know of a test that failed elsewhere."""
+    return "\n\n".join(_tell(page) for browser in _OPEN for context in browser.contexts for page in context.pages)
+
+
+def _tell(page: Page) -> str:
+    try:
+        shown = page.locator("main, dialog[open]").all_inner_texts()
+    except PlaywrightError as error:
+        shown = [str(error)]
+    return "\n".join([page.url, *shown])[:_TOLD]
 
 
 def opened(

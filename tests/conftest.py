@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partialmethod
@@ -122,6 +122,17 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """End the run: what it has left is ended, and the folder removed, by the process beside it."""
     if _CLEANUP in config.stash:
         config.stash[_CLEANUP].communicate()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add to a failure in a browser what its pages show."""
+    report = yield
+    if report.failed and report.when == "call" and item.get_closest_marker("browser") is not None:
+        from tests.browser import tell_pages  # noqa: PLC0415  # the tests that need no browser do not wait for it
+
+        report.sections.append(("what the browser shows", tell_pages()))
+    return report
 
 
 def _refuse_remote_hosts(event: str, arguments: tuple[Any, ...]) -> None:

@@ -2,6 +2,7 @@
 // judges what may be seen, and its parts (data-part) are brought to what they say now. A hidden page is left alone until it is seen.
 import { merge, rowsOf } from "./merge.js";
 import { say } from "./messages.js";
+import { isPressed } from "./pressing.js";
 
 const SILENCE = 45_000; // ms: the service lets a stream beat more often than that
 const PATIENCE = 8_000; // ms until the first event; a proxy that holds it back holds back all
@@ -125,7 +126,7 @@ async function refresh() {
     if (!answer.ok) throw new Error(answer.statusText);
     failures = 0;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-    if (!allowed("panel:merge")) isDue = true;
+    if (isPressed() || !allowed("panel:merge")) isDue = true;
     else show(fresh);
   } catch {
     isDue = true; // tried again
@@ -166,18 +167,16 @@ function bring(part, wanted, news) {
 // Whoever reads further down is not moved: the rows come when they are asked for.
 const offers = new Map();
 function offer(part, wanted, news) {
-  const made = document.createElement("button");
-  made.type = "button";
-  made.className = "button primary newer";
-  made.textContent = `${news} new`;
-  made.addEventListener("click", () => {
+  if (!offers.has(part)) {
+    offers.set(part, Object.assign(document.createElement("button"), { type: "button", className: "button primary newer" }));
+    part.before(offers.get(part));
+  }
+  offers.get(part).textContent = `${news} new`;
+  offers.get(part).onclick = () => {
     bring(part, wanted, news);
     part.firstElementChild.scrollIntoView({ block: "start" });
     part.querySelector("[data-row] a, .node a")?.focus({ preventScroll: true });
-  });
-  if (offers.has(part)) offers.get(part).replaceWith(made);
-  else part.before(made);
-  offers.set(part, made);
+  };
   announce(`${news} new ${part.dataset.noun}${news === 1 ? "" : "s"} above`);
 }
 

@@ -25,13 +25,19 @@ export function say(text, { bad = false, buttons = [], stay = false } = {}) {
   } else words.textContent = text;
   acts.replaceChildren(...buttons.map(([label, act]) => button(label, act)));
   if (place !== document.body) setTimeout(() => box.scrollIntoView({ block: "nearest" }), 2 * LATER);
-  if (!stay) hiding = setTimeout(hide, bad || buttons.length ? LONG : BRIEFLY);
+  if (!stay) hideAfter(bad || buttons.length ? LONG : BRIEFLY);
+}
+
+// Takes the message away, but not while somebody is at it.
+function hideAfter(time) {
+  hiding = setTimeout(() => (box.matches(":hover, :focus-within") ? hideAfter(BRIEFLY) : hide()), time);
 }
 
 // The message that the last page has left is announced too: it stands there when the page comes, which is not read out.
+// Its words alone are exchanged, since all of it is read out then: a link in it may have the focus, or be pressed just now.
 export function announceFlash() {
-  for (const part of document.querySelectorAll(".flash > div")) {
-    setTimeout(() => part.replaceWith(part.cloneNode(true)), 3 * LATER);
+  for (const { firstChild: text } of document.querySelectorAll(".flash p")) {
+    setTimeout(() => text.replaceWith(text.cloneNode()), 3 * LATER);
   }
 }
 

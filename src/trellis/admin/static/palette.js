@@ -2,6 +2,7 @@
 // links become the options of a list of which one is active while the focus stays in the field.
 import { askPage, attempt } from "./requests.js";
 import { say } from "./messages.js";
+import { whenReleased } from "./pressing.js";
 import { ALONE, isAlone } from "./single.js";
 
 const TYPING = 120; // ms without a letter until it is asked for
@@ -116,7 +117,7 @@ function look(state) {
     if (!state.dialog.isConnected || wanted(state) !== text) return; // tried again after it was typed on
     try {
       const page = await askPage(state.input, `${state.source}?text=${encodeURIComponent(text)}`, { newest: true, cache: "no-store" });
-      if (page !== null && state.dialog.isConnected && wanted(state) === text) show(state, text, page);
+      if (page !== null) whenReleased(() => state.dialog.isConnected && wanted(state) === text && show(state, text, page));
     } finally {
       if (state.asked === text) state.asked = null;
     }

@@ -8,6 +8,7 @@ from trellis.store.engine.changes import Shown
 from trellis.store.engine.clauses import (
     Contains,
     IdIn,
+    InOrder,
     JsonMember,
     ListedAmong,
     ListedId,
@@ -28,6 +29,7 @@ __all__ = [
     "DatabaseInUse",
     "FileLock",
     "IdIn",
+    "InOrder",
     "JsonMember",
     "ListedAmong",
     "ListedId",

@@ -11,6 +11,24 @@ from sqlalchemy.sql.elements import ColumnElement
 _UNTYPED: Any = sa.types.NullType()
 
 
+class InOrder(sa.Join):
+    """Each row of `left` with each of `right`. SQLite reads them in this order; it would else guess, and has no statistics.
+
+    Of a few rows and the index entries that they lead to, it takes all entries first and looks for the rows in each.
+    See https://sqlite.org/optoverview.html#manual_control_of_query_plans_using_cross_join.
+    """
+
+    inherit_cache = True
+
+    def __init__(self, left: sa.FromClause, right: sa.FromClause) -> None:
+        super().__init__(left, right, sa.true())
+
+
+@compiles(InOrder)
+def _in_order(element: InOrder, compiler: Any, **kw: Any) -> str:
+    return " CROSS JOIN ".join(compiler.process(side, **kw) for side in (element.left, element.right))
+
+
 class IdIn(ColumnElement[bool]):
     """Whether a number is in a list given as one parameter (see Transaction.id_list)."""
 

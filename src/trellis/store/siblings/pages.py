@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.column_types import NUMBER
-from trellis.store.engine import Row
+from trellis.store.engine import InOrder, Row
 from trellis.store.siblings.positions import IN_BLOCK_0, KIND, ZERO, Columns, join_blocks, with_position
 from trellis.store.tables import nodes, sibling_blocks
 
@@ -34,8 +34,8 @@ def select_nodes(columns: Columns, where: sa.ColumnElement[bool], *, bounded: bo
     limit, offset = (bindparam(name, type_=sa.Integer) for name in ("limit", "offset"))
     found = sa.union_all(*parts).order_by(order, "id").limit(limit).offset(offset).subquery("found")
     by = found.c.position.desc() if descending else found.c.position
-    source = sa.join(found, nodes, _c.id == found.c.id)
-    return sa.select(*with_position(columns, found.c.position)).select_from(source).where(KIND).order_by(by, found.c.id)
+    rows = sa.select(*with_position(columns, found.c.position)).select_from(InOrder(found, nodes))
+    return rows.where(KIND, _c.id == found.c.id).order_by(by, found.c.id)
 
 
 def _in_blocks(top: bool, *, bounded: bool, descending: bool) -> sa.Select[tuple[int, int]]:  # noqa: FBT001  # see `is_child`
@@ -56,5 +56,6 @@ def _in_blocks(top: bool, *, bounded: bool, descending: bool) -> sa.Select[tuple
     parent = _c.parent_id.is_(None) if top else _c.parent_id == down.c.parent_id
     in_leaf = sa.and_(KIND, parent, down.c.level == ZERO, _c.block == down.c.id)
     if bounded:
-        in_leaf = sa.and_(in_leaf, position >= down.c.total - end if descending else position < end)
-    return sa.select(_c.id, position.label("position")).select_from(sa.join(down, nodes, sa.true())).where(in_leaf)
+        first, behind = down.c.total - end - down.c.start, end - down.c.start
+        in_leaf = sa.and_(in_leaf, _c.block_offset >= first if descending else _c.block_offset < behind)
+    return sa.select(_c.id, position.label("position")).select_from(InOrder(down, nodes)).where(in_leaf)

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from trellis.store.column_types import NUMBER
-from trellis.store.engine import IdIn, Row, Statement, Transaction
+from trellis.store.engine import IdIn, InOrder, Row, Statement, Transaction
 from trellis.store.tables import nodes, sibling_blocks
 
 _c, _b = nodes.c, sibling_blocks.c
@@ -134,7 +134,7 @@ def join_blocks(top: bool, *, bounded: bool) -> tuple[sa.FromClause, sa.ColumnEl
     in_leaf = sa.and_(is_child(top), down.c.level == ZERO, _c.block == down.c.id)
     if bounded:  # written as a range of offsets, which the index on them leads to
         in_leaf = sa.and_(in_leaf, _c.block_offset.between(first - down.c.start, last - down.c.start))
-    return sa.join(down, nodes, sa.true()), position, in_leaf
+    return InOrder(down, nodes), position, in_leaf
 
 
 @cache

@@ -85,7 +85,7 @@ snapshot: setup ## write docs/openapi.json, docs/structure.schema.json and docs/
 screenshots: setup-dev browser ## take the screenshots of the README and the docs
 	@$(BIN)/python scripts/screenshots.py
 
-bench: $(VENV)/.bench ## measure it, in about 12 minutes; BENCH=quick takes two, BENCH='quick --only read-hot' less
+bench: $(VENV)/.bench ## measure it, in 12 to 30 minutes; BENCH=quick takes two, BENCH='quick --only read-hot' less
 	@$(BIN)/python -W 'ignore:XDG_RUNTIME_DIR is not set' -m bench $(BENCH)
 
 browser: ## see that the tests have a browser

@@ -12,7 +12,7 @@ from trellis.store.tables import events
 
 TIME_LIMIT: Final = 0.03  # seconds
 _CHUNK: Final = 2_000  # events that one statement examines; they are numbered without gaps
-_EQUAL: Final = ("operation", "resource", "resource_id", "request_id", "change_set")
+_EQUAL: Final = ("operation", "resource_id", "request_id", "change_set")
 _COLUMNS: Final = tuple(events.c[name] for name in Event.__slots__)
 _c = events.c
 
@@ -79,6 +79,8 @@ def _find_range(tx: Transaction, filters: Mapping[str, Any], before: int | None)
 
 def _conditions(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
     found = [_c[name] == filters[name] for name in _EQUAL if name in filters]
+    if "resource" in filters:  # with the index on records, all events of a resource would be sorted
+        found.append((_c.resource if "resource_id" in filters else WithoutIndex(_c.resource)) == filters["resource"])
     if "resources" in filters:
         column = _c.resource if "resource_id" in filters and "resource" not in filters else WithoutIndex(_c.resource)
         found.append(column.in_(sorted(filters["resources"])))

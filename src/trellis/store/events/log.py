@@ -104,7 +104,7 @@ _FILTERS: Final[Mapping[str, Callable[[Any], sa.ColumnElement[bool]]]] = {
     "wanted": lambda value: value.build_condition(),
     "operation": lambda value: events.c.operation == value,
     "resource": lambda value: events.c.resource == value,
-    "resources": lambda value: WithoutIndex(events.c.resource).in_(sorted(value)),  # with it, all of them would be sorted
+    "resources": lambda value: WithoutIndex(events.c.resource).in_(sorted(value)),
     "resource_id": lambda value: events.c.resource_id == value,
     "since": lambda value: events.c.at >= value,
     "until": lambda value: events.c.at < value,
@@ -113,6 +113,8 @@ _FILTERS: Final[Mapping[str, Callable[[Any], sa.ColumnElement[bool]]]] = {
     "reason": lambda value: events.c.reason == value,
     "actor": lambda value: _is_by(value.type, value.id),
 }
+# Without a record, the index on resources and records would find all events of the resource, which would then be sorted.
+_FILTERS_OF_MANY: Final = {**_FILTERS, "resource": lambda value: WithoutIndex(events.c.resource) == value}
 
 
 def _is_by(actor: str, number: int) -> sa.ColumnElement[bool]:
@@ -129,8 +131,9 @@ def read_page(tx: Transaction, filters: Mapping[str, Any], limit: int, after: in
     inside of them).
     """
     statement = _SELECT.order_by(events.c.seq.desc() if newest_first else events.c.seq).limit(limit)
+    build = _FILTERS if "resource_id" in filters else _FILTERS_OF_MANY
     for name, value in filters.items():
-        condition = is_about_inside(tx, value) if name == "within" else _FILTERS[name](value)
+        condition = is_about_inside(tx, value) if name == "within" else build[name](value)
         statement = statement.where(condition)
     if after is not None:
         statement = statement.where(events.c.seq < after if newest_first else events.c.seq > after)

@@ -1,0 +1,133 @@
+"""What one operation costs SQLite does not grow with how much there is beside: in steps of its machine, which are no stop-watch.
+
+SQLite chooses a plan without statistics, anew with each version of it: what leads to an index today may read every row tomorrow.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import apsw
+import pytest
+
+from bench.forest import forest
+from bench.seed import fill
+from tests.conftest import runner, settings_for
+from tests.fixture_types import Run
+from trellis.compose import compose
+from trellis.core.gate import Gate
+from trellis.store.migrate import migrate
+
+_SIBLINGS: Final = (1_000, 8_000)
+_EVENTS: Final = (300, 2_400)
+_MOST: Final = 2.5  # times as many steps; what reads all takes eight times
+
+Work = Callable[[Run, int], Any]
+# By name, with the number of siblings. Each is run on the same place twice: statements are compiled the first time.
+_AMONG_SIBLINGS: Final[dict[str, Work]] = {
+    "get": lambda run, size: run("forums.get", size // 2),
+    "first page": lambda run, _: run("forums.list", parentId="root"),
+    "first page by place": lambda run, _: run("forums.list", parentId="root", sortBy="position"),
+    "page in the middle by place": lambda run, size: run("forums.list", parentId="root", sortBy="position", page=size // 50),
+    "last page by place": lambda run, size: run("forums.list", parentId="root", sortBy="position", page=size // 25),
+    "everywhere by place": lambda run, _: run("forums.list", sortBy="position"),
+    "create at the end": lambda run, _: run("forums.create", name="Last"),
+    "create in the middle": lambda run, size: run("forums.create", name="Middle", position=size // 2),
+    "rename": lambda run, size: run("forums.update", size // 2, name="Renamed"),
+    "move": lambda run, size: run("forums.update", size // 2 + 7, position=size // 3),
+    "delete": lambda run, size: run("forums.delete", run("forums.create", name="Gone", position=size // 3)["id"]),
+    "copy": lambda run, size: run("forums.copy", size // 2),
+}
+_AMONG_EVENTS: Final[dict[str, Work]] = {
+    "feed": lambda run, _: run("events.list", limit=10),
+    "feed of a resource": lambda run, _: run("events.list", limit=10, resource="forums"),
+    "feed of a resource, behind": lambda run, size: run("events.list", limit=10, resource="forums", after=size // 2),
+    "feed of a resource, newest": lambda run, _: run("events.list", limit=10, resource="forums", order="newest"),
+    "feed of a record": lambda run, _: run("events.list", limit=10, resource="forums", resourceId=1),
+    "feed of an operation": lambda run, _: run("events.list", limit=10, operation="forums.update"),
+    "feed since": lambda run, _: run("events.list", limit=10, since="2026-01-01T00:00:00Z"),
+    "feed until": lambda run, _: run("events.list", limit=10, until="2100-01-01T00:00:00Z"),
+    "search of a resource": lambda run, _: run("events.search", limit=10, resource="forums"),
+    "search of a record": lambda run, _: run("events.search", limit=10, resource="forums", resourceId=1),
+    "search of an operation": lambda run, _: run("events.search", limit=10, operation="forums.update"),
+    "search of a change set": lambda run, _: run("events.search", limit=10, changeSet=2),
+    "search of the terminal's": lambda run, _: run("events.search", limit=10, actorType="terminal"),
+    "search since": lambda run, _: run("events.search", limit=10, **{"from": "2026-01-01T00:00:00Z"}),
+    "one event": lambda run, size: run("events.get", size // 2),
+    "update": lambda run, _: run("forums.update", 1, name="Renamed"),
+}
+
+
+class _Steps:
+    """Counts what all connections do that are opened while it does."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, connection: apsw.Connection) -> None:
+        connection.trace_v2(apsw.SQLITE_TRACE_PROFILE, self._add)
+
+    def _add(self, statement: dict[str, Any]) -> None:
+        self.count += statement["stmt_status"]["SQLITE_STMTSTATUS_VM_STEP"]
+
+
+@pytest.fixture
+def steps() -> Iterator[_Steps]:
+    """Steps of every connection that is opened from here on."""
+    counted = _Steps()
+    apsw.connection_hooks.append(counted)
+    yield counted
+    apsw.connection_hooks.remove(counted)
+
+
+Measure = Callable[[int, Callable[[Gate, int], None], Mapping[str, Work]], dict[str, int]]
+
+
+@pytest.fixture
+def measure(tmp_path: Path, steps: _Steps) -> Measure:
+    """Fill a database with so much, and return the steps of each piece of work in it."""
+
+    def measured(size: int, make: Callable[[Gate, int], None], works: Mapping[str, Work]) -> dict[str, int]:
+        settings = settings_for(f"sqlite:///{tmp_path}/{size}.db")
+        migrate(settings)
+        gate = compose(settings)
+        found = {}
+        try:
+            make(gate, size)
+            run = runner(gate)
+            for name, work in works.items():
+                work(run, size)
+                steps.count = 0
+                work(run, size)
+                found[name] = steps.count
+        finally:
+            gate.store.close()
+        return found
+
+    return measured
+
+
+def _find_growing(few: Mapping[str, int], many: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+    assert all(few.values())
+    return {name: (few[name], many[name]) for name in few if many[name] > _MOST * few[name]}
+
+
+def _make_siblings(gate: Gate, size: int) -> None:
+    fill(gate, forest("flat", size)[0], lambda _: None)
+
+
+def _make_events(gate: Gate, size: int) -> None:
+    run = runner(gate)
+    forums = [run("forums.create", name=f"Forum {number}")["id"] for number in range(20)]
+    for start in range(0, size, 100):
+        changes = [{"description": f"Change {number}"} for number in range(start, start + 100)]
+        steps = [{"operation": "forums.update", "id": forums[at % 20], "body": change} for at, change in enumerate(changes)]
+        run("core.batch", operations=steps)
+
+
+def test_no_operation_reads_all_siblings(measure: Measure) -> None:
+    assert _find_growing(*(measure(size, _make_siblings, _AMONG_SIBLINGS) for size in _SIBLINGS)) == {}
+
+
+def test_no_operation_reads_all_events(measure: Measure) -> None:
+    assert _find_growing(*(measure(size, _make_events, _AMONG_EVENTS) for size in _EVENTS)) == {}

@@ -15,8 +15,10 @@ from trellis import __version__
 from trellis.core.catalogue import Catalogue
 from trellis.core.events import event_types
 from trellis.core.gate import Gate
-from trellis.core.operation import Environment, Operation, SecondFactorPolicy, WebhookPolicy
-from trellis.settings import Settings
+from trellis.core.operation import Environment, GroupRole, Operation, SecondFactorPolicy, SignOnPolicy, WebhookPolicy
+from trellis.core.roles import ROLES
+from trellis.setting_types import split_group_roles
+from trellis.settings import Settings, SettingsError
 from trellis.store.engine import Store
 from trellis.traced_gate import TracedGate
 from trellis.traces import Traces
@@ -125,8 +127,31 @@ def compose(
             tuple(ip_network(text, strict=False) for text in settings.webhook_allow), settings.webhook_key, settings.instance
         ),
         second_factors=SecondFactorPolicy(settings.require_second_factor, settings.second_factor_key),
+        sign_on=_sign_on_policy(settings, load_kinds),
         most_proposals=settings.proposals_per_key,
         proposal_days=settings.proposal_days,
         traces=traces,
     )
     return (Gate if traces is None else TracedGate)(Store(settings), catalogue, environment, clock)
+
+
+def _sign_on_policy(settings: Settings, load_kinds: Kinds) -> SignOnPolicy:
+    """Return what is set of single sign-on. Raises SettingsError for a role or a kind that there is not."""
+    if settings.sso_issuer is None:
+        return SignOnPolicy()
+    roles = tuple(GroupRole(*one) for one in split_group_roles(settings.sso_roles or ""))
+    for one in roles:
+        if one.role not in ROLES:
+            raise SettingsError(f"TRELLIS_SSO_ROLES: there is no role {one.role}. There are {', '.join(ROLES)}.")
+        if one.kinds and not ROLES[one.role].for_kinds:
+            raise SettingsError(f"TRELLIS_SSO_ROLES: the role {one.role} is for all kinds.")
+        known = [kind.name for kind in load_kinds() if not kind.is_group] if one.kinds else []
+        if unknown := set(one.kinds).difference(known):
+            raise SettingsError(f"TRELLIS_SSO_ROLES: {min(unknown)} is none of {', '.join(known)}.")
+    return SignOnPolicy(
+        settings.sso_issuer,
+        settings.sso_name,
+        roles,
+        joins=settings.sso_new_administrators,
+        owners_only=settings.sso_local_sign_in == "owners",
+    )

@@ -2,102 +2,43 @@
 
 import difflib
 import os
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from functools import cache
 from io import StringIO
-from ipaddress import ip_interface, ip_network
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Self
+
+from trellis.setting_types import (
+    choice,
+    number,
+    parse_counter,
+    parse_database_url,
+    parse_flag,
+    parse_group_roles,
+    parse_issuer,
+    parse_list,
+    parse_listener,
+    parse_name,
+    parse_networks,
+    parse_scopes,
+    parse_secret,
+    parse_web_address,
+)
 
 PREFIX = "TRELLIS_"
-_MAY_HOLD_A_PASSWORD = {"database_url", "rate_limit_storage", "webhook_key", "metrics_token", "second_factor_key"}
-_FLAGS: Final = dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True) | dict.fromkeys(
-    ("0", "false", "f", "no", "n", "off"), False
-)
+_MAY_HOLD_A_PASSWORD = {
+    "database_url",
+    "rate_limit_storage",
+    "webhook_key",
+    "metrics_token",
+    "second_factor_key",
+    "sso_client_secret",
+}
 
 
 class SettingsError(Exception):
     """A setting is unknown or malformed; the text names it and says what is allowed."""
-
-
-# --- from the text of a variable to its value; each raises ValueError, which says what the text must be -------------------
-
-
-def _number(least: int, most: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        if re.fullmatch(r"\s*[+-]?[0-9]+\s*", text, re.ASCII) and len(text) < 30 and least <= int(text) <= most:
-            return int(text)
-        raise ValueError(f"must be a whole number from {least:,} to {most:,}")
-
-    return parse
-
-
-def _flag(text: str) -> bool:
-    if (value := _FLAGS.get(text.lower())) is None:
-        raise ValueError("must be on or off")
-    return value
-
-
-def _database_url(text: str) -> str:
-    if not text.startswith(("sqlite:///", "postgresql://", "postgres://")) or text == "sqlite:///":
-        raise ValueError("must begin with sqlite:/// (and name a file) or postgresql://")
-    return text
-
-
-def _web_address(text: str) -> str:
-    if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", text):
-        raise ValueError("must be an address that begins with http:// or https://, without blanks")
-    return text.rstrip("/")
-
-
-def _counter(text: str) -> str:
-    if not re.fullmatch(r"memory://|rediss?://\S+", text):
-        raise ValueError("must be memory:// or begin with redis:// or rediss://")
-    return text
-
-
-def _secret(text: str) -> str:
-    if len(text) < 16:
-        raise ValueError("must have at least 16 characters")
-    return text
-
-
-def _name(text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9._-]{1,60}", text):
-        raise ValueError("must be 1 to 60 letters, digits, dots, hyphens and underscores")
-    return text
-
-
-def _listener(text: str) -> str:
-    host, _, port = text.strip().rpartition(":")
-    if not re.fullmatch(r"[0-9]{1,5}", port, re.ASCII) or int(port) > 65_535 or (":" in host and not host.startswith("[")):
-        raise ValueError("must be a port, or an address and a port, such as 127.0.0.1:9464 or [::1]:9464")
-    return f"{host or '127.0.0.1'}:{port}"
-
-
-def _list(text: str) -> tuple[str, ...]:
-    return tuple(filter(None, (part.strip() for part in text.split(","))))
-
-
-def _networks(text: str) -> tuple[str, ...]:
-    for part in (parts := _list(text)):
-        network = ip_network(part, strict=False)  # its error names the part and says what is wrong with it
-        if "/" in part and ip_interface(part).ip != network.network_address:
-            raise ValueError(
-                f"{part} is an address with the length of a network: write the network, {network}, or the address alone"
-            )
-    return parts
-
-
-def _choice(*allowed: str) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        if (chosen := text.strip().lower()) in allowed:
-            return chosen
-        raise ValueError(f"must be one of {', '.join(allowed)}")
-
-    return parse
 
 
 def _setting(default: Any, parse: Callable[[str], Any], description: str) -> Any:
@@ -110,142 +51,178 @@ class Settings:
 
     database_url: str = _setting(
         "sqlite:///trellis.db",
-        _database_url,
+        parse_database_url,
         "Where the data is: `sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/NAME`.",
     )
     community_name: str = _setting("Our community", str, "The community's name, told by `/core/hello`.")
     community_url: str = _setting(
-        "http://localhost:8000", _web_address, "The community's own address; every record's `url` begins with it."
+        "http://localhost:8000", parse_web_address, "The community's own address; every record's `url` begins with it."
     )
     public_url: str | None = _setting(
         None,
-        _web_address,
+        parse_web_address,
         "The address under which callers reach this service, without `/api`; by default what each request says.",
     )
     hsts_subdomains: bool = _setting(
         default=True,
-        parse=_flag,
+        parse=parse_flag,
         description="Whether browsers are to insist on https below its host too, where that address is https; `off` if another "
         "site below it has no https.",
     )
-    rate_limit: int = _setting(6000, _number(0, 10_000_000), "Requests per minute and key; 0 is off.")
+    rate_limit: int = _setting(6000, number(0, 10_000_000), "Requests per minute and key; 0 is off.")
     rate_limit_storage: str = _setting(
         "memory://",
-        _counter,
+        parse_counter,
         "Where requests are counted: `memory://` (each process for itself) or `redis://HOST:PORT/N` (all together).",
     )
     waiting_per_key: int = _setting(
-        4, _number(1, 1000), "Requests of a key that may wait for events at once, per process; further ones are answered 429."
+        4, number(1, 1000), "Requests of a key that may wait for events at once, per process; further ones are answered 429."
     )
-    bad_key_limit: int = _setting(30, _number(1, 1_000_000), "Requests without a good key per minute and address.")
+    bad_key_limit: int = _setting(30, number(1, 1_000_000), "Requests without a good key per minute and address.")
     key_in_url: bool = _setting(
-        default=False, parse=_flag, description="Whether `?key=` is accepted from every key. URLs end up in logs: leave it off."
+        default=False,
+        parse=parse_flag,
+        description="Whether `?key=` is accepted from every key. URLs end up in logs: leave it off.",
     )
-    body_limit: int = _setting(1_048_576, _number(1024, 1_073_741_824), "The largest request body, in bytes.")
+    body_limit: int = _setting(1_048_576, number(1024, 1_073_741_824), "The largest request body, in bytes.")
     connections: int = _setting(
         2000,
-        _number(2, 1_000_000),
+        number(2, 1_000_000),
         "The most connections per process, and for one address half of them; further ones are answered 503.",
     )
-    head_timeout: int = _setting(10, _number(1, 600), "Seconds for a request's line and headers to come.")
-    body_timeout: int = _setting(30, _number(1, 3600), "Seconds for its body, and one more for every 10 KiB of it.")
-    idle_timeout: int = _setting(75, _number(1, 3600), "Seconds for which a connection waits for the next request.")
-    send_timeout: int = _setting(30, _number(1, 3600), "Seconds for an answer to be read, and one more for every 10 KiB.")
-    answer_cache: int = _setting(33_554_432, _number(0, 17_179_869_184), "Bytes of memory per process for answers; 0 keeps none.")
+    head_timeout: int = _setting(10, number(1, 600), "Seconds for a request's line and headers to come.")
+    body_timeout: int = _setting(30, number(1, 3600), "Seconds for its body, and one more for every 10 KiB of it.")
+    idle_timeout: int = _setting(75, number(1, 3600), "Seconds for which a connection waits for the next request.")
+    send_timeout: int = _setting(30, number(1, 3600), "Seconds for an answer to be read, and one more for every 10 KiB.")
+    answer_cache: int = _setting(33_554_432, number(0, 17_179_869_184), "Bytes of memory per process for answers; 0 keeps none.")
     answers_under_way: int = _setting(
         268_435_456,
-        _number(0, 17_179_869_184),
+        number(0, 17_179_869_184),
         "Bytes of memory per process for large answers while they are read, and a quarter of it for one key.",
     )
-    keep_successes: int = _setting(7, _number(0, 3650), "Days for which successful requests stay in the request log.")
-    keep_failures: int = _setting(30, _number(0, 3650), "Days for which refused and failed requests stay in it.")
+    keep_successes: int = _setting(7, number(0, 3650), "Days for which successful requests stay in the request log.")
+    keep_failures: int = _setting(30, number(0, 3650), "Days for which refused and failed requests stay in it.")
     request_log_size: int = _setting(
-        1_073_741_824, _number(1_048_576, 1_099_511_627_776), "Bytes that the request log may take; the oldest requests go first."
+        1_073_741_824, number(1_048_576, 1_099_511_627_776), "Bytes that the request log may take; the oldest requests go first."
     )
     # At least as long as a webhook may lag (a week) and a message be tried again (three days): webhooks are sent from them.
-    keep_events: int = _setting(90, _number(14, 36500), "Days for which events stay in the feed.")
-    keep_snapshots: int = _setting(30, _number(1, 36500), "Days for which a change can be undone.")
+    keep_events: int = _setting(90, number(14, 36500), "Days for which events stay in the feed.")
+    keep_snapshots: int = _setting(30, number(1, 36500), "Days for which a change can be undone.")
     trusted_proxies: tuple[str, ...] = _setting(
-        (), _networks, "Addresses or CIDRs, separated by commas, whose X-Forwarded-For and -Proto headers are believed."
+        (), parse_networks, "Addresses or CIDRs, separated by commas, whose X-Forwarded-For and -Proto headers are believed."
     )
     cors_origins: tuple[str, ...] = _setting(
-        (), _list, "Origins, separated by commas, whose pages may call the API from a browser; `*` is all of them."
+        (), parse_list, "Origins, separated by commas, whose pages may call the API from a browser; `*` is all of them."
     )
-    proposals_per_key: int = _setting(50, _number(1, 10_000), "How many proposals of one key may be open at once.")
+    proposals_per_key: int = _setting(50, number(1, 10_000), "How many proposals of one key may be open at once.")
     # Not for longer than events are kept for certain: they say what has changed since.
-    proposal_days: int = _setting(7, _number(1, 14), "Days for which a proposal can be approved; then it expires.")
+    proposal_days: int = _setting(7, number(1, 14), "Days for which a proposal can be approved; then it expires.")
     webhook_delivery: bool = _setting(
         default=True,
-        parse=_flag,
+        parse=parse_flag,
         description="Whether `trellis serve` sends webhooks too; `off` leaves that to `trellis work`.",
     )
     webhook_allow: tuple[str, ...] = _setting(
-        (), _networks, "Private or local addresses or CIDRs, separated by commas, to which webhooks may go all the same."
+        (), parse_networks, "Private or local addresses or CIDRs, separated by commas, to which webhooks may go all the same."
     )
     webhook_key: str | None = _setting(
-        None, _secret, "A long random text from which webhooks' secrets are made, so that the database alone cannot sign."
+        None, parse_secret, "A long random text from which webhooks' secrets are made, so that the database alone cannot sign."
     )
     require_second_factor: bool = _setting(
         default=False,
-        parse=_flag,
+        parse=parse_flag,
         description="Whether every administrator must have a second factor: whoever has none sets one up before anything else.",
     )
     second_factor_key: str | None = _setting(
         None,
-        _secret,
+        parse_secret,
         "A long random text from which the secrets of authenticator apps are made, so that the database alone cannot make codes.",
+    )
+    sso_issuer: str | None = _setting(
+        None,
+        parse_issuer,
+        "The OpenID provider where administrators can sign in: its issuer, letter by letter as it tells it. Without it there is no "
+        "single sign-on.",
+    )
+    sso_client_id: str | None = _setting(None, str, "What the provider knows this service by.")
+    sso_client_secret: str | None = _setting(
+        None,
+        str,
+        "The secret that the provider has given out for it; without one it is a public client, with PKCE alone.",
+    )
+    sso_client_secret_file: str | None = _setting(None, str, "A file with that secret, in place of the setting.")
+    sso_scopes: str = _setting("openid profile email", parse_scopes, "What the provider is asked to tell, with blanks between.")
+    sso_name: str = _setting("single sign-on", str, "What people call the provider: the button says *Sign in with* and this.")
+    sso_groups_claim: str = _setting(
+        "groups", str, "The claim with somebody's groups; with points for one inside another, such as `realm_access.roles`."
+    )
+    sso_roles: str | None = _setting(
+        None,
+        parse_group_roles,
+        "The role of each group, `GROUP=ROLE` or `GROUP=ROLE:KIND,KIND` with semicolons between; the first that somebody is in "
+        "decides, at each sign-in. Without it, owners give roles here.",
+    )
+    sso_new_administrators: bool = _setting(
+        default=False,
+        parse=parse_flag,
+        description="Whether somebody whom nobody knows here becomes an administrator by signing in with a group that has a role.",
+    )
+    sso_local_sign_in: str = _setting(
+        "everybody",
+        choice("everybody", "owners"),
+        "Who may sign in with a password or passkey of their own beside it: `everybody` or `owners`, for the day it is down.",
     )
     instance: str | None = _setting(
         None,
-        _name,
+        parse_name,
         "A name that one container has at a time, such as a pod's: the next of that name takes over its webhooks at once.",
     )
-    keep_deliveries: int = _setting(30, _number(1, 3650), "Days for which finished webhook deliveries stay in their log.")
-    database_pool: int = _setting(8, _number(1, 200), "Connections to PostgreSQL per process, the writer's apart.")
-    database_connect_timeout: int = _setting(5, _number(1, 600), "Seconds for a connection to PostgreSQL to be made.")
-    database_pool_timeout: int = _setting(5, _number(1, 600), "Seconds for which a read waits for a connection of the pool.")
+    keep_deliveries: int = _setting(30, number(1, 3650), "Days for which finished webhook deliveries stay in their log.")
+    database_pool: int = _setting(8, number(1, 200), "Connections to PostgreSQL per process, the writer's apart.")
+    database_connect_timeout: int = _setting(5, number(1, 600), "Seconds for a connection to PostgreSQL to be made.")
+    database_pool_timeout: int = _setting(5, number(1, 600), "Seconds for which a read waits for a connection of the pool.")
     database_read_timeout: int = _setting(
-        10, _number(1, 3600), "Seconds that PostgreSQL may take for a statement that reads; then it is given up, with 503."
+        10, number(1, 3600), "Seconds that PostgreSQL may take for a statement that reads; then it is given up, with 503."
     )
     database_write_timeout: int = _setting(
         60,
-        _number(1, 3600),
+        number(1, 3600),
         "Seconds that PostgreSQL may take for a statement of a write, or of `trellis check`; large deletes take long.",
     )
-    busy_timeout: int = _setting(30, _number(1, 600), "Seconds for which a write waits for its turn before 503.")
+    busy_timeout: int = _setting(30, number(1, 600), "Seconds for which a write waits for its turn before 503.")
     job_timeout: int = _setting(
         20,
-        _number(1, 3600),
+        number(1, 3600),
         "Seconds for which one request that runs many operations (a batch, an apply, an undo) may keep other writes waiting.",
     )
     write_queue: int = _setting(
-        500, _number(1, 100_000), "Writes that may wait for their turn in a process; further ones are answered 503 at once."
+        500, number(1, 100_000), "Writes that may wait for their turn in a process; further ones are answered 503 at once."
     )
 
     metrics_token: str | None = _setting(
-        None, _secret, "A long random text that a monitoring system sends as a bearer token to read `/metrics`."
+        None, parse_secret, "A long random text that a monitoring system sends as a bearer token to read `/metrics`."
     )
     metrics_allow: tuple[str, ...] = _setting(
         (),
-        _networks,
+        parse_networks,
         "Addresses or CIDRs, separated by commas, that may read `/metrics`, with the token if there is one; without both, nobody.",
     )
 
     metrics_listen: str | None = _setting(
         None,
-        _listener,
+        parse_listener,
         "Where `/metrics` is read, `ADDRESS:PORT` or a port of this machine alone; the service's own port has none then.",
     )
 
     log_format: str = _setting(
-        "text", _choice("text", "json"), "How the log on stderr is written: `text` for people, `json` for machines."
+        "text", choice("text", "json"), "How the log on stderr is written: `text` for people, `json` for machines."
     )
     log_level: str = _setting(
         "info",
-        _choice("debug", "info", "warning", "error"),
+        choice("debug", "info", "warning", "error"),
         "The least level of what is in it: `debug`, `info`, `warning` or `error`.",
     )
-    access_log: bool = _setting(default=False, parse=_flag, description="Whether it has a line for each request as well.")
+    access_log: bool = _setting(default=False, parse=parse_flag, description="Whether it has a line for each request as well.")
 
     @property
     def has_metrics(self) -> bool:
@@ -287,7 +264,38 @@ class Settings:
                 near = difflib.get_close_matches(name, known, 1)
                 hint = f" Did you mean {variable(near[0])}?" if near else " docs/settings.md lists the settings."
                 raise SettingsError(f"{variable(name)} is not a setting of Trellis.{hint}")
-        return cls(**{name: _parse(known[name], text) for name, text in values.items() if text})  # set to nothing is not set
+        settings = cls(**{name: _parse(known[name], text) for name, text in values.items() if text})  # set to nothing is not set
+        settings.require_whole()
+        return settings
+
+    def require_whole(self) -> None:
+        """Require the settings without which others are worth nothing. Raises SettingsError."""
+        if self.sso_issuer is None:
+            return
+        if self.sso_client_id is None:
+            raise SettingsError("TRELLIS_SSO_ISSUER is set and TRELLIS_SSO_CLIENT_ID is not. The provider gives it out.")
+        if self.public_url is None:
+            raise SettingsError(
+                "TRELLIS_SSO_ISSUER is set and TRELLIS_PUBLIC_URL is not: the provider sends people back to an address below it, "
+                "/admin/sign-on/callback, which has to be registered there."
+            )
+        if self.sso_new_administrators and not self.sso_roles:
+            raise SettingsError("TRELLIS_SSO_NEW_ADMINISTRATORS needs TRELLIS_SSO_ROLES: nobody would have a role.")
+        self.read_client_secret()
+
+    def read_client_secret(self) -> str | None:
+        """Return the secret of the OpenID client; None for a public one. Raises SettingsError."""
+        if self.sso_client_secret_file is None:
+            return self.sso_client_secret
+        if self.sso_client_secret is not None:
+            raise SettingsError("TRELLIS_SSO_CLIENT_SECRET and TRELLIS_SSO_CLIENT_SECRET_FILE are both set: leave one out.")
+        try:
+            secret = Path(self.sso_client_secret_file).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise SettingsError(f"The file that TRELLIS_SSO_CLIENT_SECRET_FILE names cannot be read: {error}.") from None
+        if not secret:
+            raise SettingsError("The file that TRELLIS_SSO_CLIENT_SECRET_FILE names is empty.")
+        return secret
 
 
 def _read_file(path: str | None) -> dict[str, str | None]:

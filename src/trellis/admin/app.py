@@ -39,6 +39,7 @@ from trellis.errors import Refused
 from trellis.http.api import PAGE, PAGE_REFUSED, RequestCounts
 from trellis.http.problems import problem_headers
 from trellis.http.sending import send_body
+from trellis.openid import Provider
 from trellis.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -87,7 +88,7 @@ class Panel:
         self.counts = counts
         self.runner = Runner(gate, settings)
         self.headers = (*_HEADERS, *settings.transport_headers)
-        self.sessions = Sessions(self.runner)
+        self.sessions = Sessions(self.runner, Provider(settings) if settings.sso_issuer else None)
         self.watcher = Watcher(self.runner)
         self.static = Static(f"{PREFIX}/static")
         self.pages = pages_of(gate.catalogue, gate.environment.kinds) if pages is None else pages

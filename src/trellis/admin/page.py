@@ -200,7 +200,9 @@ class PageRequest:
 
     async def go_on_after_change(self) -> None:
         """Go on in a new session, after a change of one's own password has ended all."""
-        self.take_session(await self.runner.write(begin_session, self.signed_in.id, self.address, self.agent))
+        self.take_session(
+            await self.runner.write(begin_session, self.signed_in.id, self.address, self.agent, self.signed_in.issuer)
+        )
 
     def take_session(self, token: str) -> None:
         """Give this browser the cookie of a session; the forms of this response carry its token."""

@@ -22,6 +22,7 @@ from trellis.core.admins import (
     find_wait,
     record_session_use,
 )
+from trellis.openid import Provider
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +34,11 @@ class Attempt:
 
 
 class Sessions:
-    """Finds the session of a cookie, and checks passwords."""
+    """Finds the session of a cookie, and checks passwords. `provider` is where else people can sign in, if there is one."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: Runner, provider: Provider | None = None) -> None:
         self._runner = runner
+        self.provider = provider
 
     async def find(self, token: str, address: str, *, records: bool = True) -> SignedIn | None:
         """Find the live session of a cookie, and record, at most once a minute, that it was used."""

@@ -3,8 +3,8 @@
 Every template extends `layout.html` (blocks: `actions`, `main`) and gets, besides the page's own context: `request`, `me` (None
 when nobody is signed in), `csrf`, `menu`, `section`, `section_title`, `flash`, `waiting` (how many proposals are open and alarms
 unread, by section of the menu), `allows(operation, id)` (whether one's role has it), `party` (for whom passkeys are made; None if
-none can be) and `now`. Macros come by `{% import "macros.html" as ui with context %}`. There are no inline scripts or styles: the
-content security policy forbids them.
+none can be), `sso` (what is set of single sign-on) and `now`. Macros come by `{% import "macros.html" as ui with context %}`. There
+are no inline scripts or styles: the content security policy forbids them.
 """
 
 from collections.abc import Mapping
@@ -161,6 +161,7 @@ class View:
             "now": request.now,
             "waiting": request.waiting,
             "party": find_party(request.gate.environment.public_url),
+            "sso": request.gate.environment.sign_on,
         }
         return self._allowed.leave_out(self.environment.get_template(template).render(shared | dict(context)), request)
 

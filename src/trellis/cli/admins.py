@@ -157,6 +157,33 @@ def reset_second_factor(login: Login, json: Json = False) -> None:
         show(f"{reset['name']} has no second factor.")
 
 
+@app.command("single-sign-on")
+def show_identities(login: Login, json: Json = False) -> None:
+    """Show with which accounts at an OpenID provider an administrator signs in."""
+    with community(Settings.load()) as gate:
+        admin = act(gate, "admins.get", target=_id_of(gate, login)).value
+    if json:
+        show_json(admin["identities"], plain=True)
+    elif admin["identities"]:
+        rows = ((one["login"], one["issuer"], one["subject"], one["createdAt"], one["usedAt"]) for one in admin["identities"])
+        show_table(("Account", "Provider", "Subject", "Linked", "Last used"), rows)
+    else:
+        show(f"{admin['name']} has linked no account.")
+
+
+@app.command()
+def unlink(login: Login, json: Json = False) -> None:
+    """Let an administrator sign in with an account at an OpenID provider no more, and end the sessions that began there."""
+    with community(Settings.load()) as gate:
+        result = act(gate, "admins.unlink_identity", target=_id_of(gate, login))
+    if json:
+        show_json(result.value, plain=True)
+    elif result.event is None:
+        show(f"{result.value['name']} has linked no account.")
+    else:
+        show(f"{result.value['name']} signs in with no account at a provider any more.")
+
+
 @app.command()
 def disable(
     login: Login,

@@ -226,6 +226,15 @@ ROWS: Final = (
     Refusal("1T108/5", "WRONG_SECOND_FACTOR", 403, "The second factor is not right", Scope.NONE,
             when="The code or the passkey of an administrator is wrong, was used before, or cannot be added. Only the panel "
                  "and the terminal answer this."),
+    Refusal("1T108/S", "SIGN_ON_REFUSED", 403, "Signing in at the provider did not do", Scope.NONE,
+            when="Somebody whom the provider vouches for is no administrator, has no group with a role, or came back too late or "
+                 "twice. Only the panel answers this."),
+    Refusal("1T108/T", "IDENTITY_TAKEN", 409, "The account at the provider is linked already", Scope.NONE,
+            when="An account at the provider belongs to another administrator, or an administrator has another one. Only the "
+                 "panel answers this."),
+    Refusal("1T108/U", "LOCAL_SIGN_IN_OFF", 403, "Sign in at the provider", Scope.NONE,
+            when="An administrator who is to sign in at the provider has shown a password or a passkey. Only the panel answers "
+                 "this."),
     Refusal("4T108/4", "TOO_MANY_PASSWORDS", 503, "Too many passwords wait", Scope.DECLARED,
             when="Too many passwords of this key, this person or this address wait to be checked or kept, which is slow on "
                  "purpose. Send it again after `Retry-After` seconds.",

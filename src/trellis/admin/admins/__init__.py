@@ -2,7 +2,17 @@
 
 from typing import Final
 
-from trellis.admin.admins import account, administrators, confirm_password, first_run, invitations, roles, sessions, sign_in
+from trellis.admin.admins import (
+    account,
+    administrators,
+    confirm_password,
+    first_run,
+    invitations,
+    roles,
+    sessions,
+    sign_in,
+    sign_on,
+)
 from trellis.admin.admins.sessions import device_name
 from trellis.admin.page import Page
 
@@ -11,6 +21,7 @@ __all__ = ["PAGES", "device_name"]
 PAGES: Final[tuple[Page, ...]] = (
     *first_run.PAGES,
     *sign_in.PAGES,
+    *sign_on.PAGES,
     *confirm_password.PAGES,
     *administrators.PAGES,
     *invitations.PAGES,

@@ -8,6 +8,7 @@ from trellis.admin.admins.checking import check_own_password, settle
 from trellis.admin.admins.sessions import end_sessions, fetch_sessions
 from trellis.admin.forms import Form
 from trellis.admin.page import CHOOSE, Page, PageRequest
+from trellis.admin.sessions import Attempt
 from trellis.admin.submitted import Submitted
 from trellis.core.admins import PASSWORD
 from trellis.core.fields import Field, Text
@@ -18,9 +19,9 @@ _CURRENT: Final = Field("currentPassword", Text(255), "The one you signed in wit
 _FIELDS: Final = (_CURRENT, PASSWORD)
 
 
-def _form(typed: Submitted | None = None) -> Form:
+def _form(request: PageRequest, typed: Submitted | None = None) -> Form:
     return Form(
-        _FIELDS,
+        _FIELDS if request.signed_in.has_password else (PASSWORD,),
         typed,
         widgets={"currentPassword": "password"},
         labels={"password": "New password"},
@@ -29,25 +30,27 @@ def _form(typed: Submitted | None = None) -> Form:
 
 async def show(request: PageRequest) -> Response:
     """Show the account."""
-    return await _show(request, 200, _form())
+    return await _show(request, 200, _form(request))
 
 
 async def _show(request: PageRequest, status: int, form: Form) -> Response:
-    sessions = await fetch_sessions(request, request.signed_in.id)
-    return request.page("account.html", status=status, title="Your account", form=form, sessions=sessions)
+    me = request.signed_in
+    sessions = await fetch_sessions(request, me.id)
+    identities = (await request.fetch("admins.get", target=me.id))["identities"] if request.sessions.provider else []
+    return request.page("account.html", status=status, title="Your account", form=form, sessions=sessions, identities=identities)
 
 
 async def set_password(request: PageRequest) -> Response:
     """Change one's own password; all other sessions end."""
-    form = _form(request.form)
+    form = _form(request, request.form)
     me = request.signed_in
     try:
         raw = form.raw()
         current = raw.pop("currentPassword", "")
         request.require_fresh_form()
-        if me.has_factor:
+        if me.has_factor or not me.has_password:
             request.require_recent_password()
-        attempt = await check_own_password(request, current)
+        attempt = await check_own_password(request, current) if me.has_password else Attempt(me.id)
         if attempt.wait:
             return await _show(request, 429, form.add_fault("currentPassword", f"Too many attempts: wait {attempt.wait} seconds."))
         if attempt.admin is None:

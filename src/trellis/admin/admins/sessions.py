@@ -28,7 +28,7 @@ _SYSTEMS: Final = (
     ("Mac OS X", "macOS"),
     ("Linux", "Linux"),
 )
-_FACTORS: Final = {"app": "code of an app"}
+_FACTORS: Final = {"app": "code of an app", "sso": "single sign-on", "mfa": "second factor there"}
 _HERE: Final = "/administrators/{id:int}/sessions"
 ALL: Final = "all"
 _NEEDS: Final = ("admins.sign_out",)

@@ -17,12 +17,14 @@ from trellis.core.factors import Evidence, begin_pending, has_second_step, is_ex
 from trellis.core.operation import Call
 from trellis.errors import Refused
 
+SIGNED_OUT: Final = "/signed-out"
 _FORM: Final = "sign_in.html"
 _SECOND_STEP: Final = "second_step.html"
 _WRONG: Final = "That login and password do not belong together. Check both and try again."
 _WRONG_CODE: Final = "That login, password and code do not belong together, or the code was used before. Try again, or begin anew."
 _WRONG_PASSKEY: Final = "Nobody here has that passkey, or this page was open for too long. Try again, or use your password."
 _WAIT: Final = "There were too many attempts. Wait {} seconds, then try again; nothing is locked."
+_NOT_HERE: Final = "LOCAL_SIGN_IN_OFF"
 _STALE: Final = "This page was open for a long time. Sign in once more."
 _BROWSER_KNOWN_FOR: Final = 90 * 86_400  # seconds
 _LONGEST_KNOWN: Final = 200  # characters of its cookie
@@ -52,7 +54,12 @@ async def sign_in(request: PageRequest) -> Response:
         return request.page(_SECOND_STEP, **context, pending=pending, fault="")
     if attempt.admin is None:
         return turn_away(request, _FORM, 0, context, _WRONG)
-    return await _welcome(request, attempt.admin, login, Evidence())
+    try:
+        return await _welcome(request, attempt.admin, login, Evidence())
+    except Refused as refused:
+        if refused.message != _NOT_HERE:
+            raise
+        return turn_away(request, _FORM, 0, context, refused.detail)
 
 
 async def take_second_factor(request: PageRequest) -> Response:
@@ -70,6 +77,8 @@ async def take_second_factor(request: PageRequest) -> Response:
     except Refused as refused:
         if refused.status != 403:
             raise
+        if refused.message == _NOT_HERE:
+            return turn_away(request, _FORM, 0, context, refused.detail)
         return turn_away(request, _SECOND_STEP, 0, context, _WRONG_CODE)  # the same code was used at the same time
 
 
@@ -86,7 +95,7 @@ async def sign_in_with_passkey(request: PageRequest) -> Response:
     except Refused as refused:
         if refused.status not in (403, 404):  # used at the same time, or disabled
             raise
-        fault = refused.detail if refused.detail == SET_BY_ANOTHER else _WRONG_PASSKEY
+        fault = refused.detail if refused.detail == SET_BY_ANOTHER or refused.message == _NOT_HERE else _WRONG_PASSKEY
         return turn_away(request, _FORM, 0, context, fault)
 
 
@@ -120,18 +129,27 @@ async def start_session(request: PageRequest, admin: int, login: str, evidence: 
     call = request.trace(Call("admins.sign_in", Actor("admin", admin, name), raw, admin))
     request.take_session((await request.runner.perform(call)).value["token"])
     await settle(request, login)
-    browser = await request.runner.write(remember_browser, login, known)
+    await recognise_browser(request, login)
+
+
+async def recognise_browser(request: PageRequest, *logins: str) -> None:
+    """Recognise this browser from now on, as one in which somebody has signed in with these."""
+    browser = request.read_cookie("browser")[:_LONGEST_KNOWN]
+    for login in logins:
+        browser = await request.runner.write(remember_browser, login, browser)
     request.cookies.append(("browser", browser, _BROWSER_KNOWN_FOR))
 
 
 async def sign_out(request: PageRequest) -> Response:
     """End this session."""
+    then = SIGN_IN
     if request.me is not None:
         request.require_fresh_form()
         await request.runner.perform(end_session(request, request.me))
+        then = SIGN_IN if request.me.issuer is None else SIGNED_OUT
     request.cookies += [("session", "", 0), ("flash", "", 0)]
     request.me = None
-    return request.redirect(SIGN_IN)
+    return request.redirect(then)
 
 
 def end_session(request: PageRequest, me: SignedIn) -> Call:

@@ -32,6 +32,7 @@ def find_concerns(request: PageRequest, found: Mapping[str, Any]) -> list[Concer
         *_of_keys(found["expiring"], now, request.now),
         *_of_backups(found["backup"], now, request),
         *_of_factor(request),
+        *_of_local_owner(request, lacks=bool(found.get("lacksLocalOwner"))),
     ]
 
 
@@ -73,5 +74,12 @@ def _of_backups(backup: Mapping[str, Any] | None, now: datetime, request: PageRe
 
 
 def _of_factor(request: PageRequest) -> Iterator[Concern]:
-    if not request.signed_in.has_factor:
+    if not request.signed_in.has_factor and request.signed_in.has_password:
         yield Concern("note", "Your password alone signs you in: you have no second factor.", "Set one up", FACTORS)
+
+
+def _of_local_owner(request: PageRequest, *, lacks: bool) -> Iterator[Concern]:
+    if lacks:
+        name = request.gate.environment.sign_on.name
+        text = f"No owner has a password here: while {name} is down nobody can sign in who may do everything."
+        yield Concern("warn", text, "Choose one", "/account")

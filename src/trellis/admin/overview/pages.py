@@ -10,6 +10,7 @@ from trellis.admin.chart import build_chart
 from trellis.admin.overview.concerns import find_concerns
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.view import plural
+from trellis.core.admins import lacks_local_owner
 
 _MAX_EVENTS: Final = 8
 
@@ -17,6 +18,7 @@ _MAX_EVENTS: Final = 8
 async def show(request: PageRequest) -> Response:
     """Show the overview."""
     found = await request.fetch("overview.get", slow=True)
+    found |= {"lacksLocalOwner": request.signed_in.permit is None and await request.runner.read(lacks_local_owner)}
     events = await request.fetch("events.search", {"limit": _MAX_EVENTS}, slow=True)  # a role may see few of very many
     counted = found["hours"] or ()
     hours = [datetime.fromisoformat(hour["at"]) for hour in counted]

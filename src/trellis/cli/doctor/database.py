@@ -7,6 +7,7 @@ from typing import Final
 from trellis.cli.community import act, community
 from trellis.cli.doctor.finding import Finding, doubtful, good, wrong
 from trellis.cli.terminal import Failure
+from trellis.core.admins import lacks_local_owner
 from trellis.core.gate import Gate
 from trellis.settings import Settings, variable
 from trellis.store.figures import read_figures
@@ -31,6 +32,12 @@ def look_at_database(settings: Settings) -> Iterator[Finding]:
             yield from judge_clocks(found, now)
             yield _judge_backup(found.server, figures.last_backup, now)
             yield _judge_administrators(gate)
+            if lacks_local_owner(gate):
+                yield doubtful(
+                    "single sign-on",
+                    "No owner has a password here: while the provider is down nobody can sign in who may do everything.",
+                    "Give one a password: trellis admins reset-password LOGIN, or Your account in the panel.",
+                )
             late = [w.id for w in figures.webhooks if w.waiting_since and now - datetime.fromisoformat(w.waiting_since) > _LATE]
             if late:
                 yield doubtful(

@@ -1,5 +1,6 @@
 """What `trellis doctor` looks at without opening the database: versions, files, the disk, descriptors, addresses, Redis."""
 
+import asyncio
 import platform
 import resource
 import shutil
@@ -111,6 +112,21 @@ def look_at_addresses(settings: Settings) -> Iterator[Finding]:
         )
     elif settings.trusted_proxies:
         yield good("proxies", f"Trusted: {', '.join(settings.trusted_proxies)}.")
+
+
+def look_at_provider(settings: Settings) -> Iterator[Finding]:
+    """Ask the provider of single sign-on, where there is one, what it says of itself and for its keys."""
+    if settings.sso_issuer is None:
+        return
+    from trellis.openid import Provider, ProviderUnavailable  # noqa: PLC0415  # start-up time: few services have one
+
+    try:
+        asyncio.run(Provider(settings).find_keys())
+    except ProviderUnavailable as error:
+        action = f"Look at {variable('sso_issuer')}, and whether this machine reaches it; people cannot sign in there meanwhile."
+        yield wrong("single sign-on", f"{settings.sso_issuer}: {error}", action)
+    else:
+        yield good("single sign-on", f"{settings.sso_issuer} answers, and lists its keys.")
 
 
 def look_at_redis(settings: Settings) -> Iterator[Finding]:

@@ -1,6 +1,6 @@
 """Administrators: their operations, and what does not pass the gate: passwords, sessions, sign-in attempts, one-time links."""
 
-from trellis.core.admins import crud, invitations
+from trellis.core.admins import crud, identities, invitations
 from trellis.core.admins.crud import KEEP_WEBHOOKS, LOGIN, NAME, PASSWORD
 from trellis.core.admins.first_run import (
     create_demo_administrator,
@@ -33,6 +33,21 @@ from trellis.core.admins.sign_in import (
     find_wait,
     remember_browser,
 )
+from trellis.core.admins.sign_on import (
+    SIGN_ON_LOGIN,
+    Claims,
+    Known,
+    Purpose,
+    SignOnRequest,
+    begin_sign_on,
+    count_failed_sign_on,
+    find_known,
+    find_sign_on,
+    find_sign_on_wait,
+    lacks_local_owner,
+    seal_claims,
+    unseal_claims,
+)
 from trellis.core.admins.visitors import generate_visitor_token, is_visitor_token
 from trellis.core.operation import Operation
 
@@ -46,24 +61,34 @@ __all__ = [
     "REMEMBERED_FOR",
     "ROLE",
     "SET_BY_ANOTHER",
+    "SIGN_ON_LOGIN",
+    "Claims",
     "Credentials",
     "Invited",
+    "Known",
     "NewPassword",
+    "Purpose",
+    "SignOnRequest",
     "SignedIn",
     "address_lane",
     "begin_session",
+    "begin_sign_on",
     "check_password",
     "clear_attempts",
     "count_attempt",
+    "count_failed_sign_on",
     "count_failure",
     "count_wrong_link",
     "create_demo_administrator",
     "create_first_run_token",
     "find_failed_sign_ins",
     "find_invited",
+    "find_known",
     "find_lane",
     "find_live_sessions",
     "find_session",
+    "find_sign_on",
+    "find_sign_on_wait",
     "find_wait",
     "find_wait_for_link",
     "generate_password",
@@ -71,12 +96,15 @@ __all__ = [
     "has_administrators",
     "is_first_run_token",
     "is_visitor_token",
+    "lacks_local_owner",
     "operations",
     "record_session_use",
     "remember_browser",
+    "seal_claims",
+    "unseal_claims",
 ]
 
 
 def operations() -> tuple[Operation, ...]:
     """Return the operations on administrators. All are for the panel and the terminal."""
-    return (*crud.operations(), *invitations.operations())
+    return (*crud.operations(), *invitations.operations(), *identities.operations())

@@ -15,7 +15,7 @@ from trellis.core.fields import Boolean, Field, Input, Text, invalid_id, isolate
 from trellis.core.operation import Context, Judge, Operation, Outcome, judge_nothing
 from trellis.core.paging import PAGING, PER_PAGE, serialize_page
 from trellis.errors import Fault, Refused, raise_faults, refuse_faults
-from trellis.store.admins import Administrator, administrators, invitations, sessions
+from trellis.store.admins import Administrator, Identity, administrators, identities, invitations, sessions
 from trellis.store.counters import next_number
 from trellis.store.factors import find_kinds
 from trellis.store.webhooks import endpoints
@@ -147,8 +147,24 @@ def _get(context: Context) -> Outcome:
     context.input.raise_faults()
     admin = find_administrator(context)
     kinds, ends = find_kinds(context.tx, [admin.id]), invitations.find_ends(context.tx, [admin.id], context.now)
-    its = {"secondFactors": kinds.get(admin.id, []), "invitedUntil": ends.get(admin.id)}
+    its = {
+        "secondFactors": kinds.get(admin.id, []),
+        "invitedUntil": ends.get(admin.id),
+        "hasPassword": admin.has_password,
+        "identities": [_serialize_identity(context, one) for one in identities.find_by_admin(context.tx, admin.id)],
+    }
     return Outcome(serialize_administrator(admin) | its)
+
+
+def _serialize_identity(context: Context, identity: Identity) -> dict[str, Any]:
+    return {
+        "issuer": identity.issuer,
+        "subject": identity.subject,
+        "login": identity.login,
+        "isUsable": identity.issuer == context.environment.sign_on.issuer,
+        "createdAt": identity.created_at,
+        "usedAt": identity.used_at,
+    }
 
 
 def find_administrator(context: Context) -> Administrator:
@@ -185,7 +201,7 @@ def _judge_new_password(context: Context) -> dict[str, str | None]:
     """Refuse a password that is easy to guess, and for oneself the one that one has."""
     admin = find_administrator(context)
     require_strong(context, admin.name, admin.login)
-    if _is_own(context) and password_matches(admin.digest or None, context.input.get("password").text):
+    if _is_own(context) and password_matches(admin.digest if admin.has_password else None, context.input.get("password").text):
         raise refuse_faults(Fault("password", "INVALID_VALUE", "password is the one you have: choose another."))
     return {}
 

@@ -20,7 +20,7 @@ from trellis.core.admins.crud import (
     updating_operation,
 )
 from trellis.core.admins.roles import KINDS, ROLE
-from trellis.core.admins.sign_in import count_link, find_link_wait
+from trellis.core.admins.sign_in import count_wrong, find_wait_of_address
 from trellis.core.admins.tokens import generate_token, hash_token
 from trellis.core.fields import Field, Text, format_timestamp, isolate, require
 from trellis.core.gate import Gate
@@ -29,6 +29,7 @@ from trellis.errors import Refused
 from trellis.store.admins import Administrator, invitations
 
 _LIFETIME: Final = timedelta(days=3)
+_LINKS: Final = "links"  # what is counted
 _LINK: Final = Field("link", Text(100), "The secret of the link.", required=True, write_only=True)
 
 
@@ -94,13 +95,13 @@ def find_invited(gate: Gate, link: str) -> Invited | None:
 def find_wait_for_link(gate: Gate, address: str) -> int:
     """Return for how many seconds an address that has sent wrong links has to wait: 0 for none."""
     with gate.store.reading() as tx:
-        return find_link_wait(tx, address, gate.now())
+        return find_wait_of_address(tx, _LINKS, address, gate.now())
 
 
 def count_wrong_link(gate: Gate, address: str) -> Future[None]:
     """Count a wrong link from an address."""
     now = gate.now()
-    return gate.store.write(lambda tx: count_link(tx, address, now), quiet=True)
+    return gate.store.write(lambda tx: count_wrong(tx, _LINKS, address, now), quiet=True)
 
 
 # --- the operations -----------------------------------------------------------------------------------------------

@@ -1,35 +1,38 @@
 """Sessions of administrators. Signing in and out, and the password again, are operations; that a session is used is bookkeeping.
 
 A session's cookie holds 256 random bits. The database keeps only their SHA-256, so that signing out, disabling and a new
-password take effect everywhere with the next request. A session ends after 8 hours without a request, and after 7 days at most.
+password take effect everywhere with the next request. A session ends after 8 hours without a request, and after 7 days at most; one
+that began at the provider after 12 hours.
 """
 
 from collections.abc import Collection
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from trellis.core.actor import Actor
 from trellis.core.admins.sign_in import is_known_browser
 from trellis.core.admins.tokens import generate_token, hash_token
 from trellis.core.factors import EVIDENCE, take_factor
-from trellis.core.fields import Boolean, Field, Text, TextList, format_timestamp, invalid_id, require
+from trellis.core.fields import Boolean, Field, Text, TextList, format_timestamp, invalid_id, isolate, require
 from trellis.core.gate import Gate
 from trellis.core.operation import Context, Operation, Outcome
-from trellis.core.roles import Permit
+from trellis.core.roles import OWNER, Permit
 from trellis.errors import Refused
 from trellis.store.admins import Session, administrators, sessions
 from trellis.store.engine import Transaction
 
 _IDLE: Final = timedelta(hours=8)
 _LIFETIME: Final = timedelta(days=7)
+_SIGN_ON_LIFETIME: Final = timedelta(hours=12)  # so that groups are asked for again on the next day
 _CONFIRMED: Final = timedelta(minutes=15)  # for how long an entered password counts as recent
 _RECORD_AFTER: Final = timedelta(minutes=1)
 SET_BY_ANOTHER: Final = (
     "Somebody else has set this password. Sign in with login and password, and with the passkey behind them, and choose your own."
 )
 _BY_PASSWORD, _BY_PASSKEY = "password", "passkey"  # how a session can have been confirmed
+BY_SIGN_ON, BY_PROVIDERS_FACTOR = "sso", "mfa"
 _ID_LENGTH: Final = 16  # characters of its digest by which an administrator's session is named
 
 
@@ -48,6 +51,9 @@ class SignedIn:
     has_app: bool = False
     must_add_factor: bool = False
     permit: Permit | None = None  # None for an owner
+    has_password: bool = True
+    has_identity: bool = False  # at the provider
+    issuer: str | None = None  # where the session began, for single sign-on
 
     @property
     def has_factor(self) -> bool:
@@ -72,10 +78,11 @@ class SignedIn:
 def find_session(gate: Gate, token: str) -> SignedIn | None:
     """Find the live session of a cookie."""
     with gate.store.reading() as tx:
-        row = sessions.find_live(tx, hash_token(token), gate.now(), gate.ago(_IDLE))
+        row = sessions.find_live(tx, hash_token(token), gate.now(), gate.ago(_IDLE), gate.environment.sign_on.issuer)
     if row is None:
         return None
     session = row.session
+    has_factor = row.has_passkey or row.has_app or BY_PROVIDERS_FACTOR in (session.confirmed_with or "").split(",")
     return SignedIn(
         session.admin_id,
         row.name,
@@ -83,18 +90,21 @@ def find_session(gate: Gate, token: str) -> SignedIn | None:
         session.digest,
         session.confirmed_until,
         use_is_recorded=session.seen_at >= gate.ago(_RECORD_AFTER),
-        must_change_password=row.must_change,
+        must_change_password=row.must_change and session.issuer is None,
         has_passkey=row.has_passkey,
         has_app=row.has_app,
-        must_add_factor=gate.environment.second_factors.required and not (row.has_passkey or row.has_app),
+        must_add_factor=gate.environment.second_factors.required and not has_factor,
         permit=gate.environment.permits.find(row.role, row.kinds),
+        has_password=row.has_password,
+        has_identity=row.has_identity,
+        issuer=session.issuer,
     )
 
 
 def find_live_sessions(gate: Gate, among: Collection[str]) -> dict[str, Permit | None]:
     """Return which of some sessions are live, named as `SignedIn.session` is, each with the permit of its administrator."""
     with gate.store.reading() as tx:
-        found = sessions.find_live_among(tx, list(among), gate.now(), gate.ago(_IDLE))
+        found = sessions.find_live_among(tx, list(among), gate.now(), gate.ago(_IDLE), gate.environment.sign_on.issuer)
     return {digest: gate.environment.permits.find(role, kinds) for digest, role, kinds in found}
 
 
@@ -104,24 +114,33 @@ def record_session_use(gate: Gate, session: str, address: str) -> Future[None]:
     return gate.store.write(lambda tx: sessions.record_use(tx, session, now, address), quiet=True)
 
 
-def begin_session(gate: Gate, admin: int, address: str, agent: str) -> Future[str]:
+def begin_session(gate: Gate, admin: int, address: str, agent: str, issuer: str | None = None) -> Future[str]:
     """Go on in a new session after one's password was changed, which has ended all; the future gives its cookie."""
-    return gate.store.write(lambda tx: _insert_session(tx, admin, address, agent, gate.now(), _BY_PASSWORD), quiet=True)
+    client = Client(address, agent)
+    return gate.store.write(lambda tx: insert_session(tx, admin, client, gate.now(), _BY_PASSWORD, issuer), quiet=True)
 
 
-def _insert_session(tx: Transaction, admin: int, address: str, agent: str, now: str, how: str) -> str:
-    """Insert a session whose password was just entered; return its cookie."""
+class Client(NamedTuple):
+    """From where somebody signs in, and with which browser."""
+
+    address: str
+    agent: str
+
+
+def insert_session(tx: Transaction, admin: int, client: Client, now: str, how: str, issuer: str | None = None) -> str:
+    """Insert a session of somebody who has just shown who they are; return its cookie."""
     token, at = generate_token(), datetime.fromisoformat(now)
     session = Session(
         digest=hash_token(token),
         admin_id=admin,
         created_at=now,
         seen_at=now,
-        expires_at=format_timestamp(at + _LIFETIME),
+        expires_at=format_timestamp(at + (_LIFETIME if issuer is None else _SIGN_ON_LIFETIME)),
         confirmed_until=format_timestamp(at + _CONFIRMED),
-        address=address,
-        agent=agent[:300],
+        address=client.address,
+        agent=client.agent[:300],
         confirmed_with=how,
+        issuer=issuer,
     )
     sessions.insert(tx, session)
     return token
@@ -129,13 +148,13 @@ def _insert_session(tx: Transaction, admin: int, address: str, agent: str, now: 
 
 # --- the operations -----------------------------------------------------------------------------------------------
 
-_ADDRESS: Final = Field("address", Text(100), "From where.", default="")
-_AGENT: Final = Field("agent", Text(300), "With which browser.", default="")
+ADDRESS: Final = Field("address", Text(100), "From where.", default="")
+AGENT: Final = Field("agent", Text(300), "With which browser.", default="")
 _ALONE: Final = Field("alone", Boolean(), "Whether a passkey stands for the password, which nobody has entered.", default=False)
-_BROWSER: Final = Field(
+BROWSER: Final = Field(
     "browser", Text(200), "What the browser was given when somebody signed in with it, by which it is known.", default=""
 )
-_SESSION: Final = Field("session", Text(_ID_LENGTH), "The id of the session.", required=True)
+SESSION: Final = Field("session", Text(_ID_LENGTH), "The id of the session.", required=True)
 _SESSIONS: Final = Field("sessions", TextList(), "The ids of the sessions that end.", required=True)
 
 
@@ -156,7 +175,7 @@ def operations() -> tuple[Operation, ...]:
             "A passkey does alone, but not after somebody else has set the password. The event says so (`newBrowser`) if they have "
             "not signed in with this browser for 90 days.",
             _sign_in,
-            (_ADDRESS, _AGENT, _BROWSER, _ALONE, *EVIDENCE),
+            (ADDRESS, AGENT, BROWSER, _ALONE, *EVIDENCE),
             writes=True,
             has_target=True,
         ),
@@ -166,7 +185,7 @@ def operations() -> tuple[Operation, ...]:
             "Notes that the password of a session was entered again, and answers the secret of its new cookie, once. The old one "
             "is worth nothing from then on, in case somebody else has it. Whoever has a second factor shows it.",
             _confirm_password,
-            (_SESSION, _ADDRESS, _AGENT, *EVIDENCE),
+            (SESSION, ADDRESS, AGENT, *EVIDENCE),
             writes=True,
             has_target=True,
         ),
@@ -209,32 +228,48 @@ def _sign_in(context: Context) -> Outcome:
     if admin is None or admin.disabled_at is not None:
         raise invalid_id("administrator who may sign in", context.call.target, "1T106/5")
     factor, alone = take_factor(context, admin.id), bool(context.input.get(_ALONE.name))
-    after: dict[str, Any] = _describe(context, factor)
+    after: dict[str, Any] = describe_client(context, factor)
     if admin.must_change and alone:  # it may be the passkey of whoever is to be shut out
         raise Refused("NO_PERMISSION", SET_BY_ANOTHER)
-    if not is_known_browser(context.tx, admin.login, context.input.get(_BROWSER.name, ""), context.now):
+    if not is_known_browser(context.tx, admin.login, context.input.get(BROWSER.name, ""), context.now):
         after["newBrowser"] = True
+    if not admin.has_password:  # a passkey stands for a password, and is theirs behind the provider only
+        raise Refused("LOCAL_SIGN_IN_OFF", "You have no password here. Sign in at the provider, and choose one under Your account.")
+    if context.environment.sign_on.owners_only and admin.role != OWNER:
+        raise Refused(
+            "LOCAL_SIGN_IN_OFF", f"Sign in with {isolate(context.environment.sign_on.name)}: passwords are for owners alone."
+        )
     how = _list_shown(factor, alone=alone)
-    token = _insert_session(context.tx, admin.id, after["address"], after["agent"], context.now, how)
+    token = insert_session(context.tx, admin.id, Client(after["address"], after["agent"]), context.now, how)
     return Outcome({**after, "token": token}, admin.id, after=after, plan=after)
 
 
 def _confirm_password(context: Context) -> Outcome:
-    given = require((_SESSION,), context.input)
+    session = find_own_session(context)
+    factor = take_factor(context, session.admin_id)
+    how = _list_shown(factor, alone=factor == _BY_PASSKEY)  # the panel asks for no password beside a passkey
+    return confirm_session(context, session, describe_client(context, factor), how)
+
+
+def find_own_session(context: Context) -> Session:
+    """Return the session that a call names, one of its administrator's. Raises Refused (INVALID_ID)."""
+    given = require((SESSION,), context.input)
     given.raise_faults()
     session = next((one for one in _find_live(context) if one.digest[:_ID_LENGTH] == given.get("session")), None)
     if session is None:
         raise invalid_id("session", given.get("session"), "1T106/6")
-    factor = take_factor(context, session.admin_id)
-    after = _describe(context, factor)
+    return session
+
+
+def confirm_session(context: Context, session: Session, after: dict[str, Any], how: str) -> Outcome:
+    """Note that whoever has a session has shown again who they are, and give it another cookie."""
     token = generate_token()
     until = format_timestamp(datetime.fromisoformat(context.now) + _CONFIRMED)
-    how = _list_shown(factor, alone=factor == _BY_PASSKEY)  # the panel asks for no password beside a passkey
     sessions.confirm(context.tx, session.digest, hash_token(token), until, how)
     return Outcome({**after, "token": token}, context.call.target, after=after, plan=after)
 
 
-def _describe(context: Context, factor: str) -> dict[str, str]:
+def describe_client(context: Context, factor: str) -> dict[str, str]:
     """Describe a sign-in for its event: from where, and with which second factor, if there is one."""
     told = {name: context.input.get(name, "") for name in ("address", "agent")}
     return {**told, "secondFactor": factor} if factor else told

@@ -43,7 +43,7 @@ class _Limit:
 _ACCOUNT: Final = _Limit(5, 60)
 _ADDRESS: Final = _Limit(5, 900)  # of an account
 _BROWSER: Final = _Limit(5, 900)
-_LINKS: Final = _Limit(10, 900)  # wrong ones from an address
+_WRONG: Final = _Limit(10, 900)  # links and sign-ons, from an address
 _UNKNOWN: Final = 1024  # counters that all logins which nobody has share
 _SERVICE: Final = Actor("service", None, "sign-in", frozenset({"admins.refuse_sign_in"}))
 
@@ -87,8 +87,8 @@ def check_password(gate: Gate, credentials: Credentials) -> int | None:
     """Return the id of the administrator whose login and password these are. Takes about 50 ms and 64 MiB."""
     with gate.store.reading() as tx:
         admin = administrators.find_by_login(tx, credentials.login)
-    digest = admin.digest if admin is not None and admin.disabled_at is None else ""
-    matches = password_matches(digest or None, credentials.password[: LONGEST + 1])
+    digest = admin.digest if admin is not None and admin.has_password and admin.disabled_at is None else None
+    matches = password_matches(digest, credentials.password[: LONGEST + 1])
     return admin.id if admin is not None and matches else None
 
 
@@ -121,22 +121,22 @@ def remember_browser(gate: Gate, login: str, browser: str) -> Future[str]:
     return gate.store.write(remember, quiet=True)
 
 
-def find_link_wait(tx: Transaction, address: str, now: str) -> int:
-    """Return for how many seconds an address that has sent wrong one-time links has to wait: 0 for none."""
-    return _find_wait(_find_kept(tx, (_links_from(address),), now), now)
+def find_wait_of_address(tx: Transaction, what: str, address: str, now: str) -> int:
+    """Return for how many seconds an address has to wait from which too much was wrong, such as links: 0 for none."""
+    return _find_wait(_find_kept(tx, (_wrong_from(what, address),), now), now)
 
 
-def count_link(tx: Transaction, address: str, now: str) -> None:
-    """Count a wrong one-time link, unless its address has to wait already."""
-    subject = _links_from(address)
+def count_wrong(tx: Transaction, what: str, address: str, now: str) -> None:
+    """Count something wrong from an address, such as a one-time link, unless it has to wait already."""
+    subject = _wrong_from(what, address)
     kept = _find_kept(tx, (subject,), now)
     if not _find_wait(kept, now):
-        _save_failure(tx, subject, _LINKS, kept.get(subject), now)
+        _save_failure(tx, subject, _WRONG, kept.get(subject), now)
         attempts.trim_attempts(tx, keep=attempts.BROWSER)
 
 
-def _links_from(address: str) -> str:
-    return f"links/{find_network(address)}"
+def _wrong_from(what: str, address: str) -> str:
+    return f"{what}/{find_network(address)}"
 
 
 def is_known_browser(tx: Transaction, login: str, browser: str, now: str) -> bool:

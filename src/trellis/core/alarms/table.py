@@ -64,10 +64,14 @@ ALARMS: Final = (
         _is_widened_by(is_webhook_widened),
     ),
     AlarmRule("new-administrator", ("admins.create", "admins.invite"), "{actor} made {name} an administrator."),
+    AlarmRule("joined-administrator", ("admins.join",), "{name} became an administrator by signing in at the provider."),
+    AlarmRule(
+        "linked-identity", ("admins.link_identity",), "{actor} linked the account {name} at the provider, which signs them in."
+    ),
     AlarmRule("renewed-invitation", ("admins.renew_invitation",), "{actor} made another link by which {name} chooses a password."),
     AlarmRule("enabled-administrator", ("admins.enable",), "{actor} let {name} sign in again."),
-    AlarmRule("widened-role", ("admins.set_role",), "{actor} gave {name} another role.", _is_role_widened),
-    AlarmRule("new-browser", ("admins.sign_in",), "{actor} signed in from a new browser.", _is_new_browser),
+    AlarmRule("widened-role", ("admins.set_role", "admins.follow_groups"), "{actor} gave {name} another role.", _is_role_widened),
+    AlarmRule("new-browser", ("admins.sign_in", "admins.sign_on"), "{actor} signed in from a new browser.", _is_new_browser),
     AlarmRule("password-set", ("admins.set_password",), "{actor} set a password for {name}.", _is_by_another),
     AlarmRule("reset-second-factor", ("admins.reset_second_factor",), "{actor} took away the second factor of {name}."),
     AlarmRule(

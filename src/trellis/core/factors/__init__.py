@@ -10,11 +10,12 @@ from trellis.core.factors.asking import (
     options_of_passkey,
     set_up_app,
 )
-from trellis.core.factors.challenges import is_expired
+from trellis.core.factors.challenges import decode, encode, is_expired, is_live_challenge, is_spent, issue_challenge, issued_at
 from trellis.core.factors.crud import CODE, PASSKEY_NAME, operations
+from trellis.core.factors.keys import find_service_key, sign
 from trellis.core.factors.party import find_party
 from trellis.core.factors.passkeys import Owner, load
-from trellis.core.factors.proof import EVIDENCE, Evidence, check_evidence, take_factor
+from trellis.core.factors.proof import EVIDENCE, Evidence, check_evidence, has_factor, take_factor
 
 __all__ = [
     "CODE",
@@ -26,14 +27,23 @@ __all__ = [
     "begin_pending",
     "check_evidence",
     "check_second_step",
+    "decode",
+    "encode",
     "find_login_of_passkey",
     "find_party",
+    "find_service_key",
+    "has_factor",
     "has_second_step",
     "is_expired",
+    "is_live_challenge",
+    "is_spent",
+    "issue_challenge",
+    "issued_at",
     "load",
     "operations",
     "options_of_new_passkey",
     "options_of_passkey",
     "set_up_app",
+    "sign",
     "take_factor",
 ]

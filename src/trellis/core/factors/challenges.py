@@ -25,19 +25,26 @@ def issue_challenge(key: bytes, now: str, purpose: str, binding: str) -> bytes:
     return unsigned + sign(key, "challenge", purpose, binding, unsigned)
 
 
-def is_live_challenge(key: bytes, now: str, purpose: str, binding: str, challenge: bytes) -> bool:
+def is_live_challenge(  # what it was issued for
+    key: bytes, now: str, purpose: str, binding: str, challenge: bytes, holds: timedelta = _CHALLENGE_HOLDS
+) -> bool:
     """Return whether a challenge was issued lately, for this purpose and this browser."""
     if len(challenge) != _SIZE:
         return False
     unsigned, signature = challenge[:-32], challenge[-32:]
     age = _milliseconds(now) - issued_at(challenge)
     signed = sign(key, "challenge", purpose, binding, unsigned)
-    return hmac.compare_digest(signature, signed) and abs(age) <= _CHALLENGE_HOLDS / timedelta(milliseconds=1)
+    return hmac.compare_digest(signature, signed) and abs(age) <= holds / timedelta(milliseconds=1)
 
 
 def issued_at(challenge: bytes) -> int:
     """Return when a challenge was issued, in milliseconds."""
     return int.from_bytes(challenge[:_TIME_SIZE], "big")
+
+
+def is_spent(challenge: bytes, newest: bytes) -> bool:
+    """Return whether a challenge is the newest one that was answered, or older than that."""
+    return challenge == newest or issued_at(challenge) < issued_at(newest)
 
 
 def issue_pending(key: bytes, now: str, binding: str, account: str, *, matches: bool) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
-from trellis.core.factors.challenges import decode, encode, is_live_challenge, issue_challenge, issued_at
+from trellis.core.factors.challenges import decode, encode, is_live_challenge, is_spent, issue_challenge
 from trellis.core.factors.keys import find_service_key, sign
 from trellis.core.factors.party import Party
 from trellis.store.engine import Transaction
@@ -118,7 +118,7 @@ def verify_use(tx: Transaction, now: str, party: Party, answer: str, binding: st
     passkey, challenge = find_passkey(tx, answer), _find_challenge(answer)
     if passkey is None or not is_live_challenge(find_service_key(tx), now, PROVING, binding, challenge):
         return None
-    if passkey.challenge is not None and _is_spent(challenge, decode(passkey.challenge)):
+    if passkey.challenge is not None and is_spent(challenge, decode(passkey.challenge)):
         return None
     try:
         verified = verify_authentication_response(
@@ -133,10 +133,6 @@ def verify_use(tx: Transaction, now: str, party: Party, answer: str, binding: st
     except Exception:  # noqa: BLE001  # what a stranger sends may break any part of the parser
         return None
     return replace(passkey, uses=verified.new_sign_count, challenge=encode(challenge), is_synced=verified.credential_backed_up)
-
-
-def _is_spent(challenge: bytes, newest: bytes) -> bool:
-    return challenge == newest or issued_at(challenge) < issued_at(newest)
 
 
 def _find_challenge(answer: str) -> bytes:

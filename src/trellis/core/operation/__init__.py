@@ -12,11 +12,10 @@ from trellis.core.operation.operation import (
     Operation,
     Outcome,
     RawText,
-    SecondFactorPolicy,
     Trace,
-    WebhookPolicy,
     judge_nothing,
 )
+from trellis.core.operation.policies import GroupRole, SecondFactorPolicy, SignOnPolicy, WebhookPolicy
 
 __all__ = [
     "DRY_RUN",
@@ -25,12 +24,14 @@ __all__ = [
     "Context",
     "Environment",
     "Fork",
+    "GroupRole",
     "Judge",
     "Operation",
     "Outcome",
     "Progress",
     "RawText",
     "SecondFactorPolicy",
+    "SignOnPolicy",
     "Trace",
     "WebhookPolicy",
     "is_allowed",

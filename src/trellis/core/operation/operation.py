@@ -1,9 +1,8 @@
 """An operation: one act on the community, under the one name that every interface uses for it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from ipaddress import IPv4Network, IPv6Network
 from typing import Any, Final, NamedTuple
 
 from trellis.core.actor import Actor
@@ -12,29 +11,20 @@ from trellis.core.fields import Boolean, Field, Form, Input
 from trellis.core.kind import NodeKind
 from trellis.core.operation.access import OPEN, Access
 from trellis.core.operation.call import Call
+from trellis.core.operation.policies import (
+    NO_SECOND_FACTOR_POLICY,
+    NO_SIGN_ON,
+    NO_WEBHOOK_POLICY,
+    SecondFactorPolicy,
+    SignOnPolicy,
+    WebhookPolicy,
+)
 from trellis.core.roles import Permits
 from trellis.core.verbs import Body, Response, Verb
 from trellis.refusals import REFUSALS
 from trellis.store.engine import Shown, Transaction
 from trellis.store.events import Event, find_newest_timestamp
 from trellis.traces import Traces
-
-
-@dataclass(frozen=True, slots=True)
-class WebhookPolicy:
-    """The operator's settings for webhooks: where they may go besides the public internet, their secrets' key, who sends."""
-
-    allowed: tuple[IPv4Network | IPv6Network, ...] = ()
-    key: str | None = field(default=None, repr=False)
-    instance: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SecondFactorPolicy:
-    """The operator's settings for second factors: whether every administrator must have one, and the key of apps' secrets."""
-
-    required: bool = False
-    key: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)  # without slots: the cached properties need a __dict__
@@ -50,8 +40,9 @@ class Environment:
     keep_events: int = 90  # days
     keep_snapshots: int = 30
     job_timeout: float = 20  # seconds for which what runs other operations may keep other writes waiting, but for the terminal
-    outgoing: WebhookPolicy = WebhookPolicy()
-    second_factors: SecondFactorPolicy = SecondFactorPolicy()
+    outgoing: WebhookPolicy = NO_WEBHOOK_POLICY
+    second_factors: SecondFactorPolicy = NO_SECOND_FACTOR_POLICY
+    sign_on: SignOnPolicy = NO_SIGN_ON
     most_proposals: int = 50  # open ones of a key
     proposal_days: int = 7  # for which a proposal can be approved
     traces: Traces | None = None  # what makes spans, where there are traces

@@ -111,6 +111,7 @@ OWN: Final = frozenset(
     for verb in (
         *("get", "sessions", "sign_in", "sign_out", "confirm_password", "update", "set_password", "accept_invitation"),
         *("factors", "add_passkey", "rename_passkey", "remove_passkey"),
+        *("sign_on", "confirm_sign_on", "link_identity", "unlink_identity"),
         *("set_authenticator", "remove_authenticator", "renew_recovery_codes"),
     )
 )

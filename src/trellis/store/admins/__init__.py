@@ -1,8 +1,21 @@
 """Administrators, their sessions and sign-in attempts."""
 
-from trellis.store.admins import administrators, attempts, invitations, sessions
-from trellis.store.admins.administrators import Administrator, fold_login
+from trellis.store.admins import administrators, attempts, identities, invitations, sessions
+from trellis.store.admins.administrators import NO_PASSWORD, Administrator, fold_login
 from trellis.store.admins.attempts import Attempts
+from trellis.store.admins.identities import Identity
 from trellis.store.admins.sessions import Session
 
-__all__ = ["Administrator", "Attempts", "Session", "administrators", "attempts", "fold_login", "invitations", "sessions"]
+__all__ = [
+    "NO_PASSWORD",
+    "Administrator",
+    "Attempts",
+    "Identity",
+    "Session",
+    "administrators",
+    "attempts",
+    "fold_login",
+    "identities",
+    "invitations",
+    "sessions",
+]

@@ -1,7 +1,7 @@
 """The rows of administrators, and the one-time links that create the first of them."""
 
 from dataclasses import asdict, dataclass, fields
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -9,6 +9,7 @@ from trellis.store.engine import Statement, Transaction
 from trellis.store.tables import administrators, alarms, first_run_links
 
 _c = administrators.c
+NO_PASSWORD: Final = "-"  # noqa: S105  # no password, but in place of the digest of whoever signs in at the provider alone
 
 
 @dataclass(slots=True)
@@ -18,7 +19,7 @@ class Administrator:
     id: int
     name: str
     login: str
-    digest: str  # "" for whoever is invited and has chosen no password yet
+    digest: str  # "" for whoever is invited and has chosen no password yet, NO_PASSWORD for whoever needs none
     created_at: str
     updated_at: str
     disabled_at: str | None
@@ -26,6 +27,11 @@ class Administrator:
     must_change: bool = False
     role: str = "owner"
     kinds: str | None = None  # that the role is for, with commas between; None for all
+
+    @property
+    def has_password(self) -> bool:
+        """Whether they have a password of their own here."""
+        return self.digest not in ("", NO_PASSWORD)
 
 
 class HeldRole(NamedTuple):
@@ -73,6 +79,12 @@ def count_others_enabled(tx: Transaction, admin: int, role: str) -> int:
     can = (_c.disabled_at.is_(None), _c.digest != "", _c.role == role)
     others = sa.select(sa.func.count()).select_from(administrators).where(*can, _c.id != admin)
     return int(tx.connection.execute(others).scalar_one())
+
+
+def has_owner_with_password(tx: Transaction, role: str) -> bool:
+    """Return whether somebody with a role can sign in with a password of their own."""
+    can = (_c.disabled_at.is_(None), _c.digest.not_in(("", NO_PASSWORD)), _c.role == role)
+    return tx.connection.execute(sa.select(_c.id).where(*can).limit(1)).first() is not None
 
 
 def find_role(tx: Transaction, admin: int) -> HeldRole | None:

@@ -7,15 +7,19 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
+from trellis.store.admins.administrators import NO_PASSWORD
 from trellis.store.engine import Statement, TextIn, Transaction
-from trellis.store.tables import administrators, authenticators, passkeys, sessions
+from trellis.store.tables import administrators, authenticators, identities, passkeys, sessions
 
 _c = sessions.c
 
 
 @dataclass(slots=True)
 class Session:
-    """A session of an administrator. `digest` is the SHA-256 of its cookie; `confirmed_until` is None or a timestamp."""
+    """A session of an administrator. `digest` is the SHA-256 of its cookie; `confirmed_until` is None or a timestamp.
+
+    `issuer` is the provider where it began; None for a password or a passkey.
+    """
 
     digest: str
     admin_id: int
@@ -26,11 +30,17 @@ class Session:
     address: str
     agent: str
     confirmed_with: str | None = None
+    issuer: str | None = None
 
 
 _COLUMNS = tuple(_c[f.name] for f in fields(Session))
 _IS_CURRENT = sa.and_(_c.expires_at > bindparam("now"), _c.seen_at > bindparam("idle"))
-_IS_LIVE = sa.and_(_IS_CURRENT, administrators.c.id == _c.admin_id, administrators.c.disabled_at.is_(None))
+_IS_LIVE = sa.and_(
+    _IS_CURRENT,
+    administrators.c.id == _c.admin_id,
+    administrators.c.disabled_at.is_(None),
+    sa.or_(_c.issuer.is_(None), _c.issuer == bindparam("issuer")),  # those of a provider end with the setting that names it
+)
 _LIVE = Statement(
     sa.select(
         *_COLUMNS,
@@ -40,6 +50,8 @@ _LIVE = Statement(
         *(sa.exists().where(table.c.admin_id == _c.admin_id) for table in (passkeys, authenticators)),
         administrators.c.role,
         administrators.c.kinds,
+        sa.and_(administrators.c.digest != "", administrators.c.digest != NO_PASSWORD),
+        sa.exists().where(identities.c.admin_id == _c.admin_id, identities.c.issuer == bindparam("issuer")),
     ).where(_IS_LIVE, _c.digest == bindparam("digest"))
 )
 _LIVE_OF_ADMIN = Statement(
@@ -51,7 +63,7 @@ _LIVE_AMONG = Statement(
 
 
 class LiveSession(NamedTuple):
-    """A session with its administrator's name, login, role, whether their password must be changed, and which factors they have."""
+    """A session with its administrator's name, login, role, whether their password must be changed, and what they sign in with."""
 
     session: Session
     name: str
@@ -61,20 +73,34 @@ class LiveSession(NamedTuple):
     has_app: bool
     role: str
     kinds: str | None
+    has_password: bool
+    has_identity: bool
 
 
-def find_live(tx: Transaction, digest: str, now: str, idle: str) -> LiveSession | None:
-    """Read a session that has not expired and was seen after `idle`."""
-    rows = tx.fetch(_LIVE, digest=digest, now=now, idle=idle)
+def find_live(tx: Transaction, digest: str, now: str, idle: str, issuer: str) -> LiveSession | None:
+    """Read a session that has not expired and was seen after `idle`; of those that began at a provider, only at this one."""
+    rows = tx.fetch(_LIVE, digest=digest, now=now, idle=idle, issuer=issuer)
     if not rows:
         return None
-    *own, name, login, must_change, has_passkey, has_app, role, kinds = rows[0]
-    return LiveSession(Session(*own), name, login, bool(must_change), bool(has_passkey), bool(has_app), role, kinds)
+    *own, name, login, must_change, has_passkey, has_app, role, kinds, has_password, has_identity = rows[0]
+    return LiveSession(
+        Session(*own),
+        name,
+        login,
+        bool(must_change),
+        bool(has_passkey),
+        bool(has_app),
+        role,
+        kinds,
+        bool(has_password),
+        bool(has_identity),
+    )
 
 
-def find_live_among(tx: Transaction, digests: Sequence[str], now: str, idle: str) -> list[tuple[str, str, str | None]]:
-    """Return which of some sessions have not expired and were seen after `idle`, each with its role and the kinds of that."""
-    return [(row[0], row[1], row[2]) for row in tx.fetch(_LIVE_AMONG, digests=tx.id_list(list(digests)), now=now, idle=idle)]
+def find_live_among(tx: Transaction, digests: Sequence[str], now: str, idle: str, issuer: str) -> list[tuple[str, str, str | None]]:
+    """Return which of some sessions `find_live` would read, each with its role and the kinds of that."""
+    found = tx.fetch(_LIVE_AMONG, digests=tx.id_list(list(digests)), now=now, idle=idle, issuer=issuer)
+    return [(row[0], row[1], row[2]) for row in found]
 
 
 def insert(tx: Transaction, session: Session) -> None:
@@ -116,6 +142,11 @@ def end_all(tx: Transaction, admin: int, keep: str = "") -> int:
     """End all sessions of an administrator, but for one whose digest begins with `keep`; return their number."""
     kept = _c.digest.startswith(keep, autoescape=True) if keep else sa.false()
     return tx.connection.execute(sa.delete(sessions).where(_c.admin_id == admin, ~kept)).rowcount
+
+
+def end_of_issuer(tx: Transaction, admin: int, issuer: str) -> int:
+    """End the sessions of an administrator that began at a provider; return their number."""
+    return tx.connection.execute(sa.delete(sessions).where(_c.admin_id == admin, _c.issuer == issuer)).rowcount
 
 
 def purge(tx: Transaction, now: str) -> int:

@@ -12,7 +12,7 @@ administrators = sa.Table(
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("login", sa.Text, nullable=False),
     sa.Column("login_key", PLAIN, nullable=False, unique=True),  # the case-folded login
-    sa.Column("digest", PLAIN, nullable=False),  # argon2id
+    sa.Column("digest", PLAIN, nullable=False),  # argon2id; "" before a password was chosen, "-" for single sign-on alone
     sa.Column("created_at", PLAIN, nullable=False),
     sa.Column("updated_at", PLAIN, nullable=False),
     sa.Column("disabled_at", PLAIN),
@@ -30,6 +30,20 @@ invitations = sa.Table(
     sa.Column("admin_id", NUMBER, sa.ForeignKey("administrators.id", name="invitations_admin"), primary_key=True),
     sa.Column("digest", PLAIN, nullable=False, unique=True),  # SHA-256 of the link's secret, in hex
     sa.Column("expires_at", PLAIN, nullable=False),
+)
+
+# Who administrators are at an OpenID provider. A subject is never anybody else's (OpenID Connect Core, 5.7).
+identities = sa.Table(
+    "identities",
+    METADATA,
+    sa.Column("issuer", PLAIN, primary_key=True),
+    sa.Column("subject", PLAIN, primary_key=True),
+    sa.Column("admin_id", NUMBER, sa.ForeignKey("administrators.id", name="identities_admin"), nullable=False),
+    sa.Column("login", sa.Text, nullable=False),  # what they are called there, for people only
+    sa.Column("state", PLAIN),  # of the newest sign-on that was accepted, in base64url
+    sa.Column("created_at", PLAIN, nullable=False),
+    sa.Column("used_at", PLAIN),
+    sa.Index("identities_by_admin", "admin_id", "issuer", unique=True),
 )
 
 # Events that somebody should look at; the event has the rest.
@@ -55,7 +69,8 @@ sessions = sa.Table(
     sa.Column("confirmed_until", PLAIN),  # until when the password counts as recently entered
     sa.Column("address", PLAIN, nullable=False),
     sa.Column("agent", sa.Text, nullable=False),
-    sa.Column("confirmed_with", PLAIN),  # what was shown last, with commas between: password, app, passkey, recovery code
+    sa.Column("confirmed_with", PLAIN),  # what was shown last, with commas between: password, sso, app, passkey, recovery code, mfa
+    sa.Column("issuer", PLAIN),  # where it began, for single sign-on
     sa.Index("sessions_by_admin", "admin_id"),
 )
 

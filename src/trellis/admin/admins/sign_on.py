@@ -1,0 +1,308 @@
+"""Single sign-on: going to the provider, and coming back from there. Nothing of it needs a script.
+
+People go there by a link and not by a form: browsers let no form lead to another site here (`form-action` of the content security
+policy). What has to be asked for with a token, such as linking, is answered with a page that leads on by itself.
+"""
+
+from typing import Any, Final
+
+from starlette.responses import RedirectResponse, Response
+
+from trellis.admin import PREFIX
+from trellis.admin.admins.checking import read_evidence, settle
+from trellis.admin.admins.resuming import find_panel_path, go_on, turn_away
+from trellis.admin.admins.sign_in import SIGNED_OUT, end_session, recognise_browser
+from trellis.admin.page import CONFIRM, SIGN_IN, Page, PageRequest
+from trellis.admin.sessions import seal, unseal
+from trellis.core.actor import Actor
+from trellis.core.admins import (
+    SIGN_ON_LOGIN,
+    Claims,
+    Credentials,
+    Known,
+    Purpose,
+    SignOnRequest,
+    begin_sign_on,
+    count_failed_sign_on,
+    find_known,
+    find_sign_on,
+    find_sign_on_wait,
+    seal_claims,
+    unseal_claims,
+)
+from trellis.core.factors import Evidence, check_evidence
+from trellis.core.fields import isolate
+from trellis.core.gate import Result
+from trellis.core.operation import Call
+from trellis.errors import Refused
+from trellis.openid import CALLBACK, Provider, ProviderRefused, ProviderUnavailable
+
+HERE: Final = "/sign-on"
+_ACCOUNT: Final = "/account"
+_NEXT: Final = "next"  # the cookie with where to go afterwards
+_HOLDS: Final = 900  # seconds for which that is kept
+_LATE: Final = "You came back too late, or in another browser. Try it once more."
+_WAIT: Final = "Signing in there failed too often. Wait {} seconds, then try again; nothing is locked."
+_WRONG_CODE: Final = "That is not the second factor of your account here, or it was used before. Try again."
+_TITLES: Final = {Purpose.SIGN_ON: "Sign in", Purpose.CONFIRM: "Show that it is you", Purpose.LINK: "Link an account"}
+_SERVICE: Final = Actor("service", None, "single sign-on", frozenset(("admins.join", "admins.follow_groups", "admins.turn_away")))
+
+
+def find_provider(request: PageRequest) -> Provider:
+    """Return the provider. Raises Refused where there is none."""
+    provider = request.sessions.provider
+    if provider is None:
+        raise Refused("NO_ENDPOINT", "There is no single sign-on here.")
+    return provider
+
+
+# --- going there --------------------------------------------------------------------------------------------------
+
+
+async def begin(request: PageRequest) -> Response:
+    """Send somebody to the provider to sign in."""
+    return await _send(request, Purpose.SIGN_ON)
+
+
+async def begin_again(request: PageRequest) -> Response:
+    """Send somebody who is signed in to the provider, to show there again who they are."""
+    return await _send(request, Purpose.CONFIRM)
+
+
+async def begin_link(request: PageRequest) -> Response:
+    """Send somebody who has entered their password lately to the provider, whose account there is to sign them in from then on."""
+    request.require_fresh_form()
+    request.require_recent_password()
+    address = await _find_address(request, Purpose.LINK)
+    if isinstance(address, Response):
+        return address
+    return request.page("sign_on_leave.html", title=f"To {isolate(find_provider(request).name)}", address=address)
+
+
+async def _send(request: PageRequest, purpose: Purpose) -> Response:
+    address = await _find_address(request, purpose)
+    if isinstance(address, Response):
+        return address
+    request.cookies.append((_NEXT, seal(request.token, {"path": find_panel_path(request.query.get("next", ""))}), _HOLDS))
+    return RedirectResponse(address, 303)
+
+
+async def _find_address(request: PageRequest, purpose: Purpose) -> str | Response:
+    provider = find_provider(request)
+    sign_on = await request.runner.read(begin_sign_on, purpose, request.csrf)
+    try:
+        return await provider.build_address(sign_on)
+    except ProviderUnavailable as error:
+        return _fail(request, purpose, _unavailable(provider, error), 503)
+
+
+def _unavailable(provider: Provider, error: ProviderUnavailable) -> str:
+    return f"{isolate(provider.name)} cannot be used at the moment. {error} Owners with a password can sign in with that."
+
+
+# --- coming back --------------------------------------------------------------------------------------------------
+
+
+async def come_back(request: PageRequest) -> Response:
+    """Take what somebody brings from the provider, ask that who they are, and go on."""
+    provider, browser = find_provider(request), request.read_cookie("browser")
+    if wait := await request.runner.read(find_sign_on_wait, request.address, browser):
+        return _fail(request, None, _WAIT.format(wait), 429, wait)
+    sign_on = await request.runner.read(find_sign_on, request.csrf, request.query.get("state", "")[:200])
+    if sign_on is None:
+        return await _count(request, _fail(request, None, _LATE, 403))
+    try:
+        claims = (await provider.identify(sign_on, request.query)).for_policy(request.gate.environment.sign_on)
+    except ProviderRefused as refused:
+        return await _count(request, _fail(request, sign_on.purpose, f"{isolate(provider.name)}: {refused}", 403))
+    except ProviderUnavailable as error:
+        return await _count(request, _fail(request, sign_on.purpose, _unavailable(provider, error), 503))
+    return await _go_on(request, sign_on, claims)
+
+
+async def take_second_factor(request: PageRequest) -> Response:
+    """Check the second factor that follows, of somebody who has shown none at the provider."""
+    find_provider(request)
+    pending = request.form.get("pending", "")
+    found = None if request.stale else await request.runner.read(unseal_claims, request.csrf, pending)
+    known = None if found is None else await request.runner.read(find_known, found[1])
+    if found is None or known is None:
+        return _fail(request, None, _LATE, 409)
+    evidence = read_evidence(request)
+    credentials = Credentials(known.login, "", request.address, request.read_cookie("browser"))
+    attempt = await request.sessions.attempt(credentials, lambda: check_evidence(request.gate, known.id, evidence))
+    if attempt.admin is None:
+        fault = f"There were too many attempts. Wait {attempt.wait} seconds." if attempt.wait else _WRONG_CODE
+        return turn_away(request, "second_step.html", attempt.wait, _second_step(found[0], pending), fault)
+    return await _go_on(request, *found, evidence)
+
+
+def _second_step(sign_on: SignOnRequest, pending: str) -> dict[str, Any]:
+    own = {"pending": pending, "login": "", "action": f"{HERE}/code", "title": _TITLES[sign_on.purpose]}
+    return {**own, "next": "", "carried": (), "replay": False}
+
+
+async def _go_on(request: PageRequest, sign_on: SignOnRequest, claims: Claims, evidence: Evidence | None = None) -> Response:
+    """Sign somebody in, confirm who they are or link their account, as they were sent for."""
+    known = await request.runner.read(find_known, claims)
+    try:
+        if sign_on.purpose is Purpose.LINK:
+            return await _link(request, sign_on, claims)
+        known = known or await _join(request, sign_on, claims)
+        if known.needs_factor and evidence is None:
+            pending = await request.runner.read(seal_claims, request.csrf, sign_on, claims)
+            return request.page("second_step.html", **_second_step(sign_on, pending), fault="")
+        await _follow_groups(request, sign_on, claims, known)
+        if sign_on.purpose is Purpose.CONFIRM:
+            return await _confirm(request, sign_on, claims, evidence)
+        return await _sign_on(request, sign_on, claims, known, evidence)
+    except Refused as refused:
+        if refused.status >= 500:
+            raise
+        fault = _WRONG_CODE if refused.message == "WRONG_SECOND_FACTOR" else refused.detail
+        return await _count(request, _fail(request, sign_on.purpose, fault, 403), known)
+
+
+async def _join(request: PageRequest, sign_on: SignOnRequest, claims: Claims) -> Known:
+    joined = (await _perform(request, "admins.join", _SERVICE, _raw(request, sign_on, claims))).value
+    return Known(joined["id"], joined["name"], joined["login"], needs_factor=False)
+
+
+async def _follow_groups(request: PageRequest, sign_on: SignOnRequest, claims: Claims, known: Known) -> None:
+    """Have somebody's groups decide their role, before they are signed in with it: or turn them away, if there is none."""
+    policy = request.gate.environment.sign_on
+    if policy.roles:
+        operation = "admins.turn_away" if policy.find_role(claims.groups) is None else "admins.follow_groups"
+        await _perform(request, operation, _SERVICE, _raw(request, sign_on, claims), known.id)
+
+
+async def _sign_on(
+    request: PageRequest, sign_on: SignOnRequest, claims: Claims, known: Known, evidence: Evidence | None
+) -> Response:
+    old, browser = request.me, request.read_cookie("browser")
+    raw = {**_raw(request, sign_on, claims, evidence), "browser": browser[:200]}
+    signed_on = await _perform(request, "admins.sign_on", Actor("admin", known.id, known.name), raw, known.id)
+    then = _take_next(request)
+    request.take_session(signed_on.value["token"])
+    if evidence is not None:
+        await settle(request, known.login)
+    await recognise_browser(request, known.login, SIGN_ON_LOGIN)
+    if old is not None:
+        await request.runner.perform(end_session(request, old))
+    return request.redirect(then)
+
+
+async def _confirm(request: PageRequest, sign_on: SignOnRequest, claims: Claims, evidence: Evidence | None) -> Response:
+    me = request.signed_in
+    raw = {**_raw(request, sign_on, claims, evidence), "session": me.session_id}
+    confirmed = await _perform(request, "admins.confirm_sign_on", me.actor, raw, me.id)
+    then = _take_next(request)
+    request.take_session(confirmed.value["token"])
+    if evidence is not None:
+        await settle(request, me.login)
+    return request.redirect(then)
+
+
+async def _link(request: PageRequest, sign_on: SignOnRequest, claims: Claims) -> Response:
+    me = request.signed_in
+    linked = await _perform(request, "admins.link_identity", me.actor, _raw(request, sign_on, claims), me.id)
+    name, login = isolate(linked.value["provider"]), isolate(linked.value["name"])
+    return request.redirect(_ACCOUNT, f"Your account {login} at {name} signs you in from now on.")
+
+
+def _raw(request: PageRequest, sign_on: SignOnRequest, claims: Claims, evidence: Evidence | None = None) -> dict[str, Any]:
+    shown = evidence or Evidence()
+    own = {"state": sign_on.state, "address": request.address, "agent": request.agent}
+    return {**claims.raw, **shown.raw, "binding": request.csrf, **own}
+
+
+async def _perform(request: PageRequest, operation: str, actor: Actor, raw: dict[str, Any], target: int | None = None) -> Result:
+    taken = {field.name for field in request.catalogue.find(operation).fields}
+    its = {name: value for name, value in raw.items() if name in taken}
+    return await request.runner.perform(request.trace(Call(operation, actor, its, target)))
+
+
+def _take_next(request: PageRequest) -> str:
+    """Return where somebody was going before they were sent to the provider."""
+    kept = unseal(request.token, request.read_cookie(_NEXT)) or {}
+    request.cookies.append((_NEXT, "", 0))
+    return find_panel_path(PREFIX + kept.get("path", ""))
+
+
+async def _count(request: PageRequest, response: Response, known: Known | None = None) -> Response:
+    """Count a failure, and answer."""
+    await request.runner.write(
+        count_failed_sign_on, request.address, request.read_cookie("browser"), 0 if known is None else known.id
+    )
+    return response
+
+
+def _fail(request: PageRequest, purpose: Purpose | None, fault: str, status: int, wait: int = 0) -> Response:
+    """Say what was wrong, on the page from which somebody was sent."""
+    if purpose is Purpose.LINK or (purpose is None and request.me is not None):
+        return request.redirect(_ACCOUNT, fault, "bad")
+    context = {"next": "", "carried": (), "replay": False, "fault": fault}
+    template = "confirm_password.html" if purpose is Purpose.CONFIRM else "sign_in.html"
+    response = request.page(template, status=status, title=_TITLES[purpose or Purpose.SIGN_ON], login="", note="", **context)
+    if wait:
+        response.headers["retry-after"] = str(wait)
+    return response
+
+
+# --- beside it ----------------------------------------------------------------------------------------------------
+
+
+async def done(request: PageRequest) -> Response:
+    """Tell somebody who has signed in in a tab of its own to go on in the other one."""
+    return request.page("sign_on_done.html", title="You are signed in")
+
+
+async def resume(request: PageRequest) -> Response:
+    """Go on with a form that was kept in another tab meanwhile."""
+    if request.me is None:
+        return request.redirect(SIGN_IN)
+    return go_on(request, "Continue", "What you typed is still here.", with_token=True)
+
+
+async def signed_out(request: PageRequest) -> Response:
+    """Tell somebody who is signed out here how to sign out at the provider, too."""
+    address = None
+    if (provider := request.sessions.provider) is not None:
+        try:
+            address = await provider.build_sign_out_address()
+        except ProviderUnavailable:
+            address = None
+    return request.page("signed_out.html", title="You are signed out", address=address)
+
+
+async def unlink(request: PageRequest) -> Response:
+    """Unlink one's own account at the provider."""
+    return await _unlink(request, request.signed_in.id, _ACCOUNT, "Your account at the provider signs you in no more.")
+
+
+async def unlink_other(request: PageRequest) -> Response:
+    """Unlink somebody else's."""
+    number = request.number("id")
+    return await _unlink(request, number, f"/administrators/{number}", "Their account at the provider signs them in no more.")
+
+
+async def _unlink(request: PageRequest, admin: int, back: str, told: str) -> Response:
+    request.require_fresh_form()
+    request.require_recent_password()
+    result = await request.perform("admins.unlink_identity", target=admin)
+    own_session_ended = admin == request.signed_in.id and request.signed_in.issuer is not None
+    return request.redirect(SIGN_IN if own_session_ended else back, told if result.event else "None was linked.")
+
+
+PAGES: Final = (
+    Page("GET", HERE, begin, open=True),
+    Page("GET", CALLBACK.removeprefix(PREFIX), come_back, open=True),
+    Page("POST", f"{HERE}/code", take_second_factor, open=True),
+    Page("GET", f"{HERE}/done", done, open=True),
+    Page("POST", f"{HERE}/resume", resume, open=True),
+    Page("GET", SIGNED_OUT, signed_out, open=True),
+    Page("GET", f"{CONFIRM}/sign-on", begin_again, first=True),
+    Page("POST", f"{_ACCOUNT}/sign-on", begin_link, "account"),
+    Page("POST", f"{_ACCOUNT}/sign-on/unlink", unlink, "account"),
+    Page("POST", "/administrators/{id:int}/sign-on/unlink", unlink_other, "administrators", needs=("admins.unlink_identity",)),
+)

@@ -1,0 +1,297 @@
+"""Identities: the operations of single sign-on. The panel has asked the provider before, and checked what that has signed.
+
+An administrator is known by issuer and subject, never by an address: that may be given to somebody else later. Each of these
+operations judges the state that went to the provider once more, and one that signs in, links or confirms uses it up.
+"""
+
+from dataclasses import replace
+from typing import Any, Final
+
+from trellis.core.admins.crud import LOGIN, NAME, add_administrator, find_administrator, save_administrator, updating_operation
+from trellis.core.admins.roles import give_role, require_other_owner
+from trellis.core.admins.sessions import (
+    ADDRESS,
+    AGENT,
+    BROWSER,
+    BY_PROVIDERS_FACTOR,
+    BY_SIGN_ON,
+    SESSION,
+    Client,
+    confirm_session,
+    describe_client,
+    find_own_session,
+    insert_session,
+)
+from trellis.core.admins.sign_in import is_known_browser
+from trellis.core.admins.sign_on import Purpose, SignOnRequest, open_state
+from trellis.core.factors import EVIDENCE, decode, is_spent, take_factor
+from trellis.core.fields import MAX_INTEGER, Boolean, Field, Input, Integer, Text, TextList, isolate, require
+from trellis.core.operation import Context, GroupRole, Operation, Outcome, SignOnPolicy
+from trellis.errors import Refused
+from trellis.store.admins import NO_PASSWORD, Administrator, Identity, administrators, identities, sessions
+
+_CLOCKS_DIFFER: Final = 60  # seconds, between the provider and this machine
+_ISSUER: Final = Field("issuer", Text(500, 1), "The provider.", required=True)
+_SUBJECT: Final = Field("subject", Text(255, 1), "Who they are there.", required=True)
+_STATE: Final = Field("state", Text(100, 1), "What went to the provider with them.", required=True)
+_GROUPS: Final = Field("groups", TextList(), "The groups that they have there, as far as one has a role here.", default=())
+_AUTH_TIME: Final = Field("authTime", Integer(0, MAX_INTEGER), "When they showed there who they are, in seconds.")
+_FACTOR: Final = Field("providersFactor", Boolean(), "Whether they have shown a second factor there.", default=False)
+_WHO: Final = (_ISSUER, _SUBJECT, _STATE)
+_CLAIMS: Final = (*_WHO, NAME, LOGIN, _GROUPS, _AUTH_TIME, _FACTOR, *EVIDENCE)
+
+
+def operations() -> tuple[Operation, ...]:
+    """Return the operations of single sign-on. All are for the panel and the terminal."""
+    return (
+        updating_operation(
+            "admins.sign_on",
+            "Sign an administrator on",
+            "Begins a session of somebody whom the provider vouches for, and answers the secret of its cookie, once. Whoever has a "
+            "second factor here shows it, unless the provider says that they have shown one there. It ends after 12 hours.",
+            _sign_on,
+            *_CLAIMS,
+            ADDRESS,
+            AGENT,
+            BROWSER,
+        ),
+        updating_operation(
+            "admins.confirm_sign_on",
+            "Confirm an administrator at the provider",
+            "Does what `admins.confirm_password` does, for somebody who has just shown the provider again who they are.",
+            _confirm,
+            *_CLAIMS,
+            SESSION,
+            ADDRESS,
+            AGENT,
+        ),
+        Operation(
+            "admins.join",
+            "Become an administrator",
+            "Adds an administrator whom the provider vouches for, with the role of their groups, if that is set so.",
+            _join,
+            _CLAIMS,
+            writes=True,
+        ),
+        updating_operation(
+            "admins.follow_groups",
+            "Follow the groups of the provider",
+            "Gives an administrator who has signed in at the provider the role of their groups.",
+            _follow_groups,
+            *_CLAIMS,
+        ),
+        updating_operation(
+            "admins.turn_away",
+            "Turn an administrator away",
+            "Ends the sessions of somebody whom no group at the provider gives a role any more.",
+            _turn_away,
+            *_CLAIMS,
+        ),
+        updating_operation(
+            "admins.link_identity",
+            "Link an account at the provider",
+            "Lets an administrator sign in with their account at the provider from now on.",
+            _link,
+            *_CLAIMS,
+        ),
+        updating_operation(
+            "admins.unlink_identity",
+            "Unlink the account at the provider",
+            "Lets an administrator sign in with their accounts at the provider no more, and ends the sessions that began there.",
+            _unlink,
+        ),
+    )
+
+
+# --- what they share ----------------------------------------------------------------------------------------------
+
+
+def _read(context: Context, purpose: Purpose) -> tuple[Input, SignOnRequest]:
+    """Return what the provider says, and what went there for it. Raises Refused."""
+    given = require(_WHO, context.input)
+    given.raise_faults()
+    policy = context.environment.sign_on
+    if not policy.issuer or given.get("issuer") != policy.issuer:
+        raise Refused("SIGN_ON_REFUSED", "There is no single sign-on with this provider.")
+    request = open_state(context.tx, context.now, given.get("binding", ""), given.get("state"))
+    if request is None or request.purpose is not purpose:
+        raise Refused("SIGN_ON_REFUSED", "You came back too late, or in another browser. Try it once more.")
+    if request.asks_again and given.get("authTime", 0) < request.issued_at - _CLOCKS_DIFFER:
+        told = f"{isolate(policy.name)} did not ask you again who you are."
+        raise Refused("SIGN_ON_REFUSED", f"{told} Its operator has to let it take prompt=login or max_age, and tell auth_time.")
+    return given, request
+
+
+def _find_identity(context: Context, given: Input) -> tuple[Administrator, Identity]:
+    """Return the administrator whom a call is about, and who they are at the provider. Raises Refused."""
+    admin = administrators.find(context.tx, context.call.target or 0)
+    identity = identities.find(context.tx, given.get("issuer"), given.get("subject"))
+    if admin is None or identity is None or identity.admin_id != admin.id:
+        raise Refused("SIGN_ON_REFUSED", "This account is linked to no administrator here, or not to this one.")
+    if admin.disabled_at is not None:
+        raise Refused("SIGN_ON_REFUSED", f"{isolate(admin.name)} is disabled here. An owner can enable them.")
+    return admin, identity
+
+
+def _use(context: Context, identity: Identity, request: SignOnRequest, given: Input) -> None:
+    """Use a state up. Raises Refused for one that was used, or is older than the newest that was."""
+    if identity.state is not None and is_spent(decode(request.state), decode(identity.state)):
+        raise Refused("SIGN_ON_REFUSED", "This was used already. Sign in once more.")
+    login = given.get("login") or identity.login
+    identities.update(context.tx, replace(identity, state=request.state, login=login, used_at=context.at))
+
+
+def _require_role(policy: SignOnPolicy, admin: Administrator, given: Input) -> None:
+    """Refuse whoever has another role than that of their groups, where groups decide."""
+    if not policy.roles:
+        return
+    role = policy.find_role(given.get("groups", ()))
+    if role is None:
+        raise _no_group(policy)
+    if (admin.role, _split(admin.kinds)) != (role.role, frozenset(role.kinds)):
+        raise Refused("SIGN_ON_REFUSED", "Your groups or your role have just changed. Sign in once more.")
+
+
+def _no_group(policy: SignOnPolicy) -> Refused:
+    return Refused("SIGN_ON_REFUSED", f"None of your groups at {isolate(policy.name)} has a role here.")
+
+
+def _split(kinds: str | None) -> frozenset[str]:
+    return frozenset(kinds.split(",") if kinds else ())
+
+
+def _role_input(role: GroupRole) -> Input:
+    return Input({"role": role.role, "kinds": role.kinds})
+
+
+def _take_factor(context: Context, given: Input, admin: int) -> tuple[str, str]:
+    """Return what somebody has shown, for the event and for the session. Raises Refused (WRONG_SECOND_FACTOR)."""
+    if given.get("providersFactor"):
+        return "at the provider", f"{BY_SIGN_ON},{BY_PROVIDERS_FACTOR}"
+    factor = take_factor(context, admin)
+    return factor, ",".join(filter(None, (BY_SIGN_ON, factor)))
+
+
+# --- the operations -----------------------------------------------------------------------------------------------
+
+
+def _sign_on(context: Context) -> Outcome:
+    given, request = _read(context, Purpose.SIGN_ON)
+    admin, identity = _find_identity(context, given)
+    _require_role(context.environment.sign_on, admin, given)
+    factor, how = _take_factor(context, given, admin.id)
+    _use(context, identity, request, given)
+    after: dict[str, Any] = {**describe_client(context, factor), "provider": context.environment.sign_on.name}
+    if not is_known_browser(context.tx, admin.login, given.get("browser", ""), context.now):
+        after["newBrowser"] = True
+    client = Client(after["address"], after["agent"])
+    token = insert_session(context.tx, admin.id, client, context.now, how, identity.issuer)
+    return Outcome({**after, "token": token}, admin.id, after=after, plan=after)
+
+
+def _confirm(context: Context) -> Outcome:
+    given, request = _read(context, Purpose.CONFIRM)
+    admin, identity = _find_identity(context, given)
+    session = find_own_session(context)
+    _require_role(context.environment.sign_on, admin, given)
+    factor, how = _take_factor(context, given, admin.id)
+    _use(context, identity, request, given)
+    after = {**describe_client(context, factor), "provider": context.environment.sign_on.name}
+    return confirm_session(context, session, after, how)
+
+
+def _join(context: Context) -> Outcome:
+    given, _ = _read(context, Purpose.SIGN_ON)
+    policy = context.environment.sign_on
+    if identities.find(context.tx, given.get("issuer"), given.get("subject")) is not None:
+        raise Refused("SIGN_ON_REFUSED", "This account was linked to an administrator just now. Sign in once more.")
+    role = policy.find_role(given.get("groups", ()))
+    if not policy.joins:
+        told = f"Nobody here knows your account at {isolate(policy.name)}."
+        raise Refused("SIGN_ON_REFUSED", f"{told} If you are an administrator here, sign in and link it under Your account.")
+    if role is None:
+        raise _no_group(policy)
+    given = require((NAME, LOGIN), given)
+    if (given.get("login") or "") and administrators.find_by_login(context.tx, given.get("login")) is not None:
+        told = f"The login {isolate(given.get('login'))} belongs to an administrator here already."
+        raise Refused(
+            "SIGN_ON_REFUSED", f"{told} If that is you, sign in with its password and link your account under Your account."
+        )
+    values = {**given.values, **_role_input(role).values, "password": NO_PASSWORD}
+    outcome = add_administrator(context, Input(values, given.faults), must_change=False)
+    identities.insert(context.tx, _build_identity(context, given, outcome.resource_id or 0, None))
+    return outcome
+
+
+def _build_identity(context: Context, given: Input, admin: int, state: str | None) -> Identity:
+    login = given.get("login") or given.get("subject")
+    return Identity(given.get("issuer"), given.get("subject"), admin, login, state, context.at, None)
+
+
+def _follow_groups(context: Context) -> Outcome:
+    given = _read_either(context)
+    old, _ = _find_identity(context, given)
+    policy = context.environment.sign_on
+    role = policy.find_role(given.get("groups", ()))
+    if role is None:
+        raise _no_group(policy)
+    new = give_role(context, old, _role_input(role))
+    if new.role != old.role:
+        require_other_owner(context, old)
+    return save_administrator(context, old, new)
+
+
+def _turn_away(context: Context) -> Outcome:
+    given = _read_either(context)
+    admin, _ = _find_identity(context, given)
+    policy = context.environment.sign_on
+    is_in = not policy.roles or policy.find_role(given.get("groups", ())) is not None
+    ended = 0 if is_in else sessions.end_all(context.tx, admin.id)
+    told = {"name": admin.name, "sessions": ended}
+    return Outcome(told, admin.id, after=told, happened=ended > 0)
+
+
+def _read_either(context: Context) -> Input:
+    """Return what the provider says of somebody who signs in there, or shows it again who they are."""
+    try:
+        return _read(context, Purpose.SIGN_ON)[0]
+    except Refused:
+        return _read(context, Purpose.CONFIRM)[0]
+
+
+def _link(context: Context) -> Outcome:
+    given, request = _read(context, Purpose.LINK)
+    admin = _find_own(context)
+    policy = context.environment.sign_on
+    other = identities.find(context.tx, given.get("issuer"), given.get("subject"))
+    if other is not None and other.admin_id != admin.id:
+        raise Refused("IDENTITY_TAKEN", f"This account at {isolate(policy.name)} is linked to another administrator.")
+    if any(one.issuer == policy.issuer for one in identities.find_by_admin(context.tx, admin.id)):
+        raise Refused("IDENTITY_TAKEN", f"An account at {isolate(policy.name)} is linked already. Unlink it first.")
+    identity = _build_identity(context, given, admin.id, request.state)
+    identities.insert(context.tx, identity)
+    after = {"name": identity.login, "issuer": identity.issuer}
+    return Outcome({**after, "provider": policy.name}, admin.id, after=after)
+
+
+def _find_own(context: Context) -> Administrator:
+    """Return the administrator whose link it is: nobody links for somebody else, who would be shut in."""
+    actor = context.call.actor
+    if (actor.type, actor.id) != ("admin", context.call.target):
+        raise Refused("NO_PERMISSION", "Nobody but its owner links an account.")
+    return find_administrator(context)
+
+
+def _unlink(context: Context) -> Outcome:
+    admin = find_administrator(context)
+    context.input.raise_faults()
+    found = identities.find_by_admin(context.tx, admin.id)
+    if not admin.has_password and found:
+        require_other_owner(context, admin)
+    for identity in found:
+        identities.delete(context.tx, identity)
+        sessions.end_of_issuer(context.tx, admin.id, identity.issuer)
+    if admin.digest == NO_PASSWORD:  # from now on they can be invited to choose one
+        administrators.update(context.tx, replace(admin, digest="", updated_at=context.at))
+    before = {"name": ", ".join(identity.login for identity in found)}
+    return Outcome({"name": admin.name, "unlinked": len(found)}, admin.id, before=before, happened=bool(found))

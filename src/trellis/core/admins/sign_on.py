@@ -1,0 +1,184 @@
+"""Single sign-on: what goes to the provider with somebody, and what has to come back with them.
+
+Nothing is stored of it. The state is signed, bound to a browser and to what it is for, and holds for a quarter of an hour. What
+the provider must repeat (the nonce) and what it is shown only at the end (the verifier of PKCE) are made from it with a key of the
+service.
+"""
+
+import hmac
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any, Final, Self
+
+import orjson
+
+from trellis.core.admins.sign_in import count_wrong, find_wait_of_address, is_known_browser
+from trellis.core.admins.tokens import hash_token
+from trellis.core.factors import decode, encode, find_service_key, has_factor, is_live_challenge, issue_challenge, issued_at, sign
+from trellis.core.gate import Gate
+from trellis.core.networks import find_network
+from trellis.core.operation import SignOnPolicy
+from trellis.core.roles import OWNER
+from trellis.store.admins import administrators, attempts, identities
+from trellis.store.engine import Transaction
+
+_STATE_HOLDS: Final = timedelta(minutes=15)  # in which people find their telephone
+SIGN_ON_LOGIN: Final = "\n"  # nobody's: by it a browser is known in which somebody has signed in at the provider
+_WHAT: Final = "sign-on"  # that is counted
+_MINUTE: Final = 16  # characters of a timestamp up to its minute
+
+
+class Purpose(StrEnum):
+    """Why somebody is sent to the provider: to sign in, to link their account there, or to show again who they are."""
+
+    SIGN_ON = "sign on"
+    LINK = "link"
+    CONFIRM = "confirm"
+
+
+@dataclass(frozen=True, slots=True)
+class SignOnRequest:
+    """What goes to the provider with somebody. `issued_at` is in seconds."""
+
+    purpose: Purpose
+    state: str
+    nonce: str
+    verifier: str
+    issued_at: float
+
+    @property
+    def asks_again(self) -> bool:
+        """Whether they have to show there again who they are, signed in there or not."""
+        return self.purpose is not Purpose.SIGN_ON
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What the provider says of somebody. `login` and `name` are for people: only issuer and subject say who it is.
+
+    `auth_time` is when they showed there who they are, in seconds; None if it does not tell. `has_factor`: with a second factor.
+    """
+
+    issuer: str
+    subject: str
+    name: str
+    login: str
+    groups: tuple[str, ...] = ()
+    auth_time: int | None = None
+    has_factor: bool = False
+
+    def for_policy(self, policy: SignOnPolicy) -> Self:
+        """Return the same without the groups that do not matter here, of which there may be hundreds."""
+        return type(self)(**{**asdict(self), "groups": tuple(one for one in self.groups if one in policy.groups)})
+
+    @property
+    def raw(self) -> dict[str, Any]:
+        """The claims as operations take them."""
+        told = {} if self.auth_time is None else {"authTime": self.auth_time}
+        who = {"issuer": self.issuer, "subject": self.subject, "name": self.name, "login": self.login}
+        return {**who, "groups": list(self.groups), "providersFactor": self.has_factor, **told}
+
+
+def begin_sign_on(gate: Gate, purpose: Purpose, binding: str) -> SignOnRequest:
+    """Return what goes to the provider with somebody whose browser has this binding."""
+    with gate.store.reading() as tx:
+        key = find_service_key(tx)
+    return _build(key, purpose, issue_challenge(key, gate.now(), purpose, binding))
+
+
+def find_sign_on(gate: Gate, binding: str, state: str) -> SignOnRequest | None:
+    """Return what went to the provider with a state that has come back; None if it was not this browser's, or long ago."""
+    with gate.store.reading() as tx:
+        return open_state(tx, gate.now(), binding, state)
+
+
+def open_state(tx: Transaction, now: str, binding: str, state: str) -> SignOnRequest | None:
+    """Return what belongs to a state, if it was given to this browser lately."""
+    key, challenge = find_service_key(tx), decode(state)
+    fitting = (one for one in Purpose if is_live_challenge(key, now, one, binding, challenge, _STATE_HOLDS))
+    purpose = next(fitting, None)
+    return None if purpose is None else _build(key, purpose, challenge)
+
+
+def _build(key: bytes, purpose: Purpose, challenge: bytes) -> SignOnRequest:
+    nonce, verifier = (encode(sign(key, what, challenge)) for what in ("nonce", "verifier"))
+    return SignOnRequest(purpose, encode(challenge), nonce, verifier, issued_at(challenge) / 1000)
+
+
+# --- who it is ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An administrator whom the provider vouches for. `needs_factor`: they have a second factor here and showed none there."""
+
+    id: int
+    name: str
+    login: str
+    needs_factor: bool
+
+
+def find_known(gate: Gate, claims: Claims) -> Known | None:
+    """Return the administrator whose identity this is; None for nobody's."""
+    with gate.store.reading() as tx:
+        identity = identities.find(tx, claims.issuer, claims.subject)
+        admin = None if identity is None else administrators.find(tx, identity.admin_id)
+        if admin is None:
+            return None
+        return Known(admin.id, admin.name, admin.login, not claims.has_factor and has_factor(tx, admin.id))
+
+
+def seal_claims(gate: Gate, binding: str, request: SignOnRequest, claims: Claims) -> str:
+    """Return claims as a form can carry them from one step to the next, signed and bound to a browser."""
+    text = encode(orjson.dumps([request.state, asdict(claims)]))
+    with gate.store.reading() as tx:
+        return f"{text}.{encode(sign(find_service_key(tx), 'claims', binding, text))}"
+
+
+def unseal_claims(gate: Gate, binding: str, sealed: str) -> tuple[SignOnRequest, Claims] | None:
+    """Return what was sealed for this browser, if that was lately."""
+    text, _, signature = sealed.partition(".")
+    with gate.store.reading() as tx:
+        if not hmac.compare_digest(sign(find_service_key(tx), "claims", binding, text), decode(signature)):
+            return None
+        state, told = orjson.loads(decode(text))
+        request = open_state(tx, gate.now(), binding, state)
+    return None if request is None else (request, Claims(**{**told, "groups": tuple(told["groups"])}))
+
+
+def lacks_local_owner(gate: Gate) -> bool:
+    """Return whether there is single sign-on, and no owner who could sign in while the provider is down."""
+    if not gate.environment.sign_on.issuer:
+        return False
+    with gate.store.reading() as tx:
+        return not administrators.has_owner_with_password(tx, OWNER)
+
+
+# --- slowing down -------------------------------------------------------------------------------------------------
+
+
+def find_sign_on_wait(gate: Gate, address: str, browser: str) -> int:
+    """Return for how many seconds an address has to wait before the provider is asked about somebody again: 0 for none.
+
+    A browser in which somebody has signed in at the provider before waits for its own failures only.
+    """
+    now = gate.now()
+    with gate.store.reading() as tx:
+        return find_wait_of_address(tx, _find_what(tx, browser, now), address, now)
+
+
+def count_failed_sign_on(gate: Gate, address: str, browser: str, admin: int = 0) -> Future[None]:
+    """Count a sign-on that failed, for the waits and for the event of its minute."""
+    now = gate.now()
+
+    def count(tx: Transaction) -> None:
+        count_wrong(tx, _find_what(tx, browser, now), address, now)
+        attempts.count_failed(tx, now[:_MINUTE], find_network(address), admin)
+
+    return gate.store.write(count, quiet=True)
+
+
+def _find_what(tx: Transaction, browser: str, now: str) -> str:
+    return f"{_WHAT}/{hash_token(browser)}" if is_known_browser(tx, SIGN_ON_LOGIN, browser, now) else _WHAT

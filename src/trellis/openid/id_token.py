@@ -1,0 +1,119 @@
+"""ID tokens: whether the provider has signed one, for this service, in answer to what was asked just now."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from trellis.openid.errors import ProviderRefused
+
+_CLOCKS_DIFFER: Final = 60  # seconds
+_OLDEST: Final = 600  # seconds since it was signed
+_LONGEST: Final = 65_536  # characters
+_MOST_KEYS: Final = 100
+_UNTRUE: Final = "What it says of you is not to be believed"
+
+
+class UnknownKey(Exception):
+    """A token is signed with a key that is not among those that are known of the provider."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a token must say."""
+
+    issuer: str
+    client: str
+    nonce: str
+    algorithms: tuple[str, ...]
+
+
+def load() -> None:
+    """Load the library, which takes some tenths of a second: not on an event loop."""
+    import joserfc.jwt  # noqa: F401, PLC0415  # start-up time: where there is single sign-on
+
+
+def verify_id_token(text: object, keys: Mapping[str, Any], expected: Expected, now: float) -> dict[str, Any]:
+    """Return the claims of an ID token (OpenID Connect Core 1.0, 3.1.3.7). Raises ProviderRefused, UnknownKey."""
+    from joserfc import jwt  # noqa: PLC0415  # start-up time, as above
+    from joserfc.errors import JoseError  # noqa: PLC0415  # as above
+
+    if not isinstance(text, str) or len(text) > _LONGEST:
+        raise ProviderRefused("It has sent no ID token.")
+    found = _find_keys(text, keys, expected.algorithms)
+    error: Exception | None = None
+    for key in found:
+        try:
+            token = jwt.decode(text, key, algorithms=list(expected.algorithms))
+            registry = jwt.JWTClaimsRegistry(
+                now=int(now),
+                leeway=_CLOCKS_DIFFER,
+                iss={"essential": True, "value": expected.issuer},
+                sub={"essential": True},
+                aud={"essential": True, "value": expected.client},
+                exp={"essential": True},
+                iat={"essential": True},
+                nonce={"essential": True, "value": expected.nonce},
+            )
+            registry.validate(token.claims)
+        except (JoseError, ValueError, TypeError, KeyError) as wrong:
+            error = wrong
+        else:
+            return _judge(dict(token.claims), expected, now)
+    raise ProviderRefused(f"{_UNTRUE}: {_explain(error)}.")
+
+
+def _find_keys(text: str, keys: Mapping[str, Any], algorithms: Sequence[str]) -> list[Any]:
+    """Return the keys that a token can be signed with. Raises UnknownKey, ProviderRefused."""
+    from joserfc.errors import JoseError  # noqa: PLC0415  # start-up time, as above
+    from joserfc.jwk import import_key  # noqa: PLC0415  # as above
+    from joserfc.jws import extract_compact  # noqa: PLC0415  # as above
+
+    try:
+        header = extract_compact(text.encode("ascii")).headers()
+    except (JoseError, ValueError, TypeError, KeyError):
+        raise ProviderRefused("It has sent no ID token.") from None
+    if header.get("alg") not in algorithms:
+        raise ProviderRefused(f"{_UNTRUE}: it is signed in a way that is not accepted.")
+    kind = {"R": "RSA", "P": "RSA"}.get(header["alg"][0], "OKP" if header["alg"].startswith("Ed") else "EC")
+    kid = header.get("kid")
+    listed = keys.get("keys")
+    fitting = [
+        one
+        for one in (listed[:_MOST_KEYS] if isinstance(listed, list) else ())
+        if isinstance(one, dict) and one.get("kty") == kind and one.get("use", "sig") == "sig" and kid in (None, one.get("kid"))
+    ]
+    if not fitting:
+        raise UnknownKey
+    found = []
+    for one in fitting:
+        try:
+            found.append(import_key({name: value for name, value in one.items() if name in _PUBLIC}))
+        except (JoseError, ValueError, TypeError, KeyError):
+            continue
+    return found
+
+
+_PUBLIC: Final = frozenset(("kty", "kid", "n", "e", "crv", "x", "y"))  # members of a key that verify a signature
+
+
+def _explain(error: Exception | None) -> str:
+    """Return which rule is broken, without a value of the token."""
+    claim = getattr(error, "claim", None)
+    if isinstance(claim, str):
+        return f"{claim} is not as it must be"
+    return {"ExpiredTokenError": "it has expired", "BadSignatureError": "the signature is wrong"}.get(
+        type(error).__name__, "it cannot be read"
+    )
+
+
+def _judge(claims: dict[str, Any], expected: Expected, now: float) -> dict[str, Any]:
+    """Judge what the library does not."""
+    audience = claims["aud"]
+    several = isinstance(audience, list) and len(audience) > 1
+    if claims.get("azp", None if several else expected.client) != expected.client:
+        raise ProviderRefused(f"{_UNTRUE}: it was signed for another client.")
+    if isinstance(claims["iat"], bool) or claims["iat"] < now - _OLDEST:
+        raise ProviderRefused(f"{_UNTRUE}: it was signed long ago.")
+    if not isinstance(claims["sub"], str) or not 1 <= len(claims["sub"]) <= 255 or not claims["sub"].isprintable():
+        raise ProviderRefused(f"{_UNTRUE}: sub is not as it must be.")
+    return claims

@@ -1,0 +1,72 @@
+"""What a provider says of itself (OpenID Connect Discovery 1.0): its addresses, and what it can do."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from trellis.openid.errors import ProviderUnavailable
+
+WELL_KNOWN: Final = "/.well-known/openid-configuration"
+# With a key of the provider's alone: none of "none", or of those for which the client's secret is the key.
+_ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """What is used of it. `tells_issuer`: it names itself in the address that people come back to (RFC 9207)."""
+
+    authorization_endpoint: str
+    token_endpoint: str
+    jwks_uri: str
+    userinfo_endpoint: str | None
+    end_session_endpoint: str | None
+    algorithms: tuple[str, ...]
+    takes_basic: bool
+    tells_issuer: bool
+
+
+def read_metadata(issuer: str, told: Mapping[str, Any]) -> Metadata:
+    """Read what a provider says of itself. Raises ProviderUnavailable if it is not that of this issuer, or cannot be used."""
+    if told.get("issuer") != issuer:
+        raise ProviderUnavailable(
+            "It calls itself by another issuer than TRELLIS_SSO_ISSUER, which must be the same to the letter."
+        )
+    signs = _words(told, "id_token_signing_alg_values_supported", ("RS256",))
+    algorithms = tuple(name for name in _ALGORITHMS if name in signs)
+    if not algorithms:
+        raise ProviderUnavailable("It signs with none of the algorithms that are accepted here.")
+    if "code" not in _words(told, "response_types_supported", ("code",)):
+        raise ProviderUnavailable("It does not offer the authorization code flow.")
+    if "S256" not in _words(told, "code_challenge_methods_supported", ("S256",)):
+        raise ProviderUnavailable("It does not offer PKCE with S256.")
+    methods = _words(told, "token_endpoint_auth_methods_supported", ("client_secret_basic",))
+    return Metadata(
+        authorization_endpoint=_address(issuer, told, "authorization_endpoint"),
+        token_endpoint=_address(issuer, told, "token_endpoint"),
+        jwks_uri=_address(issuer, told, "jwks_uri"),
+        userinfo_endpoint=_optional(issuer, told, "userinfo_endpoint"),
+        end_session_endpoint=_optional(issuer, told, "end_session_endpoint"),
+        algorithms=algorithms,
+        takes_basic="client_secret_basic" in methods,
+        tells_issuer=told.get("authorization_response_iss_parameter_supported") is True,
+    )
+
+
+def _words(told: Mapping[str, Any], name: str, default: tuple[str, ...]) -> tuple[str, ...]:
+    value = told.get(name)
+    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else default
+
+
+def _optional(issuer: str, told: Mapping[str, Any], name: str) -> str | None:
+    return None if told.get(name) is None else _address(issuer, told, name)
+
+
+def _address(issuer: str, told: Mapping[str, Any], name: str) -> str:
+    value = told.get(name)
+    plain = issuer.startswith("http://")  # on this machine
+    if not isinstance(value, str) or not re.fullmatch(r"https?://[\x21-\x7e]{1,2000}", value):
+        raise ProviderUnavailable(f"Its {name} is no web address.")
+    if not value.startswith("https://") and not plain:
+        raise ProviderUnavailable(f"Its {name} has no https.")
+    return value

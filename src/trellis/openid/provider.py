@@ -1,0 +1,239 @@
+"""The provider: what it says of itself and its keys, kept for a while; sending people there, and asking who has come back.
+
+Whatever strangers send, it is asked no more than so often: what it says of itself and its keys once an hour, after a failure every
+ten seconds, and for a key that is not known once a minute; and with the codes that people bring, four at a time.
+"""
+
+import asyncio
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, TypeVar
+from urllib.parse import quote, urlencode
+
+import httpx
+
+from trellis.core.admins import Claims, SignOnRequest
+from trellis.openid.claims import find_groups, read_claims
+from trellis.openid.errors import ProviderRefused, ProviderUnavailable
+from trellis.openid.id_token import Expected, UnknownKey, load, verify_id_token
+from trellis.openid.metadata import WELL_KNOWN, Metadata, read_metadata
+from trellis.openid.transport import HEADERS, BoundedTransport, bounded, read_object
+from trellis.settings import Settings
+
+T = TypeVar("T")
+
+CALLBACK: Final = "/admin/sign-on/callback"
+_SIGN_IN: Final = "/admin/sign-in"
+_KEPT: Final = 3600.0  # seconds
+_AFTER_FAILURE: Final = 10.0
+_AFTER_UNKNOWN_KEY: Final = 60.0
+_AT_ONCE: Final = 4
+_WAITING: Final = 100
+_DENIED: Final = frozenset(("access_denied", "login_required", "interaction_required", "consent_required"))
+
+
+@dataclass
+class _Kept(Generic[T]):
+    """Something that was fetched, for all who ask: fetched anew after a while, by one of them."""
+
+    fetch: Callable[[], Awaitable[T]]
+    value: T | None = None
+    at: float = -_KEPT
+    tried: float = -_KEPT
+    error: ProviderUnavailable | None = None
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def get(self, *, since: float = 0.0) -> T:
+        """Return it; fetched after `since`, if it may be fetched again by now. Raises ProviderUnavailable."""
+        async with self.lock:
+            now = time.monotonic()
+            is_old = self.value is None or now - self.at >= _KEPT or (self.at < since and now - self.tried >= _AFTER_UNKNOWN_KEY)
+            if is_old and (now - self.tried >= _AFTER_FAILURE or self.error is None):
+                self.tried = now
+                try:
+                    self.value, self.at, self.error = await self.fetch(), now, None
+                except ProviderUnavailable as error:
+                    self.error = error
+            if self.value is None or (self.error is not None and now - self.at >= 24 * _KEPT):
+                raise ProviderUnavailable(*(self.error or ProviderUnavailable("It was not reached.")).args)
+            return self.value
+
+
+class Provider:
+    """The provider of the settings. Each process has one."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.name = settings.sso_name
+        self.issuer = settings.sso_issuer or ""
+        self._settings = settings
+        self._client_id = settings.sso_client_id or ""
+        self._secret = settings.read_client_secret()
+        self._public = settings.public_url or ""
+        self._metadata: _Kept[Metadata] = _Kept(self._fetch_metadata)
+        self._keys: _Kept[Mapping[str, Any]] = _Kept(self._fetch_keys)
+        self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._asking = 0
+        self._tls: Any = None
+
+    async def find_metadata(self) -> Metadata:
+        """Return what the provider says of itself. Raises ProviderUnavailable."""
+        return await self._metadata.get()
+
+    async def find_keys(self) -> Mapping[str, Any]:
+        """Return the keys that it signs with. Raises ProviderUnavailable."""
+        return await self._keys.get()
+
+    async def build_address(self, request: SignOnRequest) -> str:
+        """Return the address to which somebody is sent. Raises ProviderUnavailable."""
+        metadata = await self.find_metadata()
+        more = {"prompt": "login", "max_age": "0"} if request.asks_again else {}
+        async with await self._open(metadata) as client:
+            address, _ = client.create_authorization_url(
+                metadata.authorization_endpoint,
+                state=request.state,
+                code_verifier=request.verifier,
+                nonce=request.nonce,
+                **more,
+            )
+        return str(address)
+
+    async def build_sign_out_address(self) -> str | None:
+        """Return where somebody can sign out there; None if there is no such place. Raises ProviderUnavailable.
+
+        The ID token that would spare them a question is not there any more: none is kept.
+        """
+        endpoint = (await self.find_metadata()).end_session_endpoint
+        if endpoint is None:
+            return None
+        query = urlencode({"client_id": self._client_id, "post_logout_redirect_uri": self._public + _SIGN_IN})
+        return f"{endpoint}{'&' if '?' in endpoint else '?'}{query}"
+
+    async def identify(self, request: SignOnRequest, query: Mapping[str, str]) -> Claims:
+        """Return who has come back, with this in their address. Raises ProviderRefused, ProviderUnavailable."""
+        metadata = await self.find_metadata()
+        told = query.get("iss")
+        if told != self.issuer and (told is not None or metadata.tells_issuer):  # RFC 9207: another one's answer
+            raise ProviderRefused("That answer is of another provider.")
+        if error := query.get("error"):
+            raise ProviderRefused(_explain(error))
+        if not 1 <= len(code := query.get("code", "")) <= 4096:
+            raise ProviderRefused("You came back without a code.")
+        if self._asking >= _WAITING:
+            raise ProviderUnavailable("Too many people come back from there at once.")
+        self._asking += 1
+        try:
+            async with self._turns:
+                return await self._exchange(request, metadata, code)
+        finally:
+            self._asking -= 1
+
+    async def _exchange(self, request: SignOnRequest, metadata: Metadata, code: str) -> Claims:
+        """Exchange a code for what the provider says of somebody. Its tokens are forgotten on return."""
+        from authlib.integrations.base_client import OAuthError  # type: ignore[import-untyped]  # noqa: PLC0415  # start-up time
+
+        async with await self._open(metadata) as client:
+            try:
+                async with bounded():
+                    token = await client.fetch_token(
+                        metadata.token_endpoint, code=code, code_verifier=request.verifier, grant_type="authorization_code"
+                    )
+            except OAuthError as error:
+                raise ProviderRefused(f"It does not take the code that you brought ({_word(error.error)}).") from None
+            except ValueError:
+                raise ProviderUnavailable("It does not answer with a JSON object.") from None
+            if not isinstance(token, dict):
+                raise ProviderUnavailable("It does not answer with a JSON object.")
+            claims = await self._verify(request, metadata, token.get("id_token"))
+            if metadata.userinfo_endpoint and token.get("access_token") and self._lacks(claims):
+                claims |= await self._fetch_userinfo(client, metadata.userinfo_endpoint, token["access_token"], claims["sub"])
+        return read_claims(self.issuer, claims, self._settings.sso_groups_claim)
+
+    async def _verify(self, request: SignOnRequest, metadata: Metadata, text: object) -> dict[str, Any]:
+        expected = Expected(self.issuer, self._client_id, request.nonce, metadata.algorithms)
+        keys, began = await self.find_keys(), time.monotonic()
+        try:
+            return await asyncio.to_thread(verify_id_token, text, keys, expected, time.time())
+        except UnknownKey:
+            keys = await self._keys.get(since=began)
+        try:
+            return await asyncio.to_thread(verify_id_token, text, keys, expected, time.time())
+        except UnknownKey:
+            raise ProviderRefused("What it says of you is signed with a key that it does not name.") from None
+
+    def _lacks(self, claims: Mapping[str, Any]) -> bool:
+        lacks_groups = bool(self._settings.sso_roles) and find_groups(claims, self._settings.sso_groups_claim) is None
+        return lacks_groups or not ("name" in claims and {"preferred_username", "email"} & claims.keys())
+
+    async def _fetch_userinfo(self, client: Any, address: str, token: str, subject: str) -> dict[str, Any]:
+        """Return what UserInfo adds. That must be about the same person; the ID token alone says when and how they signed in."""
+        async with bounded():
+            response = await client.get(
+                address, headers={**HEADERS, "authorization": f"Bearer {token}"}, auth=None, withhold_token=True
+            )
+        told = read_object(response)
+        if told.get("sub") != subject:
+            raise ProviderRefused("What it says of you is about somebody else.")
+        return {name: value for name, value in told.items() if name not in _SIGNED}
+
+    # --- fetching -------------------------------------------------------------------------------------------------
+
+    async def _fetch_metadata(self) -> Metadata:
+        address = self.issuer.rstrip("/") + WELL_KNOWN
+        return read_metadata(self.issuer, await self._fetch(address))
+
+    async def _fetch_keys(self) -> Mapping[str, Any]:
+        return await self._fetch((await self.find_metadata()).jwks_uri)
+
+    async def _fetch(self, address: str) -> Mapping[str, Any]:
+        tls = await self._load()
+        async with bounded(), httpx.AsyncClient(transport=BoundedTransport(tls), headers=HEADERS, timeout=None) as client:  # noqa: S113  # bounded
+            return read_object(await client.get(address))
+
+    async def _open(self, metadata: Metadata) -> Any:
+        """Return a client for one exchange."""
+        tls = await self._load()
+        from authlib.integrations.httpx_client import AsyncOAuth2Client  # type: ignore[import-untyped]  # noqa: PLC0415  # start-up time
+
+        secret = self._secret
+        if secret is not None and metadata.takes_basic:
+            method, secret = "client_secret_basic", quote(secret, safe="")  # RFC 6749, 2.3.1
+        else:
+            method = "none" if secret is None else "client_secret_post"
+        return AsyncOAuth2Client(
+            self._client_id,
+            secret,
+            token_endpoint_auth_method=method,
+            scope=self._settings.sso_scopes,
+            redirect_uri=self._public + CALLBACK,
+            code_challenge_method="S256",
+            transport=BoundedTransport(tls),
+            headers=HEADERS,
+            timeout=None,
+        )
+
+    async def _load(self) -> Any:
+        """Load certificates and libraries, once, in a thread: that takes some tenths of a second."""
+        if self._tls is None:
+            self._tls = await asyncio.to_thread(_load)
+        return self._tls
+
+
+_SIGNED: Final = frozenset(("iss", "sub", "aud", "exp", "iat", "nonce", "azp", "auth_time", "amr", "acr", "at_hash"))
+
+
+def _load() -> Any:
+    import authlib.integrations.httpx_client  # type: ignore[import-untyped]  # noqa: F401, PLC0415  # start-up time
+
+    load()
+    return httpx.create_ssl_context()
+
+
+def _word(error: object) -> str:
+    """Return a code of an error, if it is one: whatever else came is shown to nobody."""
+    return error if isinstance(error, str) and re.fullmatch(r"[a-z_]{1,40}", error) else "for a reason that it does not name"
+
+
+def _explain(error: str) -> str:
+    return "It did not let you in, or you turned back." if error in _DENIED else f"It refused ({_word(error)})."

@@ -1,0 +1,66 @@
+"""Requests to a provider: each has an end, in seconds and in bytes, whatever the other side does."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import httpx
+import orjson
+
+from trellis import __version__
+from trellis.openid.errors import ProviderUnavailable
+
+SECONDS: Final = 10.0  # for everything: DNS lookup, connection, request and response
+MOST_BYTES: Final = 256 * 1024  # of a response
+HEADERS: Final = {"user-agent": f"Trellis/{__version__}", "accept": "application/json", "accept-encoding": "identity"}
+
+
+class BoundedTransport(httpx.AsyncBaseTransport):
+    """Reads the whole of each response, up to a size."""
+
+    def __init__(self, tls: ssl.SSLContext) -> None:
+        self._inner = httpx.AsyncHTTPTransport(verify=tls)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        response = await self._inner.handle_async_request(request)
+        try:
+            if response.headers.get("content-encoding", "identity").lower() != "identity":
+                raise ProviderUnavailable("It answers in a compressed form, which it was asked not to.")
+            body = bytearray()
+            async for part in response.aiter_raw():
+                body += part
+                if len(body) > MOST_BYTES:
+                    raise ProviderUnavailable(f"Its answer is larger than {MOST_BYTES // 1024} KiB.")
+        finally:
+            await response.aclose()
+        return httpx.Response(response.status_code, headers=response.headers, content=bytes(body))
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+@asynccontextmanager
+async def bounded(seconds: float = SECONDS) -> AsyncIterator[None]:
+    """Give up after some seconds, and turn what can go wrong on the way into ProviderUnavailable."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        raise ProviderUnavailable(f"There was no complete answer within {seconds:g} seconds.") from None
+    except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+        raise ProviderUnavailable(f"The connection failed: {str(error)[:200] or type(error).__name__}") from None
+
+
+def read_object(response: httpx.Response) -> Mapping[str, Any]:
+    """Return the JSON object in a good response. Raises ProviderUnavailable."""
+    if response.status_code != 200:
+        raise ProviderUnavailable(f"{response.request.url.path} answers with the status {response.status_code}.")
+    try:
+        value = orjson.loads(response.content)
+    except orjson.JSONDecodeError:
+        value = None
+    if not isinstance(value, dict):
+        raise ProviderUnavailable(f"{response.request.url.path} does not answer with a JSON object.")
+    return value

@@ -1,0 +1,132 @@
+"""From the text of a variable to its value. Each parser raises ValueError, which says what the text must be."""
+
+import re
+from collections.abc import Callable
+from ipaddress import ip_interface, ip_network
+from typing import Final
+
+_FLAGS: Final = dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True) | dict.fromkeys(
+    ("0", "false", "f", "no", "n", "off"), False
+)
+
+
+def number(least: int, most: int) -> Callable[[str], int]:
+    """Return a parser of whole numbers within these bounds."""
+
+    def parse(text: str) -> int:
+        if re.fullmatch(r"\s*[+-]?[0-9]+\s*", text, re.ASCII) and len(text) < 30 and least <= int(text) <= most:
+            return int(text)
+        raise ValueError(f"must be a whole number from {least:,} to {most:,}")
+
+    return parse
+
+
+def parse_flag(text: str) -> bool:
+    """Parse on or off."""
+    if (value := _FLAGS.get(text.lower())) is None:
+        raise ValueError("must be on or off")
+    return value
+
+
+def parse_database_url(text: str) -> str:
+    """Parse the address of a database."""
+    if not text.startswith(("sqlite:///", "postgresql://", "postgres://")) or text == "sqlite:///":
+        raise ValueError("must begin with sqlite:/// (and name a file) or postgresql://")
+    return text
+
+
+def parse_web_address(text: str) -> str:
+    """Parse a web address; a slash at its end is left out."""
+    if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", text):
+        raise ValueError("must be an address that begins with http:// or https://, without blanks")
+    return text.rstrip("/")
+
+
+def parse_counter(text: str) -> str:
+    """Parse the address of where requests are counted."""
+    if not re.fullmatch(r"memory://|rediss?://\S+", text):
+        raise ValueError("must be memory:// or begin with redis:// or rediss://")
+    return text
+
+
+def parse_secret(text: str) -> str:
+    """Parse a text that nobody guesses."""
+    if len(text) < 16:
+        raise ValueError("must have at least 16 characters")
+    return text
+
+
+def parse_name(text: str) -> str:
+    """Parse a short name."""
+    if not re.fullmatch(r"[A-Za-z0-9._-]{1,60}", text):
+        raise ValueError("must be 1 to 60 letters, digits, dots, hyphens and underscores")
+    return text
+
+
+def parse_listener(text: str) -> str:
+    """Parse an address and a port."""
+    host, _, port = text.strip().rpartition(":")
+    if not re.fullmatch(r"[0-9]{1,5}", port, re.ASCII) or int(port) > 65_535 or (":" in host and not host.startswith("[")):
+        raise ValueError("must be a port, or an address and a port, such as 127.0.0.1:9464 or [::1]:9464")
+    return f"{host or '127.0.0.1'}:{port}"
+
+
+def parse_list(text: str) -> tuple[str, ...]:
+    """Parse words with commas between."""
+    return tuple(filter(None, (part.strip() for part in text.split(","))))
+
+
+def parse_networks(text: str) -> tuple[str, ...]:
+    """Parse addresses and networks with commas between."""
+    for part in (parts := parse_list(text)):
+        network = ip_network(part, strict=False)  # its error names the part and says what is wrong with it
+        if "/" in part and ip_interface(part).ip != network.network_address:
+            raise ValueError(
+                f"{part} is an address with the length of a network: write the network, {network}, or the address alone"
+            )
+    return parts
+
+
+def choice(*allowed: str) -> Callable[[str], str]:
+    """Return a parser of one of some words."""
+
+    def parse(text: str) -> str:
+        if (chosen := text.strip().lower()) in allowed:
+            return chosen
+        raise ValueError(f"must be one of {', '.join(allowed)}")
+
+    return parse
+
+
+def parse_issuer(text: str) -> str:
+    """Parse the issuer of an OpenID provider, which is compared letter by letter: nothing is left out."""
+    if not re.fullmatch(r"https://[^\s/?#]+(/[^\s?#]*)?|http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?(/[^\s?#]*)?", text):
+        raise ValueError("must be an address that begins with https:// (http:// on this machine only), without a query")
+    return text
+
+
+def parse_scopes(text: str) -> str:
+    """Parse OAuth scopes with blanks between."""
+    if "openid" not in (scopes := re.split(r"[\s,]+", text.strip())):
+        raise ValueError("must have openid among its words, which have blanks between")
+    return " ".join(dict.fromkeys(scopes))
+
+
+def parse_group_roles(text: str) -> str:
+    """Parse which role each group has: `GROUP=ROLE; GROUP=ROLE:KIND,KIND`. Returns one pair a line; see `split_group_roles`."""
+    pairs = [part.strip() for part in re.split(r"[;\n]", text) if part.strip()]
+    for pair in pairs:
+        group, _, role = pair.rpartition("=")
+        if not group.strip() or not re.fullmatch(r"[a-z-]+(:[a-z]+(,[a-z]+)*)?", role.strip()):
+            raise ValueError(f"{pair} is not of the form GROUP=ROLE or GROUP=ROLE:KIND,KIND; there are semicolons between several")
+    return "; ".join(pairs)
+
+
+def split_group_roles(text: str) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+    """Return groups, each with its role and the kinds that it is for, from what `parse_group_roles` has returned."""
+    found = []
+    for pair in filter(None, text.split("; ")):
+        group, _, given = pair.rpartition("=")
+        role, _, kinds = given.strip().partition(":")
+        found.append((group.strip(), role, tuple(kinds.split(",")) if kinds else ()))
+    return tuple(found)

@@ -23,7 +23,17 @@ KIND_NAMES: Final = [kind.name for kind in KINDS]
 GROUPS: Final = [kind.name for kind in KINDS if kind.is_group]
 # What is on an administrator and not for everybody on themselves. A new operation on administrators is in here or in OWN.
 OWNERS_ONLY: Final = {
-    f"admins.{verb}" for verb in ("disable", "enable", "set_role", "reset_second_factor", "renew_invitation", "withdraw_invitation")
+    f"admins.{verb}"
+    for verb in (
+        "disable",
+        "enable",
+        "set_role",
+        "reset_second_factor",
+        "renew_invitation",
+        "withdraw_invitation",
+        "follow_groups",
+        "turn_away",
+    )
 }
 
 

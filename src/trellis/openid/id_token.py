@@ -101,9 +101,7 @@ def _explain(error: Exception | None) -> str:
     claim = getattr(error, "claim", None)
     if isinstance(claim, str):
         return f"{claim} is not as it must be"
-    return {"ExpiredTokenError": "it has expired", "BadSignatureError": "the signature is wrong"}.get(
-        type(error).__name__, "it cannot be read"
-    )
+    return "the signature is wrong" if type(error).__name__ == "BadSignatureError" else "it cannot be read"
 
 
 def _judge(claims: dict[str, Any], expected: Expected, now: float) -> dict[str, Any]:

@@ -5,11 +5,11 @@ ten seconds, and for a key that is not known once a minute; and with the codes t
 """
 
 import asyncio
-import re
+import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from urllib.parse import quote, urlencode
 
 import httpx
@@ -17,10 +17,14 @@ import httpx
 from trellis.core.admins import Claims, SignOnRequest
 from trellis.openid.claims import find_groups, read_claims
 from trellis.openid.errors import ProviderRefused, ProviderUnavailable
+from trellis.openid.explain import explain_refusal
 from trellis.openid.id_token import Expected, UnknownKey, load, verify_id_token
 from trellis.openid.metadata import WELL_KNOWN, Metadata, read_metadata
 from trellis.openid.transport import HEADERS, BoundedTransport, bounded, read_object
 from trellis.settings import Settings
+
+if TYPE_CHECKING:
+    from trellis.openid.client import Client
 
 T = TypeVar("T")
 
@@ -31,7 +35,6 @@ _AFTER_FAILURE: Final = 10.0
 _AFTER_UNKNOWN_KEY: Final = 60.0
 _AT_ONCE: Final = 4
 _WAITING: Final = 100
-_DENIED: Final = frozenset(("access_denied", "login_required", "interaction_required", "consent_required"))
 
 
 @dataclass
@@ -75,7 +78,7 @@ class Provider:
         self._keys: _Kept[Mapping[str, Any]] = _Kept(self._fetch_keys)
         self._turns = asyncio.Semaphore(_AT_ONCE)
         self._asking = 0
-        self._tls: Any = None
+        self._tls: ssl.SSLContext | None = None
 
     async def find_metadata(self) -> Metadata:
         """Return what the provider says of itself. Raises ProviderUnavailable."""
@@ -89,14 +92,9 @@ class Provider:
         """Return the address to which somebody is sent. Raises ProviderUnavailable."""
         metadata = await self.find_metadata()
         more = {"prompt": "login", "max_age": "0"} if request.asks_again else {}
-        async with await self._open(metadata) as client:
-            address, _ = client.create_authorization_url(
-                metadata.authorization_endpoint,
-                state=request.state,
-                code_verifier=request.verifier,
-                nonce=request.nonce,
-                **more,
-            )
+        address, _ = (await self._build_client(metadata)).create_authorization_url(
+            metadata.authorization_endpoint, state=request.state, code_verifier=request.verifier, nonce=request.nonce, **more
+        )
         return str(address)
 
     async def build_sign_out_address(self) -> str | None:
@@ -110,14 +108,14 @@ class Provider:
         query = urlencode({"client_id": self._client_id, "post_logout_redirect_uri": self._public + _SIGN_IN})
         return f"{endpoint}{'&' if '?' in endpoint else '?'}{query}"
 
-    async def identify(self, request: SignOnRequest, query: Mapping[str, str]) -> Claims:
-        """Return who has come back, with this in their address. Raises ProviderRefused, ProviderUnavailable."""
+    async def identify(self, request: SignOnRequest, query: Mapping[str, str], now: float) -> Claims:
+        """Return who has come back with this in their address, now in seconds. Raises ProviderRefused, ProviderUnavailable."""
         metadata = await self.find_metadata()
         told = query.get("iss")
         if told != self.issuer and (told is not None or metadata.tells_issuer):  # RFC 9207: another one's answer
             raise ProviderRefused("That answer is of another provider.")
         if error := query.get("error"):
-            raise ProviderRefused(_explain(error))
+            raise ProviderRefused(explain_refusal(error))
         if not 1 <= len(code := query.get("code", "")) <= 4096:
             raise ProviderRefused("You came back without a code.")
         if self._asking >= _WAITING:
@@ -125,40 +123,28 @@ class Provider:
         self._asking += 1
         try:
             async with self._turns:
-                return await self._exchange(request, metadata, code)
+                return await self._exchange(request, metadata, code, now)
         finally:
             self._asking -= 1
 
-    async def _exchange(self, request: SignOnRequest, metadata: Metadata, code: str) -> Claims:
+    async def _exchange(self, request: SignOnRequest, metadata: Metadata, code: str, now: float) -> Claims:
         """Exchange a code for what the provider says of somebody. Its tokens are forgotten on return."""
-        from authlib.integrations.base_client import OAuthError  # type: ignore[import-untyped]  # noqa: PLC0415  # start-up time
-
-        async with await self._open(metadata) as client:
-            try:
-                async with bounded():
-                    token = await client.fetch_token(
-                        metadata.token_endpoint, code=code, code_verifier=request.verifier, grant_type="authorization_code"
-                    )
-            except OAuthError as error:
-                raise ProviderRefused(f"It does not take the code that you brought ({_word(error.error)}).") from None
-            except ValueError:
-                raise ProviderUnavailable("It does not answer with a JSON object.") from None
-            if not isinstance(token, dict):
-                raise ProviderUnavailable("It does not answer with a JSON object.")
-            claims = await self._verify(request, metadata, token.get("id_token"))
-            if metadata.userinfo_endpoint and token.get("access_token") and self._lacks(claims):
-                claims |= await self._fetch_userinfo(client, metadata.userinfo_endpoint, token["access_token"], claims["sub"])
+        client = await self._build_client(metadata)
+        token = await client.exchange(metadata.token_endpoint, code, request.verifier)
+        claims = await self._verify(request, metadata, token.get("id_token"), now)
+        if metadata.userinfo_endpoint and isinstance(token.get("access_token"), str) and self._lacks(claims):
+            claims |= await self._fetch_userinfo(metadata.userinfo_endpoint, token["access_token"], claims["sub"])
         return read_claims(self.issuer, claims, self._settings.sso_groups_claim)
 
-    async def _verify(self, request: SignOnRequest, metadata: Metadata, text: object) -> dict[str, Any]:
+    async def _verify(self, request: SignOnRequest, metadata: Metadata, text: object, now: float) -> dict[str, Any]:
         expected = Expected(self.issuer, self._client_id, request.nonce, metadata.algorithms)
         keys, began = await self.find_keys(), time.monotonic()
         try:
-            return await asyncio.to_thread(verify_id_token, text, keys, expected, time.time())
+            return await asyncio.to_thread(verify_id_token, text, keys, expected, now)
         except UnknownKey:
             keys = await self._keys.get(since=began)
         try:
-            return await asyncio.to_thread(verify_id_token, text, keys, expected, time.time())
+            return await asyncio.to_thread(verify_id_token, text, keys, expected, now)
         except UnknownKey:
             raise ProviderRefused("What it says of you is signed with a key that it does not name.") from None
 
@@ -166,13 +152,9 @@ class Provider:
         lacks_groups = bool(self._settings.sso_roles) and find_groups(claims, self._settings.sso_groups_claim) is None
         return lacks_groups or not ("name" in claims and {"preferred_username", "email"} & claims.keys())
 
-    async def _fetch_userinfo(self, client: Any, address: str, token: str, subject: str) -> dict[str, Any]:
+    async def _fetch_userinfo(self, address: str, token: str, subject: str) -> dict[str, Any]:
         """Return what UserInfo adds. That must be about the same person; the ID token alone says when and how they signed in."""
-        async with bounded():
-            response = await client.get(
-                address, headers={**HEADERS, "authorization": f"Bearer {token}"}, auth=None, withhold_token=True
-            )
-        told = read_object(response)
+        told = await self._fetch(address, {"authorization": f"Bearer {token}"})
         if told.get("sub") != subject:
             raise ProviderRefused("What it says of you is about somebody else.")
         return {name: value for name, value in told.items() if name not in _SIGNED}
@@ -186,34 +168,31 @@ class Provider:
     async def _fetch_keys(self) -> Mapping[str, Any]:
         return await self._fetch((await self.find_metadata()).jwks_uri)
 
-    async def _fetch(self, address: str) -> Mapping[str, Any]:
-        tls = await self._load()
-        async with bounded(), httpx.AsyncClient(transport=BoundedTransport(tls), headers=HEADERS, timeout=None) as client:  # noqa: S113  # bounded
-            return read_object(await client.get(address))
+    async def _fetch(self, address: str, headers: Mapping[str, str] | None = None) -> Mapping[str, Any]:
+        tls, sent = await self._load(), {**HEADERS, **(headers or {})}
+        async with bounded(), httpx.AsyncClient(transport=BoundedTransport(tls), timeout=None) as client:  # noqa: S113  # bounded
+            return read_object(await client.get(address, headers=sent))
 
-    async def _open(self, metadata: Metadata) -> Any:
+    async def _build_client(self, metadata: Metadata) -> "Client":
         """Return a client for one exchange."""
         tls = await self._load()
-        from authlib.integrations.httpx_client import AsyncOAuth2Client  # type: ignore[import-untyped]  # noqa: PLC0415  # start-up time
+        from trellis.openid.client import Client  # noqa: PLC0415  # start-up time: where there is single sign-on
 
         secret = self._secret
         if secret is not None and metadata.takes_basic:
             method, secret = "client_secret_basic", quote(secret, safe="")  # RFC 6749, 2.3.1
         else:
             method = "none" if secret is None else "client_secret_post"
-        return AsyncOAuth2Client(
-            self._client_id,
-            secret,
+        return Client(
+            tls,
+            client_id=self._client_id,
+            client_secret=secret,
             token_endpoint_auth_method=method,
             scope=self._settings.sso_scopes,
             redirect_uri=self._public + CALLBACK,
-            code_challenge_method="S256",
-            transport=BoundedTransport(tls),
-            headers=HEADERS,
-            timeout=None,
         )
 
-    async def _load(self) -> Any:
+    async def _load(self) -> ssl.SSLContext:
         """Load certificates and libraries, once, in a thread: that takes some tenths of a second."""
         if self._tls is None:
             self._tls = await asyncio.to_thread(_load)
@@ -223,17 +202,8 @@ class Provider:
 _SIGNED: Final = frozenset(("iss", "sub", "aud", "exp", "iat", "nonce", "azp", "auth_time", "amr", "acr", "at_hash"))
 
 
-def _load() -> Any:
-    import authlib.integrations.httpx_client  # type: ignore[import-untyped]  # noqa: F401, PLC0415  # start-up time
+def _load() -> ssl.SSLContext:
+    import trellis.openid.client  # noqa: F401, PLC0415  # start-up time, as above
 
     load()
     return httpx.create_ssl_context()
-
-
-def _word(error: object) -> str:
-    """Return a code of an error, if it is one: whatever else came is shown to nobody."""
-    return error if isinstance(error, str) and re.fullmatch(r"[a-z_]{1,40}", error) else "for a reason that it does not name"
-
-
-def _explain(error: str) -> str:
-    return "It did not let you in, or you turned back." if error in _DENIED else f"It refused ({_word(error)})."

@@ -34,7 +34,8 @@ async def show(request: PageRequest) -> Response:
     """Ask for login and password."""
     if request.me is not None:
         return request.redirect(find_panel_path(request.query.get("next", "")))
-    template = _FORM if await request.runner.read(has_administrators) else "no_administrator.html"
+    may_join = request.gate.environment.sign_on.joins
+    template = _FORM if may_join or await request.runner.read(has_administrators) else "no_administrator.html"
     return request.page(
         template, title="Sign in", next=request.query.get("next", ""), carried=(), replay=False, login="", note="", fault=""
     )

@@ -4,6 +4,7 @@ People go there by a link and not by a form: browsers let no form lead to anothe
 policy). What has to be asked for with a token, such as linking, is answered with a page that leads on by itself.
 """
 
+from datetime import datetime
 from typing import Any, Final
 
 from starlette.responses import RedirectResponse, Response
@@ -112,7 +113,8 @@ async def come_back(request: PageRequest) -> Response:
     if sign_on is None:
         return await _count(request, _fail(request, None, _LATE, 403))
     try:
-        claims = (await provider.identify(sign_on, request.query)).for_policy(request.gate.environment.sign_on)
+        now = datetime.fromisoformat(request.now).timestamp()
+        claims = (await provider.identify(sign_on, request.query, now)).for_policy(request.gate.environment.sign_on)
     except ProviderRefused as refused:
         return await _count(request, _fail(request, sign_on.purpose, f"{isolate(provider.name)}: {refused}", 403))
     except ProviderUnavailable as error:
@@ -148,6 +150,8 @@ async def _go_on(request: PageRequest, sign_on: SignOnRequest, claims: Claims, e
     try:
         if sign_on.purpose is Purpose.LINK:
             return await _link(request, sign_on, claims)
+        if sign_on.purpose is Purpose.CONFIRM and (known is None or known.id != request.signed_in.id):
+            raise Refused("SIGN_ON_REFUSED", "That is another account than the one that is linked to yours here.")
         known = known or await _join(request, sign_on, claims)
         if known.needs_factor and evidence is None:
             pending = await request.runner.read(seal_claims, request.csrf, sign_on, claims)

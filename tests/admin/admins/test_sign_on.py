@@ -1,0 +1,448 @@
+"""Single sign-on through the pages: with a provider that does as it should, and with one that does whatever it can."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Protocol
+from urllib.parse import parse_qs, urlsplit
+
+import pyotp
+import pytest
+from joserfc import jwt
+from joserfc.jwk import OctKey, RSAKey
+
+from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, Visitor, page_text
+from tests.admin.html_forms import find_form
+from tests.conftest import NewSettings
+from tests.fixture_types import Clock, Events, Run
+from tests.openid_provider import CLIENT, SECRET, OpenIdProvider, unsigned
+from trellis.core.admins import find_failed_sign_ins
+from trellis.core.factors import set_up_app
+from trellis.core.gate import Gate
+from trellis.openid import provider as openid_client
+from trellis.settings import Settings
+
+ROLES = "trellis-owners=owner; forum-team=structure-editor:forums,calendars; all-staff=auditor"
+on_sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+
+
+@pytest.fixture
+def provider(clock: Clock) -> Iterator[OpenIdProvider]:
+    with OpenIdProvider(lambda: clock().timestamp()) as running:
+        running.userinfo = {"name": "Ada Quist", "email": "ada@example.com", "groups": ["all-staff", "forum-team"]}
+        yield running
+
+
+@pytest.fixture
+def settings(new_settings: NewSettings, provider: OpenIdProvider) -> Settings:
+    return replace(
+        new_settings(),
+        public_url="http://panel.example",
+        sso_issuer=provider.issuer,
+        sso_client_id=CLIENT,
+        sso_client_secret=SECRET,
+        sso_name="Lantern ID",
+        sso_roles=ROLES,
+        sso_new_administrators=True,
+    )
+
+
+class SignOn(Protocol):
+    """Somebody goes to the provider and comes back; `query` changes what they bring."""
+
+    def __call__(self, visitor: Visitor, *, start: str = "/sign-on", **query: str) -> Any: ...
+
+
+@pytest.fixture
+def sign_on(provider: OpenIdProvider) -> SignOn:
+    def signing_on(visitor: Visitor, *, start: str = "/sign-on", **query: str) -> Any:
+        sent = visitor.get(start)
+        assert sent.status_code == 303, sent.text
+        return come_back(visitor, provider.sign_in(sent.headers["location"], **query))
+
+    return signing_on
+
+
+def come_back(visitor: Visitor, address: str) -> Any:
+    """Follow the address with which the provider sends somebody back."""
+    assert address.startswith("http://panel.example/admin/")
+    return visitor.get(address.removeprefix("http://panel.example/admin"))
+
+
+def link(admin: Visitor, provider: OpenIdProvider, **query: str) -> Any:
+    """Link the account of somebody who is signed in."""
+    admin.get("/account")
+    left = admin.post("/account/sign-on")
+    assert left.status_code == 200
+    address = left.text.split('<a class="button primary" href="')[1].split('"')[0].replace("&amp;", "&")
+    assert f"0;url={address}".replace("&", "&amp;") in left.text
+    return come_back(admin, provider.sign_in(address, **query))
+
+
+# --- as it should be ----------------------------------------------------------------------------------------------
+
+
+def test_somebody_new_joins_with_the_role_of_their_groups_and_is_known_from_then_on(
+    visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, run: Run, events: Events
+) -> None:
+    ada = visitor()
+    assert sign_on(ada).headers["location"] == "/admin"
+    assert "Ada Quist" in page_text(ada.get("/account"))
+    (admin,) = run("admins.list")["results"]
+    assert (admin["login"], admin["role"], admin["kinds"]) == ("ada@example.com", "structure-editor", ["forums", "calendars"])
+    joined, signed_on = events()[-2:]
+    assert (joined["type"], joined["actor"]["type"], signed_on["type"]) == ("admin.joined", "service", "admin.signed_on")
+    assert signed_on["after"]["provider"] == "Lantern ID"
+    assert [one["name"] for one in run("alarms.view")["results"]] == ["new-browser", "joined-administrator"]
+    provider.userinfo |= {"email": "quist@example.com", "name": "Somebody Else"}  # an address may change, and go to others
+    assert sign_on(visitor()).status_code == 303
+    assert [one["name"] for one in run("admins.list")["results"]] == ["Ada Quist"]
+    told = str(events()) + str(run("admins.get", admin["id"]))
+    assert "eyJ" not in told  # no token is kept
+
+
+def test_groups_decide_the_role_at_each_sign_in_and_sessions_follow(
+    visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, run: Run, events: Events
+) -> None:
+    ada, elsewhere = visitor(), visitor()
+    sign_on(ada)
+    sign_on(elsewhere)
+    provider.userinfo["groups"] = ["all-staff"]
+    sign_on(visitor())
+    assert run("admins.list")["results"][0]["role"] == "auditor"
+    assert ada.get("/forums/new").status_code == 403
+    provider.userinfo["groups"] = ["trellis-owners"]
+    sign_on(visitor())
+    assert [one["name"] for one in run("alarms.view")["results"]][1] == "widened-role"
+    provider.userinfo["groups"] = []
+    turned_away = sign_on(visitor())
+    assert turned_away.status_code == 403
+    assert "None of your groups at Lantern ID has a role here" in page_text(turned_away)
+    assert (ada.get("/account").status_code, elsewhere.get("/account").status_code) == (303, 303)
+    assert events()[-1]["type"] == "admin.turned_away"
+
+
+@on_sqlite
+def test_an_owner_links_their_account_once_they_have_entered_their_password(
+    admin: Visitor, mira: int, visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, run: Run, clock: Clock
+) -> None:
+    provider.userinfo["groups"] = ["trellis-owners"]
+    clock.move(minutes=20)
+    admin.get("/account")
+    assert "Enter your password" in page_text(admin.post("/account/sign-on"))
+    admin.post("/confirm-password", {"password": PASSWORD, "next": "/admin/account", "replay": "0"})
+    linked = link(admin, provider)
+    assert linked.headers["location"] == "/admin/account"
+    page = page_text(admin.get("/account"))
+    assert "Your account ada@example.com at Lantern ID signs you in from now on." in page
+    assert "Linked ada@example.com" in page
+    assert run("alarms.view")["results"][0]["name"] == "linked-identity"
+    there = visitor()
+    sign_on(there)
+    assert LOGIN in page_text(there.get("/account"))
+    assert "single sign-on" in page_text(admin.get("/account"))  # among the sessions
+    assert admin.post("/account/sign-on/unlink").status_code == 303
+    assert there.get("/account").status_code == 303  # what began there has ended
+    assert admin.get("/account").status_code == 200
+    assert "The login ada@example.com" not in page_text(sign_on(visitor()))  # who comes back is new
+
+
+@on_sqlite
+def test_nobody_is_linked_by_an_address_or_to_two(
+    admin: Visitor, visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, run: Run
+) -> None:
+    provider.userinfo |= {"email": LOGIN}
+    assert f"The login {LOGIN}" in page_text(sign_on(visitor()))
+    provider.userinfo |= {"email": "ada@example.com"}
+    sign_on(visitor())
+    link(admin, provider)
+    assert "is linked to another administrator" in page_text(admin.get("/account"))
+    provider.claims = {"auth_time": 1}  # as if somebody had been signed in there since long ago
+    provider.subject = provider.userinfo["sub"] = "another"
+    link(admin, provider)
+    assert "did not ask you again who you are" in page_text(admin.get("/account"))
+
+
+@on_sqlite
+def test_whoever_signs_in_there_alone_shows_there_again_who_they_are(
+    visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, run: Run, clock: Clock
+) -> None:
+    provider.userinfo["groups"] = ["trellis-owners"]
+    ada = visitor()
+    sign_on(ada)
+    clock.move(minutes=20)
+    asked = ada.get("/administrators/new")
+    assert asked.headers["location"] == "/admin/confirm-password?next=/admin/administrators/new"
+    form = ada.get("/confirm-password?next=/admin/administrators/new")
+    assert "Sign in with Lantern ID again" in page_text(form)
+    assert "Password of" not in page_text(form)
+    start = "/confirm-password/sign-on?next=/admin/administrators/new"
+    query = parse_qs(urlsplit(ada.get(start).headers["location"]).query)
+    assert (query["prompt"], query["max_age"]) == (["login"], ["0"])
+    provider.claims = {"auth_time": None}
+    assert "did not ask you again" in page_text(sign_on(ada, start=start))
+    provider.claims = {}
+    assert sign_on(ada, start=start).headers["location"] == "/admin/administrators/new"
+    assert ada.get("/administrators/new").status_code == 200
+    provider.subject = provider.userinfo["sub"] = "another"
+    clock.move(minutes=20)
+    assert "another account than the one that is linked to yours" in page_text(sign_on(ada, start=start))
+
+
+@on_sqlite
+def test_a_second_factor_here_is_asked_for_unless_one_was_shown_there(
+    visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, gate: Gate, run: Run, clock: Clock
+) -> None:
+    ada = visitor()
+    sign_on(ada)
+    (known,) = run("admins.list")["results"]
+    setup = set_up_app(gate, known["id"], known["login"])
+
+    def code() -> str:
+        return pyotp.TOTP(setup.secret).at(int(clock.at.timestamp()))
+
+    run("admins.set_authenticator", known["id"], salt=setup.salt, code=code())
+    other = visitor()
+    asked = sign_on(other)
+    assert "Code" in page_text(asked)
+    wrong = other.post("/sign-on/code", find_form(asked, "/sign-on/code").filled(code="000000"))
+    assert wrong.status_code == 403
+    clock.move(seconds=60)
+    right = other.post("/sign-on/code", find_form(wrong, "/sign-on/code").filled(code=code()))
+    assert right.headers["location"] == "/admin"
+    provider.claims = {"amr": ["pwd", "otp"]}
+    assert sign_on(visitor()).headers["location"] == "/admin"
+    assert "second factor there" in page_text(other.get("/account"))
+
+
+@on_sqlite
+def test_local_sign_in_can_be_left_to_owners(
+    visitor: MakeVisitor, sign_on: SignOn, gate: Gate, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("admins.create", name="Mira Holm", login=LOGIN, password=PASSWORD, mustChangePassword=False)
+    run("admins.create", name="Bo", login="bo", password=PASSWORD, mustChangePassword=False, role="auditor")
+    monkeypatch.setattr(gate, "environment", replace(gate.environment, sign_on=replace(gate.environment.sign_on, owners_only=True)))
+    assert visitor().sign_in().status_code == 303
+    refused = visitor().sign_in("bo")
+    assert refused.status_code == 403
+    assert "Sign in with Lantern ID: passwords are for owners alone." in page_text(refused)
+    assert "or, for owners" in page_text(visitor().get("/sign-in"))
+
+
+@on_sqlite
+def test_signing_out_here_tells_where_to_sign_out_there(visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider) -> None:
+    ada = visitor()
+    sign_on(ada)
+    ada.get("/account")
+    assert ada.post("/sign-out").headers["location"] == "/admin/signed-out"
+    assert f'href="{provider.issuer}/end?client_id=trellis&amp;post_logout_redirect_uri=http' in ada.get("/signed-out").text
+    assert ada.get("/account").status_code == 303
+
+
+@on_sqlite
+def test_the_overview_says_if_no_owner_has_a_password(visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider) -> None:
+    provider.userinfo["groups"] = ["trellis-owners"]
+    ada = visitor()
+    sign_on(ada)
+    assert "No owner has a password here" in page_text(ada.get(""))
+    chosen = ada.post("/account/password", {"password": "seven lanterns over a harbour"})
+    assert chosen.status_code == 303
+    assert "No owner has a password here" not in page_text(ada.get(""))
+    assert visitor().sign_in("ada@example.com", "seven lanterns over a harbour").status_code == 303
+
+
+@on_sqlite
+def test_a_session_ends_after_half_a_day_or_with_the_setting(
+    visitor: MakeVisitor, sign_on: SignOn, gate: Gate, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = visitor()
+    sign_on(ada)
+    clock.move(hours=7)
+    assert ada.get("/account").status_code == 200
+    clock.move(hours=6)
+    assert ada.get("/account").status_code == 303
+    sign_on(ada)
+    moved = replace(gate.environment.sign_on, issuer="https://elsewhere.example")
+    monkeypatch.setattr(gate, "environment", replace(gate.environment, sign_on=moved))
+    assert ada.get("/account").status_code == 303
+
+
+# --- a provider, or somebody, who is hostile -------------------------------------------------------------------------
+
+HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
+    "another nonce": ({"claims": {"nonce": "x"}}, "nonce is not as it must be"),
+    "no nonce": ({"claims": {"nonce": None}}, "nonce is not as it must be"),
+    "another audience": ({"claims": {"aud": "other"}}, "aud is not as it must be"),
+    "several audiences": ({"claims": {"aud": [CLIENT, "other"]}}, "signed for another client"),
+    "another party": ({"claims": {"azp": "other"}}, "signed for another client"),
+    "expired": ({"claims": {"exp": 1}}, "exp is not as it must be"),
+    "signed long ago": ({"claims": {"iat": 1}}, "signed long ago"),
+    "another issuer": ({"claims": {"iss": "https://evil.example"}}, "iss is not as it must be"),
+    "nobody": ({"claims": {"sub": ""}}, "sub is not as it must be"),
+    "a subject that is no text": ({"claims": {"sub": 7}}, "sub is not as it must be"),
+    "unsigned": ({"header": {"alg": "none"}, "signs": unsigned}, "signed in a way that is not accepted"),
+    "signed with what is public": (
+        {"header": {"alg": "HS256"}, "signs": lambda header, claims: jwt.encode(header, claims, OctKey.import_key("public" * 8))},
+        "signed in a way that is not accepted",
+    ),
+    "signed by somebody else": (
+        {"signs": lambda header, claims: jwt.encode(header, claims, RSAKey.generate_key(2048))},
+        "the signature is wrong",
+    ),
+    "a key that nobody knows": ({"header": {"kid": "unknown"}}, "a key that it does not name"),
+    "no token": ({"signs": lambda *_: "not a token"}, "It has sent no ID token."),
+    "somebody else's UserInfo": ({"userinfo": {"sub": "another"}}, "about somebody else"),
+    "a huge answer": ({"answers": {"/token": (200, b" " * 300_000)}}, "larger than 256 KiB"),
+    "an answer that is no object": ({"answers": {"/token": (200, b"[1]")}}, "is no JSON object"),
+    "an answer that is no JSON": ({"answers": {"/token": (200, b"<html>")}}, "is no JSON object"),
+    "an error": ({"answers": {"/token": (400, {"error": "<script>"})}}, "for a reason that it does not name"),
+    "a failure": ({"answers": {"/token": (500, b"")}}, "cannot be used at the moment"),
+    "no keys": ({"answers": {"/jwks": (200, {"keys": [{"kty": "RSA"}, 7]})}}, "a key that it does not name"),
+}
+
+
+@on_sqlite
+@pytest.mark.parametrize("how", HOSTILE)
+def test_nothing_that_a_hostile_provider_says_lets_anybody_in(
+    visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, run: Run, how: str
+) -> None:
+    changes, told = HOSTILE[how]
+    for name, value in changes.items():
+        setattr(provider, name, value)
+    someone = visitor()
+    refused = sign_on(someone)
+    assert refused.status_code in {403, 503}
+    assert told in page_text(refused)
+    assert "Sign in with Lantern ID" in page_text(refused)
+    assert someone.get("/account").status_code == 303
+    assert run("admins.list")["results"] == []
+
+
+@on_sqlite
+@pytest.mark.parametrize(
+    ("metadata", "told"),
+    [
+        ({"issuer": "https://evil.example"}, "another issuer than TRELLIS_SSO_ISSUER"),
+        ({"token_endpoint": "ftp://x"}, "token_endpoint is no web address"),
+        ({"jwks_uri": None}, "jwks_uri is no web address"),
+        ({"id_token_signing_alg_values_supported": ["none", "HS256"]}, "none of the algorithms"),
+        ({"code_challenge_methods_supported": ["plain"]}, "PKCE with S256"),
+        ({"padding": "x" * 300_000}, "larger than 256 KiB"),
+    ],
+)
+def test_a_provider_that_cannot_be_used_is_not_asked_again_at_once(
+    visitor: MakeVisitor, provider: OpenIdProvider, metadata: dict[str, Any], told: str
+) -> None:
+    provider.metadata = metadata
+    someone = visitor()
+    for _ in range(5):
+        failed = someone.get("/sign-on")
+        assert failed.status_code == 503
+        assert told in page_text(failed)
+    assert provider.asked.total() == 1
+
+
+@on_sqlite
+def test_what_somebody_brings_back_must_be_theirs_lately_and_once(
+    visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, clock: Clock, events: Events, run: Run
+) -> None:
+    ada, thief = visitor(), visitor()
+    address = provider.sign_in(ada.get("/sign-on").headers["location"])
+    thief.get("/sign-on")
+    assert "came back too late, or in another browser" in page_text(come_back(thief, address))
+    assert come_back(ada, address).status_code == 303
+    ada.get("/account")
+    again = come_back(ada, address)  # with the session that it began: it is not of that
+    assert again.headers["location"] == "/admin/account"
+    assert provider.asked["/realm/token"] == 1
+    for query, told in (
+        ({"iss": "https://evil.example"}, "of another provider"),
+        ({"iss": ""}, "of another provider"),
+        ({"code": ""}, "without a code"),
+        ({"code": "made up"}, "does not take the code that you brought (invalid_grant)"),
+        ({"error": "access_denied", "error_description": "<b>call 555</b>"}, "did not let you in, or you turned back"),
+        ({"state": "made up"}, "came back too late"),
+    ):
+        refused = sign_on(visitor(), **query)
+        assert refused.status_code == 403
+        assert told in page_text(refused)
+        assert "555" not in refused.text
+    late = visitor()
+    address = provider.sign_in(late.get("/sign-on").headers["location"])
+    clock.move(minutes=16)
+    assert "came back too late" in page_text(come_back(late, address))
+
+
+@on_sqlite
+def test_a_state_is_used_up(visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider) -> None:
+    """Even with a provider that takes a code twice."""
+    sign_on(visitor())
+    ada = visitor()
+    address = provider.sign_in(ada.get("/sign-on").headers["location"])
+    codes = dict(provider._codes)
+    cookies = dict(ada.client.cookies)
+    assert come_back(ada, address).status_code == 303
+    provider._codes.update(codes)
+    thief = visitor()
+    thief.client.cookies.update(cookies)
+    replayed = come_back(thief, address)
+    assert replayed.status_code == 403
+    assert "This was used already" in page_text(replayed)
+
+
+@on_sqlite
+def test_keys_that_change_are_asked_for_again_but_not_as_often_as_somebody_likes(
+    visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    panel = visitor()
+    sign_on(panel)
+    provider.rotate()
+    assert "a key that it does not name" in page_text(sign_on(panel))  # they were asked for less than a minute ago
+    monkeypatch.setattr(openid_client, "_AFTER_UNKNOWN_KEY", 0.0)
+    assert sign_on(panel).headers["location"] == "/admin"
+    monkeypatch.undo()
+    asked = provider.asked["/realm/jwks"]
+    provider.header = {"kid": "unknown"}
+    for _ in range(5):
+        assert sign_on(panel).status_code == 403
+    assert provider.asked["/realm/jwks"] == asked
+
+
+@on_sqlite
+def test_failures_are_told_and_make_their_address_wait(
+    visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, gate: Gate, clock: Clock
+) -> None:
+    known = visitor()
+    sign_on(known)
+    known.client.cookies.delete("trellis_session")
+    thief = visitor()
+    for _ in range(11):
+        assert sign_on(thief, code="made up").status_code == 403
+    waits = sign_on(thief, code="made up")
+    assert (waits.status_code, waits.headers["retry-after"]) == (429, "3")
+    assert "Wait" in page_text(waits)
+    asked = provider.asked["/realm/token"]
+    assert sign_on(visitor(address="192.0.2.8")).status_code == 303  # somebody elsewhere
+    assert sign_on(known).status_code == 303  # and whoever has signed in before, from the same address
+    assert provider.asked["/realm/token"] == asked + 2
+    clock.move(minutes=1)
+    (call,) = find_failed_sign_ins(gate)
+    assert gate.run(call).value["attempts"] == 11
+
+
+@on_sqlite
+def test_a_provider_that_does_not_answer_holds_nobody_else_up(
+    visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    someone = visitor()
+    address = provider.sign_in(someone.get("/sign-on").headers["location"])
+    provider.slow = {"/realm/token"}
+    found: list[Any] = []
+    waiting = threading.Thread(target=lambda: found.append(come_back(someone, address)))
+    waiting.start()
+    while not provider.asked["/realm/token"]:
+        assert visitor().get("/sign-in").status_code == 200
+    assert found == []
+    provider.go_on.set()
+    waiting.join()
+    assert found[0].status_code == 303

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from trellis.compose import compose
 from trellis.settings import PREFIX, Settings, SettingsError, definitions, description, variable
 
 
@@ -178,3 +179,33 @@ def test_every_setting_says_in_a_sentence_what_it_is_for() -> None:
 
 def test_a_setting_is_named_as_its_variable() -> None:
     assert variable("rate_limit") == "TRELLIS_RATE_LIMIT"
+
+
+SSO = {"TRELLIS_SSO_ISSUER": "https://id.example", "TRELLIS_SSO_CLIENT_ID": "x", "TRELLIS_PUBLIC_URL": "https://panel.example"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"TRELLIS_SSO_ISSUER": "http://id.example"}, "begins with https://"),
+        ({"TRELLIS_SSO_CLIENT_ID": ""}, "TRELLIS_SSO_CLIENT_ID is not"),
+        ({"TRELLIS_PUBLIC_URL": ""}, "TRELLIS_PUBLIC_URL is not: the provider sends people back to an address below it"),
+        ({"TRELLIS_SSO_SCOPES": "profile"}, "must have openid"),
+        ({"TRELLIS_SSO_NEW_ADMINISTRATORS": "on"}, "needs TRELLIS_SSO_ROLES"),
+        ({"TRELLIS_SSO_ROLES": "staff"}, "not of the form GROUP=ROLE"),
+        ({"TRELLIS_SSO_ROLES": "cn=staff,dc=x=king"}, "there is no role king"),
+        ({"TRELLIS_SSO_ROLES": "staff=auditor:forums"}, "the role auditor is for all kinds"),
+        ({"TRELLIS_SSO_ROLES": "staff=structure-editor:planets"}, "planets is none of"),
+        ({"TRELLIS_SSO_CLIENT_SECRET": "a", "TRELLIS_SSO_CLIENT_SECRET_FILE": "b"}, "are both set"),
+        ({"TRELLIS_SSO_CLIENT_SECRET_FILE": "/nowhere"}, "cannot be read"),
+    ],
+)
+def test_single_sign_on_is_whole_or_refused(changes: dict[str, str], told: str) -> None:
+    with pytest.raises(SettingsError, match=re.escape(told)):
+        compose(Settings.load(SSO | changes, None))
+
+
+def test_an_issuer_keeps_its_slash_and_the_secret_is_not_shown() -> None:
+    settings = Settings.load(SSO | {"TRELLIS_SSO_ISSUER": "https://id.example/", "TRELLIS_SSO_CLIENT_SECRET": "hush"}, None)
+    assert settings.sso_issuer == "https://id.example/"
+    assert "hush" not in str(settings.changed)

@@ -13,6 +13,7 @@ from trellis.core.admins import find_invited
 from trellis.core.factors import set_up_app
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
+from trellis.store.admins import Identity, identities
 
 
 def test_creating_shows_a_made_up_password_once(trellis: Trellis) -> None:
@@ -109,3 +110,16 @@ def test_inviting_shows_a_link_once_and_again_another_one(trellis: Trellis, gate
     assert "The invitation of Mira Holm is withdrawn." in trellis("admins", "withdraw-invitation", "mira").stdout
     assert "Mira Holm has no invitation." in trellis("admins", "withdraw-invitation", "mira").stdout
     assert find_invited(gate, second) is None
+
+
+def test_an_account_at_a_provider_is_shown_and_unlinked(trellis: Trellis, gate: Gate, run: Run) -> None:
+    trellis("admins", "create", "mira")
+    assert "mira has linked no account." in trellis("admins", "unlink", "mira").stdout
+    linked = Identity("https://id.example", "248289761001", 1, "mira@example.com", None, gate.now(), None)
+    gate.store.write(lambda tx: identities.insert(tx, linked)).result()
+    shown = trellis("admins", "single-sign-on", "mira").stdout
+    assert "mira@example.com" in shown
+    assert "248289761001" in shown
+    assert trellis("admins", "unlink", "mira").exit_code == 0
+    assert "mira has linked no account." in trellis("admins", "single-sign-on", "mira").stdout
+    assert run("events.list", limit=1000)["results"][-1]["type"] == "admin.unlinked_identity"

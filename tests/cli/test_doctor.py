@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Environment, Trellis
+from tests.openid_provider import OpenIdProvider
 from tests.service_process import Service
 from trellis.cli.doctor import command
 from trellis.compose import compose
@@ -119,3 +120,16 @@ def test_what_cannot_be_looked_at_keeps_nothing_else_from_being_looked_at(look: 
     found = look()
     assert (found["everything"]["state"], "on fire" in found["everything"]["told"]) == ("wrong", True)
     assert found["descriptors"]["state"] == "good" or os.name != "posix"
+
+
+@on_sqlite
+def test_a_provider_of_single_sign_on_is_asked(look: Look, nowhere: Environment, settings: Settings) -> None:
+    with OpenIdProvider(lambda: 0.0) as provider:
+        nowhere(
+            database_url=settings.database_url, public_url="https://x.example", sso_issuer=provider.issuer, sso_client_id="trellis"
+        )
+        found = look()["single sign-on"]
+        assert (found["state"], found["told"][:24]) == ("doubtful", "No owner has a password ")
+        provider.metadata = {"issuer": "https://evil.example"}
+        found = look()["single sign-on"]
+        assert (found["state"], "calls itself by another issuer" in found["told"]) == ("wrong", True)

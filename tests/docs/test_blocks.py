@@ -28,6 +28,7 @@ from tests.cli.conftest import Environment, Trellis, cli, nowhere, trellis
 from tests.cli.structure.conftest import Screen
 from tests.fixture_types import Clock, MakeKey, Run
 from trellis.cli.app import app
+from trellis.compose import compose
 from trellis.core.webhooks.message import MESSAGE_HEADERS
 from trellis.settings import Settings, definitions, variable
 from trellis.store.migrate import migrate
@@ -135,6 +136,7 @@ HERE: Final[dict[tuple[str, str], tuple[Typed | Read | By | NotRun, ...]]] = {
     ("docs/monitoring.md", "yaml"): (By("test_prometheus_takes_the_configuration"),),
     ("docs/proposals.md", ""): (Typed(), By("test_a_proposal_has_the_members_that_are_printed"), Typed()),
     ("docs/roles.md", ""): (Read(),),
+    ("docs/single-sign-on.md", "ini"): (By("test_the_settings_of_single_sign_on_are_taken"),),
     ("docs/upgrade.md", ""): (By("test_the_plan_of_an_upgrade_is_printed_as_it_is"),),
 }
 TYPED: Final = [
@@ -282,6 +284,17 @@ def test_the_plan_of_an_upgrade_is_printed_as_it_is(cli: Trellis, nowhere: Envir
     told = {" ".join(line.split()) for line in planned.splitlines()}
     assert re.sub(r"\S+ is at step 0021.*", "", first) == re.sub(r"\S+ is at step 0021.*", "", planned.splitlines()[0])
     assert [line for line in printed if "---" not in line and " ".join(line.split()) not in told] == []
+
+
+def test_the_settings_of_single_sign_on_are_taken(tmp_path: Path) -> None:
+    secret, dotenv = tmp_path / "sso-secret", tmp_path / ".env"
+    secret.write_text("given out by the provider\n")
+    dotenv.write_text(find("docs/single-sign-on.md", "ini").replace("/etc/trellis/sso-secret", str(secret)))
+    settings = Settings.load({}, str(dotenv))
+    assert settings.read_client_secret() == "given out by the provider"
+    policy = compose(settings).environment.sign_on
+    assert (policy.issuer, policy.name, policy.joins) == ("https://id.example.com/realms/staff", "Example ID", True)
+    assert policy.find_role(["all-staff", "forum-team"]) == ("forum-team", "structure-editor", ("forums", "calendars"))
 
 
 # --- documents and messages ---------------------------------------------------------------------------------------

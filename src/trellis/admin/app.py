@@ -271,7 +271,7 @@ class Panel:
         return request.page(
             "confirm_password.html",
             status=403,
-            title="Enter your password",
+            title="Enter your password" if request.signed_in.has_password else "Show that it is you",
             next=request.path,
             carried=request.form.carried(),
             replay=True,

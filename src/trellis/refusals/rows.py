@@ -232,7 +232,7 @@ ROWS: Final = (
     Refusal("1T108/T", "IDENTITY_TAKEN", 409, "The account at the provider is linked already", Scope.NONE,
             when="An account at the provider belongs to another administrator, or an administrator has another one. Only the "
                  "panel answers this."),
-    Refusal("1T108/U", "LOCAL_SIGN_IN_OFF", 403, "Sign in at the provider", Scope.NONE,
+    Refusal("1T108/U", "LOCAL_SIGN_IN_OFF", 409, "Sign in at the provider", Scope.NONE,
             when="An administrator who is to sign in at the provider has shown a password or a passkey. Only the panel answers "
                  "this."),
     Refusal("4T108/4", "TOO_MANY_PASSWORDS", 503, "Too many passwords wait", Scope.DECLARED,

@@ -19,6 +19,7 @@ from tests.openid_provider import CLIENT, SECRET, OpenIdProvider, unsigned
 from trellis.core.admins import find_failed_sign_ins
 from trellis.core.factors import set_up_app
 from trellis.core.gate import Gate
+from trellis.errors import Refused
 from trellis.openid import provider as openid_client
 from trellis.settings import Settings
 
@@ -265,6 +266,29 @@ def test_a_session_ends_after_half_a_day_or_with_the_setting(
     moved = replace(gate.environment.sign_on, issuer="https://elsewhere.example")
     monkeypatch.setattr(gate, "environment", replace(gate.environment, sign_on=moved))
     assert ada.get("/account").status_code == 303
+
+
+@on_sqlite
+def test_nobody_is_left_without_a_way_in(
+    visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, gate: Gate, run: Run
+) -> None:
+    provider.userinfo["groups"] = ["trellis-owners"]
+    ada = visitor()
+    sign_on(ada)
+    ada.get("/account")
+    refused = ada.post("/account/sign-on/unlink")
+    assert (refused.status_code, "You could not sign in any more" in page_text(refused)) == (403, True)
+    (known,) = run("admins.list")["results"]
+    with pytest.raises(Refused) as last:
+        run("admins.unlink_identity", known["id"])
+    assert last.value.message == "LAST_ADMINISTRATOR"
+    provider.userinfo["groups"] = ["all-staff"]
+    assert "is the only owner who can sign in" in page_text(sign_on(visitor()))
+    run("admins.create", name="Mira Holm", login=LOGIN, password=PASSWORD)
+    assert run("admins.unlink_identity", known["id"])["unlinked"] == 1
+    assert ada.get("/account").status_code == 303
+    assert run("admins.get", known["id"])["isInvited"]  # who can be invited to choose a password
+    assert "link" in run("admins.renew_invitation", known["id"])
 
 
 # --- a provider, or somebody, who is hostile -------------------------------------------------------------------------

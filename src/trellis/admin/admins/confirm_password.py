@@ -11,6 +11,7 @@ from trellis.errors import Refused
 
 _FORM: Final = "confirm_password.html"
 _TITLE: Final = "Enter your password"
+_TITLE_ELSEWHERE: Final = "Show that it is you"  # where there is no password
 _WRONG: Final = "That is not your password."
 _WRONG_TOGETHER: Final = "That password and code are not yours, or the code was used before."
 _WRONG_PASSKEY: Final = "That is not a passkey of yours, or this page was open for too long. Try again."
@@ -18,7 +19,8 @@ _WRONG_PASSKEY: Final = "That is not a passkey of yours, or this page was open f
 
 async def ask_password(request: PageRequest) -> Response:
     """Ask for the password again."""
-    return request.page(_FORM, title=_TITLE, next=request.query.get("next", ""), carried=(), replay=False, fault="")
+    title = _TITLE if request.signed_in.has_password else _TITLE_ELSEWHERE
+    return request.page(_FORM, title=title, next=request.query.get("next", ""), carried=(), replay=False, fault="")
 
 
 async def confirm_password(request: PageRequest) -> Response:

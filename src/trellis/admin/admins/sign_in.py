@@ -24,7 +24,7 @@ _WRONG: Final = "That login and password do not belong together. Check both and 
 _WRONG_CODE: Final = "That login, password and code do not belong together, or the code was used before. Try again, or begin anew."
 _WRONG_PASSKEY: Final = "Nobody here has that passkey, or this page was open for too long. Try again, or use your password."
 _WAIT: Final = "There were too many attempts. Wait {} seconds, then try again; nothing is locked."
-_NOT_HERE: Final = "LOCAL_SIGN_IN_OFF"
+_NOT_HERE: Final = 409  # the status of what says that somebody is to sign in at the provider
 _STALE: Final = "This page was open for a long time. Sign in once more."
 _BROWSER_KNOWN_FOR: Final = 90 * 86_400  # seconds
 _LONGEST_KNOWN: Final = 200  # characters of its cookie
@@ -58,7 +58,7 @@ async def sign_in(request: PageRequest) -> Response:
     try:
         return await _welcome(request, attempt.admin, login, Evidence())
     except Refused as refused:
-        if refused.message != _NOT_HERE:
+        if refused.status != _NOT_HERE:
             raise
         return turn_away(request, _FORM, 0, context, refused.detail)
 
@@ -76,10 +76,10 @@ async def take_second_factor(request: PageRequest) -> Response:
     try:
         return await _welcome(request, attempt.admin, login, read_evidence(request))
     except Refused as refused:
+        if refused.status == _NOT_HERE:
+            return turn_away(request, _FORM, 0, context, refused.detail)
         if refused.status != 403:
             raise
-        if refused.message == _NOT_HERE:
-            return turn_away(request, _FORM, 0, context, refused.detail)
         return turn_away(request, _SECOND_STEP, 0, context, _WRONG_CODE)  # the same code was used at the same time
 
 
@@ -94,9 +94,9 @@ async def sign_in_with_passkey(request: PageRequest) -> Response:
     try:
         return await _welcome(request, attempt.admin, login, read_evidence(request), alone=True)
     except Refused as refused:
-        if refused.status not in (403, 404):  # used at the same time, or disabled
+        if refused.status not in (403, 404, _NOT_HERE):  # used at the same time, or disabled
             raise
-        fault = refused.detail if refused.detail == SET_BY_ANOTHER or refused.message == _NOT_HERE else _WRONG_PASSKEY
+        fault = refused.detail if refused.detail == SET_BY_ANOTHER or refused.status == _NOT_HERE else _WRONG_PASSKEY
         return turn_away(request, _FORM, 0, context, fault)
 
 

@@ -150,8 +150,8 @@ async def _go_on(request: PageRequest, sign_on: SignOnRequest, claims: Claims, e
     try:
         if sign_on.purpose is Purpose.LINK:
             return await _link(request, sign_on, claims)
-        if sign_on.purpose is Purpose.CONFIRM and (known is None or known.id != request.signed_in.id):
-            raise Refused("SIGN_ON_REFUSED", "That is another account than the one that is linked to yours here.")
+        if sign_on.purpose is Purpose.CONFIRM:
+            _require_own(request, known)
         known = known or await _join(request, sign_on, claims)
         if known.needs_factor and evidence is None:
             pending = await request.runner.read(seal_claims, request.csrf, sign_on, claims)
@@ -163,8 +163,13 @@ async def _go_on(request: PageRequest, sign_on: SignOnRequest, claims: Claims, e
     except Refused as refused:
         if refused.status >= 500:
             raise
-        fault = _WRONG_CODE if refused.message == "WRONG_SECOND_FACTOR" else refused.detail
-        return await _count(request, _fail(request, sign_on.purpose, fault, 403), known)
+        return await _count(request, _fail(request, sign_on.purpose, refused.detail, 403), known)
+
+
+def _require_own(request: PageRequest, known: Known | None) -> None:
+    """Refuse to have somebody confirmed by the account of somebody else."""
+    if known is None or known.id != request.signed_in.id:
+        raise Refused("SIGN_ON_REFUSED", "That is another account than the one that is linked to yours here.")
 
 
 async def _join(request: PageRequest, sign_on: SignOnRequest, claims: Claims) -> Known:

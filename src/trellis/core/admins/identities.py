@@ -286,7 +286,10 @@ def _unlink(context: Context) -> Outcome:
     admin = find_administrator(context)
     context.input.raise_faults()
     found = identities.find_by_admin(context.tx, admin.id)
-    if not admin.has_password and found:
+    actor = context.call.actor
+    if found and not admin.has_password:
+        if (actor.type, actor.id) == ("admin", admin.id):
+            raise Refused("SIGN_ON_REFUSED", "You could not sign in any more. Choose a password first.")
         require_other_owner(context, admin)
     for identity in found:
         identities.delete(context.tx, identity)

@@ -269,9 +269,7 @@ def test_a_session_ends_after_half_a_day_or_with_the_setting(
 
 
 @on_sqlite
-def test_nobody_is_left_without_a_way_in(
-    visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, gate: Gate, run: Run
-) -> None:
+def test_nobody_is_left_without_a_way_in(visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, run: Run) -> None:
     provider.userinfo["groups"] = ["trellis-owners"]
     ada = visitor()
     sign_on(ada)

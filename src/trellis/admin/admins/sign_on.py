@@ -153,10 +153,10 @@ async def _go_on(request: PageRequest, sign_on: SignOnRequest, claims: Claims, e
         if sign_on.purpose is Purpose.CONFIRM:
             _require_own(request, known)
         known = known or await _join(request, sign_on, claims)
+        await _follow_groups(request, sign_on, claims, known)
         if known.needs_factor and evidence is None:
             pending = await request.runner.read(seal_claims, request.csrf, sign_on, claims)
             return request.page("second_step.html", **_second_step(sign_on, pending), fault="")
-        await _follow_groups(request, sign_on, claims, known)
         if sign_on.purpose is Purpose.CONFIRM:
             return await _confirm(request, sign_on, claims, evidence)
         return await _sign_on(request, sign_on, claims, known, evidence)

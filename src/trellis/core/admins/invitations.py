@@ -141,7 +141,7 @@ def _withdraw(context: Context) -> Outcome:
 def _find_without_password(context: Context) -> Administrator:
     admin = find_administrator(context)
     if admin.digest:
-        raise Refused("NOT_INVITED", f"{isolate(admin.name)} has chosen a password already, and needs no invitation.")
+        raise Refused("NOT_INVITED", f"{isolate(admin.name)} has a password, or signs in at the provider.")
     return admin
 
 

@@ -267,7 +267,8 @@ async def done(request: PageRequest) -> Response:
 
 
 async def resume(request: PageRequest) -> Response:
-    """Go on with a form that was kept in another tab meanwhile."""
+    """Go on with a form that was kept in another tab meanwhile; its token is that of a session before."""
+    find_provider(request)
     if request.me is None:
         return request.redirect(SIGN_IN)
     return go_on(request, "Continue", "What you typed is still here.", with_token=True)

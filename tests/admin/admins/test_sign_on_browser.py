@@ -119,13 +119,12 @@ def test_somebody_signs_in_confirms_links_and_signs_out_at_a_real_provider(
     window.close()
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
 def test_what_was_typed_before_a_session_ended_is_sent_after_signing_in_in_another_tab(
-    chrome: Browser, panel: tuple[str, IdentityProvider], run: Run, gate: Gate, *, scripts: bool
+    chrome: Browser, panel: tuple[str, IdentityProvider], gate: Gate
 ) -> None:
     address, provider = panel
     provider.tell({"ada": OWNERS})
-    window = opened(chrome, address, scripts=scripts)
+    window = opened(chrome, address)
     page = window.new_page()
     for _ in range(2):  # the first time she becomes an administrator, and what visitors are known by changes
         window.clear_cookies()

@@ -9,7 +9,7 @@ revision = "0035"
 down_revision = "0032"
 branch_labels = None
 depends_on = None
-effect = Effect(blocks=("sessions",), unknown="single sign-on: it would let such sessions go on for as long as others")
+effect = Effect(blocks=("sessions",), unknown="single sign-on")
 
 _TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 _NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")

@@ -42,13 +42,13 @@ class BoundedTransport(httpx.AsyncBaseTransport):
 
 
 @asynccontextmanager
-async def bounded(seconds: float = SECONDS) -> AsyncIterator[None]:
+async def bounded() -> AsyncIterator[None]:
     """Give up after some seconds, and turn what can go wrong on the way into ProviderUnavailable."""
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(SECONDS):
             yield
     except TimeoutError:
-        raise ProviderUnavailable(f"There was no complete answer within {seconds:g} seconds.") from None
+        raise ProviderUnavailable(f"There was no complete answer within {SECONDS:g} seconds.") from None
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
         raise ProviderUnavailable(f"The connection failed: {str(error)[:200] or type(error).__name__}") from None
 

@@ -16,11 +16,13 @@ from tests.admin.html_forms import find_form
 from tests.conftest import NewSettings
 from tests.fixture_types import Clock, Events, Run
 from tests.openid_provider import CLIENT, SECRET, OpenIdProvider, unsigned
+from tests.wait import wait_until
 from trellis.core.admins import find_failed_sign_ins
 from trellis.core.factors import set_up_app
 from trellis.core.gate import Gate
 from trellis.errors import Refused
 from trellis.openid import provider as openid_client
+from trellis.openid import transport
 from trellis.settings import Settings
 
 ROLES = "trellis-owners=owner; forum-team=structure-editor:forums,calendars; all-staff=auditor"
@@ -462,9 +464,14 @@ def test_a_provider_that_does_not_answer_holds_nobody_else_up(
     found: list[Any] = []
     waiting = threading.Thread(target=lambda: found.append(come_back(someone, address)))
     waiting.start()
-    while not provider.asked["/realm/token"]:
-        assert visitor().get("/sign-in").status_code == 200
+    wait_until(lambda: provider.asked["/realm/token"])
+    assert visitor().get("/sign-in").status_code == 200
     assert found == []
     provider.go_on.set()
     waiting.join()
     assert found[0].status_code == 303
+    provider.go_on.clear()
+    monkeypatch.setattr(transport, "SECONDS", 0.05)
+    late = sign_on(someone)  # of the provider everything else is known by now
+    provider.go_on.set()
+    assert (late.status_code, "no complete answer within 0.05 seconds" in page_text(late)) == (503, True)

@@ -256,3 +256,19 @@ def test_a_first_run_token_holds_for_an_hour_and_while_there_is_no_administrator
     run("admins.create", name="Mira Holm", login="mira", password=PASSWORD)
     assert has_administrators(gate)
     assert create_first_run_token(gate) is None
+
+
+def test_a_browser_is_not_known_by_a_cookie_that_somebody_else_may_have_chosen(gate: Gate, mira: int, run: Run) -> None:
+    run("admins.create", name="Ada", login="ada", password=PASSWORD)
+    planted = "x" * 43
+    cookie = remember_browser(gate, "mira", planted).result()
+    assert run("admins.sign_in", mira, browser=planted)["newBrowser"]
+    assert "newBrowser" not in run("admins.sign_in", mira, browser=cookie)
+    shared = remember_browser(gate, "ada", cookie).result()  # two who share a browser are both known by it
+    for number in (mira, 2):
+        assert "newBrowser" not in run("admins.sign_in", number, browser=shared)
+    assert remember_browser(gate, "mira", shared).result() == shared
+    logins = [f"login {number}" for number in range(9)]
+    for login in logins:
+        shared = remember_browser(gate, login, shared).result()
+    assert len(shared) < 200

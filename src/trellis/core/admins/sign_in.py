@@ -27,6 +27,8 @@ from trellis.store.engine import Transaction
 FORGOTTEN_AFTER: Final = timedelta(hours=24)  # failures, if no other one follows
 _CLOCKS_DIFFER: Final = timedelta(minutes=1)  # at most, between two machines
 REMEMBERED_FOR: Final = timedelta(days=90)  # browsers that have signed in
+_MOST_TOKENS: Final = 4  # in the cookie of a browser, each of 43 characters
+_BETWEEN: Final = "."  # them
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +112,21 @@ def count_failure(gate: Gate, credentials: Credentials) -> Future[None]:
 
 
 def remember_browser(gate: Gate, login: str, browser: str) -> Future[str]:
-    """Recognise a browser from now on; the future gives its cookie."""
-    token, now = browser or generate_token(), gate.now()
+    """Recognise a browser from now on; the future gives its cookie.
+
+    By a token that was made here and for this login: one that the browser brings along may be known to somebody else. The cookie
+    keeps the tokens of several logins, since administrators share browsers.
+    """
+    now = gate.now()
 
     def remember(tx: Transaction) -> str:
-        attempts.save_attempts(tx, Attempts(_browser(token, login), 0, now, now))
+        known, cookie = _find_browser(tx, login, browser, now), browser
+        if not known:
+            token = generate_token()
+            known, cookie = _browser(token, login), _BETWEEN.join((token, *_split(browser))[:_MOST_TOKENS])
+        attempts.save_attempts(tx, Attempts(known, 0, now, now))
         attempts.trim_browsers(tx)
-        return token
+        return cookie
 
     return gate.store.write(remember, quiet=True)
 
@@ -141,10 +151,20 @@ def _wrong_from(what: str, address: str) -> str:
 
 def is_known_browser(tx: Transaction, login: str, browser: str, now: str) -> bool:
     """Return whether somebody has signed in with a login by the browser that has this cookie, lately."""
-    subject = _browser(browser, login)
+    return bool(_find_browser(tx, login, browser, now))
+
+
+def _find_browser(tx: Transaction, login: str, browser: str, now: str) -> str:
+    """Return the counter of the browser that has this cookie, if somebody has signed in with a login by it lately, or ""."""
+    subjects = tuple(_browser(token, login) for token in _split(browser))
     since = format_timestamp(datetime.fromisoformat(now) - REMEMBERED_FOR)
-    kept = attempts.find_attempts(tx, (subject,)).get(subject) if browser else None
-    return kept is not None and kept.at > since
+    kept = attempts.find_attempts(tx, subjects) if subjects else {}
+    return next((subject for subject in subjects if subject in kept and kept[subject].at > since), "")
+
+
+def _split(browser: str) -> list[str]:
+    """Return the tokens in a browser's cookie."""
+    return [token for token in browser.split(_BETWEEN) if token][:_MOST_TOKENS]
 
 
 def _count(tx: Transaction, credentials: Credentials, now: str) -> int:
@@ -189,8 +209,7 @@ def _limits(tx: Transaction, credentials: Credentials, now: str) -> dict[str, _L
 
 def _find_known_browser(tx: Transaction, credentials: Credentials, now: str) -> str:
     """Return the counter of a browser that has signed in to this account lately, or ""."""
-    known = is_known_browser(tx, credentials.login, credentials.browser, now)
-    return _browser(credentials.browser, credentials.login) if known else ""
+    return _find_browser(tx, credentials.login, credentials.browser, now)
 
 
 def _browser(token: str, login: str) -> str:

@@ -114,6 +114,9 @@ def test_the_log_of_a_run_tells_its_start_its_requests_and_its_end_and_no_secret
     assert service.call("GET", f"/forums/%74{text[1:]}", text).status_code == 404
     assert service.client.get(f"{service.address}/metrics", headers={"Authorization": f"Bearer {token}"}).status_code == 200
     assert service.client.get(f"{service.address}/admin/sign-in?secret={text}").status_code == 200
+    link = "one-time-secret-of-a-link"
+    for kind in ("invitation", "first-run"):
+        assert service.client.get(f"{service.address}/admin/{kind}/{link}").status_code in {404, 303}
     service.terminate()
 
     lines = _lines(service)
@@ -130,10 +133,11 @@ def test_the_log_of_a_run_tells_its_start_its_requests_and_its_end_and_no_secret
         (200, "forums.list"),
     ]
     assert (requests[0]["request"], requests[0]["trace"], requests[0]["key"]) == ("mine", TRACE, 1)
-    assert [line["path"].partition("/")[2].partition("/")[0] for line in requests] == [*["api"] * 4, "metrics", "admin"]
+    assert [line["path"].partition("/")[2].partition("/")[0] for line in requests] == [*["api"] * 4, "metrics", *["admin"] * 3]
     assert text not in service.output
     assert text.rpartition("_")[2] not in service.output, "no part of it that is secret"
     assert token not in service.output
+    assert link not in service.output
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)

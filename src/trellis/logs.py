@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import queue
+import re
 import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ FIELDS: Final = ("request", "trace", "operation", "key", "method", "path", "stat
 
 _IN_MESSAGE: Final = frozenset(("method", "path", "status", "ms"))  # of a request, as text has them
 MOST_CHARACTERS: Final = 512  # of a path
+_LINK: Final = re.compile(r"(/(?:invitation|first-run)/)[\w-]{16,}")  # of the panel, with a secret
 _WAITING: Final = 10_000  # lines that wait for who reads them; further ones are left out, and counted
 _PATIENCE: Final = 2.0  # seconds for which the end of the process waits for them
 _LEFT_OUT: Final = "%d lines of the log were left out, since nobody has read them in time."
@@ -28,8 +30,13 @@ REFUSED: Final = "trellis.server.refused"  # in the scope: the status with which
 
 def log_refused(status: int, path: str, address: str) -> None:
     """Write a line for a request that the server has refused before the application had it; its path as far as it was read."""
-    facts = {"path": path[:MOST_CHARACTERS] or None, "status": status, "address": address or None}
+    facts = {"path": redact_links(path)[:MOST_CHARACTERS] or None, "status": status, "address": address or None}
     access_log.info("The server refused %s: %d", f"a request to {facts['path']}" if path else "what came", status, extra=facts)
+
+
+def redact_links(path: str) -> str:
+    """Replace the secret in the path of a one-time link: whoever reads the log could use the link before its owner does."""
+    return _LINK.sub(r"\1[hidden]", path)
 
 
 def configure_logs(settings: Settings, descriptor: int = _STDERR) -> None:

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.submitted import Submitted
+from trellis.admin.submitted import Submitted, tidy_reason
 from trellis.core.fields import isolate
 from trellis.core.gate import Result
 from trellis.errors import Refused
@@ -98,7 +98,7 @@ class Confirmation:
 
 
 def _find_reason(request: PageRequest, raw: Mapping[str, Any]) -> str:
-    return str(raw.get("reason") or "") or request.reason
+    return tidy_reason(str(raw.get("reason") or "")) or request.reason
 
 
 async def fetch_made_webhooks(request: PageRequest, actor_type: str, actor: int) -> list[dict[str, Any]]:

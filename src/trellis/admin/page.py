@@ -43,7 +43,7 @@ from trellis.admin import PREFIX
 from trellis.admin.live import Watcher
 from trellis.admin.runner import Runner
 from trellis.admin.sessions import Sessions, csrf_token, seal, unseal
-from trellis.admin.submitted import StaleForm, Submitted
+from trellis.admin.submitted import StaleForm, Submitted, tidy_reason
 from trellis.core.actor import Actor
 from trellis.core.admins import SignedIn, address_lane, begin_session
 from trellis.core.catalogue import Catalogue
@@ -129,7 +129,7 @@ class PageRequest:
     @property
     def reason(self) -> str:
         """Why something is done, as it was typed beside the button that does it: its event keeps that."""
-        return redact_keys(" ".join(self.form.get("_reason", "").split()))[:500]
+        return tidy_reason(self.form.get("_reason", ""))
 
     @property
     def path(self) -> str:

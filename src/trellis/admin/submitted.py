@@ -6,12 +6,20 @@ from typing import Any, Final
 
 import orjson
 
+from trellis.core.keys import redact_keys
 from trellis.errors import Refused
 
 CSRF: Final = "csrf"  # the name of the token in forms; scripts send it as X-CSRF-Token
 _TIMES: Final = ("from", "to")  # the filters that are times
 _MAX_CARRIED: Final = 262_144  # characters of a form that are carried through signing in
 _MAX_PAIRS: Final = 750  # of a form that are carried; each comes back as two
+_LONGEST_REASON: Final = 500  # characters
+
+
+def tidy_reason(typed: str) -> str:
+    """Return why something is done as events keep it: one line, without keys and without characters that nobody sees."""
+    line = "".join(one for one in " ".join(typed.split()) if one.isprintable())
+    return redact_keys(line)[:_LONGEST_REASON]
 
 
 class StaleForm(Refused):

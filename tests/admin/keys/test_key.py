@@ -316,9 +316,10 @@ def test_a_key_is_revoked_with_a_reason(admin: Visitor, key: MakeKey, gate: Gate
     clock.move(minutes=20)  # ending a key asks for no password
     admin.get("/keys/1/revoke")
     before = events()
-    assert admin.post("/keys/1/revoke", {"reason": "Leaked in a <b>post</b>"}).status_code == 303
+    assert admin.post("/keys/1/revoke", {"reason": f"Leaked in a <b>post</b>: {text}"}).status_code == 303
     (event,) = events()[len(before) :]
-    assert (event["operation"], event["reason"]) == ("keys.revoke", "Leaked in a <b>post</b>")
+    assert (event["operation"], event["reason"]) == ("keys.revoke", f"Leaked in a <b>post</b>: {text[:12]}_[hidden]")
+    assert event["after"]["revokedBecause"] == event["reason"]
     assert not _judged(gate, text)
     page = admin.get("/keys/1")
     assert "Leaked in a <b>post</b>" in page_text(page) or "Leaked in a post" not in page_text(page)

@@ -15,7 +15,7 @@ from trellis.admin.keys.grants import Grid
 from trellis.admin.many import FROM, IDS, Plan, Write, find_done, find_way_back, settle
 from trellis.admin.nodes import ACTION
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.submitted import StaleForm, Submitted
+from trellis.admin.submitted import StaleForm, Submitted, tidy_reason
 from trellis.core.keys import KEEP_WEBHOOKS, MOST, REASON, SETTINGS
 from trellis.core.version import compute_version
 from trellis.errors import Fault, refuse_faults
@@ -233,7 +233,7 @@ async def _plan(action: KeyAction, request: PageRequest, keys: Sequence[Key]) ->
     ]
     version = compute_version(orjson.dumps([[key["id"], key["name"], *one] for key, one in zip(changing, told, strict=True)]))
     raw[IDS] = [key["id"] for key in changing]
-    return Plan((), (), len(changing), 0, version, raw=raw, reason=chosen.get(REASON.name, "")), rows
+    return Plan((), (), len(changing), 0, version, raw=raw, reason=tidy_reason(chosen.get(REASON.name, ""))), rows
 
 
 def _sort_uses(summary: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:

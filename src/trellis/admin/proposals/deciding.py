@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from trellis.admin.page import PageRequest
+from trellis.admin.submitted import tidy_reason
 from trellis.core.fields import Field, Text
 from trellis.core.gate import Result
-from trellis.core.keys import redact_keys
 
 REASON: Final = Field("reason", Text(500), "Whoever proposed it can read it, and it is in the event log.")
 
@@ -30,7 +30,7 @@ DECISIONS: Final[Mapping[str, Decision]] = {
 
 def read_reason(request: PageRequest) -> str:
     """Return the reason that was typed."""
-    return redact_keys(" ".join(request.form.get(REASON.name, "").split()))[:500]
+    return tidy_reason(request.form.get(REASON.name, ""))
 
 
 async def decide(request: PageRequest, decision: Decision, number: int, reason: str) -> Result:

@@ -11,9 +11,8 @@ from trellis.admin.forms import Form
 from trellis.admin.nodes import ACTION
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.structure.plan import MAX_ROWS, Plan, describe_plan, list_problems
-from trellis.admin.submitted import Submitted
+from trellis.admin.submitted import Submitted, tidy_reason
 from trellis.core.fields import Field, Text, isolate
-from trellis.core.keys import redact_keys
 from trellis.core.operation import RawText
 from trellis.errors import Refused
 from trellis.http.large import run_by_size
@@ -83,7 +82,7 @@ async def submit(request: PageRequest) -> Response:
     form = _build_form(request, request.form)
     try:
         raw = await run_by_size(request.form.size, form.raw)
-        reason = _parse_reason(raw.pop(_REASON.name, ""))
+        reason = tidy_reason(raw.pop(_REASON.name, ""))
     except Refused as refused:
         return await _show(request, form, status=400, refused=refused)
     token = request.form.get(_TOKEN, "")
@@ -120,10 +119,6 @@ def _parse_document(request: PageRequest, raw: Mapping[str, Any]) -> Mapping[str
     given = request.catalogue.find(_APPLY).form.read(raw)
     given.raise_faults()
     return {**raw, "document": given.get("document")}
-
-
-def _parse_reason(typed: str) -> str:
-    return redact_keys(" ".join(typed.split()))[:500]
 
 
 def _tell(result: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from trellis.core.keys.bounds import are_bounds_widened, settle_bounds
 from trellis.core.keys.expiry import settle_expiry
 from trellis.core.keys.fields import CHANGES, FILTERS, IDS, KEEP_WEBHOOKS, OVERLAP, REASON, SETTINGS, are_within
 from trellis.core.keys.presets import PRESET, apply_preset
-from trellis.core.keys.secret import Secret, new_secret
+from trellis.core.keys.secret import Secret, new_secret, redact_keys
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.paging import PER_PAGE, serialize_page
 from trellis.core.version import compute_version, encode_json
@@ -219,7 +219,8 @@ def _rotate(context: Context) -> Outcome:
 def _revoke(context: Context) -> Outcome:
     old = find_unrevoked(context)
     context.input.raise_faults()
-    new = replace(old, revoked_at=context.now, revoked_because=context.input.get("reason") or None, old_digest=None, old_until=None)
+    why = redact_keys(context.input.get("reason", ""))
+    new = replace(old, revoked_at=context.now, revoked_because=why or None, old_digest=None, old_until=None)
     outcome = save_key(context, old, new)
     if context.input.get(KEEP_WEBHOOKS.name):
         return outcome

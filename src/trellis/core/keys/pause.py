@@ -7,6 +7,7 @@ from trellis.core.fields import require
 from trellis.core.keys.crud import find_unrevoked, save_key
 from trellis.core.keys.fields import WHY_PAUSED
 from trellis.core.keys.presets import PRESET
+from trellis.core.keys.secret import redact_keys
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.store import keys
 
@@ -54,7 +55,8 @@ def _pause(context: Context) -> Outcome:
     old = find_unrevoked(context)
     if old.paused_at:
         return save_key(context, old, old)
-    return save_key(context, old, replace(old, paused_at=context.now, paused_because=context.input.get(WHY_PAUSED.name) or None))
+    because = redact_keys(context.input.get(WHY_PAUSED.name, ""))
+    return save_key(context, old, replace(old, paused_at=context.now, paused_because=because or None))
 
 
 def _resume(context: Context) -> Outcome:

@@ -154,6 +154,29 @@ def test_what_is_below_is_read_once_and_no_further_than_what_fits(
     page = admin.post("/forums/many/permissions", same)
     assert "More than 4 forums would change" in page_text(page)
     assert read == [community.news, community.help, community.news]
+    assert "More than 4 forums would change" in page_text(_start(admin, "forums", "delete", community.news, community.help)[0])
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_write_between_the_plan_and_the_change_is_not_overwritten(
+    admin: Visitor, community: Community, run: Run, events: Events, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, form = _start(admin, "forums", "permissions", community.betas, community.staff)
+    ticks = [("options", "view"), ("groups", str(MEMBERS))]
+    page = admin.post("/forums/many/permissions", form.filled(*ticks, _action="plan", how="give"))
+    build, slipped = plan._build_plan, []
+
+    def slip_in(*args: Any) -> Any:
+        slipped.append(run("forums.update", community.staff, permissions={"view": []}))
+        return build(*args)
+
+    monkeypatch.setattr(plan, "_build_plan", slip_in)
+    known = len(events())
+    refused = admin.post("/forums/many/permissions", find_form(page, "/many/permissions").filled(_action="do"))
+    assert (refused.status_code, len(slipped)) == (409, 1)
+    assert "has changed since this page was made" in page_text(refused)
+    assert [event["resourceId"] for event in events()[known:]] == [community.staff]
+    assert run("forums.get", community.staff)["permissions"]["view"] == []
 
 
 def test_fields_are_set_in_several(admin: Visitor, community: Community, run: Run, events: Events) -> None:

@@ -14,7 +14,7 @@ from trellis.admin.nodes import ACTION, format_groups, format_value
 from trellis.admin.page import PageRequest
 from trellis.core.fields import EVERYONE, isolate, parse_whole_number
 from trellis.core.nodes import NodeKind
-from trellis.core.version import compute_version
+from trellis.core.version import compute_version, record_version
 from trellis.errors import Refused
 
 MOST: Final = 500  # nodes that are changed at once: undoing that takes up to twice as long, and has to fit into one write, too
@@ -28,6 +28,8 @@ OUTDATED: Final = (
 _SHOWN: Final = 100  # rows
 _LISTED: Final = 50  # nodes of a row
 _LONGEST: Final = 80  # characters of a value
+_PLACE: Final = frozenset(("parentId", "position"))
+_CHILDREN: Final = "children"  # in a record that was read with its tree: it is not what has a version
 _NAMED: Final = 4  # groups that are named in one difference
 
 Record = Mapping[str, Any]
@@ -44,7 +46,14 @@ class Step:
 
     def serialize(self) -> dict[str, Any]:
         """Serialize the step as a batch takes it."""
-        return {"operation": self.operation, "id": self.record["id"], "body": dict(self.body)}
+        whole = {"operation": self.operation, "id": self.record["id"], "body": dict(self.body)}
+        return whole | ({"ifMatch": record_version(self.record)} if self._stays_as_read else {})
+
+    @property
+    def _stays_as_read(self) -> bool:
+        """Whether no other step changes its record, such as by moving a sibling, so that only somebody else can have."""
+        changes = self.operation.endswith(".update") and _PLACE.isdisjoint(self.body)
+        return changes and _CHILDREN not in self.record
 
 
 Changes = tuple[tuple[str, str], ...]  # the differences of a record, by label
@@ -103,7 +112,9 @@ async def plan_steps(request: PageRequest, kind: NodeKind, steps: Sequence[Step]
     if not steps:
         return Plan((), (), 0, 0, "")
     results = (await request.dry_run(BATCH, {"operations": [step.serialize() for step in steps]}))["results"]
-    return await asyncio.to_thread(_build_plan, kind, steps, [one["result"] for one in results], groups, seen)
+    plan = await asyncio.to_thread(_build_plan, kind, steps, [one["result"] for one in results], groups, seen)
+    require_few(kind, plan.all_count)
+    return plan
 
 
 def _build_plan(kind: NodeKind, steps: Sequence[Step], results: Sequence[Record], groups: GroupNames, seen: str) -> Plan:
@@ -130,8 +141,8 @@ def require_few(kind: NodeKind, count: int) -> None:
     if count > MOST:
         raise Refused(
             "BATCH_TOO_LARGE",
-            f"More than {MOST:,} {kind.title.lower()} would change: at most so many are changed at once, so that it can be undone "
-            "at once. Choose a part of them.",
+            f"More than {MOST:,} {kind.title.lower()} would change, with those below them: at most so many are changed at once, so "
+            "that it can be undone at once. Choose a part of them.",
         )
 
 
@@ -291,4 +302,6 @@ def find_way_back(request: PageRequest, path: str) -> str:
 def explain(refused: Refused) -> str:
     """Return why a batch was refused: what was wrong with the operation that was."""
     inner = refused.facts.get("problem")
-    return inner.detail if isinstance(inner, Refused) else refused.detail
+    if not isinstance(inner, Refused):
+        return refused.detail
+    return OUTDATED if inner.message == "PRECONDITION_FAILED" else inner.detail  # a page has no ETag and no If-Match

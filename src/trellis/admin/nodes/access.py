@@ -8,13 +8,13 @@ from starlette.responses import Response
 from trellis.admin.nodes.node import show_missing
 from trellis.admin.nodes.picker import clean_search
 from trellis.admin.page import PageRequest
-from trellis.core.fields import EVERYONE, parse_whole_number
+from trellis.core.access import describe_right
+from trellis.core.fields import parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.core.version import compute_version
 from trellis.errors import Refused
 
 _PER_PAGE: Final = 50
-_EVERYONE: Final = "everyone"  # how a group has a right that is not its own
 
 
 async def show(kind: NodeKind, request: PageRequest) -> Response:
@@ -58,20 +58,16 @@ async def _fetch_all(request: PageRequest, access: Mapping[str, Any], search: st
     found = await request.fetch(f"{access['resource']}.list", raw)
     names = [right["name"] for right in access["rights"]]
     held = [
-        [_describe(record.get("permissions", {}).get(name, record.get(name)), group) for name in names]
+        [describe_right(record.get("permissions", {}).get(name, record.get(name)), group) for name in names]
         for record in found["results"]
     ]
     return {**found, "access": held}
 
 
-def _describe(who: Any, group: int) -> str:
-    return _EVERYONE if who == EVERYONE else "by name" if group in (who or ()) else ""
-
-
 def describe_state(kind: NodeKind, records: Iterable[Mapping[str, Any]], group: int) -> str:
     """Return a version of a group's rights in some nodes, by which a form tells whether they have changed since."""
     rights = {
-        record["id"]: [_describe(record["permissions"].get(name), group) for name in kind.options]
+        record["id"]: [describe_right(record["permissions"].get(name), group) for name in kind.options]
         for record in records
         if kind.options
     }

@@ -1,9 +1,10 @@
 """Who may do what: whether a key or a group may, which keys may, and what a group may do, node by node."""
 
 from trellis.core.access import check, holders, view
+from trellis.core.access.rights import describe_right
 from trellis.core.operation import Operation
 
-__all__ = ["operations"]
+__all__ = ["describe_right", "operations"]
 
 
 def operations() -> tuple[Operation, ...]:

@@ -13,6 +13,7 @@ from trellis.cli.doctor.machine import (
     look_at_files,
     look_at_provider,
     look_at_redis,
+    look_at_second_factors,
     look_at_settings,
     look_at_versions,
 )
@@ -22,6 +23,7 @@ from trellis.settings import Settings, SettingsError
 _LOOKS: Final[tuple[Callable[[Settings], Iterator[Finding]], ...]] = (
     look_at_versions,
     look_at_settings,
+    look_at_second_factors,
     look_at_files,
     look_at_database,
     look_at_descriptors,

@@ -36,6 +36,15 @@ def look_at_settings(settings: Settings) -> Iterator[Finding]:
     yield good("settings", ", ".join(f"{name}={value}" for name, value in changed.items()) or "All are at their defaults.")
 
 
+def look_at_second_factors(settings: Settings) -> Iterator[Finding]:
+    """Look whether the database alone is enough to make the codes of apps, where everybody needs a second factor."""
+    if settings.require_second_factor and settings.second_factor_key is None:
+        told = "Everybody needs a second factor, and whoever has a copy of the database can make the codes of authenticator apps."
+        name = variable("second_factor_key")
+        action = f"Set {name} to a long random text, and keep it: apps that were set up before have to be set up again."
+        yield doubtful("second factors", told, action)
+
+
 def look_at_files(settings: Settings) -> Iterator[Finding]:
     """Look at the files of a SQLite database, at who may read them, and at the disk."""
     if (file := find_file(settings)) is None:

@@ -46,6 +46,9 @@ def test_the_form_makes_one_for_what_is_ticked_and_shows_it_once(admin: Visitor,
     shown = admin.post(HERE, {"grants": ["forums.create", "forums.get"]})
     assert "trl_" in shown.text
     assert run("keys.list")["results"][0]["name"] == "Try it: forums.create and 1 more"
+    admin.get(HERE)
+    admin.post(HERE)
+    assert run("keys.list", order="newest")["results"][0]["name"] == "Try it: what needs no grant"
 
 
 @pytest.mark.parametrize("grant", ["*", "forums.*", "keys.create", "nothing.there"])

@@ -55,8 +55,8 @@ def _describe(request: PageRequest, grid: Grid, names: Iterable[str]) -> dict[st
             detail = f"grants: there is no operation {quote(name)} that can be granted."
             raise refuse_faults(Fault("grants", "UNKNOWN_OPERATION", detail))
         request.gate.authorise(name, request.actor)
-    first, *more = names or ["core.hello"]
-    title = f"Try it: {first}" + (f" and {len(more)} more" if more else "")
+    title = f"Try it: {names[0]}" if names else "Try it: what needs no grant"
+    title += f" and {len(names) - 1} more" if len(names) > 1 else ""
     return {"name": title, "owner": request.signed_in.name, "note": _NOTE, "grants": list(names), "expires": _LASTS}
 
 

@@ -1,6 +1,7 @@
 // Conveniences of a page if scripts run: copying, one language for all samples, the current operation, search, old addresses.
 
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+const decoded = (text) => { try { return decodeURIComponent(text); } catch { return text; } };
 
 for (const lone of all(".needs-script")) lone.hidden = true;
 
@@ -76,7 +77,7 @@ const find = document.querySelector("#find");
 
 if (find) {
   find.parentElement.hidden = false;
-  find.addEventListener("input", () => {
+  const filter = () => {
     const wanted = find.value.trim().toLowerCase().split(/\s+/);
     let found = 0;
     for (const group of all(".group")) {
@@ -92,7 +93,9 @@ if (find) {
     }
     for (const section of all(".index")) section.classList.toggle("empty", all(".group", section).every((group) => group.hidden));
     document.querySelector("#found").textContent = find.value.trim() === "" ? "" : found === 1 ? "1 entry" : `${found || "No"} entries`;
-  });
+  };
+  find.addEventListener("input", filter);
+  if (find.value) filter(); // a browser that has come back keeps what was typed
   find.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && find.value.trim()) all(".group:not([hidden]) li:not([hidden]) a")[0]?.click();
     if (event.key === "Escape") { find.value = ""; find.dispatchEvent(new Event("input")); }
@@ -110,7 +113,7 @@ document.addEventListener("keydown", (event) => {
 
 function leadOn() {
   if (location.hash === "#find") return find?.focus();
-  const link = document.getElementById(decodeURIComponent(location.hash.slice(1)))?.closest("[data-moved]")?.querySelector("a");
+  const link = document.getElementById(decoded(location.hash.slice(1)))?.closest("[data-moved]")?.querySelector("a");
   if (link) location.replace(link.href);
 }
 addEventListener("hashchange", leadOn);

@@ -30,6 +30,7 @@ from trellis.core.factors import find_party
 from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
 from trellis.http.design import TEMPLATES as SHARED
+from trellis.http.routes import REFERENCE
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -61,7 +62,7 @@ def build_menu(kinds: tuple[NodeKind, ...]) -> tuple[tuple[str, tuple[MenuEntry,
                 MenuEntry("proposals", "Proposals", f"{PREFIX}/proposals", "proposals"),
                 MenuEntry("requests", "Requests", f"{PREFIX}/requests", "requests"),
                 MenuEntry("webhooks", "Webhooks", f"{PREFIX}/webhooks", "webhooks"),
-                MenuEntry("reference", "API reference", "/api/docs", "reference"),
+                MenuEntry("reference", "API reference", REFERENCE, "reference"),
             ),
         ),
         (
@@ -123,6 +124,7 @@ class View:
             community=self._community,
             version=__version__,
             prefix=PREFIX,
+            reference=REFERENCE,
             shown_members=shown_members,
             actions=lambda kind: find_actions(self._catalogue, kind),
             node_badges=node_badges,

@@ -5,6 +5,7 @@ from typing import Any
 from trellis.core.keys import redact_keys
 from trellis.errors import Refused
 from trellis.http.json_body import encode_body
+from trellis.http.routes import REFERENCE
 
 
 def format_problem(refused: Refused, base_url: str, request_id: str, *, pretty: bool = False) -> tuple[int, bytes]:
@@ -18,7 +19,7 @@ def format_problem(refused: Refused, base_url: str, request_id: str, *, pretty: 
 def _serialize_problem(refused: Refused, base_url: str, request_id: str) -> dict[str, Any]:
     refusal = refused.refusal
     document: dict[str, Any] = {
-        "type": f"{base_url}/api/docs#{refusal.message}",
+        "type": f"{base_url}{REFERENCE}#{refusal.message}",
         "title": refusal.title,
         "status": refusal.status,
         "detail": redact_keys(refused.detail),

@@ -93,6 +93,7 @@ def _list_pages(shown: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[st
 def _describe(catalogue: Catalogue, settings: Settings, base: str) -> Mapping[str, Any]:
     return {
         "base": base,
+        "reference": REFERENCE,
         "version": __version__,
         "community": settings.community_name,
         "guide": GUIDE,

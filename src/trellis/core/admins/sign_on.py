@@ -14,8 +14,7 @@ from typing import Any, Final, Self
 
 import orjson
 
-from trellis.core.admins.sign_in import count_wrong, find_wait_of_address, is_known_browser
-from trellis.core.admins.tokens import hash_token
+from trellis.core.admins.sign_in import count_wrong, find_browser, find_wait_of_address
 from trellis.core.factors import decode, encode, find_service_key, has_factor, is_live_challenge, issue_challenge, issued_at, sign
 from trellis.core.gate import Gate
 from trellis.core.networks import find_network
@@ -181,4 +180,5 @@ def count_failed_sign_on(gate: Gate, address: str, browser: str, admin: int = 0)
 
 
 def _find_what(tx: Transaction, browser: str, now: str) -> str:
-    return f"{_WHAT}/{hash_token(browser)}" if is_known_browser(tx, SIGN_ON_LOGIN, browser, now) else _WHAT
+    known = find_browser(tx, SIGN_ON_LOGIN, browser, now)
+    return f"{_WHAT}/{known}" if known else _WHAT

@@ -30,6 +30,7 @@ def _active(page: Page) -> Locator:
 
 
 def _open(page: Page, how: str = "Control+k") -> None:
+    page.wait_for_load_state()  # a page that is still loading does not listen yet
     page.keyboard.press(how)
     expect(_field(page)).to_be_focused()
 

@@ -27,6 +27,7 @@ OUTDATED: Final = (
 )
 _SHOWN: Final = 100  # rows
 _LISTED: Final = 50  # nodes of a row
+_PRECONDITION: Final = 412  # the status of a change of what is no more as it was read
 _LONGEST: Final = 80  # characters of a value
 _PLACE: Final = frozenset(("parentId", "position"))
 _CHILDREN: Final = "children"  # in a record that was read with its tree: it is not what has a version
@@ -304,4 +305,4 @@ def explain(refused: Refused) -> str:
     inner = refused.facts.get("problem")
     if not isinstance(inner, Refused):
         return refused.detail
-    return OUTDATED if inner.message == "PRECONDITION_FAILED" else inner.detail  # a page has no ETag and no If-Match
+    return OUTDATED if inner.status == _PRECONDITION else inner.detail  # a page has no ETag and no If-Match

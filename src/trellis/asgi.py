@@ -3,10 +3,8 @@
 import asyncio
 import gc
 import logging
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from trellis.admin import PREFIX as PANEL
@@ -16,7 +14,7 @@ from trellis.health import Health
 from trellis.housekeeping import Housekeeping
 from trellis.http.access_log import App, run_logged
 from trellis.http.addresses import rewrite_address
-from trellis.http.api import Receive, Scope, Send, ServerRefusal, Service
+from trellis.http.api import Receive, Scope, Send, ServerRefusals, Service
 from trellis.http.ending import ENDING
 from trellis.http.policy import NO_SNIFFING, POLICY
 from trellis.http.tracing import run_traced
@@ -26,6 +24,7 @@ from trellis.metrics import PATH as METRICS
 from trellis.metrics import Metrics
 from trellis.rest.app import PREFIX, Rest
 from trellis.rest.dialect import allows_key_in_url
+from trellis.rest.overload import Overload
 from trellis.settings import Settings
 from trellis.store.condition import Condition, explain_condition, find_condition
 from trellis.traces import load_traces
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_NONE: Final[Mapping[ServerRefusal, int]] = MappingProxyType({})
 _LONGEST_ADDRESS: Final = 64  # characters that are kept of what a trusted proxy tells as the address of a caller
 
 
@@ -49,15 +47,17 @@ class Application:
         gate: Gate | None = None,
         shared: Path | None = None,
         metrics_port: int | None = None,
-        refusals: Mapping[ServerRefusal, int] = _NONE,
+        refusals: ServerRefusals | None = None,
     ) -> None:
         self.gate = gate or compose(settings, traces=load_traces())
         self.traces = self.gate.environment.traces
         self.service = Service(self.gate, settings, allows_key_in_url)
         self.rest = Rest(self.service)
+        refusals = refusals or ServerRefusals()
+        refusals.writes = Overload(self.service, PREFIX)
         self.mcp = Mcp(self.service)
         self.settings = settings
-        self.metrics = Metrics(self.service, refusals, lambda: self.health.is_ready, shared)
+        self.metrics = Metrics(self.service, refusals.counts, lambda: self.health.is_ready, shared)
         self.housekeeping = Housekeeping(self.gate, settings, self.service.log)
         self.outgoing = Background(self.gate) if settings.webhook_delivery else None
         self.health = Health(self.gate.store, settings)
@@ -184,13 +184,11 @@ def _has_one_host(scope: Scope) -> bool:
     return hosts == 1 or (hosts == 0 and scope.get("http_version") != "1.1")
 
 
-def create(
-    shared: Path | None = None, metrics_port: int | None = None, refusals: Mapping[ServerRefusal, int] = _NONE
-) -> Application:
+def create(shared: Path | None = None, metrics_port: int | None = None, refusals: ServerRefusals | None = None) -> Application:
     """Create the application from the environment, for a server such as uvicorn: `uvicorn --factory trellis.asgi:create`.
 
     `shared` is a folder by which the processes of one service tell each other their metrics, which are read on `metrics_port` and
-    nowhere else where TRELLIS_METRICS_LISTEN is set. `refusals` are counts of what the server refuses by itself.
+    nowhere else where TRELLIS_METRICS_LISTEN is set. `refusals` are what the server refuses by itself.
     """
     settings = Settings.load()
     if (condition := find_condition(settings)) is not Condition.READY:

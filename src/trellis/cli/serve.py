@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -31,7 +30,7 @@ from trellis.cli.terminal import MISUSED, Failure, progress_of, show
 from trellis.cli.workers import GaveUp, Workers, run_server
 from trellis.core.admins import create_demo_administrator
 from trellis.core.gate import Gate
-from trellis.http.api import ServerRefusal
+from trellis.http.api import ServerRefusals
 from trellis.logs import configure_logs
 from trellis.settings import Settings, variable
 from trellis.store.condition import Condition, describe_database, explain_condition, find_condition, find_file
@@ -246,7 +245,7 @@ def _run(settings: Settings, listeners: Sequence[socket.socket], workers: int) -
         log.info("Trellis has stopped.")
 
 
-def _load_application(shared: Path | None, metrics_port: int | None, refusals: Counter[ServerRefusal]) -> Any:
+def _load_application(shared: Path | None, metrics_port: int | None, refusals: ServerRefusals) -> Any:
     """Load and make the application, in the process that serves."""
     with uncollected():
         return import_module("trellis.asgi").create(shared, metrics_port, refusals)
@@ -256,7 +255,7 @@ def _config(settings: Settings, descriptors: int, metrics_port: int | None, shar
     """Configure the server and its log, in the process that serves. `shared` is a folder of all workers."""
     configure_logs(settings)
     logging.getLogger("uvicorn.error").addFilter(OncePerMinute())  # where the parser warns of what it cannot read
-    refusals = Counter[ServerRefusal]()
+    refusals = ServerRefusals()
     return uvicorn.Config(
         partial(_load_application, shared, metrics_port, refusals),
         factory=True,

@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from enum import Enum, auto
@@ -16,7 +15,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from trellis.cli.limits.connections import Connections
 from trellis.cli.limits.limits import Limits
 from trellis.core.keys import redact_keys
-from trellis.http.api import ServerRefusal
+from trellis.http.api import ServerRefusal, ServerRefusals
 from trellis.logs import REFUSED, log_refused
 
 HEAD: Final = 65_536  # bytes of a request's first line and headers
@@ -26,7 +25,7 @@ _LINGER: Final = 1.0  # seconds for which a refused connection stays open, so th
 _UNSENT: Final = 131_072  # bytes of answers that the system takes of a connection before they can be sent
 
 
-def make_protocol(limits: Limits, refusals: Counter[ServerRefusal], metrics_port: int | None = None) -> Any:
+def make_protocol(limits: Limits, refusals: ServerRefusals, metrics_port: int | None = None) -> Any:
     """Return what makes the protocol of each connection of one server, for uvicorn's `http`; it counts what is refused.
 
     Whoever fills the public port keeps nobody from the metrics, if these have a port of their own.
@@ -55,7 +54,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def __init__(
         self,
         limits: Limits,
-        refusals: Counter[ServerRefusal],
+        refusals: ServerRefusals,
         public: Connections,
         ports: Mapping[int, Connections],
         config: Config,
@@ -78,6 +77,9 @@ class LimitedProtocol(HttpToolsProtocol):
         self._body_patience = limits.body
         self._send_patience = limits.send
         self._refused = False
+        self._writes = False  # whether the request that is coming, before which all have been answered, writes
+        self._is_counted = False  # among the writes under way
+        self._response: bytes | None = None  # to a write that is coming, if the application does not see it
 
     @property
     def _address(self) -> str:
@@ -120,6 +122,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._connections.discard(self, self._address)
+        self._count_answered()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -145,7 +148,12 @@ class LimitedProtocol(HttpToolsProtocol):
         self._came, self._body_patience = 0, self._limits.body
         if max(self._head, self._chunk) > HEAD and self._size_of_head() > HEAD:
             self._refuse(ServerRefusal.LARGE_HEAD, after_another=self._is_answering())
-        else:
+            return
+        self._writes = self._can_respond() and self._refusals.writes.has(self.parser.get_method(), self.url)
+        if self._writes:
+            scope: Any = self.scope
+            self._response = self._refusals.writes.refuse(scope)
+        if self._response is None:
             self._connections.check_forwarding(self.headers, self._address)
             super().on_headers_complete()
             if self._connections.ending:
@@ -154,12 +162,43 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         if not self._refused:
             self._came += len(body)
-            super().on_body(body)
+            if self._response is None:
+                super().on_body(body)
 
     def on_message_complete(self) -> None:
-        if not self._refused:
-            self._step = _Step.REQUEST
-            super().on_message_complete()
+        if self._refused:
+            return
+        self._step = _Step.REQUEST
+        if self._response is not None:
+            self._respond(self._response)
+            return
+        super().on_message_complete()
+        if self._writes and self._is_answering():
+            self._is_counted = True
+            self._refusals.writes.under_way += 1
+
+    def on_response_complete(self) -> None:
+        self._count_answered()
+        super().on_response_complete()
+
+    def _count_answered(self) -> None:
+        if self._is_counted:
+            self._is_counted = False
+            self._refusals.writes.under_way -= 1
+
+    def _can_respond(self) -> bool:
+        """Return whether a response can be sent at once: it is no other's turn, and the caller reads, and need not be asked."""
+        return not (self._is_answering() or self.expect_100_continue or self.transport.get_write_buffer_size())
+
+    def _respond(self, response: bytes) -> None:
+        """Send the response to a write that is refused unseen. The connection stays, unless the caller closes it."""
+        self._response = None
+        self._record(ServerRefusal.WRITES)
+        if self.parser.should_keep_alive() and not self._connections.ending:
+            self.transport.write(response)
+        else:
+            self.transport.write(response.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n", 1))
+            self.transport.close()
 
     def pause_writing(self) -> None:
         self._count_unsent()
@@ -204,13 +243,13 @@ class LimitedProtocol(HttpToolsProtocol):
             self._give_up()
 
     def _look_at_body(self, passed: float) -> None:
-        cycle: Any = self.cycle
-        if cycle.waiting_for_100_continue:  # nobody has asked for it yet
+        cycle: Any = self.cycle if self._response is None else None
+        if cycle is not None and cycle.waiting_for_100_continue:  # nobody has asked for it yet
             return
         came, self._came = self._came, 0
         self._body_patience = min(self._limits.body, self._body_patience - passed + came / RATE)
         if self._body_patience <= 0:
-            self._refuse(ServerRefusal.SLOW_BODY, after_another=cycle.response_started)
+            self._refuse(ServerRefusal.SLOW_BODY, after_another=cycle is not None and cycle.response_started)
 
     def _is_read_too_slowly(self, passed: float) -> bool:
         self._count_unsent()
@@ -260,7 +299,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _record(self, refusal: ServerRefusal) -> None:
         """Count an answer in the application's place, and log it: by a line, or in that of the application, if that has begun."""
-        self._refusals[refusal] += 1
+        self._refusals.counts[refusal] += 1
         status = refusal.status
         if self._is_answering():
             scope: Any = self.cycle.scope

@@ -2,11 +2,22 @@
 
 from trellis.http.api.cache import CachedResponse, Name
 from trellis.http.api.calls import build_call, is_larger, receive_body
-from trellis.http.api.counts import BOUNDS, RequestCounts, ServerRefusal
+from trellis.http.api.counts import BOUNDS, RequestCounts, ServerRefusal, ServerRefusals, Writes
 from trellis.http.api.headers import is_not_modified
 from trellis.http.api.log import RequestLog
 from trellis.http.api.options import refuse_method, respond_to_options
-from trellis.http.api.request import PAGE, PAGE_REFUSED, REQUEST, ApiRequest, ApiResponse, Headers, Receive, Scope, Send
+from trellis.http.api.request import (
+    PAGE,
+    PAGE_REFUSED,
+    REQUEST,
+    ApiRequest,
+    ApiResponse,
+    Headers,
+    Receive,
+    Scope,
+    Send,
+    build_headers,
+)
 from trellis.http.api.service import Service, require_bearer
 
 __all__ = [
@@ -25,8 +36,11 @@ __all__ = [
     "Scope",
     "Send",
     "ServerRefusal",
+    "ServerRefusals",
     "Service",
+    "Writes",
     "build_call",
+    "build_headers",
     "is_larger",
     "is_not_modified",
     "receive_body",

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from functools import partial
 from typing import Final
@@ -90,15 +90,15 @@ class Service:
             _trim_slash(raw_path.partition(b"?")[0].decode("latin-1").removeprefix(prefix)),
             scope["query_string"],
             headers,
-            self._find_base_url(scope, headers),
+            self.find_base_url(scope, headers),
             client[0] if client else "-",
-            accept_request_id(headers.get(b"x-request-id")) or next(self._ids),
+            self.choose_request_id(headers),
             self.gate.now(),
             receive,
         )
         return request
 
-    def _find_base_url(self, scope: Scope, headers: dict[bytes, bytes]) -> str:
+    def find_base_url(self, scope: Scope, headers: Mapping[bytes, bytes]) -> str:
         """Return the URL under which the caller reaches this service."""
         if self.settings.public_url:
             return self.settings.public_url
@@ -107,6 +107,10 @@ class Service:
             server = scope.get("server") or ("localhost", 80)
             host = f"{server[0]}:{server[1]}"
         return f"{scope.get('scheme', 'http')}://{host}"
+
+    def choose_request_id(self, headers: Mapping[bytes, bytes]) -> str:
+        """Return the id that the caller has given to a request, or a new one."""
+        return accept_request_id(headers.get(b"x-request-id")) or next(self._ids)
 
     # --- answering ----------------------------------------------------------------------------------------------------
 

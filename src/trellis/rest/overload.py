@@ -1,0 +1,53 @@
+"""The response to writes while too many wait, which the server sends unseen.
+
+It costs an eighth of a refusal by the application, so that even if four times as many come as can be done, the processor is there
+for those that are done.
+"""
+
+from http import HTTPStatus
+from typing import Any, Final
+
+from trellis.http.api import ApiRequest, Scope, Service, Writes, build_headers
+from trellis.rest.responses import respond_to_refusal
+from trellis.store.engine import TOGETHER, refuse_full
+
+_BASE, _ID, _LENGTH = "{base}", "{id}", b"{length}"  # stand for what differs; no URL and no id has braces
+_READING: Final = frozenset((b"GET", b"HEAD", b"OPTIONS"))
+
+
+class Overload(Writes):
+    """Writes below a prefix, and the whole response to them while too many wait."""
+
+    def __init__(self, service: Service, prefix: str) -> None:
+        self._service = service
+        self._start = prefix.encode() + b"/"
+        self._most = service.settings.write_queue + TOGETHER  # what the writer has in hand has left the queue
+        self._template, self._length = _prepare(service, prefix)
+
+    def has(self, method: bytes, path: bytes) -> bool:
+        return method not in _READING and path.startswith(self._start)
+
+    def refuse(self, scope: Scope) -> bytes | None:
+        if self.under_way < self._most and not self._service.gate.store.is_write_queue_full():
+            return None
+        headers = dict(scope["headers"])
+        if b"origin" in headers:
+            return None
+        base, request_id = self._service.find_base_url(scope, headers).encode(), self._service.choose_request_id(headers).encode()
+        response = self._template.replace(_LENGTH, b"%d" % (self._length + len(base) + len(request_id)))
+        return response.replace(_BASE.encode(), base).replace(_ID.encode(), request_id)
+
+
+async def _receive() -> dict[str, Any]:  # as ASGI has it
+    return {}
+
+
+def _prepare(service: Service, prefix: str) -> tuple[bytes, int]:
+    """Return the response with marks for what differs, and the length of its body without them."""
+    request = ApiRequest("POST", prefix, "", b"", {}, _BASE, "", _ID, "", _receive)
+    response = respond_to_refusal(request, refuse_full())
+    headers = build_headers(request, response, None, service.settings.transport_headers)
+    lines = [b"%b: %b" % (name, _LENGTH if name == b"content-length" else value) for name, value in headers]
+    status = HTTPStatus(response.status)
+    head = b"\r\n".join((f"HTTP/1.1 {status.value} {status.phrase}".encode(), *lines, b"", b""))
+    return head + response.body, len(response.body) - len(_BASE) - len(_ID)

@@ -390,7 +390,7 @@ def test_what_somebody_brings_back_must_be_theirs_lately_and_once(
         refused = sign_on(visitor(), **query)
         assert refused.status_code == 403
         assert told in page_text(refused)
-        assert "555" not in refused.text
+        assert "call 555" not in refused.text
     late = visitor()
     address = provider.sign_in(late.get("/sign-on").headers["location"])
     clock.move(minutes=16)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # The other sections of the catalogue: packages and modules of the core with a function `operations`.
 _BEFORE_UNDO: Final = ("keys", "admins", "events", "requests")
-_AFTER_UNDO: Final = ("access", "webhooks", "proposals", "check", "overview", "search", "alarms")
+_AFTER_UNDO: Final = ("access", "webhooks", "proposals", "check", "overview", "search", "alarms", "filters")
 _WATCHED: Final = ("keys", "admins", "webhooks")  # whose events may raise alarms
 
 Kinds = Callable[[], "Sequence[NodeKind]"]

@@ -1,17 +1,15 @@
 """An impatient person in a real Chromium over a slow line, or without one: double clicks, aborted drags, leaving a page."""
 
-import re
 from collections.abc import Callable
 from typing import Final
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, CDPSession, Dialog, Locator, Page, Route, expect
+from playwright.sync_api import BrowserContext, CDPSession, Dialog, Locator, Page, Route, expect
 
 from tests.admin.conftest import PASSWORD
 from tests.browser import confirm, faults, violations
 from tests.community import Community
 from tests.fixture_types import Events, Run
-from tests.service_process import Service
 from tests.wait import wait_until
 
 pytestmark = [
@@ -406,17 +404,6 @@ def test_the_active_entry_does_not_shift_the_menu(page: Page, community: Communi
         page.locator(".side").get_by_role("link", name=name).click()
         expect(page.locator(".side [aria-current]")).to_have_text(name)
         assert places() == before
-
-
-def test_times_are_in_utc_with_ones_own_beside(chrome: Browser, service: Service, page: Page, community: Community) -> None:
-    context = chrome.new_context(base_url=service.address, timezone_id="Asia/Tokyo", storage_state=page.context.storage_state())
-    page = context.new_page()
-    page.goto("/admin/events")
-    shown = page.locator("table time").first
-    expect(shown).to_have_attribute("title", re.compile(r" GMT\+9 where you are$"))
-    at = shown.get_attribute("datetime") or ""
-    assert shown.inner_text() == f"{at[:19].replace('T', ' ')} UTC"
-    context.close()
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ def test_it_is_calm_while_nothing_is_wrong(admin: Visitor) -> None:
     said = _first(admin)
     assert said.startswith("Nothing is failing")
     assert "you have no second factor" in said
-    assert "not been backed up" in said
+    assert "trellis backup has not been run yet" in said
 
 
 def test_what_needs_somebody_stands_first_with_where_to_go(

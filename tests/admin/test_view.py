@@ -44,7 +44,7 @@ def test_a_chart_has_a_scale_and_an_axis_and_knows_when_each_bar_is() -> None:
     chart = build_chart(spans, [(f"{day} Jan", f"{day} Jan 2026") for day in range(1, 31)])
     assert chart.scale == (50, 25, 0)
     assert [stack.label for stack in chart.ticks] == ["1 Jan", "6 Jan", "11 Jan", "16 Jan", "21 Jan", "26 Jan"]
-    assert chart.stacks[-1].span == {"from": "2026-01-30T00:00", "to": "2026-01-31T00:00"}
+    assert chart.stacks[-1].span == {"from": "2026-01-30T00:00:00.000Z", "to": "2026-01-31T00:00:00.000Z"}
     assert build_chart([], []).ticks == ()
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from trellis.core.fields import format_timestamp
+
 CLASSES: Final[Mapping[str, str]] = {"2xx": "Answered", "3xx": "Unchanged", "4xx": "Refused", "5xx": "Failed"}
 WIDTH: Final = 720
 HEIGHT: Final = 160
@@ -103,12 +105,13 @@ def build_use_line(counts: Sequence[int]) -> UseLine:
 
 
 def _find_spans(spans: Sequence[Mapping[str, Any]]) -> list[Mapping[str, str]]:
-    """Return the beginning and the end of each span, to the minute and in UTC; all are equally long."""
+    """Return the beginning and the end of each span, as moments; those without a `to` are all as long."""
     begins = [datetime.fromisoformat(span["at"]) if "at" in span else None for span in spans]
     if len(begins) < 2 or begins[0] is None or begins[1] is None:  # nothing says how long they are
         return [{}] * len(spans)
     length = begins[1] - begins[0]
-    return [{"from": f"{at:%Y-%m-%dT%H:%M}", "to": f"{at + length:%Y-%m-%dT%H:%M}"} if at else {} for at in begins]
+    ends = [span.get("to") or (format_timestamp(at + length) if at else "") for span, at in zip(spans, begins, strict=True)]
+    return [{"from": format_timestamp(at), "to": end} if at else {} for at, end in zip(begins, ends, strict=True)]
 
 
 def _stack(x: float, width: float, counts: Mapping[str, int], label: tuple[str, str], top: int, span: Mapping[str, str]) -> Stack:

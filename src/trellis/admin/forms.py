@@ -13,7 +13,7 @@ control (`{"addresses": "lines"}`), `labels` and `help` replace the declared tex
 call it where Refused is caught.
 
 Widgets: text, textarea, lines (one value per line), number, checkbox, select, radio, color, url, password, new-password,
-datetime-local (UTC), groups, permissions, hidden.
+datetime-local (in the time zone of `clock`), groups, permissions, hidden.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,11 +22,13 @@ from functools import cached_property
 from typing import Any, Final, Self
 
 from trellis.admin.submitted import CSRF, StaleForm, Submitted
+from trellis.admin.times import EXACT, UTC_CLOCK, Clock
 from trellis.core.fields import EVERYONE, MAX_ID, Choice, Field, parse_whole_number, quote
 from trellis.errors import Fault, Refused, raise_faults
 
 _SECRET: Final = frozenset({"password", "new-password"})
 _MANY: Final = frozenset({"groups"})
+_TIME: Final = "datetime-local"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,8 @@ class Control:
     """One field of a form. `value` is text (for a checkbox, a bool); `chosen` are the ticked values if there can be several.
 
     `when` is another field and those of its values with which this one counts, if it does not always: a script shows it only then.
-    `applies` says whether it does; `is_plain` that it is as it is by default, and nothing is wrong with it.
+    `applies` says whether it does; `is_plain` that it is as it is by default, and nothing is wrong with it. `zone` is the time zone
+    of a time, and `exact` the moment that it is, where the control cannot say which.
     """
 
     name: str
@@ -50,6 +53,8 @@ class Control:
     when: str = ""
     applies: bool = True
     is_plain: bool = True
+    zone: str = ""
+    exact: str = ""
     schema: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -77,9 +82,11 @@ class Form:
         labels: Mapping[str, str] | None = None,
         help: Mapping[str, str] | None = None,  # noqa: A002  # the word that the panel uses
         id: str = "form",
+        clock: Clock = UTC_CLOCK,
     ) -> None:
         self.fields = {f.name: f for f in fields if not f.read_only}
         self.id = id
+        self.clock = clock
         self.title = ""  # shown above the faults
         self.faults: tuple[Fault, ...] = ()
         self.more_faults = 0  # that are not told
@@ -110,10 +117,17 @@ class Form:
                 raw[name] = [line.strip() for line in typed[name].splitlines() if line.strip()]
             elif self.widget(name) in _SECRET and not typed[name] and not self.fields[name].required:
                 continue  # an empty password means no change
+            elif self.widget(name) == _TIME:
+                raw[name] = self._moment(name)
             else:
                 raw[name] = typed[name].replace("\r\n", "\n")
         raise_faults(unknown)
         return raw
+
+    def _moment(self, name: str) -> str:
+        """Return the moment that a typed time stands for; what is none stays as it is."""
+        typed = self._typed or Submitted()
+        return self.clock.reading(typed).read_typed(typed.get(name, "").strip(), typed.get(EXACT + name, ""))
 
     def add_refusal(self, refused: Refused) -> Self:
         """Add a refusal to the form: each fault at its field, or the detail above all fields."""
@@ -171,6 +185,8 @@ class Form:
             applies=self._applies(f),
             is_plain=self._is_plain(f, widget),
             schema=f.type.schema(),
+            zone=self.clock.name if widget == _TIME else "",
+            exact=self._exact(f) if widget == _TIME else "",
         )
 
     def _applies(self, f: Field) -> bool:
@@ -198,14 +214,22 @@ class Form:
         if widget == "checkbox":
             held = self._typed.get(f.name, "0") if self._typed is not None else self._value(f)
             return held in (True, "1", "true")
+        if widget == _TIME:
+            held = self._held_moment(f)
+            return self.clock.show_typed(held) if held else ""
         if self._typed is not None:
             return self._typed.get(f.name, "")
         held = self._value(f)
         if isinstance(held, list | tuple):
             return ("\n" if widget == "lines" else ", ").join(str(one) for one in held)
-        if widget == "datetime-local" and held:
-            return str(held)[:16]
         return "" if held is None else str(held)
+
+    def _held_moment(self, f: Field) -> str:
+        return self._moment(f.name) if self._typed is not None else str(self._value(f) or "")
+
+    def _exact(self, f: Field) -> str:
+        held = self._held_moment(f)
+        return held if self.clock.is_twice(held) else ""
 
     def _value(self, f: Field) -> Any:
         return f.default if self._values is None else self._values.get(f.name, f.default)
@@ -241,7 +265,7 @@ class Form:
             return fault.detail
         label, option = self._label(name), fault.field.partition(".")[2]
         if option and self.widget(name) == "permissions" and fault.detail.startswith(fault.field):
-            name, label = fault.field, f"May {option}"
+            name, label = fault.field, self._labels.get(fault.field, f"May {option}")
         rest = fault.detail[len(name) :].lstrip(":").strip()
         return f"{label} {rest}" if fault.detail[len(name) : len(name) + 1] == " " else f"{label}: {rest}"
 

@@ -21,8 +21,7 @@ A new page is a function and one line in its module's PAGES:
 
 and, for a new section, a line in `admin/sections.py`. Paths are written without /admin. Before a page runs, the panel has made sure
 that there is a session (unless the page is `open`), and that a POST came from this site and is a form of at most 1 MiB, unless the
-page says more. A POST whose token does not match still runs, with `request.stale` set: whatever it tries to write is refused with
-StaleForm, so that it shows its form again with what was typed, as after any other refusal.
+page says more. A POST whose token does not match still runs, with `request.stale` set: its writes are refused with StaleForm.
 """
 
 import asyncio
@@ -44,6 +43,7 @@ from trellis.admin.live import Watcher
 from trellis.admin.runner import Runner
 from trellis.admin.sessions import Sessions, csrf_token, seal, unseal
 from trellis.admin.submitted import StaleForm, Submitted, tidy_reason
+from trellis.admin.times import Clock, find_clock
 from trellis.core.actor import Actor
 from trellis.core.admins import SignedIn, address_lane, begin_session
 from trellis.core.catalogue import Catalogue
@@ -154,8 +154,7 @@ class PageRequest:
     @property
     def wants_json(self) -> bool:
         """Whether one of the panel's scripts sent this, rather than a person."""
-        accepted = self.http.headers.get("accept", "")
-        return "application/json" in accepted or "text/event-stream" in accepted
+        return any(kind in self.http.headers.get("accept", "") for kind in ("application/json", "text/event-stream"))
 
     @property
     def is_background(self) -> bool:
@@ -198,11 +197,16 @@ class PageRequest:
         """The administrator who acts."""
         return self.signed_in.actor
 
+    @cached_property
+    def clock(self) -> Clock:
+        """The time zone in which pages show times and take them."""
+        me = self.me
+        return find_clock(me.zone if me else "", self.read_cookie("zone"), shows_utc=bool(me and me.shows_utc))
+
     async def go_on_after_change(self) -> None:
         """Go on in a new session, after a change of one's own password has ended all."""
-        self.take_session(
-            await self.runner.write(begin_session, self.signed_in.id, self.address, self.agent, self.signed_in.issuer)
-        )
+        me = self.signed_in
+        self.take_session(await self.runner.write(begin_session, me.id, self.address, self.agent, me.issuer))
 
     def take_session(self, token: str) -> None:
         """Give this browser the cookie of a session; the forms of this response carry its token."""
@@ -379,10 +383,9 @@ class Page:
     """One method of one path, without /admin. `open` pages need no session; `section` is the menu entry that is marked.
 
     A page that is not `first` waits until a password that somebody else has chosen is changed, and a second factor set up where one
-    is required. `most_bytes` is how large its
-    forms may be if they are sent as multipart/form-data, which other pages do not take. `live` are the topics of `core.news` that
-    it shows, with {id} for that in its path: it is kept up to date with them. A `background` page is for scripts that ask by
-    themselves, which is no use of the session. `needs` are the operations without which nobody may open it.
+    is required. `most_bytes` is how large its forms may be if they are sent as multipart/form-data, which other pages do not take.
+    `live` are the topics of `core.news` that it shows, with {id} for that in its path. A page in the `background` is for scripts
+    that ask by themselves. `needs` are the operations without which nobody may open it.
     """
 
     method: str

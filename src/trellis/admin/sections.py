@@ -7,6 +7,7 @@ from trellis.admin import (
     alarms,
     events,
     factors,
+    filters,
     keys,
     many,
     news,
@@ -35,6 +36,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *structure.PAGES,
     *admins.PAGES,
     *factors.PAGES,
+    *filters.PAGES,
     *news.PAGES,
     *search.PAGES,
 )

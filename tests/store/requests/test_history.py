@@ -125,9 +125,10 @@ def test_uses_are_counted_by_day_operation_and_status(store: Store, write: Write
     write([request(1), request(2), request(3, status=403, operation="forums.delete"), request(4, key_id=None)])
     write([request(5, status=404), request(6, operation=None, status=404), request(7, key_id=2)])
     with store.reading() as tx:
-        assert requests.count_uses_by_day(tx, 1, "2026-01-31") == {("2026-01-31", 2): 2, ("2026-01-31", 4): 3}
+        counted = requests.read_quarters(tx, [1], "2026-01-31")
+        assert sorted(counted) == [(1, f"{request(1).at[:14]}00", 2, 2), (1, f"{request(1).at[:14]}00", 4, 3)]
         used = {use.operation: use for use in requests.count_uses(tx, 1)}
-        assert requests.count_uses_by_day(tx, 1, "2026-02-01") == {}
+        assert requests.read_quarters(tx, [1], "2026-02-01") == []
     assert set(used) == {"forums.list", "forums.delete"}
     assert used["forums.list"][1:] == (3, request(5).at, 0, None)
     assert used["forums.delete"][1:] == (0, None, 1, request(3).at)
@@ -140,6 +141,6 @@ def test_uses_outlive_the_requests_until_they_are_purged(store: Store, write: Wr
     with store.reading() as tx:
         assert requests.search(tx, {}, 10).found == []
         assert len(requests.count_uses(tx, 1)) == 1
-    assert store.write(lambda tx: purge(tx, uses_before="2026-02-01T00:00:00.000Z")).result(30) == 2  # and its hour
+    assert store.write(lambda tx: purge(tx, uses_before="2026-02-01T00:00:00.000Z")).result(30) == 3  # and its hour and quarter
     with store.reading() as tx:
         assert requests.count_uses(tx, 1) == []

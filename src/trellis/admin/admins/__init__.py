@@ -5,6 +5,7 @@ from typing import Final
 from trellis.admin.admins import (
     account,
     administrators,
+    appearance,
     confirm_password,
     first_run,
     invitations,
@@ -28,4 +29,5 @@ PAGES: Final[tuple[Page, ...]] = (
     *roles.PAGES,
     *sessions.PAGES,
     *account.PAGES,
+    *appearance.PAGES,
 )

@@ -4,6 +4,7 @@ from typing import Final
 
 from starlette.responses import Response
 
+from trellis.admin.admins.appearance import build_view_form
 from trellis.admin.admins.checking import check_own_password, settle
 from trellis.admin.admins.sessions import end_sessions, fetch_sessions
 from trellis.admin.forms import Form
@@ -37,7 +38,8 @@ async def _show(request: PageRequest, status: int, form: Form) -> Response:
     me = request.signed_in
     sessions = await fetch_sessions(request, me.id)
     identities = (await request.fetch("admins.get", target=me.id))["identities"] if request.sessions.provider else []
-    return request.page("account.html", status=status, title="Your account", form=form, sessions=sessions, identities=identities)
+    told = {"form": form, "sessions": sessions, "identities": identities, "view": build_view_form(request)}
+    return request.page("account.html", status=status, title="Your account", **told)
 
 
 async def set_password(request: PageRequest) -> Response:

@@ -6,6 +6,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.events.diff import event_changes
+from trellis.admin.filters import fetch_saved
 from trellis.admin.forms import Form
 from trellis.admin.keys import fetch_key_names
 from trellis.admin.nodes import fetch_groups
@@ -28,7 +29,7 @@ _FILTERS: Final = (_ACTOR, *(field for field in FILTERS if not field.name.starts
 
 async def index(request: PageRequest) -> Response:
     """Search the log."""
-    query = Submitted.filters(request.query)
+    query = Submitted.filters(request.query, request.clock)
     form = _form(request, query, await _fetch_actors(request))
     found: dict[str, Any] = {"results": [], "next": None, "complete": True}
     status = 200
@@ -48,6 +49,7 @@ async def index(request: PageRequest) -> Response:
         found=found,
         query=dict(query),
         filtered=bool(set(query) - {"before"}),
+        saved=await fetch_saved(request, _SECTION, form, query),
     )
 
 
@@ -78,10 +80,11 @@ def _form(request: PageRequest, query: Submitted, actors: list[tuple[str, str]])
             "resourceId": "Its id",
             "requestId": "Request id",
             "changeSet": "Change set",
-            "from": "From (UTC)",
-            "to": "To (UTC)",
+            "from": "From",
+            "to": "To",
         },
         help=dict.fromkeys((field.name for field in _FILTERS), ""),
+        clock=request.clock,
     )
 
 

@@ -10,7 +10,9 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.page import Page, PageRequest
+from trellis.admin.times import Clock
 from trellis.core.fields import isolate, parse_whole_number
+from trellis.core.requests import CLASSES
 
 _HERE: Final = "/keys/{id:int}/activity"
 _ROWS: Final = 50  # of a page
@@ -89,16 +91,16 @@ async def show(request: PageRequest) -> Response:
     cursors = {name: request.query.get(name, "") for name in SOURCES}
     parts = {name: await read(request, key["id"], cursors[name]) for name, read in SOURCES.items() if cursors[name] != _END}
     entries, reached = merge(parts)
-    summary = await request.fetch("requests.summary", {"key": key["id"]}, slow=True)
+    summary = await request.fetch("requests.summary", {"key": key["id"], "zone": request.clock.name}, slow=True)
     further = {name: _move_cursor(cursors[name], parts.get(name), entries) for name in SOURCES}
     return request.page(
         "keys/activity.html",
         title=f"What {isolate(key['name'])} did",
         key=key,
-        days=_group(entries, summary["days"]),
+        days=_group(entries, summary["days"], request.clock),
         older=further if any(cursor != _END for cursor in further.values()) else None,
         is_newest=not any(cursors.values()),
-        reached=reached[:16].replace("T", " ") + " UTC" if reached else "",
+        reached=request.clock.short(reached) if reached else "",
     )
 
 
@@ -123,11 +125,11 @@ def _move_cursor(cursor: str, part: Part | None, shown: Sequence[Entry]) -> str:
     return cursor if last is None else last.cursor
 
 
-def _group(entries: Sequence[Entry], counted: Sequence[Mapping[str, Any]]) -> list[Day]:
-    counts = {one["at"][:10]: (sum(n for name, n in one.items() if name != "at"), one["4xx"]) for one in counted}
+def _group(entries: Sequence[Entry], counted: Sequence[Mapping[str, Any]], clock: Clock) -> list[Day]:
+    counts = {clock.day(one["at"]): (sum(one[name] for name in CLASSES), one["4xx"]) for one in counted}
     return [
         Day(f"{datetime.fromisoformat(date):%A, %-d %B %Y}", tuple(group), *counts.get(date, (None, 0)))
-        for date, group in groupby(entries, lambda entry: entry.at[:10])
+        for date, group in groupby(entries, lambda entry: clock.day(entry.at))
     ]
 
 

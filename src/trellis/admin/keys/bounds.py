@@ -1,11 +1,13 @@
 """The bounds of a key's grants in its form: a row for each operation that is ticked, with a control for each member of a bound."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from trellis.admin.keys.grants import Box
 from trellis.admin.submitted import Submitted
+from trellis.admin.times import Clock
 from trellis.core.keys import BOUND_MEMBERS
 from trellis.errors import Fault
 
@@ -19,6 +21,7 @@ _LABELS: Final = {
     "dryRunOnly": "Dry runs only",
     "ownOnly": "Only what it did itself",
 }
+_IS_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT.*")
 _EMPTY: Final = dict.fromkeys(_NAMES, "")
 
 
@@ -58,11 +61,14 @@ def split_bounds(typed: Submitted) -> tuple[Submitted, dict[str, dict[str, str]]
     return Submitted(rest, typed.size), bounds
 
 
-def describe_typed(bounds: Mapping[str, Mapping[str, str]], chosen: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return the bounds of those grants that are ticked, as the operations on keys take them: without what was left empty."""
+def describe_typed(bounds: Mapping[str, Mapping[str, str]], chosen: Iterable[str], clock: Clock) -> dict[str, dict[str, Any]]:
+    """Return the bounds of those grants that are ticked, as the operations on keys take them: without what was left empty.
+
+    A time without an offset is one of the clock.
+    """
     ticked = set(chosen)
     return {
-        name: {member: value for member, value in typed.items() if value}
+        name: {member: clock.read_typed(value) if member == "until" else value for member, value in typed.items() if value}
         for name, typed in bounds.items()
         if name in ticked and any(value not in {"", "0", "allow"} for value in typed.values())
     }
@@ -73,6 +79,7 @@ def build_rows(
     stored: Mapping[str, Mapping[str, Any]],
     typed: Mapping[str, Mapping[str, str]] | None,
     faults: Iterable[Fault],
+    clock: Clock,
 ) -> tuple[BoundRow, ...]:
     """Build the rows of some grants, from what was typed, or else from what is stored."""
     found = list(faults)
@@ -82,7 +89,7 @@ def build_rows(
             box.summary,
             not box.reads and not box.is_plan,
             box.is_about_events,
-            _show(stored.get(box.name, {}))
+            _show(stored.get(box.name, {}), clock)
             if typed is None or box.name not in typed
             else dict.fromkeys(_NAMES, "") | dict(typed[box.name]),
             tuple(describe_fault(fault) for fault in found if fault.field.startswith(f"{PREFIX}{box.name}.")),
@@ -99,9 +106,11 @@ def describe_fault(fault: Fault) -> str:
     return f"{_LABELS[member]} of {operation}: {fault.detail.removeprefix(fault.field).lstrip(': ')}"
 
 
-def _show(bound: Mapping[str, Any]) -> dict[str, str]:
+def _show(bound: Mapping[str, Any], clock: Clock) -> dict[str, str]:
     """Return a stored bound as texts by member."""
     texts = {name: bound.get(name) for name in _NAMES}
+    if texts["until"] and _IS_MOMENT.fullmatch(texts["until"]):
+        texts["until"] = clock.at(texts["until"]).isoformat(timespec="seconds")
     return {
         name: ", ".join(value) if isinstance(value, list) else "1" if value is True else "" if value is None else str(value)
         for name, value in texts.items()

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from datetime import datetime
 from typing import Any, Final
 
 from trellis.admin.forms import Form
@@ -10,6 +9,7 @@ from trellis.admin.keys.bounds import PREFIX, BoundRow, build_rows, describe_fau
 from trellis.admin.keys.grants import Grid
 from trellis.admin.keys.sentence import Abilities, describe_abilities
 from trellis.admin.submitted import Submitted
+from trellis.admin.times import UTC_CLOCK, Clock
 from trellis.core.dialect import DIALECTS
 from trellis.core.fields import Field, Timestamp, quote
 from trellis.core.keys import PRESET, PRESETS, SETTINGS, describe_preset
@@ -31,7 +31,7 @@ _AS_IT_IS: Final = ", as it is"
 _NEVER_KEPT: Final = f"Never{_AS_IT_IS}"
 _NEW: Final[Mapping[str, Any]] = {"expires": "90d", "bounds": {}}
 _UNTIL: Final = Field(
-    "until", Timestamp(nullable=True), "In UTC. Only used if the key expires on another date.", applies=("expires", (_DATE,))
+    "until", Timestamp(nullable=True), "Only used if the key expires on another date.", applies=("expires", (_DATE,))
 )
 _FIELDS: Final = (*SETTINGS, PRESET, _UNTIL)
 _DIALECTS: Final = tuple((name, name.capitalize()) for name in DIALECTS)
@@ -77,6 +77,7 @@ class KeyForm(Form):
         typed: Submitted | None = None,
         preset: str = "",
         begun: Mapping[str, Any] | None = None,
+        clock: Clock = UTC_CLOCK,
     ) -> None:
         self.grid = grid
         self.preset = PRESETS.get(preset) if key is None else None
@@ -87,7 +88,7 @@ class KeyForm(Form):
         self._pressed = typed is not None and pressed_button(typed) == _BOUNDS
         if typed is not None:
             typed, self._bounds = split_bounds(typed)
-        spans = ((_KEEP, _describe_expiry(key)), *_SPANS) if key is not None else _SPANS
+        spans = ((_KEEP, _describe_expiry(key, clock)), *_SPANS) if key is not None else _SPANS
         values = {**begun, PRESET.name: preset} if key is None else {**key, "expires": _KEEP}
         super().__init__(
             _FIELDS,
@@ -96,6 +97,7 @@ class KeyForm(Form):
             widgets={"grants": "groups", "addresses": "lines"},
             labels=_LABELS,
             help=_HELP,
+            clock=clock,
         )
 
     @property
@@ -111,7 +113,7 @@ class KeyForm(Form):
     def bound_rows(self) -> tuple[BoundRow, ...]:
         """The bounds of the operations that are ticked."""
         boxes = [box for box in self.grid.boxes if box.name in self.chosen]
-        return build_rows(boxes, self._stored, self._bounds, self.faults)
+        return build_rows(boxes, self._stored, self._bounds, self.faults, self.clock)
 
     @property
     def abilities(self) -> Abilities:
@@ -122,7 +124,7 @@ class KeyForm(Form):
     def _describe_span(self) -> str:
         chosen, until = self["expires"].value, self["until"].value
         if chosen == _DATE:
-            return f"until {until.replace('T', ' ')} UTC" if until else "until a date that is still to be entered"
+            return f"until {until.replace('T', ' ')} in {self.clock.name}" if until else "until a date that is still to be entered"
         text = dict(self["expires"].choices).get(chosen, "")
         if chosen == "never" or text == _NEVER_KEPT:
             return "until somebody revokes it"
@@ -154,7 +156,8 @@ class KeyForm(Form):
             raise refuse_faults(Fault("grants", "UNKNOWN_OPERATION", detail))
         typed, ticked = self._bounds or {}, set(raw.get("grants", ()))
         kept = {name: bound for name, bound in self._stored.items() if name in ticked and name not in typed}
-        raw["bounds"] = kept | self._describe_unbounded(typed, ticked) | describe_typed(typed, ticked)
+        clock = self.clock.reading(self._typed or {})
+        raw["bounds"] = kept | self._describe_unbounded(typed, ticked) | describe_typed(typed, ticked, clock)
         if self.preset is None:
             raw.pop(PRESET.name, None)
         until, expires = raw.pop("until", ""), raw.pop("expires", _KEEP)
@@ -183,8 +186,7 @@ def press_button(grid: Grid, typed: Submitted) -> Submitted:
     return Submitted((*kept, ("grants", ""), *(("grants", name) for name in grid.press(button, typed.all("grants")))))
 
 
-def _describe_expiry(key: Mapping[str, Any]) -> str:
+def _describe_expiry(key: Mapping[str, Any], clock: Clock) -> str:
     if not key["expiresAt"]:
         return _NEVER_KEPT
-    at = datetime.fromisoformat(key["expiresAt"])
-    return f"{at.day} {at:%b %Y, %H:%M} UTC{_AS_IT_IS}"
+    return f"{clock.full(key['expiresAt'])}{_AS_IT_IS}"

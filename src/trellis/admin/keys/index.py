@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from trellis.admin.chart import build_use_line
 from trellis.admin.confirm import create_once
+from trellis.admin.filters import fetch_saved
 from trellis.admin.forms import Form
 from trellis.admin.keys.clients import PLACEHOLDER, build_snippets
 from trellis.admin.keys.form import KeyForm, pressed_button
@@ -33,7 +34,7 @@ _OF: Final = "of"  # the key whose form asks what it will be able to do
 async def index(request: PageRequest) -> Response:
     """List the keys."""
     grid = Grid(request.catalogue)
-    query = Submitted(pair for pair in request.query.items() if pair[1].strip())
+    query = Submitted(pair for pair in request.query.items() if pair[1].strip() and not pair[0].startswith("_"))
     form = _filters(grid, query)
     page: dict[str, Any] = {"results": [], "page": 1, "totalPages": 1, "totalResults": 0}
     status = 200
@@ -43,7 +44,7 @@ async def index(request: PageRequest) -> Response:
         form.add_refusal(refused)
         status = 400
     ids = [one["id"] for one in page["results"]]
-    uses = await request.fetch("requests.daily", {"keys": ids, "days": _DAYS}) if ids else {}
+    uses = await request.fetch("requests.daily", {"keys": ids, "days": _DAYS, "zone": request.clock.name}) if ids else {}
     return request.page(
         "keys/index.html",
         status=status,
@@ -53,6 +54,7 @@ async def index(request: PageRequest) -> Response:
         query=dict(query),
         grid=grid,
         filtered=bool(query),
+        saved=await fetch_saved(request, _SECTION, form, query),
         running=await fetch_running(request),
         uses={number: build_use_line(counts) for number, counts in uses.items()},
         days=_DAYS,
@@ -86,17 +88,17 @@ async def _begin(request: PageRequest, grid: Grid) -> tuple[KeyForm, str]:
     if copied:
         key = await request.fetch("keys.get", target=min(max(copied, 1), MAX_ID))
         begun = describe_copy(key, request.now, grid.names.__contains__)
-        return KeyForm(grid, preset=key["preset"] or "", begun=begun), str(key["id"])
+        return KeyForm(grid, preset=key["preset"] or "", begun=begun, clock=request.clock), str(key["id"])
     named = next((name for name, one in RECIPES.items() if preset and one.preset == preset), request.query.get(_RECIPE, ""))
     if (recipe := RECIPES.get(named)) is None:
-        return KeyForm(grid), ""
-    return KeyForm(grid, preset=recipe.preset, begun=recipe.describe(grid)), named
+        return KeyForm(grid, clock=request.clock), ""
+    return KeyForm(grid, preset=recipe.preset, begun=recipe.describe(grid), clock=request.clock), named
 
 
 async def create(request: PageRequest) -> Response:
     """Create a key and show it, once."""
     request.require_recent_password()
-    form = KeyForm(Grid(request.catalogue), typed=request.form, preset=request.form.get(PRESET.name, ""))
+    form = KeyForm(Grid(request.catalogue), typed=request.form, preset=request.form.get(PRESET.name, ""), clock=request.clock)
     begun = next((name for name, one in RECIPES.items() if form.preset and PRESETS.get(one.preset) is form.preset), "")
     if pressed_button(request.form) is not None:
         return await _show_form(request, form, 200, begun)
@@ -129,7 +131,9 @@ async def describe(request: PageRequest) -> Response:
     request.require_fresh_form()
     number = parse_whole_number(request.query.get(_OF, ""))
     key = await request.fetch("keys.get", target=min(max(number, 1), MAX_ID)) if number else None
-    form = KeyForm(Grid(request.catalogue), key=key, typed=request.form, preset=request.form.get(PRESET.name, ""))
+    form = KeyForm(
+        Grid(request.catalogue), key=key, typed=request.form, preset=request.form.get(PRESET.name, ""), clock=request.clock
+    )
     return request.page("keys/abilities.html", form=form)
 
 

@@ -1,7 +1,7 @@
 """One API key: its usage and grants, changing it, rotating it, removing grants, revoking it."""
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -16,7 +16,6 @@ from trellis.admin.keys.grants import Grid
 from trellis.admin.keys.index import find_base, show_secret
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
-from trellis.core.catalogue import Catalogue
 from trellis.core.fields import Field, IpAddress, Text, isolate
 from trellis.core.hello import HELLO
 from trellis.core.keys import KEEP_WEBHOOKS, OVERLAP, REASON, WHY_PAUSED, describe_bounds, is_key_widened, key_version
@@ -39,7 +38,7 @@ _MAY: Final = (
 
 _SELECTION: Final = {
     "since": (
-        "Since (UTC)",
+        "Since",
         "What the key did at this time or later is undone, the newest first. You see it all before anything happens.",
     ),
     "after": ("After event", "The number of an event: only what came after it is undone. Empty: all of it."),
@@ -54,17 +53,17 @@ async def _fetch(request: PageRequest) -> dict[str, Any]:
 async def show(request: PageRequest) -> Response:
     """Show a key with all its data."""
     key, grid = await _fetch(request), Grid(request.catalogue)
-    summary = await request.fetch("requests.summary", {"key": key["id"]}, slow=True)
+    summary = await request.fetch("requests.summary", {"key": key["id"], "zone": request.clock.name}, slow=True)
     latest = await request.fetch("requests.list", {"key": key["id"], "limit": _MAX_ROWS}, slow=True)
     events = await request.fetch("events.search", {"resource": "keys", "resourceId": key["id"], "limit": _MAX_ROWS})
     first = _find_first_call(request, key, latest)
-    days = [datetime.fromisoformat(day["at"]) for day in summary["days"]]
+    days = [request.clock.at(day["at"]) for day in summary["days"]]
     may_form, answer = await _ask_may(request, key, grid)
     return request.page(
         "keys/show.html",
         title=key["name"],
         key=key,
-        bounds=describe_bounds(key["bounds"]),
+        bounds=describe_bounds(key["bounds"], request.clock.short),
         grid=grid,
         chart=build_chart(summary["days"], [(f"{day.day} {day:%b}", f"{day.day} {day:%b %Y}") for day in days]),
         uses={use["operation"]: use for use in summary["operations"]},
@@ -77,7 +76,7 @@ async def show(request: PageRequest) -> Response:
         missing=_build_path_to_grant(grid, key, request.query.get("operation")),
         first_missing=build_path_from_refused(grid, key, first),
         answer=answer,
-        selection=build_selection_form(request.catalogue, RESTORE_OF_KEY),
+        selection=build_selection_form(request, RESTORE_OF_KEY),
         address=f"{find_base(request)}/mcp",
         snippets=build_snippets(find_base(request)),
     )
@@ -92,11 +91,12 @@ def _find_first_call(request: PageRequest, key: Mapping[str, Any], latest: Mappi
     return None if waits else {}
 
 
-def build_selection_form(catalogue: Catalogue, operation: str, typed: Submitted | None = None) -> Form:
+def build_selection_form(request: PageRequest, operation: str, typed: Submitted | None = None) -> Form:
     """Build the form that says which events an operation is to undo: since a time, after an event."""
-    fields = [field for field in catalogue.find(operation).fields if field.name in _SELECTION]
+    fields = [field for field in request.catalogue.find(operation).fields if field.name in _SELECTION]
     labels = {name: label for name, (label, _) in _SELECTION.items()}
-    return Form(fields, typed, labels=labels, help={name: note for name, (_, note) in _SELECTION.items()}, id="since")
+    notes = {name: note for name, (_, note) in _SELECTION.items()}
+    return Form(fields, typed, labels=labels, help=notes, id="since", clock=request.clock)
 
 
 async def _ask_may(request: PageRequest, key: Mapping[str, Any], grid: Grid) -> tuple[Form, Mapping[str, Any] | None]:
@@ -131,9 +131,9 @@ async def edit(request: PageRequest) -> Response:
         return request.redirect(f"/keys/{key['id']}", "A revoked key cannot be changed. Create a new one.", "note")
     grid, wanted = Grid(request.catalogue), request.query.get(_GRANT, "")
     if wanted not in grid.names:
-        return _show_form(request, 200, key, KeyForm(grid, key=key))
+        return _show_form(request, 200, key, KeyForm(grid, key=key, clock=request.clock))
     filled = {**key, "grants": sorted({*key["grants"], wanted})}
-    return _show_form(request, 200, key, KeyForm(grid, key=filled), wanted=wanted)
+    return _show_form(request, 200, key, KeyForm(grid, key=filled, clock=request.clock), wanted=wanted)
 
 
 def build_path_from_refused(grid: Grid, key: Mapping[str, Any], logged: Mapping[str, Any] | None) -> str:
@@ -150,7 +150,7 @@ def _build_path_to_grant(grid: Grid, key: Mapping[str, Any], operation: str | No
 async def update(request: PageRequest) -> Response:
     """Change the key. Changes that allow it more require the password first."""
     key = await _fetch(request)
-    form = KeyForm(Grid(request.catalogue), key=key, typed=request.form)
+    form = KeyForm(Grid(request.catalogue), key=key, typed=request.form, clock=request.clock)
     shown = request.form.get(VERSION, "")
     if pressed_button(request.form) is not None:
         return _show_form(request, 200, key, form, shown)

@@ -29,7 +29,7 @@ async def ask(request: PageRequest) -> Response:
 async def ungrant(request: PageRequest) -> Response:
     """Remove the grants that are ticked, and no others."""
     number, names = request.number("id"), request.form.all("operation")
-    result = await request.perform("keys.update", {"ungrant": list(names)}, number, reason=_REASON)
+    result = await request.perform("keys.update", {"ungrant": list(names)}, number, reason=request.reason or _REASON)
     if not result.event:
         return request.redirect(f"/keys/{number}", "Nothing was changed.")
     message = f"{len(names)} unused operations were taken away." if len(names) > 1 else "An unused operation was taken away."

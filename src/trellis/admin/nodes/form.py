@@ -229,7 +229,8 @@ async def _build(
         values if typed is None else typed,
         groups=(*groups.items(), *_new_groups(values, groups).items()),
         choices={f.name: list_choices(f.type) for f in fields if isinstance(f.type, Choice)},
-        labels={"parentId": "Under", "position": "Place among its siblings"},
+        labels={"parentId": "Under", "position": "Place among its siblings"}
+        | {f"permissions.{option}": f"May {kind.option_title(option).lower()}" for option in kind.options},
         help={f.name: describe_field(f) for f in fields}
         | {"name": "", "permissions": "", "position": "Counted from 0. Leave it empty to put it last."},
     )

@@ -68,7 +68,7 @@ def _of_backups(backup: Mapping[str, Any] | None, now: datetime, request: PageRe
         return
     if backup["at"] is None:
         if request.runner.settings.database_url.startswith("sqlite"):
-            yield Concern("note", "The database has not been backed up by trellis backup yet.", "", "")
+            yield Concern("note", "trellis backup has not been run yet: see docs/backup-and-restore.md.", "", "")
     elif datetime.fromisoformat(backup["at"]) < now - _OLD_BACKUP:
         yield Concern("warn", f"The last backup was made {format_age(backup['at'], request.now).striptags()}.", "", "")
 

@@ -1,6 +1,5 @@
 """The overview: counts, requests, the latest events, and what needs attention; and the check of the database."""
 
-from datetime import datetime
 from typing import Final
 
 from starlette.responses import Response
@@ -21,8 +20,7 @@ async def show(request: PageRequest) -> Response:
     found |= {"lacksLocalOwner": request.signed_in.permit is None and await request.runner.read(lacks_local_owner)}
     events = await request.fetch("events.search", {"limit": _MAX_EVENTS}, slow=True)  # a role may see few of very many
     counted = found["hours"] or ()
-    hours = [datetime.fromisoformat(hour["at"]) for hour in counted]
-    labels = [(f"{hour:%H}:00", f"{hour.day} {hour:%b, %H}:00 UTC") for hour in hours]
+    labels = [(f"{request.clock.at(hour['at']):%H:%M}", request.clock.full(hour["at"])) for hour in counted]
     return request.page(
         "overview.html",
         title="Overview",

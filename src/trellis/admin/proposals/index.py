@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from starlette.responses import Response
 
+from trellis.admin.filters import fetch_saved
 from trellis.admin.forms import Form, read_ids
 from trellis.admin.keys import fetch_key_names
 from trellis.admin.nodes import ACTION
@@ -45,7 +46,7 @@ async def index(request: PageRequest) -> Response:
 async def _show(
     request: PageRequest, status: int = 200, *, failures: Sequence[Failure] = (), done: str = "", fault: str = ""
 ) -> Response:
-    chosen = {"state": "open"} | {name: value.strip() for name, value in request.query.items()}
+    chosen = {"state": "open"} | {name: value.strip() for name, value in request.query.items() if not name.startswith("_")}
     query = Submitted((name, value) for name, value in chosen.items() if value)
     form = await _build_filters(request, query)
     page: dict[str, Any] = {"results": [], "page": 1, "totalPages": 1, "totalResults": 0}
@@ -61,7 +62,8 @@ async def _show(
         form=form,
         page=page,
         query=chosen if request.query else {},
-        filtered=bool(set(request.query) - {"page"}),
+        filtered=bool({name for name in request.query if not name.startswith("_")} - {"page"}),
+        saved=await fetch_saved(request, _SECTION, form, query if request.query else Submitted()),
         chosen=frozenset(request.form.all(_CHOSEN)),
         reason=build_reason(request, fault),
         failures=failures,

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
+from trellis.admin.filters import fetch_saved
 from trellis.admin.forms import Form
 from trellis.admin.keys import Grid, build_path_from_refused, fetch_key_names
 from trellis.admin.page import Page, PageRequest
@@ -27,7 +28,7 @@ _CLASS_LABELS: Final = {"2xx": "successful", "3xx": "unchanged", "4xx": "refused
 
 async def index(request: PageRequest) -> Response:
     """Search the log."""
-    query = Submitted.filters(request.query)
+    query = Submitted.filters(request.query, request.clock)
     names = await fetch_key_names(request)
     form = _form(request, query, names)
     found: dict[str, Any] = {"results": [], "next": None, "searchedTo": None, "about": 0}
@@ -51,6 +52,7 @@ async def index(request: PageRequest) -> Response:
         names=names,
         query=dict(query),
         filtered=bool(set(query) - {"before"}),
+        saved=await fetch_saved(request, _SECTION, form, query),
     )
 
 
@@ -66,8 +68,9 @@ def _form(request: PageRequest, query: Submitted, names: dict[int, str]) -> Form
             "method": [("", "Any method"), *((name, name) for name in METHODS)],
             "status": [("", "Any status"), *((name, f"{name}: {_CLASS_LABELS[name]}") for name in CLASSES), *_statuses(query)],
         },
-        labels={"path": "Path contains", "slower": "Slower than (ms)", "from": "From (UTC)", "to": "To (UTC)"},
+        labels={"path": "Path contains", "slower": "Slower than (ms)", "from": "From", "to": "To"},
         help=dict.fromkeys((field.name for field in (*FILTERS, _BEFORE)), ""),
+        clock=request.clock,
     )
 
 

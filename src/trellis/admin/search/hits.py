@@ -7,10 +7,12 @@ from typing import Any, Final
 from trellis.admin import PREFIX
 from trellis.admin.page import PageRequest
 from trellis.admin.search.actions import Action, build_actions
+from trellis.admin.times import Clock
 from trellis.admin.view import find_icon
 from trellis.core.fields import isolate
 from trellis.core.search import FIND
 
+_MOST_SAVED: Final = 6
 _MOST_ACTIONS: Final = 6  # that are named, and with a record
 _RESOURCES: Final = {"keys": "API keys", "webhooks": "Webhooks", "requests": "Requests", "events": "Events"}
 
@@ -39,6 +41,7 @@ class Section:
 async def find_hits(request: PageRequest, text: str) -> tuple[Section, ...]:
     """Find what a text stands for. Raises Refused."""
     records = await request.fetch(FIND, {"text": text}, slow=True)
+    saved = await _find_saved(request, text)
     titles = {kind.name: kind.title for kind in request.kinds} | _RESOURCES
     every = build_actions(request.catalogue, request.kinds)
     actions = [action for action in every if request.view.may_open(request, action.path.format(id=0))]
@@ -47,50 +50,46 @@ async def find_hits(request: PageRequest, text: str) -> tuple[Section, ...]:
     is_action = any(action.words.partition(" ")[0] == first for action in actions)
     sections = [done, pages] if is_action else [pages]
     for one in records["results"]:
-        name, described = one["resource"], (describe(one["resource"], record) for record in one["records"])
+        name, described = one["resource"], (describe(one["resource"], record, request.clock) for record in one["records"])
         hits = tuple(hit for hit in described if request.view.may_open(request, hit.path))
         searched = name in _RESOURCES and name != "keys"
         sections.append(Section(titles[name], hits, max(0, one["total"] - len(hits)), "" if searched else f"/{name}"))
-    sections += [] if is_action else [done]
+    sections += [saved] if is_action else [saved, done]
     return tuple(section for section in sections if section.hits)
 
 
-def describe(resource: str, record: Mapping[str, Any], path: str = "") -> Hit:
+def describe(resource: str, record: Mapping[str, Any], clock: Clock, path: str = "") -> Hit:
     """Describe a record in a line; `path` is where that leads, if not to its own page."""
-    title, note, number = _TEXTS.get(resource, _describe_node)(record)
+    title, note, number = _TEXTS.get(resource, _describe_node)(record, clock)
     return Hit(title, note, path or f"/{resource}/{number}", find_icon(resource))
 
 
-def _describe_node(record: Mapping[str, Any]) -> tuple[str, str, int]:
+def _describe_node(record: Mapping[str, Any], _: Clock) -> tuple[str, str, int]:
     above = record.get("path", record["name"]).removesuffix(record["name"]).removesuffix(" > ")
     return record["name"], f"in {above}" if above else "", record["id"]
 
 
-def _describe_key(record: Mapping[str, Any]) -> tuple[str, str, int]:
+def _describe_key(record: Mapping[str, Any], _: Clock) -> tuple[str, str, int]:
     said = [record["public"] + "…", record["owner"], "" if record["state"] == "active" else record["state"]]
     return record["name"], ", ".join(one for one in said if one), record["id"]
 
 
-def _describe_webhook(record: Mapping[str, Any]) -> tuple[str, str, int]:
+def _describe_webhook(record: Mapping[str, Any], _: Clock) -> tuple[str, str, int]:
     return record["description"] or record["url"], record["url"] if record["description"] else "", record["id"]
 
 
-def _describe_request(record: Mapping[str, Any]) -> tuple[str, str, int]:
+def _describe_request(record: Mapping[str, Any], clock: Clock) -> tuple[str, str, int]:
     return (
         f"{record['method']} {record['path']}",
-        f"{record['status']}, {_minute(record['at'])}, {record['requestId']}",
+        f"{record['status']}, {clock.short(record['at'])}, {record['requestId']}",
         record["id"],
     )
 
 
-def _describe_event(record: Mapping[str, Any]) -> tuple[str, str, int]:
+def _describe_event(record: Mapping[str, Any], clock: Clock) -> tuple[str, str, int]:
     about = (record["after"] or record["before"] or {}).get("name")
     title = f"{record['operation']}: {isolate(str(about))}" if about else record["operation"]
-    return title, f"event {record['seq']}, {_minute(record['at'])}, {record['actor']['name']}", record["seq"]
-
-
-def _minute(moment: str) -> str:
-    return f"{moment[:16].replace('T', ' ')} UTC"
+    return title, f"event {record['seq']}, {clock.short(record['at'])}, {record['actor']['name']}", record["seq"]
 
 
 _TEXTS: Final = {
@@ -114,6 +113,14 @@ def _find_pages(request: PageRequest, text: str) -> tuple[Hit, ...]:
         if entry.path.startswith(PREFIX)
         and (entry.title.casefold().startswith(wanted) or any(word.startswith(wanted) for word in entry.title.casefold().split()))
     )
+
+
+async def _find_saved(request: PageRequest, text: str) -> Section:
+    """Find saved filters by their names; without a text, the first of one's own."""
+    found = await request.fetch("filters.list")
+    chosen = [one for one in found if (text.casefold() in one["name"].casefold() if text else one["isOwn"])]
+    hits = tuple(Hit(one["name"], f"filter of {one['list']}", f"/filters/{one['id']}", "search") for one in chosen[:_MOST_SAVED])
+    return Section("Saved filters", hits, len(chosen) - len(hits))
 
 
 async def _find_actions(request: PageRequest, actions: Sequence[Action], text: str) -> Section:
@@ -144,6 +151,8 @@ async def _apply(request: PageRequest, actions: Sequence[tuple[Action, str]]) ->
         for action in chosen:
             for record in found.get(action.resource, ()):
                 if action.applies(record):
-                    hit = describe(action.resource, record, action.path.format(id=record.get("id", record.get("seq"))))
+                    hit = describe(
+                        action.resource, record, request.clock, action.path.format(id=record.get("id", record.get("seq")))
+                    )
                     hits.append(Hit(f"{action.title} {isolate(hit.title)}", hit.note, hit.path, hit.icon))
     return hits[: 2 * _MOST_ACTIONS]

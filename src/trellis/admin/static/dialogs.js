@@ -2,7 +2,6 @@
 // Without scripts, or where there is another page instead, the link leads to the page itself.
 import { fields } from "./fields.js";
 import { askPage, attempt } from "./requests.js";
-import { times } from "./times.js";
 import { isEdited } from "./unsaved.js";
 
 const REFERENCES = ["for", "aria-describedby", "aria-labelledby", "data-copy", "data-twin"];
@@ -60,7 +59,6 @@ function show(link, main) {
     if (event.target === dialog && mayClose(dialog)) dialog.close();
   });
   document.body.append(dialog);
-  times(dialog);
   fields(dialog);
   dialog.showModal();
   document.dispatchEvent(new CustomEvent("panel:shown", { detail: dialog }));

@@ -1,7 +1,6 @@
 // Brings a part of the page to what a newer version of it says, in place: what has the focus keeps it, what is ticked stays ticked,
 // what is folded out stays so. Elements with a data-row or the id of a node are known again wherever they are.
 import { dialogs } from "./dialogs.js";
-import { times } from "./times.js";
 
 const keyOf = (one) => (one.nodeType === 1 ? one.dataset.row ?? (one.classList.contains("node") ? one.id : "") : "");
 const isKept = (one, name) => name === "aria-busy" || (name === "title" && one.matches("time")) || (name === "open" && one.matches("details")) || (name === "class" && one.matches("[data-tree]"));
@@ -18,7 +17,6 @@ export function merge(old, fresh) {
   mergeChildren(old, fresh, known, arrived);
   if (held.isConnected && document.activeElement !== held) held.focus({ preventScroll: true }); // its row was moved
   for (const row of arrived) row.classList.add("arrived");
-  times(old);
   return arrived;
 }
 

@@ -4,11 +4,11 @@ import { fields } from "./fields.js";
 import { live } from "./live.js";
 import { announceFlash } from "./messages.js";
 import { palette } from "./palette.js";
-import { tick, times } from "./times.js";
+import { tellZone, tick } from "./times.js";
 import { guard } from "./unsaved.js";
 import { working } from "./working.js";
 
-times(document);
+tellZone();
 tick();
 fields(document);
 dialogs(document);

@@ -144,7 +144,8 @@ function cell(view, option, groups, name) {
   const made = document.createElement("td");
   const around = document.createElement("label");
   const box = Object.assign(document.createElement("input"), { type: "checkbox", name: `${view.table.dataset.may}.${option}`, value: groups });
-  box.setAttribute("aria-label", `${name}: ${option}`);
+  const title = view.table.querySelector(`th[data-option="${option}"] span`)?.textContent ?? option;
+  box.setAttribute("aria-label", `${name}: ${title}`);
   box.dataset.option = option;
   box.dataset.groups = groups;
   around.append(box);

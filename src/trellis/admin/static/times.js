@@ -1,16 +1,16 @@
-// Adds the reader's own time to times, which the pages have in UTC as the filters, the charts and the API do, and lets "3 minutes ago"
-// go on, by the service's clock.
-const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
+// Lets "3 minutes ago" go on, by the service's clock, and tells the service the browser's time zone. It is the service that writes and
+// reads times in it, where no other has been chosen: from the next page on.
 const EVERY = 10_000; // ms
 const SPANS = [[365 * 86_400, "year"], [30 * 86_400, "month"], [86_400, "day"], [3_600, "hour"], [60, "minute"]];
 const LONG_AHEAD = 120 * 86_400; // seconds ahead from which months are exact enough
 const ahead = Date.parse(document.body.dataset.now ?? "") - Date.now() || 0; // of the browser's clock
 
-export function times(root) {
-  for (const time of root.querySelectorAll("time[datetime]")) {
-    const at = new Date(time.dateTime);
-    if (!Number.isNaN(at.getTime())) time.title = `${exact.format(at)} where you are`;
-  }
+export function tellZone() {
+  const name = document.documentElement.dataset.zoneCookie;
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (!name || !zone) return;
+  const where = name.startsWith("__Host-") ? "path=/; secure" : "path=/admin";
+  document.cookie = `${name}=${zone}; ${where}; max-age=31536000; samesite=lax`;
 }
 
 // As the pages write it: see format_age in view.py.

@@ -113,7 +113,7 @@ async def _select_change_set(request: PageRequest) -> Selection:
         path=f"/change-sets/{number}/undo",
         back=events,
         events=events,
-        form=build_selection_form(request.catalogue, _RESTORE, typed or None),
+        form=build_selection_form(request, _RESTORE, typed or None),
         newest=newest,
         count=0 if newest is None else newest["changeSetCount"],
     )
@@ -130,14 +130,15 @@ async def _select_of_key(request: PageRequest) -> Selection:
         path=f"/keys/{key['id']}/undo",
         back=f"/keys/{key['id']}",
         events=f"/events?actor=key:{key['id']}",
-        form=build_selection_form(request.catalogue, RESTORE_OF_KEY, typed or None),
+        form=build_selection_form(request, RESTORE_OF_KEY, typed or None),
         key=key,
     )
 
 
 def _read_query(request: PageRequest, *names: str) -> Submitted:
     """Return the parameters with these names, but for empty ones."""
-    return Submitted((name, value.strip()) for name, value in request.query.items() if name in names and value.strip())
+    filters = Submitted.filters(request.query, request.clock)
+    return Submitted((name, value) for name, value in filters.items() if name in names)
 
 
 # --- the preview --------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import orjson
 from trellis.admin.events import Change, compare_states
 from trellis.admin.nodes import fetch_groups
 from trellis.admin.page import PageRequest
+from trellis.admin.times import Clock
 from trellis.admin.undo.plan import RESTORE
 from trellis.core.events import changed_members
 from trellis.core.keys import describe_bounds, is_key_widened
@@ -39,12 +40,12 @@ async def plan_undo_of_key(request: PageRequest, event: Mapping[str, Any]) -> Ke
     states = [{name: state[name] for name in names} for state in (now, planned)]
     return KeyPlan(
         now,
-        compare_states(names, _shown(now), _shown(planned), None, await fetch_groups(request)),
+        compare_states(names, _shown(now, request.clock), _shown(planned, request.clock), None, await fetch_groups(request)),
         is_key_widened(now, planned) or bool(now["pausedAt"] and not planned["pausedAt"]),
         compute_version(orjson.dumps(states, option=orjson.OPT_SORT_KEYS)),
     )
 
 
-def _shown(key: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(key: Mapping[str, Any], clock: Clock) -> dict[str, Any]:
     """Return a key with its bounds in words."""
-    return {**key, "bounds": [f"{name}: {words}" for name, words in describe_bounds(key["bounds"]).items()]}
+    return {**key, "bounds": [f"{name}: {words}" for name, words in describe_bounds(key["bounds"], clock.short).items()]}

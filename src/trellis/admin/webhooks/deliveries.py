@@ -6,6 +6,7 @@ from typing import Any, Final
 import orjson
 from starlette.responses import Response
 
+from trellis.admin.filters import fetch_saved
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
@@ -26,7 +27,7 @@ _MAX_BODY: Final = 65_536  # characters shown
 
 async def index(request: PageRequest) -> Response:
     """Search the deliveries."""
-    query = Submitted.filters(request.query)
+    query = Submitted.filters(request.query, request.clock)
     names = await _fetch_names(request)
     form = _form(request, query, names)
     result: dict[str, Any] = {"results": [], "next": None, "complete": True}
@@ -47,6 +48,7 @@ async def index(request: PageRequest) -> Response:
         webhook=number if (number := parse_whole_number(chosen)) in names else None,
         query=dict(query),
         filtered=bool(set(query) - {"before"}),
+        saved=await fetch_saved(request, "deliveries", form, query),
     )
 
 
@@ -66,8 +68,9 @@ def _form(request: PageRequest, query: Submitted, names: dict[int, str]) -> Form
             "state": _STATES,
             "type": [("", "Anything"), *((name, name) for name in types)],
         },
-        labels={"type": "Event type", "event": "Event number", "from": "From (UTC)", "to": "To (UTC)"},
+        labels={"type": "Event type", "event": "Event number", "from": "From", "to": "To"},
         help=dict.fromkeys((field.name for field in (*FILTERS, _BEFORE)), ""),
+        clock=request.clock,
     )
 
 
@@ -109,16 +112,16 @@ async def ask_resend_failed(request: PageRequest) -> Response:
     webhook = await fetch_webhook(request)
     if not webhook["enabled"]:
         return request.redirect(f"/webhooks/{webhook['id']}", "Nothing is sent to it while it is off. Switch it on first.", "note")
-    given = request.query.get(FAILED_SINCE.name, "").strip()
+    given = Submitted.filters(request.query, request.clock).get(FAILED_SINCE.name, "")
     day_ago = format_timestamp(datetime.fromisoformat(request.now) - timedelta(days=1))
-    typed = Submitted([(FAILED_SINCE.name, (given or webhook["failingSince"] or day_ago)[:16])])
+    typed = Submitted([(FAILED_SINCE.name, given or webhook["failingSince"] or day_ago)])
     return await _show_count(request, 200, webhook, typed)
 
 
 async def _show_count(
     request: PageRequest, status: int, webhook: dict[str, Any], typed: Submitted, refused: Refused | None = None
 ) -> Response:
-    form = Form((FAILED_SINCE,), typed, labels={FAILED_SINCE.name: "Since (UTC)"}, help={FAILED_SINCE.name: ""})
+    form = Form((FAILED_SINCE,), typed, labels={FAILED_SINCE.name: "Since"}, help={FAILED_SINCE.name: ""}, clock=request.clock)
     count = None
     try:
         count = (await request.dry_run("webhooks.redeliver", form.raw(), webhook["id"]))["count"]

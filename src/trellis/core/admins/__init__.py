@@ -48,6 +48,7 @@ from trellis.core.admins.sign_on import (
     seal_claims,
     unseal_claims,
 )
+from trellis.core.admins.view import THEMES, set_view
 from trellis.core.admins.visitors import generate_visitor_token, is_visitor_token
 from trellis.core.operation import Operation
 
@@ -62,6 +63,7 @@ __all__ = [
     "ROLE",
     "SET_BY_ANOTHER",
     "SIGN_ON_LOGIN",
+    "THEMES",
     "Claims",
     "Credentials",
     "Invited",
@@ -101,6 +103,7 @@ __all__ = [
     "record_session_use",
     "remember_browser",
     "seal_claims",
+    "set_view",
     "unseal_claims",
 ]
 

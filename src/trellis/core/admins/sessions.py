@@ -54,6 +54,9 @@ class SignedIn:
     has_password: bool = True
     has_identity: bool = False  # at the provider
     issuer: str | None = None  # where the session began, for single sign-on
+    zone: str = ""  # the time zone that they have chosen; "" for that of their browser
+    shows_utc: bool = False
+    theme: str = ""  # "" for that of the system
 
     @property
     def has_factor(self) -> bool:
@@ -98,6 +101,9 @@ def find_session(gate: Gate, token: str) -> SignedIn | None:
         has_password=row.has_password,
         has_identity=row.has_identity,
         issuer=session.issuer,
+        zone=row.zone,
+        shows_utc=row.shows_utc,
+        theme=row.theme,
     )
 
 

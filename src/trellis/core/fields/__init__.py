@@ -33,6 +33,7 @@ from trellis.core.fields.text import (
 )
 from trellis.core.fields.timestamp import Timestamp, format_timestamp
 from trellis.core.fields.type import Anything, Invalid, Type, quote
+from trellis.core.fields.zone import PLAIN_ZONE, ZoneName, find_midnights, find_zone, list_zones
 from trellis.invisible import escape_unsafe, isolate
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "MAX_ID",
     "MAX_INTEGER",
     "MAX_NAMES",
+    "PLAIN_ZONE",
     "Anything",
     "Boolean",
     "ByExternalId",
@@ -74,10 +76,14 @@ __all__ = [
     "Timestamp",
     "Type",
     "Url",
+    "ZoneName",
     "escape_unsafe",
+    "find_midnights",
+    "find_zone",
     "format_timestamp",
     "invalid_id",
     "isolate",
+    "list_zones",
     "parse_json",
     "parse_json_text",
     "parse_whole_number",

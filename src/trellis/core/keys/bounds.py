@@ -1,6 +1,6 @@
 """The bounds of a key's grants, as they are entered: by operation or pattern, and what each of them may say."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -223,13 +223,17 @@ def _is_widened(old: Bound, new: Bound) -> bool:
     )
 
 
-def describe_bound(bound: Bound) -> str:
+def _tell_utc(moment: str) -> str:
+    return f"{moment[:16].replace('T', ' ')} UTC"
+
+
+def describe_bound(bound: Bound, tell_time: Callable[[str], str] = _tell_utc) -> str:
     """Describe a bound in a sentence: what it limits the grant to."""
     said: list[str] = []
     if bound.under is not None:
         said.append(f"within {', '.join(bound.under)}")
     if bound.until is not None:
-        said.append(f"until {bound.until[:16].replace('T', ' ')} UTC")
+        said.append(f"until {tell_time(bound.until)}")
     if bound.per_day is not None:
         said.append("once a day" if bound.per_day == 1 else f"{bound.per_day:,} times a day")
     if bound.dry_run_only:
@@ -241,6 +245,6 @@ def describe_bound(bound: Bound) -> str:
     return f"Only {', '.join(said)}." if said else ""
 
 
-def describe_bounds(bounds: Mapping[str, Any]) -> dict[str, str]:
+def describe_bounds(bounds: Mapping[str, Any], tell_time: Callable[[str], str] = _tell_utc) -> dict[str, str]:
     """Describe the bounds of a key, by operation."""
-    return {name: describe_bound(bound) for name, bound in read(bounds).items()}
+    return {name: describe_bound(bound, tell_time) for name, bound in read(bounds).items()}

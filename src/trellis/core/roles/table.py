@@ -42,7 +42,9 @@ _EVERYBODY: Final = (
     "events.{read}",
     "search.{read}",
     "alarms.view",
+    "filters.*",
 )  # these show what the role may read otherwise
+_OWN_FILTERS: Final = ("filters.create", "filters.update", "filters.delete")
 _STRUCTURE: Final = ("{kind}.{read}", "structure.{read}", "access.{read}")
 OWNER: Final = "owner"
 ROLES: Final[Mapping[str, Role]] = {
@@ -101,7 +103,7 @@ ROLES: Final[Mapping[str, Role]] = {
                 "proposals.reject",
             ),
         ),
-        Role("auditor", "Auditor", "Reads everything, and changes nothing.", ("*.{read}",)),
+        Role("auditor", "Auditor", "Reads everything, and changes nothing but their saved filters.", ("*.{read}", *_OWN_FILTERS)),
     )
 }
 

@@ -1,5 +1,6 @@
 """The rows of administrators, and the one-time links that create the first of them."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Final, NamedTuple
 
@@ -112,6 +113,11 @@ def update(tx: Transaction, admin: Administrator) -> None:
     values = asdict(admin)
     del values["last_seen_at"]
     tx.connection.execute(sa.update(administrators).where(_c.id == admin.id).values(**values, login_key=fold_login(admin.login)))
+
+
+def set_view(tx: Transaction, admin: int, changes: Mapping[str, str | bool]) -> None:
+    """Record how an administrator sees the panel: some of `zone`, `shows_utc` and `theme`."""
+    tx.connection.execute(sa.update(administrators).where(_c.id == admin).values(**changes))
 
 
 def add_link(tx: Transaction, digest: str, expires_at: str, now: str) -> None:

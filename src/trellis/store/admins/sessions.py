@@ -52,6 +52,9 @@ _LIVE = Statement(
         administrators.c.kinds,
         sa.and_(administrators.c.digest != "", administrators.c.digest != NO_PASSWORD),
         sa.exists().where(identities.c.admin_id == _c.admin_id, identities.c.issuer == bindparam("issuer")),
+        administrators.c.zone,
+        administrators.c.shows_utc,
+        administrators.c.theme,
     ).where(_IS_LIVE, _c.digest == bindparam("digest"))
 )
 _LIVE_OF_ADMIN = Statement(
@@ -63,7 +66,7 @@ _LIVE_AMONG = Statement(
 
 
 class LiveSession(NamedTuple):
-    """A session with its administrator's name, login, role, whether their password must be changed, and what they sign in with."""
+    """A session with what of its administrator every page needs."""
 
     session: Session
     name: str
@@ -75,6 +78,9 @@ class LiveSession(NamedTuple):
     kinds: str | None
     has_password: bool
     has_identity: bool
+    zone: str
+    shows_utc: bool
+    theme: str
 
 
 def find_live(tx: Transaction, digest: str, now: str, idle: str, issuer: str) -> LiveSession | None:
@@ -82,7 +88,8 @@ def find_live(tx: Transaction, digest: str, now: str, idle: str, issuer: str) ->
     rows = tx.fetch(_LIVE, digest=digest, now=now, idle=idle, issuer=issuer)
     if not rows:
         return None
-    *own, name, login, must_change, has_passkey, has_app, role, kinds, has_password, has_identity = rows[0]
+    *own, name, login, must_change, has_passkey, has_app, role, kinds = rows[0][:-5]
+    has_password, has_identity, zone, shows_utc, theme = rows[0][-5:]
     return LiveSession(
         Session(*own),
         name,
@@ -94,6 +101,9 @@ def find_live(tx: Transaction, digest: str, now: str, idle: str, issuer: str) ->
         kinds,
         bool(has_password),
         bool(has_identity),
+        zone,
+        bool(shows_utc),
+        theme,
     )
 
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from trellis.store.engine import Contains, IdIn, Statement, Transaction, WithoutIndex
 from trellis.store.requests.request import Request
-from trellis.store.tables import key_uses, requests
+from trellis.store.tables import key_quarters, key_uses, requests
 
 TIME_LIMIT: Final = 0.03  # seconds
 _CHUNK: Final = 5_000  # rows that one statement examines
@@ -182,7 +182,7 @@ def find_by_request_id(tx: Transaction, operation: str, request_id: str, since: 
 # --- the usage of keys --------------------------------------------------------------------------------------------
 
 _REFUSED: Final = (401, 403, 429)
-_u = key_uses.c
+_u, _q = key_uses.c, key_quarters.c
 
 
 class OperationUse(NamedTuple):
@@ -195,26 +195,16 @@ class OperationUse(NamedTuple):
     refused_at: str | None
 
 
-def count_uses_by_day(tx: Transaction, key: int, since: str) -> dict[tuple[str, int], int]:
-    """Count a key's requests from a day on: (day, first digit of the status) → number."""
-    digit = _u.status // 100
-    statement = (
-        sa.select(_u.day, digit, sa.func.sum(_u.times)).where(_u.key_id == key, _u.day >= since[:10]).group_by(_u.day, digit)
-    )
-    return {(day, int(status)): int(times) for day, status, times in tx.connection.execute(statement)}
-
-
-_BY_KEY: Final = Statement(
-    sa.select(_u.key_id, _u.day, sa.func.sum(_u.times))
-    .where(IdIn(_u.key_id, "keys"), _u.day >= sa.bindparam("since"))
-    .group_by(_u.key_id, _u.day)
+_BY_QUARTER: Final = Statement(
+    sa.select(_q.key_id, _q.quarter, _q.digit, _q.times).where(IdIn(_q.key_id, "keys"), _q.quarter >= sa.bindparam("since"))
 )
+Count = tuple[int, str, int, int]
 
 
-def count_uses_of_keys(tx: Transaction, keys: Sequence[int], since: str) -> dict[tuple[int, str], int]:
-    """Count the requests of some keys from a day on: (key, day) → number."""
-    rows = tx.fetch(_BY_KEY, keys=tx.id_list(sorted(keys)), since=since[:10])
-    return {(int(key), day): int(times) for key, day, times in rows}
+def read_quarters(tx: Transaction, keys: Sequence[int], since: str) -> list[Count]:
+    """Read the requests of some keys from a moment on: (key, quarter of an hour, first digit of the status, number)."""
+    rows = tx.fetch(_BY_QUARTER, keys=tx.id_list(sorted(keys)), since=since[:16])
+    return [(int(key), quarter, int(digit), int(times)) for key, quarter, digit, times in rows]
 
 
 def count_uses(tx: Transaction, key: int) -> list[OperationUse]:

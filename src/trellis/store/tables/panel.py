@@ -21,6 +21,24 @@ administrators = sa.Table(
     sa.Column("role", PLAIN, nullable=False, server_default="owner"),
     sa.Column("kinds", PLAIN),  # that the role is for, with commas between
     sa.Column("alarms_read", NUMBER, nullable=False, server_default="0"),  # the event of the newest alarm that they have read
+    sa.Column("zone", PLAIN, nullable=False, server_default=sa.text("''")),  # the time zone they have chosen; "" for the browser's
+    sa.Column("shows_utc", sa.Boolean, nullable=False, server_default=sa.false()),  # for now, instead of that
+    sa.Column("theme", PLAIN, nullable=False, server_default=sa.text("''")),  # light or dark; "" for that of the system
+)
+
+# Filters of lists that administrators have saved under a name, as the end of an address.
+saved_filters = sa.Table(
+    "saved_filters",
+    METADATA,
+    sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("admin_id", NUMBER, nullable=False),  # whose it is; 0 for the terminal
+    sa.Column("list", PLAIN, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("query", sa.Text, nullable=False),
+    sa.Column("shared", sa.Boolean, nullable=False),  # whether other administrators see it
+    sa.Column("created_at", PLAIN, nullable=False),
+    sa.Column("updated_at", PLAIN, nullable=False),
+    sa.Index("saved_filters_by_admin", "admin_id"),
 )
 
 # Those who have been invited and have chosen no password yet: what their one-time link is known by.

@@ -147,6 +147,18 @@ key_uses = sa.Table(
     sa.Index("key_uses_by_day", "day"),
 )
 
+# How many requests a key made in a quarter of an hour (`2026-01-31T09:15`, UTC), by first digit of the status: days begin at
+# midnight somewhere else, and no time zone is off by less.
+key_quarters = sa.Table(
+    "key_quarters",
+    METADATA,
+    sa.Column("key_id", NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("quarter", PLAIN, primary_key=True),
+    sa.Column("digit", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("times", NUMBER, nullable=False),
+    sa.Index("key_quarters_by_time", "quarter"),
+)
+
 # How often a key used a grant on a day (UTC), for grants that are limited in that.
 grant_uses = sa.Table(
     "grant_uses",

@@ -1,0 +1,97 @@
+"""All saved filters; saving, opening, changing and deleting one."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from trellis.admin.filters.saved import OPENED
+from trellis.admin.forms import Form
+from trellis.admin.page import Page, PageRequest
+from trellis.core.filters import LIST, LISTS, NAME, QUERY, SHARED
+from trellis.errors import Refused
+
+_HERE: Final = "/filters"
+_ONE: Final = f"{_HERE}/{{id:int}}"
+_FIELDS: Final = (NAME, SHARED)
+_LABELS: Final = {"name": "Name", "shared": "Shared", "query": "Filter"}
+_HELP: Final = {"name": "", "shared": "Other administrators see it too. It shows them only what they may see."}
+
+
+async def index(request: PageRequest) -> Response:
+    """List one's own filters and those that others share."""
+    found = await request.fetch("filters.list")
+    return request.page("filters/index.html", title="Saved filters", filters=found)
+
+
+async def open_list(request: PageRequest) -> Response:
+    """Open the list with a filter."""
+    saved = await _fetch(request)
+    return request.redirect(f"/{saved['list']}?{saved['query']}&{OPENED}={saved['id']}".replace("?&", "?"))
+
+
+async def _fetch(request: PageRequest) -> Mapping[str, Any]:
+    number = request.number("id")
+    for saved in await request.fetch("filters.list"):
+        if saved["id"] == number:
+            found: Mapping[str, Any] = saved
+            return found
+    raise Refused("INVALID_ID", f"There is no saved filter with the id {number}. Perhaps it was deleted, or is shared no more.")
+
+
+async def create(request: PageRequest) -> Response:
+    """Save the filter that a list shows."""
+    raw = {field.name: request.form.get(field.name, "") for field in (NAME, LIST, QUERY, SHARED)}
+    try:
+        saved = (await request.perform("filters.create", raw | {"shared": raw["shared"] or "0"})).value
+    except Refused as refused:
+        form = _form(request).add_refusal(refused)
+        hidden = {name: raw[name] for name in ("list", "query")}
+        back = raw["list"] if raw["list"] in LISTS else ""
+        title = "Save a filter"
+        return request.page("filters/form.html", status=400, title=title, form=form, hidden=hidden, to=_HERE, saved=None, back=back)
+    return request.redirect(f"{_HERE}/{saved['id']}", f"The filter is saved as {saved['name']}.")
+
+
+def _form(request: PageRequest, values: Mapping[str, Any] | None = None) -> Form:
+    return Form(_FIELDS, request.form if values is None else values, labels=_LABELS, help=_HELP)
+
+
+async def edit(request: PageRequest) -> Response:
+    """Show the form that renames a filter, shares it, or deletes it."""
+    saved = await _fetch(request)
+    return _show(request, saved, _form(request, saved), 200)
+
+
+def _show(request: PageRequest, saved: Mapping[str, Any], form: Form, status: int) -> Response:
+    to = f"{_HERE}/{saved['id']}/edit"
+    title = "Change a saved filter"
+    return request.page("filters/form.html", status=status, title=title, form=form, hidden={}, to=to, saved=saved, back="filters")
+
+
+async def update(request: PageRequest) -> Response:
+    """Rename a filter, share it or not, or put the one in its place that its list shows."""
+    saved = await _fetch(request)
+    raw = {name: request.form[name] for name in ("name", "shared", "query") if name in request.form}
+    try:
+        await request.perform("filters.update", raw, saved["id"])
+    except Refused as refused:
+        return _show(request, saved, _form(request).add_refusal(refused), 400)
+    return request.redirect(f"{_HERE}/{saved['id']}" if "query" in raw else _HERE, "The filter is saved.")
+
+
+async def delete(request: PageRequest) -> Response:
+    """Delete a filter."""
+    saved = await _fetch(request)
+    await request.perform("filters.delete", target=saved["id"])
+    return request.redirect(_HERE, f"The filter {saved['name']} is deleted.")
+
+
+PAGES: Final = (
+    Page("GET", _HERE, index, needs=("filters.list",)),
+    Page("POST", _HERE, create, needs=("filters.create",)),
+    Page("GET", _ONE, open_list, needs=("filters.list",)),
+    Page("GET", f"{_ONE}/edit", edit, needs=("filters.update",)),
+    Page("POST", f"{_ONE}/edit", update, needs=("filters.update",)),
+    Page("POST", f"{_ONE}/delete", delete, needs=("filters.delete",)),
+)

@@ -1,0 +1,5 @@
+"""Times as whoever is signed in sees and types them: in one time zone on every page."""
+
+from trellis.admin.times.zone import EXACT, UTC_CLOCK, ZONE, Clock, find_clock
+
+__all__ = ["EXACT", "UTC_CLOCK", "ZONE", "Clock", "find_clock"]

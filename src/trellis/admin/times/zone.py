@@ -1,0 +1,106 @@
+"""One time zone, in which the server writes every time that a page shows and reads every time that is typed.
+
+No script knows of it: pages are the same without scripts, and the browser's own zone is only what is chosen where nothing else is.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from trellis.core.fields import PLAIN_ZONE, find_zone, format_timestamp
+
+ZONE: Final = "_zone"  # beside a time that is typed: the time zone in which the form showed it
+EXACT: Final = "_exact."  # and the moment that it stands for: an hour that is there twice would not say which
+_TYPED: Final = 16  # characters of a time as a browser's control has it: 2026-03-29T02:30
+
+
+@dataclass(frozen=True)  # without slots: the cached property needs a __dict__
+class Clock:
+    """A time zone by its name. `home` is the one that is chosen, which this is unless UTC is shown instead."""
+
+    name: str = PLAIN_ZONE
+    home: str = PLAIN_ZONE
+
+    @cached_property
+    def zone(self) -> ZoneInfo:
+        """The time zone."""
+        return find_zone(self.name) or ZoneInfo(PLAIN_ZONE)
+
+    def at(self, moment: str) -> datetime:
+        """Return a moment in this time zone. It may be without an offset, and is in UTC then."""
+        when = datetime.fromisoformat(moment)
+        return (when if when.tzinfo else when.replace(tzinfo=UTC)).astimezone(self.zone)
+
+    def day(self, moment: str) -> str:
+        """Return the date of a moment: `2026-03-29`."""
+        return f"{self.at(moment):%Y-%m-%d}"
+
+    def offset(self, moment: str) -> str:
+        """Return how far the zone is from UTC at a moment: `UTC`, `UTC+2`, `UTC+5:45`."""
+        minutes = round((self.at(moment).utcoffset() or timedelta()).total_seconds() / 60)
+        if not minutes:
+            return PLAIN_ZONE
+        hours, rest = divmod(abs(minutes), 60)
+        return f"{PLAIN_ZONE}{'+' if minutes > 0 else '-'}{hours}{f':{rest:02}' if rest else ''}"
+
+    def full(self, moment: str) -> str:
+        """Format a moment to the minute: `29 Mar 2026, 03:30 UTC+2`."""
+        at = self.at(moment)
+        return f"{at.day} {at:%b %Y, %H:%M} {self.offset(moment)}"
+
+    def short(self, moment: str) -> str:
+        """Format a moment to the minute, as lists and logs have it: `2026-03-29 03:30 UTC+2`."""
+        return f"{self.at(moment):%Y-%m-%d %H:%M} {self.offset(moment)}"
+
+    def exact(self, moment: str) -> str:
+        """Format a moment to the second, as logs have it."""
+        return f"{self.at(moment):%Y-%m-%d %H:%M:%S} {self.offset(moment)}"
+
+    # --- what is typed ----------------------------------------------------------------------------------------------
+
+    def show_typed(self, moment: str) -> str:
+        """Return a moment as a browser's control takes it; what is none stays as it is."""
+        try:
+            return f"{self.at(moment):%Y-%m-%dT%H:%M}"
+        except (ValueError, OverflowError):
+            return moment
+
+    def read_typed(self, text: str, exact: str = "") -> str:
+        """Return the moment that a typed time stands for, in UTC; `exact` is the one that its form had.
+
+        An hour that is there twice is the first of both, unless the form had the second; one that is skipped is as if the clocks
+        had not been changed. What is no time stays as it is, for the operation to refuse.
+        """
+        try:
+            when = datetime.fromisoformat(text)
+            if when.tzinfo is not None:
+                return format_timestamp(when)
+            if exact and self.show_typed(exact) == text[:_TYPED]:
+                return exact
+            return format_timestamp(when.replace(tzinfo=self.zone))
+        except (ValueError, OverflowError):
+            return text
+
+    def is_twice(self, moment: str) -> bool:
+        """Return whether the control cannot say which moment it has: it leaves out seconds, and an hour may be there twice."""
+        try:
+            return self.read_typed(self.show_typed(moment)) != format_timestamp(self.at(moment))
+        except (ValueError, OverflowError):
+            return False
+
+    def reading(self, typed: Mapping[str, str]) -> "Clock":
+        """Return the clock in which a form was filled in: that of the form, which was perhaps shown before another was chosen."""
+        name = typed.get(ZONE, "")
+        return self if find_zone(name) is None else Clock(name, self.home)
+
+
+UTC_CLOCK: Final = Clock()
+
+
+def find_clock(chosen: str, browser: str, *, shows_utc: bool) -> Clock:
+    """Return the clock of whoever chose a time zone, or whose browser tells of one, or UTC."""
+    home = next((name for name in (chosen, browser) if find_zone(name) is not None), PLAIN_ZONE)
+    return Clock(PLAIN_ZONE if shows_utc else home, home)

@@ -1,0 +1,59 @@
+"""Time zones: their names, and the days that begin at midnight in one of them."""
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from trellis.core.fields.type import Invalid, quote
+
+PLAIN_ZONE: Final = "UTC"
+_LONGEST: Final = 60  # characters of what is looked up
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneName:
+    """The name of a time zone, such as Europe/Berlin."""
+
+    widget: str = "select"
+
+    def parse(self, raw: Any) -> str:
+        if find_zone(raw) is None:
+            raise Invalid(f"must be the name of a time zone, such as Europe/Berlin or UTC, not {quote(raw)}.")
+        return str(raw)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "examples": ["Europe/Berlin"]}
+
+
+@cache
+def list_zones() -> tuple[str, ...]:
+    """Return the names of all time zones, in their order: those of the package, which are the same everywhere."""
+    return tuple(sorted((files("tzdata") / "zones").read_text("utf-8").split()))
+
+
+@cache
+def _names() -> frozenset[str]:
+    return frozenset(list_zones())
+
+
+def find_zone(name: Any) -> ZoneInfo | None:
+    """Return the time zone of a name, None if there is none."""
+    if not isinstance(name, str) or len(name) > _LONGEST or name not in _names():
+        return None
+    return ZoneInfo(name)
+
+
+def find_midnights(now: str, zone: ZoneInfo, days: int) -> list[datetime]:
+    """Return when each of the last days began in a time zone, and when today ends: one moment more than days, in UTC.
+
+    Where the clocks change a day has 23 or 25 hours. Where they skip midnight, it begins at what is the first moment of the day.
+    """
+    today = datetime.fromisoformat(now).astimezone(zone).date()
+    return [_midnight(today - timedelta(days=back), zone) for back in range(days - 1, -2, -1)]
+
+
+def _midnight(day: date, zone: ZoneInfo) -> datetime:
+    return datetime.combine(day, time(), zone).astimezone(UTC)

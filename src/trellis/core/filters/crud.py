@@ -1,0 +1,200 @@
+"""The operations on saved filters.
+
+A filter is the query of an address, and nothing of what that finds: whoever opens one sees what their role lets them see. It is not
+checked against the list when it is saved, since lists change: the page says what of it is not understood.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlencode
+
+from trellis.core.events import changed_members
+from trellis.core.fields import Boolean, Field, Invalid, Text, invalid_id, isolate, quote, require
+from trellis.core.keys import redact_keys
+from trellis.core.operation import Context, Operation, Outcome
+from trellis.errors import Fault, Refused, raise_faults, refuse_faults
+from trellis.store import filters
+from trellis.store.counters import next_number
+from trellis.store.filters import SavedFilter
+
+MOST: Final = 50  # of one administrator
+LISTS: Final[Mapping[str, str]] = {  # with the operation that reads each
+    "requests": "requests.list",
+    "events": "events.search",
+    "deliveries": "deliveries.list",
+    "keys": "keys.list",
+    "proposals": "proposals.list",
+}
+_PLACES: Final = frozenset(("before", "page"))  # in a list, which is no filter
+_MOST_PAIRS: Final = 30
+_NO_FILTER: Final = "1T118/1"
+
+
+@dataclass(frozen=True, slots=True)
+class FilterQuery:
+    """The query of an address, without the place in the list and what is empty."""
+
+    longest: int = 1000
+    widget: str = "text"
+
+    def parse(self, raw: Any) -> str:
+        text = Text(self.longest).parse(raw).removeprefix("?")
+        if redact_keys(text) != text:
+            raise Invalid("holds the secret part of a key, which has no business in a filter.")
+        try:
+            pairs = parse_qsl(text, max_num_fields=_MOST_PAIRS)
+        except ValueError:
+            raise Invalid(f"has more than {_MOST_PAIRS} parts.") from None
+        return urlencode([(name, value) for name, value in pairs if name not in _PLACES and not name.startswith("_")])
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "maxLength": self.longest, "examples": ["status=4xx&path=forums"]}
+
+
+NAME: Final = Field("name", Text(60, 1, visible=True), "What it is called.", required=True, example="Refused writes")
+LIST: Final = Field("list", Text(40, 1), "The list that it is for, such as requests or events.", required=True, example="requests")
+QUERY: Final = Field("query", FilterQuery(), "The filter, as in the address of the list.", required=True, example="status=4xx")
+SHARED: Final = Field("shared", Boolean(), "Whether other administrators see it.", default=False)
+
+
+def operations() -> tuple[Operation, ...]:
+    """Return the operations on saved filters, for the panel and the terminal."""
+    return (
+        Operation(
+            "filters.list",
+            "List saved filters",
+            "Returns one's own saved filters and those that others share, of the lists that one may read, by their names.",
+            _list,
+        ),
+        Operation(
+            "filters.create",
+            "Save a filter",
+            f"Saves a filter of a list under a name. An administrator has at most {MOST}.",
+            _create,
+            (NAME, LIST, QUERY, SHARED),
+            writes=True,
+        ),
+        Operation(
+            "filters.update",
+            "Change a saved filter",
+            "Renames a filter, shares it or not, or puts another in its place. Only whoever saved it may, and for one that is "
+            "shared owners.",
+            _update,
+            (NAME, QUERY, SHARED),
+            writes=True,
+            has_target=True,
+        ),
+        Operation(
+            "filters.delete",
+            "Delete a saved filter",
+            "Deletes a saved filter. Only whoever saved it may, and for one that is shared owners.",
+            _delete,
+            writes=True,
+            has_target=True,
+        ),
+    )
+
+
+def _serialize(saved: SavedFilter) -> dict[str, Any]:
+    return {
+        "id": saved.id,
+        "name": saved.name,
+        "list": saved.list,
+        "query": saved.query,
+        "shared": saved.shared,
+        "createdAt": saved.created_at,
+        "updatedAt": saved.updated_at,
+    }
+
+
+def _list(context: Context) -> Outcome:
+    context.input.raise_faults()
+    actor = context.call.actor
+    read = filters.read_all(context.tx, None if actor.type == "terminal" else _owner(context))
+    return Outcome(
+        [
+            {**_serialize(saved), "isOwn": saved.admin_id == _owner(context), "by": name or "the terminal"}
+            for saved, name in read
+            if saved.list in LISTS and actor.may(LISTS[saved.list])
+        ]
+    )
+
+
+def _create(context: Context) -> Outcome:
+    given = require((NAME, LIST, QUERY), context.input)
+    given.raise_faults()
+    wanted = given.get(LIST.name)
+    if wanted not in LISTS or not context.call.actor.may(LISTS[wanted]):
+        known = ", ".join(name for name, operation in LISTS.items() if context.call.actor.may(operation))
+        raise refuse_faults(Fault(LIST.name, "INVALID_VALUE", f"list: there is no {quote(wanted)}, but {known}."))
+    own = [saved for saved, _ in filters.read_all(context.tx, _owner(context)) if saved.admin_id == _owner(context)]
+    if len(own) >= MOST:
+        detail = f"name: you have {MOST} saved filters already, which is the limit. Delete one that you do not need."
+        raise refuse_faults(Fault(NAME.name, "INVALID_VALUE", detail))
+    saved = SavedFilter(
+        id=next_number(context.tx, "filters"),
+        admin_id=_owner(context),
+        list=wanted,
+        name=given.get(NAME.name),
+        query=given.get(QUERY.name),
+        shared=given.get(SHARED.name, False),
+        created_at=context.at,
+        updated_at=context.at,
+    )
+    _require_other_names(saved, own)
+    filters.insert(context.tx, saved)
+    after = _serialize(saved)
+    return Outcome(after, saved.id, after=after)
+
+
+def _update(context: Context) -> Outcome:
+    old = _find_own(context)
+    given = context.input
+    raise_faults(given.faults)
+    new = replace(
+        old,
+        name=given.get(NAME.name, old.name),
+        query=given.get(QUERY.name, old.query),
+        shared=given.get(SHARED.name, old.shared),
+    )
+    of_same = [saved for saved, _ in filters.read_all(context.tx, old.admin_id) if saved.admin_id == old.admin_id]
+    _require_other_names(new, of_same)
+    before, after = _serialize(old), _serialize(new)
+    if not (changed := changed_members(before, after)):
+        return Outcome(before, happened=False)
+    filters.update(context.tx, replace(new, updated_at=context.at))
+    after["updatedAt"] = context.at
+    return Outcome(after, old.id, before, after, changed)
+
+
+def _delete(context: Context) -> Outcome:
+    old = _find_own(context)
+    context.input.raise_faults()
+    filters.delete(context.tx, old.id)
+    return Outcome(None, old.id, before=_serialize(old))
+
+
+def _owner(context: Context) -> int:
+    """Return whose filters a call is about: an administrator's, or 0 for the terminal's."""
+    actor = context.call.actor
+    return (actor.id or 0) if actor.type == "admin" else 0
+
+
+def _find_own(context: Context) -> SavedFilter:
+    """Return the filter of a call. Raises Refused for one that is not there or not seen, or is somebody else's."""
+    saved, actor = filters.find(context.tx, context.call.target or 0), context.call.actor
+    is_own = saved is not None and saved.admin_id == _owner(context)
+    if saved is None or not (is_own or saved.shared or actor.type == "terminal"):
+        raise invalid_id("saved filter", context.call.target, _NO_FILTER)
+    if is_own or actor.type == "terminal" or actor.permit is None:
+        return saved
+    raise Refused("NO_PERMISSION", f"{isolate(saved.name)} was saved by somebody else, who alone may change it, or an owner.")
+
+
+def _require_other_names(saved: SavedFilter, others: list[SavedFilter]) -> None:
+    """Refuse a name that another filter of the same list has: nobody could tell them apart."""
+    name = saved.name.casefold()
+    if any(one.id != saved.id and one.list == saved.list and one.name.casefold() == name for one in others):
+        detail = f"name {isolate(saved.name)} is that of another filter of this list. Choose another."
+        raise refuse_faults(Fault(NAME.name, "INVALID_VALUE", detail))

@@ -1,0 +1,60 @@
+"""The rows of saved filters."""
+
+from dataclasses import asdict, dataclass
+from typing import Final
+
+import sqlalchemy as sa
+
+from trellis.store.engine import Transaction
+from trellis.store.tables import administrators, saved_filters
+
+_c = saved_filters.c
+_MOST: Final = 1000  # that are read at once
+
+
+@dataclass(frozen=True, slots=True)
+class SavedFilter:
+    """A filter of a list: the query of an address, under a name. `admin_id` is 0 for the terminal."""
+
+    id: int
+    admin_id: int
+    list: str
+    name: str
+    query: str
+    shared: bool
+    created_at: str
+    updated_at: str
+
+
+_COLUMNS: Final = (_c.id, _c.admin_id, _c.list, _c.name, _c.query, _c.shared, _c.created_at, _c.updated_at)
+
+
+def find(tx: Transaction, number: int) -> SavedFilter | None:
+    """Read one saved filter."""
+    row = tx.connection.execute(sa.select(*_COLUMNS).where(_c.id == number)).first()
+    return SavedFilter(*row) if row else None
+
+
+def read_all(tx: Transaction, admin: int | None) -> list[tuple[SavedFilter, str | None]]:
+    """Read an administrator's filters, then those that others share (None: all), by name, each with the name of whose it is."""
+    is_own = _c.admin_id == (admin or 0)
+    mine = sa.true() if admin is None else sa.or_(is_own, _c.shared)
+    both = saved_filters.outerjoin(administrators, administrators.c.id == _c.admin_id)
+    chosen = sa.select(*_COLUMNS, administrators.c.name).select_from(both).where(mine)
+    ordered = chosen.order_by(sa.case((is_own, 0), else_=1), _c.name, _c.id).limit(_MOST)
+    return [(SavedFilter(*row[:-1]), row[-1]) for row in tx.connection.execute(ordered)]
+
+
+def insert(tx: Transaction, saved: SavedFilter) -> None:
+    """Insert a saved filter."""
+    tx.connection.execute(sa.insert(saved_filters).values(**asdict(saved)))
+
+
+def update(tx: Transaction, saved: SavedFilter) -> None:
+    """Write a changed filter."""
+    tx.connection.execute(sa.update(saved_filters).where(_c.id == saved.id).values(**asdict(saved)))
+
+
+def delete(tx: Transaction, number: int) -> None:
+    """Delete a saved filter."""
+    tx.connection.execute(sa.delete(saved_filters).where(_c.id == number))

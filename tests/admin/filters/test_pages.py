@@ -1,0 +1,55 @@
+"""Saved filters in the panel: saved below a list, opened with one click and by the search, changed, deleted, outlived."""
+
+from tests.admin.conftest import Visitor, page_text
+from tests.fixture_types import Run
+
+
+def test_a_filter_is_saved_opened_changed_and_deleted(admin: Visitor) -> None:
+    page = admin.get("/requests?status=4xx&path=forums")
+    assert "Save this filter" in page_text(page)
+    assert 'name="query" value="status=4xx&amp;path=forums"' in page.text
+    saved = admin.post("/filters", {"name": "Refused writes", "list": "requests", "query": "status=4xx&path=forums", "shared": "1"})
+    assert saved.headers["location"] == "/admin/filters/1"
+    opened = admin.get("/filters/1")
+    assert opened.headers["location"] == "/admin/requests?status=4xx&path=forums&_filter=1"
+    shown = admin.get("/requests?status=4xx&path=forums&_filter=1")
+    assert "The filter is saved as" in page_text(shown)
+    assert '<a class="button quiet" href="/admin/filters/1" aria-current="true">' in shown.text
+    assert "not understood" not in shown.text
+    other = admin.get("/requests?status=5xx&_filter=1")
+    assert "Save to Refused writes" in page_text(other)
+    admin.post("/filters/1/edit", {"query": "status=5xx"})
+    assert admin.get("/filters/1").headers["location"] == "/admin/requests?status=5xx&_filter=1"
+    hits = page_text(admin.get("/search/hits?text=refused"))
+    assert "Saved filters Refused writes filter of requests" in hits
+
+    again = admin.post("/filters", {"name": "refused WRITES", "list": "requests", "query": "status=4xx"})
+    assert again.status_code == 400
+    assert "another filter of this list" in page_text(again)
+    assert 'name="query" value="status=4xx"' in again.text
+    admin.get("/filters/1/edit")
+    assert admin.post("/filters/1/edit", {"name": "Failures", "shared": "0"}).headers["location"] == "/admin/filters"
+    assert "Failures Requests Yours" in page_text(admin.get("/filters"))
+    admin.post("/filters/1/delete")
+    assert "No filter is saved yet" in page_text(admin.get("/filters"))
+    assert admin.get("/filters/1").status_code == 404
+
+
+def test_a_filter_that_is_not_understood_any_more_says_so(admin: Visitor, run: Run) -> None:
+    run("filters.create", name="Of a field", list="requests", query="colour=red", shared=True)
+    run("filters.create", name="Of an operation", list="requests", query="operation=forums.fold", shared=True)
+    for number, said in ((1, "no field 'colour'"), (2, "there is no 'forums.fold' any more")):
+        page = admin.get(admin.get(f"/filters/{number}").headers["location"].removeprefix("/admin"))
+        assert "is not understood any more" in page_text(page)
+        assert said in page_text(page)
+
+
+def test_every_list_with_filters_can_keep_one(admin: Visitor) -> None:
+    filters = {"events": "type=forum.created", "deliveries": "state=failed", "keys": "state=active", "proposals": "state=approved"}
+    for name, query in filters.items():
+        assert f'name="list" value="{name}"' in admin.get(f"/{name}?{query}").text
+        saved = admin.post("/filters", {"name": name, "list": name, "query": query})
+        where = admin.get(saved.headers["location"].removeprefix("/admin")).headers["location"].removeprefix("/admin")
+        page = admin.get(where)
+        assert page.status_code == 200
+        assert 'aria-current="true"' in page.text

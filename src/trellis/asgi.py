@@ -32,6 +32,7 @@ from trellis.webhooks import Background
 
 if TYPE_CHECKING:
     from trellis.admin.app import Panel
+    from trellis.mail import Mailer
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +61,7 @@ class Application:
         self.metrics = Metrics(self.service, refusals.counts, lambda: self.health.is_ready, shared)
         self.housekeeping = Housekeeping(self.gate, settings, self.service.log)
         self.outgoing = Background(self.gate) if settings.webhook_delivery else None
+        self.mailer = _find_mailer(self.gate, settings)
         self.health = Health(self.gate.store, settings)
         app: App = self._dispatch if settings.metrics_listen is None else partial(self._dispatch_by_port, metrics_port)
         app = partial(run_logged, app) if settings.access_log else app
@@ -161,12 +163,16 @@ class Application:
                 self.health.start()
                 if self.outgoing is not None:
                     self.outgoing.start()
+                if self.mailer is not None:
+                    self.mailer.start()
                 scope.get("state", {})[ENDING] = (self._end,)
                 await send({"type": "lifespan.startup.complete"})
             else:
                 self._end()
                 if self.outgoing is not None:
                     await asyncio.to_thread(self.outgoing.stop)
+                if self.mailer is not None:
+                    await asyncio.to_thread(self.mailer.stop)
                 await self.housekeeping.stop()
                 await self.metrics.stop()
                 await self.health.stop()
@@ -176,6 +182,15 @@ class Application:
                     await asyncio.to_thread(self.traces.stop)
                 await send({"type": "lifespan.shutdown.complete"})
                 return
+
+
+def _find_mailer(gate: Gate, settings: Settings) -> "Mailer | None":
+    """Return what sends mail in this process, if it is to."""
+    if settings.smtp_host is None or not settings.webhook_delivery:
+        return None
+    from trellis.mail import find_mailer  # noqa: PLC0415  # start-up time: most services send no mail
+
+    return find_mailer(gate, settings)
 
 
 def _has_one_host(scope: Scope) -> bool:

@@ -3,7 +3,7 @@
 Modules are imported when they are needed, for a quick start: a command runs only one or two operations.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
@@ -15,7 +15,7 @@ from trellis import __version__
 from trellis.core.catalogue import Catalogue
 from trellis.core.events import event_types
 from trellis.core.gate import Gate
-from trellis.core.operation import Environment, GroupRole, Operation, SecondFactorPolicy, SignOnPolicy, WebhookPolicy
+from trellis.core.operation import Environment, GroupRole, Operation, Raised, SecondFactorPolicy, SignOnPolicy, WebhookPolicy
 from trellis.core.roles import ROLES
 from trellis.setting_types import split_group_roles
 from trellis.settings import Settings, SettingsError
@@ -60,10 +60,16 @@ def _operations_of(name: str) -> tuple[Operation, ...]:
     )
 
 
-def _find_alarm(event: "Event") -> str | None:
+def _find_alarm(event: "Event") -> Raised | None:
     from trellis.core.alarms import find_alarm  # noqa: PLC0415  # start-up time
 
     return find_alarm(event)
+
+
+def _list_alarm_types() -> Iterable[str]:
+    from trellis.core.alarms import ALARM_TYPES  # noqa: PLC0415  # start-up time
+
+    return ALARM_TYPES
 
 
 def _on_itself() -> tuple[Operation, ...]:
@@ -119,13 +125,14 @@ def compose(
         version=__version__,
         load_kinds=lambda: tuple(load_kinds()),
         load_operations=catalogue.values,
-        load_event_types=lambda: event_types(catalogue.values()),
+        load_event_types=lambda: (*event_types(catalogue.values()), *_list_alarm_types()),
         keep_events=settings.keep_events,
         keep_snapshots=settings.keep_snapshots,
         job_timeout=settings.job_timeout,
         outgoing=WebhookPolicy(
             tuple(ip_network(text, strict=False) for text in settings.webhook_allow), settings.webhook_key, settings.instance
         ),
+        has_mail=settings.smtp_host is not None,
         second_factors=SecondFactorPolicy(settings.require_second_factor, settings.second_factor_key),
         sign_on=_sign_on_policy(settings, load_kinds),
         most_proposals=settings.proposals_per_key,

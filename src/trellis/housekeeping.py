@@ -18,7 +18,7 @@ from trellis.core.operation import Call
 from trellis.core.proposals import find_overdue
 from trellis.errors import Refused
 from trellis.settings import Settings
-from trellis.store import alarms, events, idempotency, keys, lists, moments, proposals, requests, snapshots
+from trellis.store import alarms, events, idempotency, keys, lists, mail, moments, proposals, requests, snapshots
 from trellis.store.admins import attempts, invitations, sessions
 from trellis.store.engine import Transaction
 from trellis.store.webhooks import log as deliveries
@@ -225,6 +225,7 @@ class Purges:
             Purge("change sets", lambda tx: events.purge_change_sets(tx, kept_events)),
             Purge("events", lambda tx: events.purge(tx, kept_events), quiet=False),  # the feed says how far back it reaches
             Purge("alarms", lambda tx: alarms.purge(tx, kept_events)),
+            Purge("mail", lambda tx: mail.purge(tx, kept_deliveries)),
             Purge("changes", lists.trim_journal),
             Purge("webhook deliveries", lambda tx: deliveries.purge(tx, kept_deliveries, _MOST_DELIVERIES)),
             Purge("proposals", lambda tx: proposals.purge(tx, kept_events, _MOST_PROPOSALS)),

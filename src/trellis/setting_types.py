@@ -42,6 +42,22 @@ def parse_web_address(text: str) -> str:
     return text.rstrip("/")
 
 
+def parse_host(text: str) -> str:
+    """Parse the name or the address of a machine."""
+    if not re.fullmatch(r"[A-Za-z0-9_.-]{1,253}|[0-9a-fA-F:.]{2,45}", text):
+        raise ValueError("must be the name or the address of a machine, without a port")
+    return text
+
+
+def parse_sender(text: str) -> str:
+    """Parse whom mail is from: an address, or a name and an address."""
+    if not re.fullmatch(
+        r"(?:[^<>@\x00-\x1f\x7f]{1,100} )?<[!-;=?A-~]{1,64}@[A-Za-z0-9.-]{1,253}>|[!-;=?A-~]{1,64}@[A-Za-z0-9.-]{1,253}", text
+    ):
+        raise ValueError("must be an address such as trellis@example.com, or `Name <address>`")
+    return text
+
+
 def parse_counter(text: str) -> str:
     """Parse the address of where requests are counted."""
     if not re.fullmatch(r"memory://|rediss?://\S+", text):

@@ -16,6 +16,7 @@ from trellis.setting_types import (
     parse_database_url,
     parse_flag,
     parse_group_roles,
+    parse_host,
     parse_issuer,
     parse_list,
     parse_listener,
@@ -23,6 +24,7 @@ from trellis.setting_types import (
     parse_networks,
     parse_scopes,
     parse_secret,
+    parse_sender,
     parse_web_address,
 )
 
@@ -34,6 +36,7 @@ _MAY_HOLD_A_PASSWORD = {
     "metrics_token",
     "second_factor_key",
     "sso_client_secret",
+    "smtp_password",
 }
 
 
@@ -120,7 +123,7 @@ class Settings:
     webhook_delivery: bool = _setting(
         default=True,
         parse=parse_flag,
-        description="Whether `trellis serve` sends webhooks too; `off` leaves that to `trellis work`.",
+        description="Whether `trellis serve` sends webhooks and mail too; `off` leaves that to `trellis work`.",
     )
     webhook_allow: tuple[str, ...] = _setting(
         (), parse_networks, "Private or local addresses or CIDRs, separated by commas, to which webhooks may go all the same."
@@ -137,6 +140,21 @@ class Settings:
         None,
         parse_secret,
         "A long random text from which the secrets of authenticator apps are made, so that the database alone cannot make codes.",
+    )
+    smtp_host: str | None = _setting(
+        None, parse_host, "The mail server by which alarms and invitations are sent; without it, no mail is."
+    )
+    smtp_port: int = _setting(587, number(1, 65_535), "Its port: mostly 587 for `starttls`, 465 for `tls`.")
+    smtp_tls: str = _setting(
+        "starttls",
+        choice("starttls", "tls", "off"),
+        "How the connection to it is encrypted: `starttls`, `tls` from the first byte, or `off` for a server on this machine.",
+    )
+    smtp_user: str | None = _setting(None, str, "The name to sign in to it with; without it, nobody signs in.")
+    smtp_password: str | None = _setting(None, str, "The password of that name.")
+    smtp_password_file: str | None = _setting(None, str, "A file with that password, read whenever mail is sent, in place of it.")
+    smtp_from: str | None = _setting(
+        None, parse_sender, "Whom mail is from: an address, or `Name <address>`. Needed where there is a mail server."
     )
     sso_issuer: str | None = _setting(
         None,
@@ -270,6 +288,7 @@ class Settings:
 
     def require_whole(self) -> None:
         """Require the settings without which others are worth nothing. Raises SettingsError."""
+        self.require_whole_mail()
         if self.sso_issuer is None:
             return
         if self.sso_client_id is None:
@@ -296,6 +315,19 @@ class Settings:
         if not secret:
             raise SettingsError("The file that TRELLIS_SSO_CLIENT_SECRET_FILE names is empty.")
         return secret
+
+    def require_whole_mail(self) -> None:
+        """Refuse settings of mail that do not fit together. Raises SettingsError."""
+        if self.smtp_host is None:
+            return
+        if self.smtp_from is None:
+            raise SettingsError("TRELLIS_SMTP_HOST is set, but not TRELLIS_SMTP_FROM: say whom mail is from.")
+        if self.smtp_password and self.smtp_password_file:
+            raise SettingsError("TRELLIS_SMTP_PASSWORD and TRELLIS_SMTP_PASSWORD_FILE are both set: leave one out.")
+        if self.smtp_user and not (self.smtp_password or self.smtp_password_file):
+            raise SettingsError("TRELLIS_SMTP_USER is set, but neither TRELLIS_SMTP_PASSWORD nor TRELLIS_SMTP_PASSWORD_FILE.")
+        if self.smtp_user and self.smtp_tls == "off" and self.smtp_host not in {"localhost", "127.0.0.1", "::1"}:
+            raise SettingsError("TRELLIS_SMTP_TLS is off, and TRELLIS_SMTP_USER is set: the password could be read on its way.")
 
 
 def _read_file(path: str | None) -> dict[str, str | None]:

@@ -55,9 +55,12 @@ def invite(
     name: Annotated[str | None, typer.Option(help="The name shown in events. By default the login.")] = None,
     role: InvitedRole = None,
     kind: Kinds = None,
+    email: Annotated[
+        str | None, typer.Option(help="Where the link is mailed, if a mail server is set. Otherwise it is shown.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Add an administrator who chooses their own password by a link, which is shown once and holds for three days.
+    """Add an administrator who chooses their own password by a link, which is shown or mailed once and holds for three days.
 
     A new administrator needs a role. For somebody who was invited before and has chosen no password, it makes a new link.
     """
@@ -66,14 +69,20 @@ def invite(
         before = next((one for one in _all(gate) if one["login"].casefold() == login.strip().casefold()), None)
         if before is None and role is None:
             raise Failure(f"{login} is no administrator yet. Say what they may do: --role, one of {', '.join(ROLES)}.", MISUSED)
-        if before is not None and (name or role or kind):
-            told = "Leave out --name, --role and --kind to make another link, and change the role with `trellis admins role`."
+        if before is not None and (name or role or kind or email):
+            told = (
+                "Leave out --name, --role, --kind and --email to make another link, and change the role with `trellis admins role`."
+            )
             raise Failure(f"{before['name']} was added before. {told}", MISUSED)
         if before is None:
-            raw = {"name": name or login, "login": login, "role": role, "kinds": kind or []}
+            raw = {"name": name or login, "login": login, "role": role, "kinds": kind or [], "email": email}
             invited = act(gate, "admins.invite", raw).value
         else:
             invited = act(gate, "admins.renew_invitation", target=before["id"]).value
+    if invited["mailedTo"]:
+        say(f"The link is mailed by `trellis serve` or `trellis work`, to {invited['mailedTo']}.")
+        show_json(invited, plain=True) if json else show(f"{invited['name']} can choose a password by it, once.")
+        return
     link = f"{settings.public_url or ''}{PREFIX}/invitation/{invited.pop('link')}"
     if json:
         show_json(invited | {"link": link}, plain=True)

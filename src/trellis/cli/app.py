@@ -22,6 +22,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "demo": ("database", "demo"),
     "keys": ("keys", "app"),
     "admins": ("admins", "app"),
+    "mail": ("mail", "app"),
     "may": ("access", "may"),
     "run": ("operations", "run_app"),
     "restore": ("operations", "restore"),

@@ -8,6 +8,7 @@ from contextlib import suppress
 from trellis.cli.community import community
 from trellis.core.gate import Gate
 from trellis.logs import configure_logs
+from trellis.mail import find_mailer
 from trellis.settings import Settings
 from trellis.traces import load_traces
 from trellis.webhooks import Worker
@@ -16,12 +17,19 @@ log = logging.getLogger(__name__)
 
 
 def work() -> None:
-    """Deliver webhooks until SIGTERM. You can run several; they share the work with each other and with `trellis serve`."""
+    """Deliver webhooks and mail until SIGTERM. Several share the work with each other and with `trellis serve`."""
     configure_logs(settings := Settings.load())
     traces = load_traces()
     try:
         with community(settings, traces=traces) as gate, suppress(KeyboardInterrupt):
-            asyncio.run(_work(gate))
+            mailer = find_mailer(gate, settings)
+            if mailer is not None:
+                mailer.start()
+            try:
+                asyncio.run(_work(gate))
+            finally:
+                if mailer is not None:
+                    mailer.stop()
     finally:
         if traces is not None:
             traces.stop()

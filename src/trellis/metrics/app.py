@@ -126,6 +126,7 @@ def _add_figures(whole: Sample, figures: Figures | None, now: str) -> None:
     whole.add("database_bytes", figures.size)
     whole.add("events", figures.newest_event)
     whole.add("proposals_open", figures.proposals)
+    whole.add("mails_waiting", figures.mails)
     if figures.last_backup is not None:
         whole.add("last_backup_timestamp_seconds", figures.last_backup / 1000)
     for webhook in figures.webhooks:

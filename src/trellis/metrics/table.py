@@ -53,6 +53,7 @@ METRICS: Final = (
     Metric("events", "counter", "The number of the newest event."),
     Metric("proposals_open", "gauge", "Proposals that wait for a decision."),
     Metric("webhook_lag_seconds", "gauge", "For how long the oldest message that a webhook has not taken waits.", ("webhook",)),
+    Metric("mails_waiting", "gauge", "Mail that waits to be sent, or to be tried again."),
     Metric("webhook_failures", "gauge", "Failed attempts in a row, by webhook.", ("webhook",)),
     Metric("last_backup_timestamp_seconds", "gauge", "When `trellis backup` last copied the database; missing if it never has."),
     Metric("info", "gauge", "Always 1, with the version of Trellis and the engine of its database.", ("version", "engine")),

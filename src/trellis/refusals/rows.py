@@ -364,6 +364,10 @@ ROWS: Final = (
     Refusal("1T107/3", "TOO_MANY_WEBHOOKS", 409, "The limit of webhooks is reached", Scope.DECLARED,
             when="There are 100 webhooks already: delete one that is not needed.",
             example="There are 100 webhooks already. Delete one that is not needed."),
+    Refusal("1T107/E", "ALARMS_ARE_FOR_OWNERS", 403, "Alarms are for owners", Scope.DECLARED,
+            when="A webhook was to get alarms, or those that it gets were to go to another address, and whoever asked is no owner.",
+            example="Only an owner, or the terminal, can have alarm.* sent to an address: alarms tell who may do what here, and "
+                    "who signs in. Nothing was changed."),
     Refusal("1T107/9", "WEBHOOK_OFF", 409, "The webhook is switched off", Scope.NONE,
             when="The webhook is switched off. Only the panel and the terminal return this."),
     Refusal("1T113/1", "TOO_LONG", 409, "The request takes too long as a whole", Scope.WRITES,

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from trellis.store import events, moments, proposals
+from trellis.store import events, mail, moments, proposals
 from trellis.store.engine import Statement, Transaction
 from trellis.store.tables import deliveries, webhooks
 from trellis.store.tables import events as log
@@ -31,7 +31,7 @@ class WebhookFigures(NamedTuple):
 class Figures(NamedTuple):
     """The number of the newest event, the bytes of the database (on SQLite with its log), webhooks, open proposals, last backup.
 
-    That is in Unix milliseconds, if one was made by `trellis backup`.
+    That is in Unix milliseconds, if one was made by `trellis backup`. `mails` counts those that wait.
     """
 
     newest_event: int
@@ -39,6 +39,7 @@ class Figures(NamedTuple):
     webhooks: list[WebhookFigures]
     proposals: int
     last_backup: int | None
+    mails: int
 
 
 def read_figures(tx: Transaction, now: str) -> Figures:
@@ -48,7 +49,9 @@ def read_figures(tx: Transaction, now: str) -> Figures:
         WebhookFigures(number, failures, _find_waiting_since(tx, cursor, waiting, newest))
         for number, failures, cursor, waiting in tx.fetch(_WEBHOOKS)
     ]
-    return Figures(newest, _measure(tx), found, proposals.count_open(tx, now), moments.find(tx, moments.BACKUP))
+    return Figures(
+        newest, _measure(tx), found, proposals.count_open(tx, now), moments.find(tx, moments.BACKUP), mail.count_waiting(tx)
+    )
 
 
 def _find_waiting_since(tx: Transaction, cursor: int, waiting: int | None, newest: int) -> str | None:

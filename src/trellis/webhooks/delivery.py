@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from trellis.core.actor import DELIVERY
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
+from trellis.core.subscriptions import is_alarm, is_subscribed
 from trellis.core.version import encode_json
 from trellis.core.webhooks import SecretUnavailable, delivery_message
 from trellis.store.engine import Transaction
@@ -78,6 +79,9 @@ class EndpointDelivery:
         return True
 
     async def _attempt(self, webhook: Webhook, message: Message, at: str) -> Result:
+        kind = message.delivery.type
+        if is_alarm(kind) and not is_subscribed(webhook.events, kind):  # and whoever else may have changed the address since
+            return Result(0, error="The webhook does not get this alarm any more.", unsendable=True)
         content = delivery_message(message.delivery, message.event)
         if content is None:
             return Result(0, error="The event has been purged, so it cannot be sent.", unsendable=True)

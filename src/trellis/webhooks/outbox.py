@@ -5,8 +5,11 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final, NamedTuple
 
+from trellis.core.alarms import alarm_type
 from trellis.core.events import event_type
-from trellis.core.webhooks import is_subscribed, message_id
+from trellis.core.subscriptions import find_alarm_patterns, is_subscribed
+from trellis.core.webhooks import alarm_message_id, message_id
+from trellis.store import alarms
 from trellis.store import events as event_log
 from trellis.store.engine import Transaction
 from trellis.store.events import Event
@@ -38,27 +41,38 @@ def list_unfilled(tx: Transaction, now: str) -> list[Webhook]:
 def fill_outbox(tx: Transaction, resources: frozenset[str], now: str) -> None:
     """Move the next events from the log into the outbox, and advance the cursors of the endpoints past them.
 
-    Only events of these resources are ever sent. Runs in the writer, so that no two processes move the same event.
+    Only events of these resources are ever sent, and of any others the alarms that they have raised. Runs in the writer, so that
+    no two processes move the same event.
     """
     left = FILL
     for cursor, group in groupby(list_unfilled(tx, now), attrgetter("cursor")):
         webhooks = list(group)
         events = outbox.list_events_after(tx, cursor, left)
+        raised = _find_alarms(tx, webhooks, events)
         moved, rows = cursor if events else event_log.find_bounds(tx)[1], 0
         for event in events:
             if rows >= left:
                 break
             moved = event.seq
-            rows += _insert(tx, webhooks, event, now) if event.resource in resources else 0
+            if event.resource in resources:
+                rows += _insert(tx, webhooks, event, event_type(event), message_id(event), now)
+            if (name := raised.get(event.seq)) is not None:
+                rows += _insert(tx, webhooks, event, alarm_type(name), alarm_message_id(event), now)
         endpoints.move_cursors(tx, [webhook.id for webhook in webhooks], moved)
         left -= max(rows, len(events))
         if left <= 0:
             break
 
 
-def _insert(tx: Transaction, webhooks: Sequence[Webhook], event: Event, now: str) -> int:
-    """Write the rows of one event; return their number."""
-    name, message = event_type(event), message_id(event)
+def _find_alarms(tx: Transaction, webhooks: Sequence[Webhook], events: Sequence[Event]) -> dict[int, str]:
+    """Return the names of the alarms that events have raised, by their numbers, if one of the webhooks wants any."""
+    if not events or not any(find_alarm_patterns(webhook.events) for webhook in webhooks):
+        return {}
+    return alarms.find_between(tx, events[0].seq, events[-1].seq)
+
+
+def _insert(tx: Transaction, webhooks: Sequence[Webhook], event: Event, name: str, message: str, now: str) -> int:
+    """Write the rows of one message; return their number."""
     subscribed = [webhook.id for webhook in webhooks if is_subscribed(webhook.events, name)]
     for webhook in subscribed:
         outbox.insert(tx, Delivery(0, webhook, event.seq, message, name, "waiting", due_at=now, created_at=now))

@@ -74,7 +74,10 @@ def test_an_owner_ends_the_sessions_of_another_administrator(
     path = next(path for path in re.findall(rf'action="/admin(/administrators/{ada}/sessions/[0-9a-f]+)"', page.text))
     assert admin.post(path).headers["location"] == f"/admin/administrators/{ada}"
     assert sorted(one.get("").status_code for one in (telephone, laptop)) == [200, 303]
-    assert admin.post(f"/administrators/{ada}/sessions/all").status_code == 303
+    asked = page_text(admin.get(f"/administrators/{ada}/sign-out"))
+    assert "Sign Ada Berg out everywhere" in asked
+    assert sorted(one.get("").status_code for one in (telephone, laptop)) == [200, 303], "asking signs nobody out"
+    assert admin.post(f"/administrators/{ada}/sign-out").status_code == 303
     assert {one.get("").status_code for one in (telephone, laptop)} == {303}
     assert [event["actor"]["name"] for event in events()[-2:]] == ["Mira Holm", "Mira Holm"]
     assert "Where Ada Berg is signed in. Nowhere." in page_text(admin.get(f"/administrators/{ada}"))

@@ -7,7 +7,11 @@ import pytest
 
 from tests.admin.conftest import MakeVisitor, Visitor, page_text
 from tests.fixture_types import Clock, Events, Run
+from trellis.core.admins import find_invited
+from trellis.core.gate import Gate
+from trellis.core.operation import Call
 from trellis.core.passwords import digests as core_passwords
+from trellis.errors import Refused
 
 OWN: Final = "kept in a tin box"
 _TYPED: Final = {"name": "Ada Berg", "login": "ada", "role": "approver", "kinds": ""}
@@ -67,7 +71,8 @@ def test_a_link_that_has_ended_is_answered_like_a_wrong_one(  # fixtures
 ) -> None:
     newer = ""
     if end == "withdrawn":
-        assert admin.post("/administrators/2/invitation/withdraw").headers["location"] == "/admin/administrators/2"
+        assert "Withdraw the invitation of" in page_text(admin.get("/administrators/2/withdraw-invitation"))
+        assert admin.post("/administrators/2/withdraw-invitation").headers["location"] == "/admin/administrators/2"
         assert "There is no link that can be used." in page_text(admin.get("/administrators/2"))
     elif end == "renewed":
         newer = read_link(admin.post("/administrators/2/invitation"))
@@ -103,11 +108,25 @@ def test_wrong_links_cost_no_digest_and_then_a_wait_but_never_a_right_one(
     assert somebody.get("/invitation/x").status_code == 404
 
 
+def test_a_link_that_two_use_at_the_same_moment_lets_one_in(gate: Gate, link: str, visitor: MakeVisitor) -> None:
+    invited = find_invited(gate, link.rpartition("/")[2])
+    assert invited is not None
+    passwords = [f"correct horse battery {number}" for number in range(2)]
+    raw = {"link": link.rpartition("/")[2]}
+    calls = [Call("admins.accept_invitation", invited.actor, {**raw, "password": one}, invited.id) for one in passwords]
+    failed = [future.exception(60) for future in [gate.submit(call) for call in calls]]
+    (refused,) = (one for one in failed if one is not None)
+    assert isinstance(refused, Refused)
+    assert refused.message == "LINK_SPENT"
+    kept = passwords[failed.index(None)]
+    assert [visitor().sign_in("ada", one).status_code == 303 for one in passwords] == [one == kept for one in passwords]
+
+
 def test_inviting_and_making_links_ask_for_the_password(admin: Visitor, link: str, clock: Clock, events: Events) -> None:
     clock.move(minutes=16)
     before = len(events())
     assert admin.get("/administrators/new").headers["location"].startswith("/admin/confirm-password")
-    for path in ("/administrators/2/invitation", "/administrators/2/invitation/withdraw"):
+    for path in ("/administrators/2/invitation", "/administrators/2/withdraw-invitation"):
         assert admin.post(path).status_code == 403
     assert len(events()) == before
 

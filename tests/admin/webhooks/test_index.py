@@ -10,7 +10,8 @@ from tests.database_state import DatabaseState
 from tests.fixture_types import Clock, Events, Run
 from trellis.admin.webhooks.form import describe_events, event_rows
 from trellis.core.gate import Gate
-from trellis.core.webhooks.crud import MOST, event_patterns
+from trellis.core.subscriptions import event_patterns
+from trellis.core.webhooks.crud import MOST
 
 
 def test_without_webhooks_the_list_says_how_to_begin(admin: Visitor) -> None:

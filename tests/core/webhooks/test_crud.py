@@ -13,7 +13,8 @@ from trellis.core.actor import TERMINAL, Actor
 from trellis.core.events.event import event_types
 from trellis.core.gate import Gate
 from trellis.core.operation import Access, Call
-from trellis.core.webhooks.crud import MOST, event_patterns, is_subscribed
+from trellis.core.subscriptions import event_patterns, is_subscribed
+from trellis.core.webhooks.crud import MOST
 from trellis.errors import Refused
 from trellis.store.tables import METADATA
 

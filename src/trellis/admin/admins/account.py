@@ -1,23 +1,28 @@
 """One's own account: the password, and the sessions with a sign-out for each."""
 
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from starlette.responses import Response
 
 from trellis.admin.admins.appearance import build_view_form
 from trellis.admin.admins.checking import check_own_password, settle
-from trellis.admin.admins.sessions import end_sessions, fetch_sessions
+from trellis.admin.admins.sessions import end_session as end_one
+from trellis.admin.admins.sessions import fetch_sessions
 from trellis.admin.forms import Form
 from trellis.admin.page import CHOOSE, Page, PageRequest
 from trellis.admin.sessions import Attempt
 from trellis.admin.submitted import Submitted
-from trellis.core.admins import PASSWORD
+from trellis.core.admins import ALL, EMAIL, MAILED_ALARMS, PASSWORD
+from trellis.core.alarms import ALARMS
 from trellis.core.fields import Field, Text
 from trellis.errors import Refused
 
 _HERE: Final = "/account"
 _CURRENT: Final = Field("currentPassword", Text(255), "The one you signed in with.", required=True)
 _FIELDS: Final = (_CURRENT, PASSWORD)
+_ALARMS: Final = MAILED_ALARMS.name
+_NAMES: Final = tuple(rule.name for rule in ALARMS)
 
 
 def _form(request: PageRequest, typed: Submitted | None = None) -> Form:
@@ -34,12 +39,41 @@ async def show(request: PageRequest) -> Response:
     return await _show(request, 200, _form(request))
 
 
-async def _show(request: PageRequest, status: int, form: Form) -> Response:
-    me = request.signed_in
-    sessions = await fetch_sessions(request, me.id)
-    identities = (await request.fetch("admins.get", target=me.id))["identities"] if request.sessions.provider else []
-    told = {"form": form, "sessions": sessions, "identities": identities, "view": build_view_form(request)}
-    return request.page("account.html", status=status, title="Your account", **told)
+async def _show(request: PageRequest, status: int, form: Form, mail: Form | None = None) -> Response:
+    about: dict[str, Any] = {"sessions": await fetch_sessions(request, request.signed_in.id), "mail": None, "identities": [], "view": build_view_form(request)}
+    has_mail = request.gate.environment.has_mail
+    if not (has_mail or request.sessions.provider):
+        return request.page("account.html", status=status, title="Your account", form=form, **about)
+    me = await request.fetch("admins.get", target=request.signed_in.id)
+    if request.sessions.provider:
+        about["identities"] = me["identities"]
+    if has_mail:
+        wanted = me["mailedAlarms"] if mail is None else request.form.all(_ALARMS)
+        about |= {"mail": mail or _mail_form(me), "mailed": [(n, n.replace("-", " "), _wants(wanted, n)) for n in _NAMES]}
+    return request.page("account.html", status=status, title="Your account", form=form, **about)
+
+
+def _mail_form(values: Mapping[str, Any] | Submitted) -> Form:
+    told = "One that you read even if somebody else is signed in as you."
+    return Form((EMAIL,), values, labels={"email": "E-mail address"}, help={"email": told}, id="mail")
+
+
+def _wants(wanted: Sequence[str], name: str) -> bool:
+    return name in wanted or ALL in wanted
+
+
+async def set_mail(request: PageRequest) -> Response:
+    """Change where mail goes, and which alarms are mailed. All of them stand for those of later releases too."""
+    request.require_fresh_form()
+    request.require_recent_password()
+    form = _mail_form(request.form)
+    try:
+        ticked = [name for name in _NAMES if name in request.form.all(_ALARMS)]
+        raw = {**form.raw(), _ALARMS: [ALL] if len(ticked) == len(_NAMES) else ticked}
+        result = await request.perform("admins.update", raw, request.signed_in.id)
+    except Refused as refused:
+        return await _show(request, 400, _form(request), form.add_refusal(refused))
+    return request.redirect(_HERE, "Saved." if result.event else "Nothing was changed.")
 
 
 async def set_password(request: PageRequest) -> Response:
@@ -74,15 +108,16 @@ async def ask_password_first(request: PageRequest) -> Response:
 
 async def end_session(request: PageRequest) -> Response:
     """Sign out one of one's own sessions."""
-    ended = await end_sessions(request, request.signed_in.id, [request.http.path_params["session"]])
+    ended = await end_one(request, request.signed_in.id, request.http.path_params["session"])
     return request.redirect(_HERE, "That session is signed out." if ended else "That session had ended already.")
 
 
 async def end_others(request: PageRequest) -> Response:
     """Sign out all of one's own sessions but this one."""
+    request.require_fresh_form()
+    request.require_recent_password()
     me = request.signed_in
-    sessions = await request.fetch("admins.sessions", target=me.id)
-    await end_sessions(request, me.id, [session["id"] for session in sessions if session["id"] != me.session_id])
+    await request.perform("admins.sign_out", {"everywhere": True, "but": me.session_id}, me.id)
     return request.redirect(_HERE, "You are signed out everywhere else.")
 
 
@@ -126,6 +161,7 @@ PAGES: Final = (
     Page("GET", _HERE, show, "account"),
     Page("GET", f"{_HERE}/password", ask_password_first, "account"),
     Page("POST", f"{_HERE}/password", set_password, "account"),
+    Page("POST", f"{_HERE}/mail", set_mail, "account"),
     Page("POST", f"{_HERE}/sessions/others", end_others, "account"),
     Page("POST", f"{_HERE}/sessions/{{session}}", end_session, "account"),
 )

@@ -11,7 +11,7 @@ from trellis.admin.confirm import Confirmation, fetch_made_webhooks
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
-from trellis.core.admins import KEEP_WEBHOOKS, LOGIN, NAME, PASSWORD
+from trellis.core.admins import EMAIL, KEEP_WEBHOOKS, LOGIN, NAME, PASSWORD
 from trellis.core.fields import isolate
 from trellis.core.gate import Result
 from trellis.core.operation import is_allowed
@@ -49,20 +49,25 @@ async def _show(request: PageRequest, status: int, form: Form | None, password: 
         role=_describe_roles(request, [admin])[admin["id"]],
         events=events["results"],
         sessions=await fetch_sessions(request, admin["id"]) if may_list else [],
-        form=form or Form((NAME, LOGIN), admin),
+        mails=request.gate.environment.has_mail and request.gate.environment.public_url,
+        form=form or _build_form(admin),
         password=password or Form((PASSWORD,), labels={"password": "New password"}, id="password"),
     )
 
 
+def _build_form(values: Mapping[str, Any] | Submitted) -> Form:
+    return Form((NAME, LOGIN, EMAIL), values, labels={"email": "E-mail address"})
+
+
 async def update(request: PageRequest) -> Response:
-    """Change name or login; another login asks for the password first."""
-    form = Form((NAME, LOGIN), request.form)
+    """Change name, login or address; another login or address asks for the password first."""
+    form = _build_form(request.form)
     try:
         raw, number = form.raw(), request.number("id")
         request.require_fresh_form()
         before = await request.fetch("admins.get", target=number)
         planned = await request.dry_run("admins.update", raw, number)
-        if planned["login"] != before["login"]:
+        if (planned["login"], planned["email"]) != (before["login"], before["email"]):
             request.require_recent_password()
         result = await request.perform("admins.update", raw, number)
     except Refused as refused:

@@ -8,20 +8,24 @@ from starlette.responses import Response
 from trellis.admin import PREFIX
 from trellis.admin.admins.roles import LEAST, ROLE_FIELDS, ROLE_HELP, ROLE_LABELS, ROLE_WIDGETS, list_kinds
 from trellis.admin.admins.sign_in import end_session, start_session
-from trellis.admin.confirm import SENT_BEFORE
+from trellis.admin.confirm import SENT_BEFORE, Confirmation
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
-from trellis.core.admins import LOGIN, NAME, PASSWORD, Invited, count_wrong_link, find_invited, find_wait_for_link
+from trellis.core.admins import BY_MAIL, EMAIL, LOGIN, NAME, PASSWORD, Invited, count_wrong_link, find_invited, find_wait_for_link
 from trellis.core.factors import Evidence
 from trellis.core.fields import isolate
+from trellis.core.gate import Result
 from trellis.errors import Refused
 
 _SECTION: Final = "administrators"
 _HERE: Final = f"/{_SECTION}"
 _ONE: Final = f"{_HERE}/{{id:int}}/invitation"
 _BEHIND: Final = "/invitation/{link}"
-_FIELDS: Final = (NAME, LOGIN, *ROLE_FIELDS)
+_FIELDS: Final = (NAME, LOGIN, EMAIL, *ROLE_FIELDS)
+_LABELS: Final = {"email": "E-mail address"}
+_MAILED: Final = "The link is mailed there. Without an address it is shown to you, once."
+_NOT_MAILED: Final = "This service cannot mail the link: it is shown to you, once."
 _LONGEST: Final = 100  # characters of a link
 
 
@@ -32,7 +36,16 @@ async def new(request: PageRequest) -> Response:
 
 
 def _build_new(request: PageRequest, values: Mapping[str, Any]) -> Form:
-    return Form(_FIELDS, values, widgets=ROLE_WIDGETS, labels=ROLE_LABELS, help=ROLE_HELP, choices=list_kinds(request))
+    environment = request.gate.environment
+    told = {"email": _MAILED if environment.has_mail and environment.public_url else _NOT_MAILED}
+    return Form(
+        _FIELDS,
+        values,
+        widgets=ROLE_WIDGETS,
+        labels=ROLE_LABELS | _LABELS,
+        help=ROLE_HELP | told,
+        choices=list_kinds(request),
+    )
 
 
 def _show_new(request: PageRequest, form: Form, status: int) -> Response:
@@ -58,7 +71,8 @@ async def renew(request: PageRequest) -> Response:
     """Make a new link for somebody who has chosen no password yet, and show it once."""
     request.require_fresh_form()
     request.require_recent_password()
-    return _show_link(request, (await request.perform("admins.renew_invitation", target=request.number("id"))).value)
+    raw = {BY_MAIL.name: request.form.get("show") != "1"}
+    return _show_link(request, (await request.perform("admins.renew_invitation", raw, request.number("id"))).value)
 
 
 def _show_link(request: PageRequest, invited: Mapping[str, Any]) -> Response:
@@ -67,13 +81,29 @@ def _show_link(request: PageRequest, invited: Mapping[str, Any]) -> Response:
     return request.page("administrators/invited.html", title=f"{isolate(invited['name'])} is invited", invited=invited, link=link)
 
 
-async def withdraw(request: PageRequest) -> Response:
-    """Make a link worth nothing."""
-    request.require_fresh_form()
-    request.require_recent_password()
-    result = await request.perform("admins.withdraw_invitation", target=request.number("id"))
-    told = "The invitation is withdrawn: its link is worth nothing." if result.event else "There was no invitation any more."
-    return request.redirect(f"{_HERE}/{request.number('id')}", told)
+async def _fetch_invited(request: PageRequest) -> dict[str, Any]:
+    admin: dict[str, Any] = await request.fetch("admins.get", target=request.number("id"))
+    return admin
+
+
+def _go_on_after_withdrawing(request: PageRequest, admin: Mapping[str, Any], result: Result) -> Response:
+    told = "The invitation is withdrawn: its link is worth nothing." if result.event else _NONE
+    return request.redirect(f"{_HERE}/{admin['id']}", told)
+
+
+_NONE: Final = "There was no invitation any more."
+_WITHDRAW: Final = Confirmation(
+    section=_SECTION,
+    action="withdraw-invitation",
+    operation="admins.withdraw_invitation",
+    title="Withdraw the invitation of {name}",
+    button="Withdraw the invitation",
+    tone="danger",
+    fetch=_fetch_invited,
+    respond=_go_on_after_withdrawing,
+    needs_password=True,
+    find_objection=lambda admin: "" if admin["invitedUntil"] else _NONE,
+)
 
 
 # --- behind the link ----------------------------------------------------------------------------------------------
@@ -136,7 +166,7 @@ PAGES: Final = (
     Page("GET", f"{_HERE}/new", new, _SECTION, needs=("admins.invite",)),
     Page("POST", f"{_HERE}/new", invite, _SECTION, needs=("admins.invite",)),
     Page("POST", _ONE, renew, _SECTION, needs=("admins.renew_invitation",)),
-    Page("POST", f"{_ONE}/withdraw", withdraw, _SECTION, needs=("admins.withdraw_invitation",)),
+    *_WITHDRAW.pages,
     Page("GET", _BEHIND, show, open=True),
     Page("POST", _BEHIND, accept, open=True),
 )

@@ -1,11 +1,13 @@
 """Sessions as pages list them, and ending them: one's own, and for owners those of others."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from starlette.responses import Response
 
+from trellis.admin.confirm import Confirmation
 from trellis.admin.page import Page, PageRequest
+from trellis.core.gate import Result
 
 _BROWSERS: Final = (  # by what they say of themselves, which also names those that they are made like: the first that fits
     ("Edg/", "Edge"),
@@ -30,7 +32,6 @@ _SYSTEMS: Final = (
 )
 _FACTORS: Final = {"app": "code of an app", "sso": "single sign-on", "mfa": "second factor there"}
 _HERE: Final = "/administrators/{id:int}/sessions"
-ALL: Final = "all"
 _NEEDS: Final = ("admins.sign_out",)
 
 
@@ -53,24 +54,53 @@ async def fetch_sessions(request: PageRequest, admin: int) -> list[dict[str, Any
     ]
 
 
-async def end_sessions(request: PageRequest, admin: int, sessions: Sequence[str]) -> int:
-    """End some sessions of an administrator, once the password was entered lately; return their number."""
+async def end_session(request: PageRequest, admin: int, session: str) -> int:
+    """End a session of an administrator, once the password was entered lately; return how many have ended."""
     request.require_fresh_form()
     request.require_recent_password()
-    if not sessions:
-        return 0
-    result = await request.perform("admins.sign_out", {"sessions": list(sessions)}, admin)
+    result = await request.perform("admins.sign_out", {"sessions": [session]}, admin)
     return int(result.value["ended"])
 
 
 async def end_one(request: PageRequest) -> Response:
-    """Sign somebody out of one session, or of all."""
+    """Sign somebody out of one session."""
     admin, session = request.number("id"), request.http.path_params["session"]
-    everywhere = session == ALL
-    chosen = [one["id"] for one in await request.fetch("admins.sessions", target=admin)] if everywhere else [session]
-    ended = await end_sessions(request, admin, [one for one in chosen if one != request.signed_in.session_id])
-    told = "They are signed out everywhere." if everywhere else "That session is signed out."
-    return request.redirect(f"/administrators/{admin}", told if ended else "They had been signed out already.")
+    ended = 0 if session == request.signed_in.session_id else await end_session(request, admin, session)
+    told = "That session is signed out." if ended else "They had been signed out already."
+    return request.redirect(f"/administrators/{admin}", told)
 
 
-PAGES: Final = (Page("POST", f"{_HERE}/{{session}}", end_one, "administrators", needs=_NEEDS),)
+async def _fetch_admin(request: PageRequest) -> dict[str, Any]:
+    number = request.number("id")
+    admin = await request.fetch("admins.get", target=number)
+    return {**admin, "sessions": await fetch_sessions(request, number), "isMe": number == request.signed_in.id}
+
+
+def _go_on(request: PageRequest, admin: Mapping[str, Any], result: Result) -> Response:
+    told = "They are signed out everywhere." if result.value["ended"] else "They had been signed out already."
+    return request.redirect(f"/administrators/{admin['id']}", told)
+
+
+def _find_objection(admin: Mapping[str, Any]) -> str:
+    if admin["isMe"]:
+        return "Sign yourself out elsewhere under Your account."
+    return "" if admin["sessions"] else "They had been signed out already."
+
+
+_EVERYWHERE: Final = Confirmation(
+    section="administrators",
+    action="sign-out",
+    operation="admins.sign_out",
+    title="Sign {name} out everywhere",
+    button="Sign out everywhere",
+    tone="danger",
+    fetch=_fetch_admin,
+    respond=_go_on,
+    raw={"everywhere": True},
+    needs_password=True,
+    find_objection=_find_objection,
+)
+PAGES: Final = (
+    Page("POST", f"{_HERE}/{{session}}", end_one, "administrators", needs=_NEEDS),
+    *_EVERYWHERE.pages,
+)

@@ -13,6 +13,7 @@ from trellis.admin.keys.grants import Box, Grid
 from trellis.admin.keys.index import show_secret
 from trellis.admin.page import Page, PageRequest
 from trellis.core.fields import quote
+from trellis.core.keys import FOR_TRYING
 from trellis.core.operation import is_allowed
 from trellis.errors import Fault, Refused, refuse_faults
 
@@ -20,7 +21,6 @@ _HERE: Final = "/keys/try"
 _SECTION: Final = "keys"
 _LASTS: Final = "1h"
 _OPERATION: Final = "operation"  # in the address: what is to be tried
-_NOTE: Final = "Made to try operations in the reference. It ends by itself after an hour."
 
 
 async def offer(request: PageRequest) -> Response:
@@ -57,7 +57,7 @@ def _describe(request: PageRequest, grid: Grid, names: Sequence[str]) -> dict[st
         request.gate.authorise(name, request.actor)
     title = f"Try it: {names[0]}" if names else "Try it: what needs no grant"
     title += f" and {len(names) - 1} more" if len(names) > 1 else ""
-    return {"name": title, "owner": request.signed_in.name, "note": _NOTE, "grants": list(names), "expires": _LASTS}
+    return {"name": title, "owner": request.signed_in.name, "note": FOR_TRYING, "grants": list(names), "expires": _LASTS}
 
 
 def _find_boxes(request: PageRequest, grid: Grid, wanted: str) -> list[Box]:

@@ -9,7 +9,8 @@ from trellis.admin.submitted import Submitted
 from trellis.core.events import singular_of
 from trellis.core.fields import EVERYONE
 from trellis.core.operation import Environment
-from trellis.core.webhooks import EVERYTHING, SETTINGS
+from trellis.core.subscriptions import EVERYTHING, is_alarm
+from trellis.core.webhooks import SETTINGS
 from trellis.errors import Fault
 
 _LABELS: Final = {"url": "Address", "events": "Events", "enabled": "Send messages"}
@@ -55,6 +56,11 @@ class WebhookForm(Form):
         return frozenset((EVERYTHING, *(row.every for row in self.rows), *(name for row in self.rows for name, _ in row.types)))
 
     @property
+    def alarms(self) -> Row | None:
+        """The row of alarms, which is shown apart: no other box covers them."""
+        return next((row for row in self.rows if is_alarm(row.every)), None)
+
+    @property
     def unlisted(self) -> tuple[str, ...]:
         """Ticked patterns without a box: events of kinds that this community no longer has."""
         return tuple(name for name in self["events"].chosen if name and name not in self.known)
@@ -68,17 +74,18 @@ class WebhookForm(Form):
     def settings(self) -> dict[str, Any]:
         """Return what was typed, as the operations on webhooks take it, without events that a wider box covers. Raises Refused."""
         raw = self.raw()
-        if (events := raw.get("events")) not in (None, EVERYONE):
+        if raw.get("events") == EVERYONE:  # which covers no alarms
+            raw["events"] = [EVERYTHING, *(name for name in self["events"].chosen if is_alarm(name))]
+        if (events := raw.get("events")) is not None:
             raw["events"] = [name for name in events if name.endswith(".*") or f"{name.partition('.')[0]}.*" not in events]
         return raw
 
 
 def describe_events(patterns: Sequence[str], environment: Environment) -> str:
     """Describe the events of a webhook in words."""
-    if EVERYTHING in patterns:
-        return "All events, including future types"
-    left = list(patterns)
-    parts: list[str] = []
+    everything = EVERYTHING in patterns
+    left = [name for name in patterns if not everything or is_alarm(name)]
+    parts = ["All events, including future types"] if everything else []
     for row in event_rows(environment):
         some = [word for name, word in row.types if name in left]
         if row.every in left:

@@ -13,7 +13,8 @@ from trellis.admin.submitted import Submitted
 from trellis.admin.webhooks.form import WebhookForm, describe_events, describe_webhook
 from trellis.admin.webhooks.index import show_secret
 from trellis.core.fields import isolate
-from trellis.core.webhooks import OVERLAP, SKIP, is_webhook_widened, webhook_version
+from trellis.core.subscriptions import is_webhook_widened
+from trellis.core.webhooks import OVERLAP, SKIP, webhook_version
 from trellis.errors import Refused
 
 _HERE: Final = "/webhooks/{id:int}"

@@ -11,6 +11,7 @@ from trellis.cli.doctor.machine import (
     look_at_addresses,
     look_at_descriptors,
     look_at_files,
+    look_at_mail,
     look_at_provider,
     look_at_redis,
     look_at_second_factors,
@@ -29,6 +30,7 @@ _LOOKS: Final[tuple[Callable[[Settings], Iterator[Finding]], ...]] = (
     look_at_descriptors,
     look_at_addresses,
     look_at_redis,
+    look_at_mail,
     look_at_provider,
 )
 _COLOURS: Final = {State.GOOD: "green", State.DOUBTFUL: "yellow", State.WRONG: "red"}

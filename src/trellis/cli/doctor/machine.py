@@ -74,6 +74,27 @@ def _size(size: int) -> str:
     return f"{size / 2**30:,.1f} GiB" if size >= 2**30 else f"{size / 2**20:,.1f} MiB"
 
 
+def look_at_mail(settings: Settings) -> Iterator[Finding]:
+    """Look at whether the mail server answers, and lets this service sign in."""
+    if settings.smtp_host is None:
+        yield good("mail", "No mail is sent: there is no server for it.")
+        return
+    from trellis.mail import MailServer, NotSent  # noqa: PLC0415  # start-up time
+
+    try:
+        told = MailServer(settings).check()
+    except NotSent as refused:
+        yield wrong("mail", str(refused), "Put that right, or correct the settings; mail waits for two days.")
+        return
+    if settings.public_url is None:
+        action = f"Set {variable('public_url')}: without it mail has no links, and invitations are not mailed."
+        yield doubtful("mail", told, action)
+    elif settings.smtp_tls == "off" and settings.smtp_host not in _LOCAL:
+        yield doubtful("mail", told, f"Set {variable('smtp_tls')}: links of invitations go over the network for everybody to read.")
+    else:
+        yield good("mail", told)
+
+
 def look_at_descriptors(settings: Settings) -> Iterator[Finding]:
     """Look at how many connections a process may have open."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

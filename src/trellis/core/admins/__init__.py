@@ -8,7 +8,8 @@ from trellis.core.admins.first_run import (
     has_administrators,
     is_first_run_token,
 )
-from trellis.core.admins.invitations import Invited, count_wrong_link, find_invited, find_wait_for_link
+from trellis.core.admins.invitations import BY_MAIL, Invited, count_wrong_link, find_invited, find_wait_for_link, is_open, make_link
+from trellis.core.admins.mail import ALL, EMAIL, MAILED_ALARMS
 from trellis.core.admins.passwords import NewPassword, generate_password
 from trellis.core.admins.roles import KINDS, ROLE
 from trellis.core.admins.sessions import (
@@ -53,10 +54,14 @@ from trellis.core.admins.visitors import generate_visitor_token, is_visitor_toke
 from trellis.core.operation import Operation
 
 __all__ = [
+    "ALL",
+    "BY_MAIL",
+    "EMAIL",
     "FORGOTTEN_AFTER",
     "KEEP_WEBHOOKS",
     "KINDS",
     "LOGIN",
+    "MAILED_ALARMS",
     "NAME",
     "PASSWORD",
     "REMEMBERED_FOR",
@@ -97,8 +102,10 @@ __all__ = [
     "generate_visitor_token",
     "has_administrators",
     "is_first_run_token",
+    "is_open",
     "is_visitor_token",
     "lacks_local_owner",
+    "make_link",
     "operations",
     "record_session_use",
     "remember_browser",

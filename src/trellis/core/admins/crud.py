@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from trellis.core import factors
 from trellis.core.admins import sessions as signing
+from trellis.core.admins.mail import EMAIL, MAILED_ALARMS, describe_last, follow_address, read_mail, serialize_mail
 from trellis.core.admins.passwords import SHORTEST, NewPassword, find_weakness, password_matches
 from trellis.core.admins.roles import KINDS, ROLE, give_role, require_other_owner, serialize_role
 from trellis.core.admins.sign_in import operation as refused_sign_in
@@ -63,7 +64,7 @@ def operations() -> tuple[Operation, ...]:
             "Add an administrator",
             "Adds an administrator.",
             _create,
-            (NAME, LOGIN, PASSWORD, MUST_CHANGE, ROLE, KINDS),
+            (NAME, LOGIN, PASSWORD, MUST_CHANGE, ROLE, KINDS, EMAIL),
             writes=True,
             judge=_judge_first_password,
         ),
@@ -77,7 +78,15 @@ def operations() -> tuple[Operation, ...]:
             judge=_judge_link,
         ),
         updating_operation(
-            "admins.update", "Change an administrator", "Changes an administrator's name or login.", _update, NAME, LOGIN
+            "admins.update",
+            "Change an administrator",
+            "Changes an administrator's name or login, where mail for them goes, and which alarms are mailed there. If another "
+            "address was there before, it is told.",
+            _update,
+            NAME,
+            LOGIN,
+            EMAIL,
+            MAILED_ALARMS,
         ),
         updating_operation(
             "admins.set_role",
@@ -125,6 +134,7 @@ def serialize_administrator(admin: Administrator) -> dict[str, Any]:
         "mustChangePassword": admin.must_change,
         "isInvited": not admin.digest,
         **serialize_role(admin),
+        **serialize_mail(admin),
         "lastSeenAt": admin.last_seen_at,
         "createdAt": admin.created_at,
         "updatedAt": admin.updated_at,
@@ -152,6 +162,7 @@ def _get(context: Context) -> Outcome:
         "invitedUntil": ends.get(admin.id),
         "hasPassword": admin.has_password,
         "identities": [_serialize_identity(context, one) for one in identities.find_by_admin(context.tx, admin.id)],
+        "lastMail": describe_last(context, admin.id),
     }
     return Outcome(serialize_administrator(admin) | its)
 
@@ -243,6 +254,7 @@ def add_administrator(context: Context, given: Input, *, must_change: bool) -> O
         disabled_at=None,
         last_seen_at=None,
         must_change=must_change,
+        email=given.get("email"),
     )
     admin = give_role(context, admin, given)
     administrators.insert(context.tx, admin)
@@ -263,16 +275,33 @@ def _update(context: Context) -> Outcome:
     old = find_administrator(context)
     given = context.input
     raise_faults(given.faults + _check_login(context, given.get("login"), old.id))
-    return save_administrator(context, old, replace(old, name=given.get("name", old.name), login=given.get("login", old.login)))
+    new = replace(old, name=given.get("name", old.name), login=given.get("login", old.login), **read_mail(given.values, old))
+    outcome = save_administrator(context, old, new)
+    follow_address(context, old, new, outcome)
+    return outcome
 
 
 def _set_role(context: Context) -> Outcome:
     old = find_administrator(context)
     context.input.raise_faults()
-    new = give_role(context, old, context.input)
+    return change_role(context, old, context.input)
+
+
+def change_role(context: Context, old: Administrator, given: Input) -> Outcome:
+    """Give an administrator another role; the event says so (`mayDoMore`) if they may do something more by it."""
+    new = give_role(context, old, given)
     if new.role != old.role:
         require_other_owner(context, old)
-    return save_administrator(context, old, new)
+    outcome = save_administrator(context, old, new)
+    if outcome.happened and _may_do_more(context, old, new):
+        return outcome._replace(after={**(outcome.after or {}), "mayDoMore": True})
+    return outcome
+
+
+def _may_do_more(context: Context, old: Administrator, new: Administrator) -> bool:
+    """Return whether a role lets somebody run what the one before did not."""
+    before, after = (context.environment.permits.find(admin.role, admin.kinds) for admin in (old, new))
+    return before is not None and (after is None or not after.operations <= before.operations)
 
 
 def _set_password(context: Context) -> Outcome:

@@ -7,8 +7,8 @@ operations judges the state that went to the provider once more, and one that si
 from dataclasses import replace
 from typing import Any, Final
 
-from trellis.core.admins.crud import LOGIN, NAME, add_administrator, find_administrator, save_administrator, updating_operation
-from trellis.core.admins.roles import give_role, require_other_owner
+from trellis.core.admins.crud import LOGIN, NAME, add_administrator, change_role, find_administrator, updating_operation
+from trellis.core.admins.roles import require_other_owner
 from trellis.core.admins.sessions import (
     ADDRESS,
     AGENT,
@@ -235,10 +235,7 @@ def _follow_groups(context: Context) -> Outcome:
     role = policy.find_role(given.get("groups", ()))
     if role is None:
         raise _no_group(policy)
-    new = give_role(context, old, _role_input(role))
-    if new.role != old.role:
-        require_other_owner(context, old)
-    return save_administrator(context, old, new)
+    return change_role(context, old, _role_input(role))
 
 
 def _turn_away(context: Context) -> Outcome:

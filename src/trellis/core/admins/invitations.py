@@ -19,17 +19,27 @@ from trellis.core.admins.crud import (
     save_administrator,
     updating_operation,
 )
+from trellis.core.admins.mail import EMAIL
 from trellis.core.admins.roles import KINDS, ROLE
 from trellis.core.admins.sign_in import count_wrong, find_wait_of_address
 from trellis.core.admins.tokens import generate_token, hash_token
-from trellis.core.fields import Field, Text, format_timestamp, isolate, require
+from trellis.core.fields import Boolean, Field, Text, format_timestamp, isolate, require
 from trellis.core.gate import Gate
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.errors import Refused
+from trellis.store import mail
 from trellis.store.admins import Administrator, invitations
+from trellis.store.engine import Transaction
 
 _LIFETIME: Final = timedelta(days=3)
 _LINKS: Final = "links"  # what is counted
+BY_MAIL: Final = Field(
+    "byMail",
+    Boolean(),
+    "Whether the link is mailed, if there is an address; otherwise it is returned.",
+    default=True,
+    write_only=True,
+)
 _LINK: Final = Field("link", Text(100), "The secret of the link.", required=True, write_only=True)
 
 
@@ -39,16 +49,19 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             "admins.invite",
             "Invite an administrator",
-            "Adds an administrator who chooses their own password by a link, and returns its secret, once. It holds for 3 days.",
+            "Adds an administrator who chooses their own password by a link, which holds for 3 days. With an address it is mailed "
+            "there, if mail can be sent; otherwise its secret is returned, once.",
             _invite,
-            (NAME, LOGIN, ROLE, KINDS),
+            (NAME, LOGIN, ROLE, KINDS, EMAIL, BY_MAIL),
             writes=True,
         ),
         updating_operation(
             "admins.renew_invitation",
             "Make a new invitation",
-            "Returns the secret of a new link for somebody who has chosen no password yet, once. The old link is worth nothing.",
+            "Makes a new link for somebody who has chosen no password yet, which is mailed or returned like the first one. The old "
+            "link is worth nothing.",
             _renew,
+            BY_MAIL,
         ),
         updating_operation(
             "admins.withdraw_invitation",
@@ -123,18 +136,45 @@ def _renew(context: Context) -> Outcome:
 
 
 def _with_link(context: Context, outcome: Outcome, admin: int) -> Outcome:
-    """Make a link, and return an outcome with its secret, which only its caller is told."""
+    """Make a link, and mail it, or return an outcome with its secret, which only its caller is told."""
+    token, until = make_link(context.tx, admin, context.now)
+    mail.drop_invitation(context.tx, admin)
+    told: dict[str, Any] = {**outcome.result, "id": admin, "invitedUntil": until, "mailedTo": None}
+    email = _find_address(context, admin)
+    if email is None:
+        return outcome._replace(result={**told, "link": token}, plan=told)
+    mail.insert(context.tx, "invitation", admin, context.at)
+    told["mailedTo"] = email
+    return outcome._replace(result=told)
+
+
+def _find_address(context: Context, admin: int) -> str | None:
+    """Return where an invitation is mailed to; None if it is not."""
+    environment = context.environment
+    if not (environment.has_mail and environment.public_url and context.input.get(BY_MAIL.name, BY_MAIL.default)):
+        return None
+    reader = mail.find_reader(context.tx, admin)
+    return None if reader is None else reader.email
+
+
+def make_link(tx: Transaction, admin: int, now: str) -> tuple[str, str]:
+    """Make a link, in place of the one before; return its secret, which nobody can read again, and until when it holds."""
     token = generate_token()
-    until = format_timestamp(datetime.fromisoformat(context.now) + _LIFETIME)
-    invitations.put(context.tx, admin, hash_token(token), until)
-    told: dict[str, Any] = {**outcome.result, "id": admin, "invitedUntil": until}
-    return outcome._replace(result={**told, "link": token}, plan=told)
+    until = format_timestamp(datetime.fromisoformat(now) + _LIFETIME)
+    invitations.put(tx, admin, hash_token(token), until)
+    return token, until
+
+
+def is_open(tx: Transaction, admin: int, now: str) -> bool:
+    """Return whether somebody is invited, and has neither chosen a password nor been told that they are not."""
+    return admin in invitations.find_ends(tx, [admin], now)
 
 
 def _withdraw(context: Context) -> Outcome:
     admin = find_administrator(context)
     context.input.raise_faults()
     before = {"name": admin.name}
+    mail.drop_invitation(context.tx, admin.id)
     return Outcome(before, admin.id, before=before, happened=invitations.withdraw(context.tx, admin.id))
 
 

@@ -161,7 +161,9 @@ BROWSER: Final = Field(
     "browser", Text(200), "What the browser was given when somebody signed in with it, by which it is known.", default=""
 )
 SESSION: Final = Field("session", Text(_ID_LENGTH), "The id of the session.", required=True)
-_SESSIONS: Final = Field("sessions", TextList(), "The ids of the sessions that end.", required=True)
+_SESSIONS: Final = Field("sessions", TextList(), "The ids of the sessions that end.", default=())
+_EVERYWHERE: Final = Field("everywhere", Boolean(), "Whether all of them end.", default=False)
+_BUT: Final = Field("but", Text(_ID_LENGTH), "The id of a session that goes on all the same.", default="")
 
 
 def operations() -> tuple[Operation, ...]:
@@ -198,9 +200,9 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             "admins.sign_out",
             "Sign an administrator out",
-            "Ends some of an administrator's sessions.",
+            "Ends some of an administrator's sessions, or all that there are at that moment.",
             _sign_out,
-            (_SESSIONS,),
+            (_SESSIONS, _EVERYWHERE, _BUT),
             writes=True,
             has_target=True,
         ),
@@ -218,9 +220,12 @@ def _serialize(session: Session) -> dict[str, Any]:
     }
 
 
+def _find_idle(context: Context) -> str:
+    return format_timestamp(datetime.fromisoformat(context.now) - _IDLE)
+
+
 def _find_live(context: Context) -> list[Session]:
-    idle = format_timestamp(datetime.fromisoformat(context.now) - _IDLE)
-    return sessions.find_live_by_admin(context.tx, context.call.target or 0, context.now, idle)
+    return sessions.find_live_by_admin(context.tx, context.call.target or 0, context.now, _find_idle(context))
 
 
 def _list(context: Context) -> Outcome:
@@ -287,9 +292,13 @@ def _list_shown(factor: str, *, alone: bool) -> str:
 
 
 def _sign_out(context: Context) -> Outcome:
-    given = require((_SESSIONS,), context.input)
+    given = context.input if context.input.get(_EVERYWHERE.name) else require((_SESSIONS,), context.input)
     given.raise_faults()
-    ended = [session for session in _find_live(context) if session.digest[:_ID_LENGTH] in given.get("sessions")]
-    sessions.end(context.tx, [session.digest for session in ended])
+    if given.get(_EVERYWHERE.name):
+        admin, but = context.call.target or 0, given.get(_BUT.name, "")
+        ended = sessions.end_live(context.tx, admin, context.now, _find_idle(context), but)
+    else:
+        ended = [session for session in _find_live(context) if session.digest[:_ID_LENGTH] in given.get("sessions")]
+        sessions.end(context.tx, [session.digest for session in ended])
     before = {"sessions": [f"{session.address} {session.agent}".strip() for session in ended]}
     return Outcome({"ended": len(ended)}, context.call.target, before=before, happened=bool(ended))

@@ -1,6 +1,19 @@
 """Alarms: which events somebody should look at, as data, and the operations that list them."""
 
 from trellis.core.alarms.crud import count_unread, mark_read, operations
-from trellis.core.alarms.table import ALARMS, AlarmRule, find_alarm
+from trellis.core.alarms.message import ALARM_TYPES, MESSAGE, alarm_type, build_alarm_message
+from trellis.core.alarms.table import ALARMS, AlarmRule, find_alarm, tell_outside
 
-__all__ = ["ALARMS", "AlarmRule", "count_unread", "find_alarm", "mark_read", "operations"]
+__all__ = [
+    "ALARMS",
+    "ALARM_TYPES",
+    "MESSAGE",
+    "AlarmRule",
+    "alarm_type",
+    "build_alarm_message",
+    "count_unread",
+    "find_alarm",
+    "mark_read",
+    "operations",
+    "tell_outside",
+]

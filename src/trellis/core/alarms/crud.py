@@ -56,8 +56,9 @@ def _view(context: Context) -> Outcome:
     limit = given.get("limit", 50)
     read = alarms.find_read(context.tx, actor.id or 0) if actor.type == "admin" else 0
     own = actor.id if actor.type == "admin" else None
-    after = read if given.get("unread") else 0
-    found = alarms.read_newest(context.tx, _resources_of(actor), own, limit + 1, given.get("before"), after)
+    unread = bool(given.get("unread"))
+    after = read if unread else 0
+    found = alarms.read_newest(context.tx, _resources_of(actor), own, limit + 1, given.get("before"), after, only_news=unread)
     told = {event.seq: event for event in events.find_many(context.tx, [alarm.event for alarm in found])}
     results = [_serialize(alarm, told[alarm.event], actor, read) for alarm in found[:limit] if alarm.event in told]
     return Outcome({"results": results, "next": found[limit - 1].event if len(found) > limit else None})
@@ -74,6 +75,6 @@ def _serialize(alarm: Alarm, event: Event, actor: Actor, read: int) -> dict[str,
         "agent": after.get("agent"),
         "resource": alarm.resource,
         "resourceId": alarm.resource_id,
-        "isRead": alarm.event <= read,
+        "isRead": alarm.event <= read or (actor.type == "admin" and alarm.own == actor.id),
         "mayOpen": actor.sees(alarm.resource),
     }

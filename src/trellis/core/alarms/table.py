@@ -7,11 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from trellis.core.fields import isolate
-from trellis.core.keys import is_key_widened
-from trellis.core.roles import OWNER
-from trellis.core.webhooks import is_webhook_widened
+from trellis.core.keys import is_for_trying, is_key_widened
+from trellis.core.operation import Raised
+from trellis.core.subscriptions import is_webhook_widened
 from trellis.store.events import Event
 
 
@@ -23,30 +24,35 @@ def _is_widened_by(widens: Callable[[Any, Any], bool]) -> Callable[[Event], bool
     return lambda event: event.before is not None and event.after is not None and widens(event.before, event.after)
 
 
-def _is_role_widened(event: Event) -> bool:
-    """Return whether a role lets somebody do more than the one before. Any other role than that of an owner may."""
-    before, after = event.before or {}, event.after or {}
-    if before["role"] != after["role"]:
-        return bool(before["role"] != OWNER)
-    return bool(before["kinds"]) and not (after["kinds"] and set(after["kinds"]) <= set(before["kinds"]))
+def _has(member: str) -> Callable[[Event], bool]:
+    return lambda event: bool((event.after or {}).get(member))
 
 
-def _is_new_browser(event: Event) -> bool:
-    return bool((event.after or {}).get("newBrowser"))
+def _is_address_changed(event: Event) -> bool:
+    before = (event.before or {}).get("email")
+    return before is not None and before != (event.after or {}).get("email")
 
 
 def _is_by_another(event: Event) -> bool:
     return (event.actor["type"], event.actor["id"]) != ("admin", event.resource_id)
 
 
+def _is_lasting_key(event: Event) -> bool:
+    return event.actor["type"] != "admin" or not is_for_trying(event.after or {})
+
+
 @dataclass(frozen=True, slots=True)
 class AlarmRule:
-    """An alarm. `operations` are patterns over names of operations; `when` judges an event of these."""
+    """An alarm. `operations` are patterns over names of operations; `when` judges an event of these.
+
+    What administrators did themselves is no news to them, unless it may have been somebody who passed for them: `may_be_forged`.
+    """
 
     name: str
     operations: tuple[str, ...]
     sentence: str
     when: Callable[[Event], bool] = _always
+    may_be_forged: bool = False
 
     def fits(self, event: Event) -> bool:
         """Return whether an event raises it."""
@@ -54,7 +60,7 @@ class AlarmRule:
 
 
 ALARMS: Final = (
-    AlarmRule("new-key", ("keys.create",), "{actor} made the API key {name}."),
+    AlarmRule("new-key", ("keys.create",), "{actor} made the API key {name}.", _is_lasting_key),
     AlarmRule("widened-key", ("keys.*",), "{actor} let the API key {name} do more.", _is_widened_by(is_key_widened)),
     AlarmRule("new-webhook", ("webhooks.create",), "{actor} made a webhook that sends to {name}."),
     AlarmRule(
@@ -66,32 +72,63 @@ ALARMS: Final = (
     AlarmRule("new-administrator", ("admins.create", "admins.invite"), "{actor} made {name} an administrator."),
     AlarmRule("joined-administrator", ("admins.join",), "{name} became an administrator by signing in at the provider."),
     AlarmRule(
-        "linked-identity", ("admins.link_identity",), "{actor} linked the account {name} at the provider, which signs them in."
+        "linked-identity",
+        ("admins.link_identity",),
+        "{actor} linked the account {name} at the provider, which signs them in.",
+        may_be_forged=True,
+    ),
+    AlarmRule(
+        "changed-address",
+        ("admins.update",),
+        "{actor} changed where mail for {name} goes.",
+        _is_address_changed,
+        may_be_forged=True,
     ),
     AlarmRule("renewed-invitation", ("admins.renew_invitation",), "{actor} made another link by which {name} chooses a password."),
     AlarmRule("enabled-administrator", ("admins.enable",), "{actor} let {name} sign in again."),
-    AlarmRule("widened-role", ("admins.set_role", "admins.follow_groups"), "{actor} gave {name} another role.", _is_role_widened),
-    AlarmRule("new-browser", ("admins.sign_in", "admins.sign_on"), "{actor} signed in from a new browser.", _is_new_browser),
+    AlarmRule("widened-role", ("admins.set_role", "admins.follow_groups"), "{actor} gave {name} another role.", _has("mayDoMore")),
+    AlarmRule(
+        "new-browser",
+        ("admins.sign_in", "admins.sign_on"),
+        "{actor} signed in from a new browser.",
+        _has("newBrowser"),
+        may_be_forged=True,
+    ),
     AlarmRule("password-set", ("admins.set_password",), "{actor} set a password for {name}.", _is_by_another),
     AlarmRule("reset-second-factor", ("admins.reset_second_factor",), "{actor} took away the second factor of {name}."),
     AlarmRule(
         "removed-second-factor",
         ("admins.remove_passkey", "admins.remove_authenticator"),
         "{actor} removed a second factor of their own.",
+        may_be_forged=True,
     ),
 )
-_SENTENCES: Final = {rule.name: rule.sentence for rule in ALARMS}
+_RULES: Final = {rule.name: rule for rule in ALARMS}
 _WHO: Final = {"terminal": "The terminal", "service": "The service"}
 
 
-def find_alarm(event: Event) -> str | None:
-    """Return the name of the alarm that an event raises; None for none."""
-    return next((rule.name for rule in ALARMS if rule.fits(event)), None)
+def find_alarm(event: Event) -> Raised | None:
+    """Return the alarm that an event raises; None for none."""
+    rule = next((rule for rule in ALARMS if rule.fits(event)), None)
+    if rule is None:
+        return None
+    is_own = event.actor["type"] == "admin" and not rule.may_be_forged
+    return Raised(rule.name, event.actor["id"] if is_own else None)
 
 
 def tell(name: str, event: Event) -> str:
     """Return what has happened, in a sentence."""
     record = event.after or event.before or {}
-    named = record.get("url") or record.get("name") or "?"
+    return _tell(name, event, record.get("url") or record.get("name") or "?")
+
+
+def tell_outside(name: str, event: Event) -> str:
+    """Return what has happened, in a sentence for who may see less than the panel shows: of an address only its host."""
+    record = event.after or event.before or {}
+    return _tell(name, event, (urlsplit(record["url"]).hostname if "url" in record else record.get("name")) or "?")
+
+
+def _tell(name: str, event: Event, named: object) -> str:
     who = _WHO.get(event.actor["type"]) or isolate(str(event.actor["name"]))
-    return _SENTENCES.get(name, "{actor} did something that a newer release watches.").format(actor=who, name=isolate(str(named)))
+    sentence = _RULES[name].sentence if name in _RULES else "{actor} did something that a newer release watches."
+    return sentence.format(actor=who, name=isolate(str(named)))

@@ -56,7 +56,7 @@ class Recorder:
         event = build_event(operation, call, outcome, at, self.change_set)
         seq = events.append(self._tx, event)
         if operation.find_alarm is not None and (alarm := operation.find_alarm(event)) is not None:
-            alarms.insert(self._tx, Alarm(seq, alarm, event.resource, event.resource_id, at))
+            alarms.insert(self._tx, Alarm(seq, alarm.name, event.resource, event.resource_id, at, alarm.own))
         return seq
 
     def record_many(self, operation: Operation, calls: Sequence[Call], outcomes: Sequence[Outcome]) -> range:

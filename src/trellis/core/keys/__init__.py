@@ -3,8 +3,8 @@
 from trellis.core.keys import crud, many, pause, restore
 from trellis.core.keys.bounds import MEMBERS as BOUND_MEMBERS
 from trellis.core.keys.bounds import describe_bound, describe_bounds
-from trellis.core.keys.crud import find_key, is_key_widened, key_version, serialize_key
-from trellis.core.keys.fields import FILTERS, KEEP_WEBHOOKS, OVERLAP, REASON, SETTINGS, WHY_PAUSED
+from trellis.core.keys.crud import find_key, is_for_trying, is_key_widened, key_version, serialize_key
+from trellis.core.keys.fields import FILTERS, FOR_TRYING, KEEP_WEBHOOKS, OVERLAP, REASON, SETTINGS, WHY_PAUSED
 from trellis.core.keys.keyring import Bearer, Keyring, authenticate, find_holder, is_address_allowed
 from trellis.core.keys.many import MOST
 from trellis.core.keys.presets import PRESET, PRESETS, Preset, describe_preset
@@ -15,6 +15,7 @@ from trellis.core.operation import Operation
 __all__ = [
     "BOUND_MEMBERS",
     "FILTERS",
+    "FOR_TRYING",
     "KEEP_WEBHOOKS",
     "MOST",
     "OVERLAP",
@@ -36,6 +37,7 @@ __all__ = [
     "find_public_part",
     "has_key_form",
     "is_address_allowed",
+    "is_for_trying",
     "is_key_widened",
     "key_version",
     "operations",

@@ -11,7 +11,7 @@ from trellis.core.events import changed_members
 from trellis.core.fields import Input, Suggestions, format_timestamp, invalid_id, isolate, require
 from trellis.core.keys.bounds import are_bounds_widened, settle_bounds
 from trellis.core.keys.expiry import settle_expiry
-from trellis.core.keys.fields import CHANGES, FILTERS, IDS, KEEP_WEBHOOKS, OVERLAP, REASON, SETTINGS, are_within
+from trellis.core.keys.fields import CHANGES, FILTERS, FOR_TRYING, IDS, KEEP_WEBHOOKS, OVERLAP, REASON, SETTINGS, are_within
 from trellis.core.keys.presets import PRESET, apply_preset
 from trellis.core.keys.secret import Secret, new_secret, redact_keys
 from trellis.core.operation import Context, Operation, Outcome
@@ -24,6 +24,7 @@ from trellis.store.keys import Key
 from trellis.store.webhooks import endpoints
 
 _NAME_OF_SEQUENCE: Final = "keys"
+_TRIED_FOR: Final = timedelta(hours=1)
 
 
 def operations() -> tuple[Operation, ...]:
@@ -108,6 +109,13 @@ def key_state(key: Key, now: str) -> str:
 def key_version(key: Mapping[str, Any]) -> str:
     """Return the version of a serialized key. It changes with the key's settings, not when the key is used."""
     return compute_version(encode_json([key[field.name if field.name != "expires" else "expiresAt"] for field in SETTINGS]))
+
+
+def is_for_trying(key: Mapping[str, Any]) -> bool:
+    """Return whether a key was made to try operations in the reference: its note says so, and it ends within an hour."""
+    if key["note"] != FOR_TRYING or key["expiresAt"] is None:
+        return False
+    return datetime.fromisoformat(key["expiresAt"]) - datetime.fromisoformat(key["createdAt"]) <= _TRIED_FOR
 
 
 def is_key_widened(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:

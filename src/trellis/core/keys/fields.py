@@ -13,6 +13,7 @@ from trellis.core.keys.presets import WORDS
 from trellis.core.paging import PAGING
 
 _MOST_OVERLAP: Final = 7
+FOR_TRYING: Final = "Made to try operations in the reference. It ends by itself after an hour."  # the note of such a key
 
 
 @dataclass(frozen=True, slots=True)

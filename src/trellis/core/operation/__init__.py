@@ -15,7 +15,7 @@ from trellis.core.operation.operation import (
     Trace,
     judge_nothing,
 )
-from trellis.core.operation.policies import GroupRole, SecondFactorPolicy, SignOnPolicy, WebhookPolicy
+from trellis.core.operation.policies import GroupRole, Raised, SecondFactorPolicy, SignOnPolicy, WebhookPolicy
 
 __all__ = [
     "DRY_RUN",
@@ -29,6 +29,7 @@ __all__ = [
     "Operation",
     "Outcome",
     "Progress",
+    "Raised",
     "RawText",
     "SecondFactorPolicy",
     "SignOnPolicy",

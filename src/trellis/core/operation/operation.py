@@ -15,6 +15,7 @@ from trellis.core.operation.policies import (
     NO_SECOND_FACTOR_POLICY,
     NO_SIGN_ON,
     NO_WEBHOOK_POLICY,
+    Raised,
     SecondFactorPolicy,
     SignOnPolicy,
     WebhookPolicy,
@@ -43,6 +44,7 @@ class Environment:
     outgoing: WebhookPolicy = NO_WEBHOOK_POLICY
     second_factors: SecondFactorPolicy = NO_SECOND_FACTOR_POLICY
     sign_on: SignOnPolicy = NO_SIGN_ON
+    has_mail: bool = False  # whether there is a server that mail can be sent by
     most_proposals: int = 50  # open ones of a key
     proposal_days: int = 7  # for which a proposal can be approved
     traces: Traces | None = None  # what makes spans, where there are traces
@@ -287,7 +289,7 @@ class Operation:
     brief: str = ""
     runs: tuple[str, ...] = ()
     is_announced: bool = False
-    find_alarm: Callable[[Event], str | None] | None = None
+    find_alarm: Callable[[Event], Raised | None] | None = None
     for_proposers: bool = False
     is_about_events: bool = False
     may_be_text: bool = False

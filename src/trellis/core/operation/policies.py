@@ -1,4 +1,4 @@
-"""What the operator has set of single parts of the service, as operations need to know it."""
+"""What the operator has set of single parts of the service, as operations need to know it, and what an event is to who watches."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -54,6 +54,13 @@ class SignOnPolicy:
     def find_role(self, groups: Collection[str]) -> GroupRole | None:
         """Return what somebody in these groups has; None if no group gives a role."""
         return next((one for one in self.roles if one.group in groups), None)
+
+
+class Raised(NamedTuple):
+    """The name of the alarm that an event raises, and the administrator who did it, to whom it is no news; None if it is."""
+
+    name: str
+    own: int | None
 
 
 # As long as nothing is set.

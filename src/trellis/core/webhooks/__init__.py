@@ -3,22 +3,13 @@
 from trellis.core.operation import Operation
 from trellis.core.webhooks import crud, deliveries
 from trellis.core.webhooks.address import Address, Network, NotAllowed, check_address, check_url
-from trellis.core.webhooks.crud import (
-    EVERYTHING,
-    MOST,
-    OVERLAP,
-    is_subscribed,
-    is_webhook_widened,
-    serialize_webhook,
-    webhook_version,
-)
+from trellis.core.webhooks.crud import MOST, OVERLAP, serialize_webhook, webhook_version
 from trellis.core.webhooks.deliveries import FAILED_SINCE, FILTERS, delivery_message
 from trellis.core.webhooks.fields import SETTINGS, SKIP
-from trellis.core.webhooks.message import MESSAGE_HEADERS, TEST, build_headers, message_id, webhook_timestamp
+from trellis.core.webhooks.message import MESSAGE_HEADERS, TEST, alarm_message_id, build_headers, message_id, webhook_timestamp
 from trellis.core.webhooks.secret import SecretUnavailable, derive_secret, redact_secrets
 
 __all__ = [
-    "EVERYTHING",
     "FAILED_SINCE",
     "FILTERS",
     "MESSAGE_HEADERS",
@@ -31,13 +22,12 @@ __all__ = [
     "Network",
     "NotAllowed",
     "SecretUnavailable",
+    "alarm_message_id",
     "build_headers",
     "check_address",
     "check_url",
     "delivery_message",
     "derive_secret",
-    "is_subscribed",
-    "is_webhook_widened",
     "message_id",
     "operations",
     "redact_secrets",

@@ -1,6 +1,6 @@
 """The operations on webhooks themselves: list, get, create, update, delete, rotate, disable."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -9,6 +9,7 @@ from trellis.core.events import changed_members
 from trellis.core.fields import Field, Input, Integer, Suggestions, Text, format_timestamp, invalid_id, require
 from trellis.core.operation import Access, Context, Operation, Outcome, Trace
 from trellis.core.paging import PAGING, PER_PAGE, serialize_page
+from trellis.core.subscriptions import event_patterns, find_alarm_patterns, is_webhook_widened
 from trellis.core.verbs import CREATE, DELETE, GET, LIST, UPDATE, Response, Verb
 from trellis.core.version import check_precondition, compute_version, encode_json
 from trellis.core.webhooks.address import NotAllowed, check_url
@@ -21,7 +22,6 @@ from trellis.store.counters import next_number
 from trellis.store.webhooks import Webhook, endpoints, outbox
 
 MOST: Final = 100
-EVERYTHING: Final = "*"
 PATH: Final = "/core/webhooks"
 MISSING: Final = {"get": "1T107/4", "update": "1T107/5", "delete": "1T107/6", "rotate": "1T107/7", "disable": "1T107/8"}
 
@@ -38,7 +38,7 @@ _BECAUSE: Final = Field("because", Text(500, 1), "Why.", required=True)
 def operations() -> tuple[Operation, ...]:
     """Return the operations on endpoints; those on deliveries are in deliveries.py."""
     read_only = tuple(replace(field, read_only=True) for field in RECORD if field.read_only)
-    setting_refusals = with_codes("ADDRESS_NOT_ALLOWED", "UNKNOWN_EVENT")
+    setting_refusals = with_codes("ADDRESS_NOT_ALLOWED", "UNKNOWN_EVENT", "ALARMS_ARE_FOR_OWNERS")
     return (
         _rest_operation(
             LIST, "List webhooks", "Returns all webhooks, including those that are off, without their secrets.", _list, PAGING
@@ -133,20 +133,9 @@ def serialize_webhook(webhook: Webhook, now: str) -> dict[str, Any]:
     }
 
 
-def is_subscribed(patterns: Iterable[str], event_type: str) -> bool:
-    """Return whether one of these patterns covers an event."""
-    every = f"{event_type.partition('.')[0]}.*"
-    return any(pattern in {EVERYTHING, every, event_type} for pattern in patterns)
-
-
 def webhook_version(webhook: Mapping[str, Any]) -> str:
     """Return the version of a webhook's record. It changes with the settings, not with the state of delivery."""
     return compute_version(encode_json([webhook[field.name] for field in SETTINGS]))
-
-
-def is_webhook_widened(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Return whether a change of a webhook sends its events elsewhere, or more of them."""
-    return after["url"] != before["url"] or not all(is_subscribed(before["events"], pattern) for pattern in after["events"])
 
 
 def _is_widened(old: Webhook, new: Webhook) -> bool:
@@ -186,6 +175,7 @@ def _get(context: Context) -> Outcome:
 def _create(context: Context) -> Outcome:
     given = require(SETTINGS, context.input)
     raise_faults((*given.faults, *_find_faults(context, given)))
+    _judge_alarms(context, find_alarm_patterns(given.get("events")))
     if endpoints.count(context.tx) >= MOST:
         raise Refused("TOO_MANY_WEBHOOKS", f"There are {MOST} webhooks already. Delete one that is not needed.")
     kept = generate_secret(context.environment.outgoing.key)
@@ -224,6 +214,8 @@ def _update(context: Context) -> Outcome:
         description=given.get("description", old.description),
         enabled=given.get("enabled", old.enabled),
     )
+    wanted, had = find_alarm_patterns(new.events), find_alarm_patterns(old.events)
+    _judge_alarms(context, wanted if new.url != old.url else wanted - had)
     if new.enabled != old.enabled:
         new.disabled_at, new.disabled_because = (None if new.enabled else context.now), None
     if (new.enabled and not old.enabled) or _is_widened(old, new):
@@ -293,6 +285,17 @@ def _save(context: Context, old: Webhook, new: Webhook, also: tuple[str, ...] = 
     return Outcome(after, old.id, before, after, changed)
 
 
+def _judge_alarms(context: Context, wanted: Collection[str]) -> None:
+    """Refuse to send alarms anywhere, or to somewhere else, for anybody but owners and the terminal. Raises Refused."""
+    actor = context.call.actor
+    if wanted and not (actor.type == "terminal" or (actor.type == "admin" and actor.permit is None)):
+        raise Refused(
+            "ALARMS_ARE_FOR_OWNERS",
+            f"Only an owner, or the terminal, can have {', '.join(sorted(wanted))} sent to an address: alarms tell who may do what "
+            "here, and who signs in. Nothing was changed.",
+        )
+
+
 def _find_faults(context: Context, given: Input) -> Iterable[Fault]:
     """Validate what the field types cannot: where the URL leads, and whether the events exist."""
     if (url := given.get("url")) is not None:
@@ -310,9 +313,3 @@ def _find_faults(context: Context, given: Input) -> Iterable[Fault]:
                 near = suggestions.find(pattern)
                 hint = f"Did you mean {near}?" if near else f"Events are, for example, {', '.join(known[:4])}."
                 yield Fault("events", "UNKNOWN_EVENT", f"events: there is no event '{pattern}'. {hint}")
-
-
-def event_patterns(types: Iterable[str]) -> tuple[str, ...]:
-    """Return everything that an endpoint can subscribe to: each event, all events of a resource, and all events."""
-    types = tuple(types)
-    return (EVERYTHING, *dict.fromkeys(f"{name.partition('.')[0]}.*" for name in types), *types)

@@ -3,8 +3,10 @@
 import secrets
 from typing import Any, Final
 
+from trellis.core.alarms import build_alarm_message
 from trellis.core.fields import Choice, Field, Integer, NodeId, Text, Timestamp, invalid_id
 from trellis.core.operation import Context, Operation, Outcome
+from trellis.core.subscriptions import is_alarm
 from trellis.core.webhooks.crud import find_webhook
 from trellis.core.webhooks.message import TEST, build_headers, build_message, build_test_message
 from trellis.errors import Fault, Refused, refuse_faults
@@ -105,10 +107,11 @@ def _get(context: Context) -> Outcome:
     if delivery is None:
         raise invalid_id("delivery", context.call.target, _MISSING["get"])
     attempts = log.list_attempts(context.tx, (delivery.id,)).get(delivery.id, [])
-    events = outbox.find_events(context.tx, (delivery.seq,))
+    event = outbox.find_events(context.tx, (delivery.seq,)).get(delivery.seq or 0)
+    shown = event is None or not is_alarm(delivery.type) or context.call.actor.sees(event.resource)
     details = {
         "headers": build_headers(delivery.message, attempts[-1].at, _HIDDEN) if attempts else None,
-        "request": delivery_message(delivery, events.get(delivery.seq or 0)),
+        "request": delivery_message(delivery, event) if shown else None,
         "attempts": [attempt._asdict() for attempt in attempts],
     }
     return Outcome(serialize_delivery(delivery) | details)
@@ -132,7 +135,9 @@ def delivery_message(delivery: Delivery, event: Event | None) -> dict[str, Any] 
     """Return the message of a delivery; None if its event has been purged."""
     if delivery.seq is None:
         return build_test_message(delivery.webhook_id, delivery.created_at)
-    return None if event is None else build_message(event)
+    if event is None:
+        return None
+    return build_alarm_message(delivery.type, event) if is_alarm(delivery.type) else build_message(event)
 
 
 def _find_enabled(context: Context, code: str) -> Webhook:

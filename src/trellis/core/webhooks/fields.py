@@ -29,7 +29,7 @@ class EventNames:
         return TextList().parse(raw)
 
     def schema(self) -> dict[str, Any]:
-        name = {"type": "string", "pattern": r"^(\*|[a-z]+\.([a-z]+|\*))$"}
+        name = {"type": "string", "pattern": r"^(\*|[a-z]+\.([a-z_]+|\*))$"}
         return {"type": "array", "items": name, "minItems": 1, "maxItems": 200}
 
 
@@ -45,7 +45,7 @@ SETTINGS: Final = (
         "events",
         EventNames(),
         "The events to subscribe to: names such as `forum.created`; `forum.*` for all events of a resource; `*` for all events, "
-        "including those added by later releases.",
+        "including those added by later releases, but no alarms: owners name these, such as `alarm.new_key`, or `alarm.*`.",
         required=True,
         example=["forum.*", "category.deleted"],
     ),

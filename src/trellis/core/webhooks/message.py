@@ -24,6 +24,11 @@ def message_id(event: Event) -> str:
     return "msg_" + blake2b(identity.encode(), digest_size=16).hexdigest()
 
 
+def alarm_message_id(event: Event) -> str:
+    """Return the webhook-id of the alarm that an event raises, which differs from that of the event itself."""
+    return "msg_" + blake2b(f"alarm {message_id(event)}".encode(), digest_size=16).hexdigest()
+
+
 def build_message(event: Event) -> dict[str, Any]:
     """Return the message about an event, in the form of Standard Webhooks: type, timestamp and data."""
     data = serialize_event(event)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Any, Final
 
+from trellis.core.alarms import ALARM_TYPES, MESSAGE
 from trellis.core.catalogue import Catalogue
 from trellis.core.events import EVENTS, event_types, list_types, singular_of
 from trellis.core.fields import Field
@@ -49,6 +50,7 @@ def build_event_schemas(catalogue: Catalogue) -> dict[str, Schema]:
             "oneOf": [ref(f"{capitals(singular_of(resource))}Event") for resource in typed] + [ref("OtherEvent")],
         },
         "TestMessage": _test_message(),
+        "AlarmMessage": _message({"enum": list(ALARM_TYPES), **_STRING}, build_object(MESSAGE, "Alarm")),
     }
 
 
@@ -59,6 +61,8 @@ def build_webhooks(catalogue: Catalogue) -> dict[str, Any]:
     for kind in event_types(operations):
         one = kind.partition(".")[0]
         found[kind] = _webhook(kind, f"{capitals(one)}Message", f"An event of the type `{kind}` has happened.")
+    for kind in ALARM_TYPES:
+        found[kind] = _webhook(kind, "AlarmMessage", f"An alarm of the type `{kind}` was raised. Only those who name it get it.")
     return found | {TEST: _webhook(TEST, "TestMessage", "Somebody asked for a test message. Nothing has happened.")}
 
 

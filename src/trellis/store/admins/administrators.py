@@ -28,6 +28,8 @@ class Administrator:
     must_change: bool = False
     role: str = "owner"
     kinds: str | None = None  # that the role is for, with commas between; None for all
+    email: str | None = None
+    mailed_alarms: str = "*"  # the names of the alarms that are mailed to them, with commas between; * for all
 
     @property
     def has_password(self) -> bool:
@@ -104,7 +106,7 @@ def find_digests(tx: Transaction) -> list[str]:
 def insert(tx: Transaction, admin: Administrator) -> None:
     """Insert an administrator."""
     newest = sa.select(sa.func.coalesce(sa.func.max(alarms.c.event), 0)).scalar_subquery()  # what was before is no news to them
-    values = {**asdict(admin), "login_key": fold_login(admin.login), "alarms_read": newest}
+    values = {**asdict(admin), "login_key": fold_login(admin.login), "alarms_read": newest, "alarms_mailed": newest}
     tx.connection.execute(sa.insert(administrators).values(**values))
 
 

@@ -23,6 +23,7 @@ class Alarm:
     resource: str
     resource_id: int | None
     at: str
+    own: int | None = None
 
 
 def insert(tx: Transaction, alarm: Alarm) -> None:
@@ -31,18 +32,35 @@ def insert(tx: Transaction, alarm: Alarm) -> None:
 
 
 def read_newest(
-    tx: Transaction, resources: Collection[str] | None, admin: int | None, limit: int, before: int | None, after: int = 0
+    tx: Transaction,
+    resources: Collection[str] | None,
+    admin: int | None,
+    limit: int,
+    before: int | None,
+    after: int = 0,
+    *,
+    only_news: bool = False,
 ) -> list[Alarm]:
-    """Read alarms between two events, newest first: those about some resources (None: all) and those about an administrator."""
-    own = (_c.event < before,) if before is not None else ()
-    chosen = sa.select(*alarms.columns).where(*own, _c.event > after, _is_for(resources, admin))
+    """Read alarms between two events, newest first: those about some resources (None: all) and those about an administrator.
+
+    `only_news` leaves out what that administrator did, and need not be told.
+    """
+    more = [_c.event < before] if before is not None else []
+    more += [_is_news_to(admin)] if only_news and admin is not None else []
+    chosen = sa.select(*alarms.columns).where(*more, _c.event > after, _is_for(resources, admin))
     found = chosen.order_by(_c.event.desc()).limit(limit)
     return [Alarm(*row) for row in tx.connection.execute(found)]
 
 
+def find_between(tx: Transaction, first: int, last: int) -> dict[int, str]:
+    """Return the names of the alarms of some events, these included, by the number of the event."""
+    return {row[0]: row[1] for row in tx.connection.execute(sa.select(_c.event, _c.name).where(_c.event.between(first, last)))}
+
+
 def count_unread(tx: Transaction, resources: Collection[str] | None, admin: int) -> int:
     """Count the alarms that an administrator has not read, of those that are for them: at most a hundred."""
-    unread = sa.select(_c.event).where(_c.event > _read_by(admin), _is_for(resources, admin)).limit(_MOST_UNREAD).subquery()
+    wanted = (_c.event > _read_by(admin), _is_news_to(admin), _is_for(resources, admin))
+    unread = sa.select(_c.event).where(*wanted).limit(_MOST_UNREAD).subquery()
     return int(tx.connection.execute(sa.select(sa.func.count()).select_from(unread)).scalar_one())
 
 
@@ -67,6 +85,10 @@ def purge(tx: Transaction, before: str) -> int:
 def _read_by(admin: int) -> sa.ColumnElement[int]:
     read = sa.select(administrators.c.alarms_read).where(administrators.c.id == admin).scalar_subquery()
     return sa.func.coalesce(read, 0)
+
+
+def _is_news_to(admin: int) -> sa.ColumnElement[bool]:
+    return sa.or_(_c.own.is_(None), _c.own != admin)
 
 
 def _is_for(resources: Collection[str] | None, admin: int | None) -> sa.ColumnElement[bool]:

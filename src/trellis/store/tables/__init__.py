@@ -1,6 +1,7 @@
 """The tables, in SQLAlchemy Core. The migrations create them; a test proves that both agree."""
 
 from trellis.store.tables.factors import authenticators, passkeys, recovery_codes
+from trellis.store.tables.mail import mails
 from trellis.store.tables.metadata import METADATA
 from trellis.store.tables.panel import (
     administrators,
@@ -52,6 +53,7 @@ __all__ = [
     "key_uses",
     "keyless_requests",
     "keys",
+    "mails",
     "node_changes",
     "nodes",
     "passkeys",

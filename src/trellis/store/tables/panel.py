@@ -24,6 +24,9 @@ administrators = sa.Table(
     sa.Column("zone", PLAIN, nullable=False, server_default=sa.text("''")),  # the time zone they have chosen; "" for the browser's
     sa.Column("shows_utc", sa.Boolean, nullable=False, server_default=sa.false()),  # for now, instead of that
     sa.Column("theme", PLAIN, nullable=False, server_default=sa.text("''")),  # light or dark; "" for that of the system
+    sa.Column("email", sa.Text),
+    sa.Column("mailed_alarms", PLAIN, nullable=False, server_default="*"),  # the names of those sent there, with commas between
+    sa.Column("alarms_mailed", NUMBER, nullable=False, server_default="0"),  # the event of the newest alarm processed for that
 )
 
 # Filters of lists that administrators have saved under a name, as the end of an address.
@@ -73,6 +76,7 @@ alarms = sa.Table(
     sa.Column("resource", PLAIN, nullable=False),
     sa.Column("resource_id", NUMBER),
     sa.Column("at", PLAIN, nullable=False),
+    sa.Column("own", NUMBER),  # the administrator who did it, and to whom it is no news
     sa.Index("alarms_by_time", "at"),
 )
 

@@ -6,7 +6,7 @@ from alembic import op
 from trellis.store.migrations.effect import Effect
 
 revision = "0035"
-down_revision = "0032"
+down_revision = "0034"
 branch_labels = None
 depends_on = None
 effect = Effect(blocks=("sessions",), unknown="single sign-on")

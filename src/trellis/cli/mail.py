@@ -1,0 +1,40 @@
+"""The command that sends a test mail."""
+
+import secrets
+from typing import Annotated
+
+import typer
+
+from trellis.cli.community import community
+from trellis.cli.terminal import MISUSED, Failure, show
+from trellis.core.admins import EMAIL
+from trellis.core.fields import Invalid
+from trellis.core.mail import write_test
+from trellis.mail import MailServer, NotSent
+from trellis.settings import Settings
+
+app = typer.Typer(help="Try the mail server.", no_args_is_help=True, add_completion=False, rich_markup_mode="markdown")
+
+
+@app.callback()
+def _mail() -> None:
+    pass
+
+
+@app.command()
+def test(address: Annotated[str, typer.Argument(metavar="ADDRESS", help="Where the mail goes.", show_default=False)]) -> None:
+    """Send a test mail at once, by the server that the settings name, and say what that answers."""
+    settings = Settings.load()
+    if settings.smtp_host is None:
+        raise Failure("There is no mail server: set TRELLIS_SMTP_HOST and TRELLIS_SMTP_FROM.", MISUSED)
+    try:
+        to = EMAIL.type.parse(address)
+    except Invalid as wrong:
+        raise Failure(f"ADDRESS {wrong}", MISUSED) from None
+    with community(settings) as gate:
+        text = write_test(gate.environment)
+    try:
+        MailServer(settings).send(to, *text, secrets.token_hex(16))
+    except NotSent as refused:
+        raise Failure(f"The mail was not sent. {refused}") from None
+    show(f"{settings.smtp_host} has taken the mail to {to}.")

@@ -1,0 +1,92 @@
+"""The address of an administrator, and which alarms are mailed there."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from trellis.core.alarms import ALARMS
+from trellis.core.fields import Field, Invalid, TextList, quote
+from trellis.core.operation import Context, Outcome
+from trellis.store import mail
+from trellis.store.admins import Administrator
+
+ALL: Final = "*"
+_LONGEST: Final = 254  # characters of an address (RFC 5321, 4.5.3.1)
+# One address in ASCII, without quotes or comments: nothing in it can be taken for a header, a list or a command.
+_ADDRESS: Final = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class EmailAddress:
+    """An address for mail; None or an empty text for none."""
+
+    widget: str = "email"
+
+    def parse(self, raw: Any) -> str | None:
+        if raw is None or raw == "":
+            return None
+        text = raw.strip() if isinstance(raw, str) else ""
+        if len(text) > _LONGEST or not _ADDRESS.fullmatch(text) or ".." in text:
+            raise Invalid(f"must be one address such as mira@example.com, not {quote(raw)}.")
+        return text
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": ["string", "null"], "format": "email", "maxLength": _LONGEST}
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmNames:
+    """The names of alarms; `*` for all, those of later releases too."""
+
+    widget: str = "text"
+
+    def parse(self, raw: Any) -> tuple[str, ...]:
+        names = TextList().parse(raw)
+        known = [rule.name for rule in ALARMS]
+        if unknown := [name for name in names if name not in {ALL, *known}]:
+            raise Invalid(f"has {quote(unknown[0])}, which is no alarm. Alarms are {', '.join(known)}; * is all of them.")
+        return (ALL,) if ALL in names else tuple(name for name in known if name in names)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": {"enum": [ALL, *(rule.name for rule in ALARMS)]}}
+
+
+EMAIL: Final = Field(
+    "email", EmailAddress(), "Where mail goes: alarms, and an invitation.", default=None, example="mira@example.com"
+)
+MAILED_ALARMS: Final = Field(
+    "mailedAlarms", AlarmNames(), "Which alarms are mailed there; `*` for all.", default=(ALL,), example=[ALL]
+)
+
+
+def serialize_mail(admin: Administrator) -> dict[str, Any]:
+    """Serialize where mail for an administrator goes, and which alarms."""
+    return {"email": admin.email, "mailedAlarms": admin.mailed_alarms.split(",") if admin.mailed_alarms else []}
+
+
+def read_mail(given: Mapping[str, Any], admin: Administrator) -> dict[str, Any]:
+    """Return what was sent of it, as it is stored."""
+    wanted = given.get(MAILED_ALARMS.name)
+    return {
+        "email": given.get(EMAIL.name, admin.email),
+        "mailed_alarms": admin.mailed_alarms if wanted is None else ",".join(wanted),
+    }
+
+
+def follow_address(context: Context, old: Administrator, new: Administrator, outcome: Outcome) -> None:
+    """See to what another address asks for: no alarms of the past, and that whoever reads the old one learns of it."""
+    if not outcome.happened or old.email == new.email:
+        return
+    if old.email is None:
+        mail.skip_alarms(context.tx, old.id)
+    elif context.environment.has_mail:
+        mail.insert(context.tx, "changed-address", old.id, context.at, recipient=old.email)
+
+
+def describe_last(context: Context, admin: int) -> dict[str, Any] | None:
+    """Describe the newest mail to an administrator: what it is, whether it was sent, and what went wrong."""
+    last = mail.find_last(context.tx, admin)
+    if last is None:
+        return None
+    return {"kind": last.kind, "state": last.state, "at": last.attempted_at or last.created_at, "error": last.error}

@@ -1,0 +1,51 @@
+"""What is told of an alarm outside: the type that webhooks subscribe to, and the message, which has no more than is needed."""
+
+from typing import Any, Final
+
+from trellis.core.alarms.table import ALARMS, tell_outside
+from trellis.core.fields import Choice, Field, NodeId, ObjectOf, Text
+from trellis.core.subscriptions import ALARM
+from trellis.store.events import Event
+
+_ACTORS: Final = {
+    "key": "An API key.",
+    "admin": "An administrator.",
+    "terminal": "The terminal.",
+    "service": "The service itself.",
+}
+MESSAGE: Final = (
+    Field("event", NodeId(), "The number of the event that raised it, by which the panel shows more.", example=17),
+    Field("sentence", Text(), "What has happened, for people.", example="Mira Holm made the API key Plugin."),
+    Field(
+        "actor",
+        ObjectOf(
+            (
+                Field("type", Choice(_ACTORS), "What kind of actor."),
+                Field("id", NodeId(nullable=True), "The key's or the administrator's id; null for the terminal."),
+                Field("name", Text(), "What it was called then."),
+            )
+        ),
+        "Who did it.",
+    ),
+    Field("resource", Text(), "What the alarm is about: keys, webhooks or admins.", example="keys"),
+    Field("resourceId", NodeId(nullable=True), "The id of the record that it is about.", example=3),
+)
+
+
+def alarm_type(name: str) -> str:
+    """Return the type of the message about an alarm: `new-key` → `alarm.new_key`."""
+    return f"{ALARM}.{name.replace('-', '_')}"
+
+
+ALARM_TYPES: Final = {alarm_type(rule.name): rule.name for rule in ALARMS}
+
+
+def build_alarm_message(kind: str, event: Event) -> dict[str, Any]:
+    """Return the message of a type about the event that raised an alarm.
+
+    It says who, what and to what: no address, no browser, no login, no grants, no path of an address that a webhook sends to.
+    """
+    name = ALARM_TYPES.get(kind, "")
+    actor = {member: event.actor[member] for member in ("type", "id", "name")}
+    data = {"event": event.seq, "sentence": tell_outside(name, event), "actor": actor}
+    return {"type": kind, "timestamp": event.at, "data": {**data, "resource": event.resource, "resourceId": event.resource_id}}

@@ -1,0 +1,119 @@
+"""The outbox of mail: alarms become mail, and a mail that is due is written, handed to whoever sends it, and settled.
+
+Each mail is begun by one process: it counts the attempt, and says when the next one is due, before anything is sent. So a mail is
+never lost; and where a process ends between sending and recording that, it is sent again under the same Message-ID.
+"""
+
+import random
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+from trellis.core.admins import ALL, is_open, make_link
+from trellis.core.fields import format_timestamp
+from trellis.core.mail.text import MOST, Text, write_alarms, write_changed_address, write_invitation
+from trellis.core.operation import Environment
+from trellis.store import alarms, events, mail
+from trellis.store.alarms import Alarm
+from trellis.store.engine import Transaction
+from trellis.store.mail import Mail, Reader
+
+_MINUTES: Final = (2, 5, 15, 30, 60, 120, 240, 480, 720, 720)  # from an attempt to the next: two days in all
+_JITTER: Final = 0.1
+_APART: Final = timedelta(minutes=1)  # between two mails with alarms to one administrator
+_CLOCKS_DIFFER: Final = timedelta(minutes=1)
+_READ: Final = 200  # alarms of which those are chosen that somebody wants
+
+
+class Draft(NamedTuple):
+    """A mail as it is to be sent, with the row that counts the attempt. `identity` is the same however often it is sent."""
+
+    mail: Mail
+    to: str
+    text: Text
+    identity: str
+
+
+def has_work(tx: Transaction, now: str) -> bool:
+    """Return whether a mail is due, or there are alarms that have not been processed for everybody who has an address."""
+    return bool(mail.list_behind(tx)) or mail.find_due(tx, now, _ahead(now)) is not None
+
+
+def fill(tx: Transaction, environment: Environment, now: str) -> int:
+    """Make mail of the alarms since the last one, for each administrator with an address; return the number of mails.
+
+    To each of them one waits at most, and the next comes a minute later, with all alarms since: a thousand are a few mails.
+    """
+    made = 0
+    for reader, newest in mail.list_behind(tx):
+        if mail.is_alarm_mail_pending(tx, reader.id, _earlier(now, _APART), now):
+            continue
+        if _choose(tx, environment, reader, reader.alarms_mailed, newest):
+            mail.insert(tx, "alarms", reader.id, now, span=(reader.alarms_mailed, newest))
+            made += 1
+        mail.advance(tx, reader.id, newest)
+    return made
+
+
+def _choose(tx: Transaction, environment: Environment, reader: Reader, first: int, last: int) -> list[Alarm]:
+    """Return the alarms between two events that somebody may see and wants to be mailed, the newest first."""
+    permit = environment.permits.find(reader.role, reader.kinds)
+    found = alarms.read_newest(tx, None if permit is None else permit.resources, reader.id, _READ, last + 1, first)
+    wanted = reader.alarms.split(",")
+    return [alarm for alarm in found if ALL in wanted or alarm.name in wanted]
+
+
+def take(tx: Transaction, environment: Environment, now: str) -> Draft | None:
+    """Begin an attempt to send the mail that is due; None if there is none.
+
+    Mail that has nothing to say any more, or nowhere to go, is settled on the way.
+    """
+    while (due := mail.find_due(tx, now, _ahead(now))) is not None:
+        wait = timedelta(minutes=_MINUTES[min(due.attempts, len(_MINUTES) - 1)] * random.uniform(1, 1 + _JITTER))  # noqa: S311
+        mail.claim(tx, due, now, format_timestamp(datetime.fromisoformat(now) + wait))
+        due.attempts += 1
+        reader = mail.find_reader(tx, due.admin_id)
+        to = due.recipient or (reader.email if reader is not None else None)
+        text = _write(tx, environment, due, reader, now) if reader is not None and to else None
+        if text is not None and to and due.attempts <= len(_MINUTES):
+            return Draft(due, to, text, blake2b(f"{due.id} {due.created_at} {to}".encode(), digest_size=16).hexdigest())
+        why = due.error or "There is nothing to tell any more, or nobody to tell it." if text is None else "It was given up."
+        mail.settle(tx, due, "failed", why)
+    return None
+
+
+def _write(tx: Transaction, environment: Environment, due: Mail, reader: Reader, now: str) -> Text | None:
+    """Write what a mail says at this moment; None if there is nothing to say any more."""
+    if due.kind == "changed-address":
+        return write_changed_address(environment, reader.name)
+    if reader.is_disabled:
+        return None
+    if due.kind == "invitation":
+        if reader.has_password or not is_open(tx, reader.id, now):
+            return None
+        # Each attempt has a link of its own, since nothing keeps the one before: the newest mail has the one that holds.
+        return write_invitation(environment, reader.name, *make_link(tx, reader.id, now))
+    chosen = _choose(tx, environment, reader, due.first or 0, due.last or 0)
+    told = _find_events(tx, chosen[:MOST])
+    return write_alarms(environment, chosen[:MOST], told, more=len(chosen) > MOST) if told else None
+
+
+def _find_events(tx: Transaction, chosen: Sequence[Alarm]) -> dict[int, events.Event]:
+    return {event.seq: event for event in events.find_many(tx, [alarm.event for alarm in chosen])}
+
+
+def settle(tx: Transaction, taken: Mail, error: str | None, *, is_final: bool = False) -> None:
+    """Record the outcome of an attempt: sent, or to be tried again, or given up."""
+    if error is None:
+        mail.settle(tx, taken, "sent")
+    else:
+        mail.settle(tx, taken, "failed" if is_final or taken.attempts >= len(_MINUTES) else "waiting", error)
+
+
+def _ahead(now: str) -> str:
+    return format_timestamp(datetime.fromisoformat(now) + _CLOCKS_DIFFER)
+
+
+def _earlier(now: str, span: timedelta) -> str:
+    return format_timestamp(datetime.fromisoformat(now) - span)

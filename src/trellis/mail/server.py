@@ -1,0 +1,131 @@
+"""The mail server: one connection for each mail, encrypted as the operator says, and cut if it takes too long."""
+
+import smtplib
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import formatdate, parseaddr
+from pathlib import Path
+from typing import Final
+
+from trellis.settings import Settings
+
+_STEP: Final = 15.0  # seconds that each answer of the server may take
+_WHOLE: Final = 60.0  # seconds that the whole conversation may take
+_LONGEST: Final = 300  # characters of what is told of a failure
+
+
+class NotSent(Exception):
+    """A mail was not sent; the text says why. `is_final`: the server will never take it."""
+
+    def __init__(self, why: str, *, is_final: bool = False) -> None:
+        super().__init__(why)
+        self.is_final = is_final
+
+
+class MailServer:
+    """The server that the settings name. `tls` checks its certificate, by default as the machine does."""
+
+    def __init__(self, settings: Settings, tls: ssl.SSLContext | None = None) -> None:
+        self._host = settings.smtp_host or ""
+        self._port = settings.smtp_port
+        self._mode = settings.smtp_tls
+        self._user = settings.smtp_user
+        self._password = settings.smtp_password
+        self._file = settings.smtp_password_file
+        self._from = settings.smtp_from or ""
+        self._tls = tls
+        self._guard = threading.Lock()
+        self._open: smtplib.SMTP | None = None
+
+    def check(self) -> str:
+        """Connect, encrypt and sign in, and send nothing; return what was found. Raises NotSent."""
+        with self._connect() as smtp:
+            smtp.noop()
+            signed = "signed in" if self._user else "nobody signs in"
+            return f"{self._host}:{self._port} answers, {'not encrypted' if self._mode == 'off' else 'encrypted'}, {signed}."
+
+    def send(self, to: str, subject: str, body: str, identity: str) -> None:
+        """Send a mail. Raises NotSent."""
+        message = self._build(to, subject, body, identity)
+        with self._connect() as smtp:
+            smtp.send_message(message)
+
+    def cut(self) -> None:
+        """Cut the connection that there is, from another thread: whoever waits for an answer stops waiting."""
+        with self._guard:
+            sock = None if self._open is None else self._open.sock
+        if sock is not None:
+            with suppress(OSError):
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)
+
+    def _build(self, to: str, subject: str, body: str, identity: str) -> EmailMessage:
+        name, sender = parseaddr(self._from)
+        user, _, domain = sender.rpartition("@")
+        message = EmailMessage(policy=SMTP)
+        message["From"] = Address(name, user, domain)
+        message["To"] = Address(addr_spec=to)
+        message["Subject"] = subject  # a line end in it is an error: no header can be added by it
+        message["Date"] = formatdate()
+        message["Message-ID"] = f"<{identity}@{domain}>"
+        message["Auto-Submitted"] = "auto-generated"  # nobody's absence is to be answered to it (RFC 3834)
+        message.set_content(body)
+        return message
+
+    @contextmanager
+    def _connect(self) -> Iterator[smtplib.SMTP]:
+        timer = threading.Timer(_WHOLE, self.cut)
+        timer.daemon = True
+        try:
+            with self._begin() as smtp:
+                with self._guard:
+                    self._open = smtp
+                timer.start()
+                if self._mode == "starttls":
+                    smtp.starttls(context=self._context())
+                if self._user is not None:
+                    smtp.login(self._user, self._read_password())
+                yield smtp
+        except smtplib.SMTPRecipientsRefused as refused:
+            code, why = next(iter(refused.recipients.values()))
+            raise NotSent(_clean(f"The server refuses the address: {code} {_decode(why)}"), is_final=code >= 500) from None
+        except smtplib.SMTPDataError as refused:
+            told = f"The server refuses the mail: {refused.smtp_code} {_decode(refused.smtp_error)}"
+            raise NotSent(_clean(told), is_final=refused.smtp_code >= 500) from None
+        except smtplib.SMTPAuthenticationError as refused:
+            raise NotSent(_clean(f"The server lets {self._user} not sign in: {refused.smtp_code}.")) from None
+        except smtplib.SMTPResponseException as refused:
+            raise NotSent(_clean(f"The server refuses: {refused.smtp_code} {_decode(refused.smtp_error)}")) from None
+        except (smtplib.SMTPException, OSError, ValueError) as error:
+            raise NotSent(_clean(f"{self._host}:{self._port}: {str(error) or type(error).__name__}")) from None
+        finally:
+            timer.cancel()
+            with self._guard:
+                self._open = None
+
+    def _begin(self) -> smtplib.SMTP:
+        if self._mode == "tls":
+            return smtplib.SMTP_SSL(self._host, self._port, timeout=_STEP, context=self._context())
+        return smtplib.SMTP(self._host, self._port, timeout=_STEP)
+
+    def _context(self) -> ssl.SSLContext:
+        return self._tls or ssl.create_default_context()
+
+    def _read_password(self) -> str:
+        if self._file is None:
+            return self._password or ""
+        return Path(self._file).read_text(encoding="utf-8").strip()
+
+
+def _decode(told: bytes | str) -> str:
+    return told.decode(errors="replace") if isinstance(told, bytes) else told
+
+
+def _clean(text: str) -> str:
+    """Return one line of what is printable in what a server has said."""
+    return "".join(one if one.isprintable() else " " for one in text)[:_LONGEST]

@@ -1,0 +1,81 @@
+"""The worker: a thread in each process that delivers, which makes mail of alarms and sends what is due, one after another."""
+
+import logging
+import threading
+from typing import Final
+
+from trellis.core.gate import Gate
+from trellis.core.mail import Draft, fill, has_work, settle, take
+from trellis.errors import Refused
+from trellis.mail.server import MailServer, NotSent
+from trellis.settings import Settings
+
+log = logging.getLogger(__name__)
+
+_LOOK_EVERY: Final = 2.0
+_GRACE: Final = 3.0  # seconds for a mail that is being sent when the worker stops
+
+
+class Mailer:
+    """Sends mail until it is stopped. Several share the work, each in a process of its own."""
+
+    def __init__(self, gate: Gate, server: MailServer) -> None:
+        self._gate = gate
+        self._server = server
+        self._thread: threading.Thread | None = None
+        self._stopping = threading.Event()
+
+    def start(self) -> None:
+        """Start sending."""
+        self._thread = threading.Thread(target=self._run, name="trellis-mail", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop; a mail that is being sent has a few seconds, and is otherwise sent again later."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join(_GRACE)
+            self._server.cut()
+            self._thread.join(_GRACE)
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping.wait(_LOOK_EVERY):
+                try:
+                    self.work()
+                except Refused:  # the store has logged why
+                    continue
+                except Exception:
+                    log.exception("Mail could not be sent; it will be tried again.")
+        finally:
+            self._gate.store.close_reader()
+
+    def work(self) -> int:
+        """Make mail of new alarms, and send all that is due; return the number of mails that were sent."""
+        store, environment = self._gate.store, self._gate.environment
+        with store.reading() as tx:
+            if not has_work(tx, self._gate.now()):
+                return 0
+        store.write(lambda tx: fill(tx, environment, self._gate.now()), quiet=True).result()
+        sent = 0
+        while not self._stopping.is_set():
+            draft = store.write(lambda tx: take(tx, environment, self._gate.now()), quiet=True).result()
+            if draft is None:
+                break
+            sent += self._send(draft)
+        return sent
+
+    def _send(self, draft: Draft) -> bool:
+        error, is_final = None, False
+        try:
+            self._server.send(draft.to, draft.text.subject, draft.text.body, draft.identity)
+        except NotSent as refused:
+            error, is_final = str(refused), refused.is_final
+            log.warning("Mail %d could not be sent: %s", draft.mail.id, error)
+        self._gate.store.write(lambda tx: settle(tx, draft.mail, error, is_final=is_final), quiet=True).result()
+        return error is None
+
+
+def find_mailer(gate: Gate, settings: Settings) -> Mailer | None:
+    """Return what sends mail, if there is a server for it."""
+    return None if settings.smtp_host is None else Mailer(gate, MailServer(settings))

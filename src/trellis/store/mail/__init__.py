@@ -1,0 +1,33 @@
+"""Mail: the outbox, and whom alarms are mailed to."""
+
+from trellis.store.mail.readers import Reader, advance, find_reader, list_behind, skip_alarms
+from trellis.store.mail.rows import (
+    Mail,
+    claim,
+    count_waiting,
+    drop_invitation,
+    find_due,
+    find_last,
+    insert,
+    is_alarm_mail_pending,
+    purge,
+    settle,
+)
+
+__all__ = [
+    "Mail",
+    "Reader",
+    "advance",
+    "claim",
+    "count_waiting",
+    "drop_invitation",
+    "find_due",
+    "find_last",
+    "find_reader",
+    "insert",
+    "is_alarm_mail_pending",
+    "list_behind",
+    "purge",
+    "settle",
+    "skip_alarms",
+]

@@ -1,0 +1,58 @@
+"""Whom mail goes to: administrators with an address, and how far the alarms are processed for each."""
+
+from typing import Final, NamedTuple
+
+import sqlalchemy as sa
+
+from trellis.store.engine import Statement, Transaction
+from trellis.store.tables import administrators, alarms
+
+_c = administrators.c
+_NEWEST: Final = sa.select(sa.func.coalesce(sa.func.max(alarms.c.event), 0)).scalar_subquery()
+
+
+class Reader(NamedTuple):
+    """Whom mail goes to. `alarms` are the names of those that they want, with commas between, or `*`."""
+
+    id: int
+    name: str
+    email: str | None
+    alarms: str
+    alarms_mailed: int
+    role: str
+    kinds: str | None
+    has_password: bool
+    is_disabled: bool
+
+
+_COLUMNS: Final = (
+    *(_c[name] for name in ("id", "name", "email", "mailed_alarms", "alarms_mailed", "role", "kinds")),
+    _c.digest != "",
+    _c.disabled_at.is_not(None),
+)
+_BEHIND = Statement(
+    sa.select(*_COLUMNS, _NEWEST)
+    .where(_c.email.is_not(None), _c.disabled_at.is_(None), _c.digest != "", _c.alarms_mailed < _NEWEST)
+    .order_by(_c.id)
+)
+
+
+def find_reader(tx: Transaction, admin: int) -> Reader | None:
+    """Read whom a mail is for."""
+    row = tx.connection.execute(sa.select(*_COLUMNS).where(_c.id == admin)).first()
+    return Reader(*row) if row else None
+
+
+def list_behind(tx: Transaction) -> list[tuple[Reader, int]]:
+    """Read the administrators with an address for whom there are alarms to process, each with the newest alarm's event."""
+    return [(Reader(*row[:-1]), row[-1]) for row in tx.fetch(_BEHIND)]
+
+
+def advance(tx: Transaction, admin: int, event: int) -> None:
+    """Record up to which event the alarms are processed for an administrator."""
+    tx.connection.execute(sa.update(administrators).where(_c.id == admin).values(alarms_mailed=event))
+
+
+def skip_alarms(tx: Transaction, admin: int) -> None:
+    """Mail an administrator no alarm that there is already."""
+    tx.connection.execute(sa.update(administrators).where(_c.id == admin).values(alarms_mailed=_NEWEST))

@@ -1,0 +1,109 @@
+"""The outbox of mail: one row for each mail. It waits until it is due, and then stays for a while to say what became of it."""
+
+from dataclasses import asdict, dataclass, fields
+from typing import Final, Literal
+
+import sqlalchemy as sa
+
+from trellis.store.engine import Statement, Transaction
+from trellis.store.tables import mails
+
+_c = mails.c
+_BATCH: Final = 1000
+Kind = Literal["alarms", "invitation", "changed-address"]
+
+
+@dataclass(slots=True)
+class Mail:
+    """A mail. `first` and `last` bound the events whose alarms it tells: after the one, up to the other."""
+
+    id: int
+    kind: Kind
+    admin_id: int
+    recipient: str | None
+    first: int | None
+    last: int | None
+    state: Literal["waiting", "sent", "failed"]
+    attempts: int
+    due_at: str
+    created_at: str
+    attempted_at: str | None = None
+    error: str | None = None
+
+
+_COLUMNS = tuple(_c[field.name] for field in fields(Mail))
+_DUE = Statement(
+    sa.select(*_COLUMNS)
+    .where(
+        _c.state == "waiting",
+        # An attempt in the future was made before the clock was set back, so the wait that came of it is over.
+        sa.or_(_c.due_at <= sa.bindparam("now"), _c.attempted_at > sa.bindparam("ahead")),
+    )
+    .order_by(_c.due_at, _c.id)
+    .limit(1)
+)
+_CLAIM = Statement(
+    sa.update(mails)
+    .where(_c.id == sa.bindparam("mail"), _c.state == "waiting", _c.attempts == sa.bindparam("seen"))
+    .values(attempts=_c.attempts + 1, attempted_at=sa.bindparam("now"), due_at=sa.bindparam("due"))
+)
+_SETTLE = Statement(
+    sa.update(mails)
+    .where(_c.id == sa.bindparam("mail"), _c.state == "waiting", _c.attempts == sa.bindparam("seen"))
+    .values(state=sa.bindparam("new_state"), error=sa.bindparam("why"))
+)
+
+
+def insert(
+    tx: Transaction, kind: Kind, admin: int, at: str, recipient: str | None = None, span: tuple[int, int] | None = None
+) -> None:
+    """Insert a mail that is due at once. `span` are the events between which the alarms are that it tells."""
+    first, last = span or (None, None)
+    fresh = Mail(0, kind, admin, recipient, first, last, "waiting", 0, due_at=at, created_at=at)
+    values = {name: value for name, value in asdict(fresh).items() if name != "id"}
+    tx.connection.execute(sa.insert(mails).values(**values))
+
+
+def find_due(tx: Transaction, now: str, ahead: str) -> Mail | None:
+    """Read the mail that has been due for the longest. Attempts after `ahead` have a wrong time."""
+    rows = tx.fetch(_DUE, now=now, ahead=ahead)
+    return Mail(*rows[0]) if rows else None
+
+
+def claim(tx: Transaction, mail: Mail, now: str, due: str) -> bool:
+    """Begin an attempt, unless another process has; should this one end before it says more, the mail is due again at `due`."""
+    return tx.execute(_CLAIM, mail=mail.id, seen=mail.attempts, now=now, due=due) == 1
+
+
+def settle(tx: Transaction, mail: Mail, state: str, why: str | None = None) -> None:
+    """Record what has become of the attempt that a mail counts, unless there has been another one since."""
+    tx.execute(_SETTLE, mail=mail.id, seen=mail.attempts, new_state=state, why=why)
+
+
+def is_alarm_mail_pending(tx: Transaction, admin: int, since: str, now: str) -> bool:
+    """Return whether a mail with alarms to an administrator waits, or was made after a timestamp."""
+    lately = sa.and_(_c.created_at > since, _c.created_at <= now)
+    pending = sa.select(_c.id).where(_c.kind == "alarms", _c.admin_id == admin, sa.or_(_c.state == "waiting", lately)).limit(1)
+    return tx.connection.execute(pending).first() is not None
+
+
+def drop_invitation(tx: Transaction, admin: int) -> None:
+    """Withdraw what waits to invite somebody."""
+    tx.connection.execute(sa.delete(mails).where(_c.admin_id == admin, _c.kind == "invitation", _c.state == "waiting"))
+
+
+def find_last(tx: Transaction, admin: int) -> Mail | None:
+    """Read the newest mail to an administrator."""
+    row = tx.connection.execute(sa.select(*_COLUMNS).where(_c.admin_id == admin).order_by(_c.id.desc()).limit(1)).first()
+    return Mail(*row) if row else None
+
+
+def count_waiting(tx: Transaction) -> int:
+    """Count the mails that wait."""
+    return int(tx.connection.execute(sa.select(sa.func.count()).select_from(mails).where(_c.state == "waiting")).scalar_one())
+
+
+def purge(tx: Transaction, before: str) -> int:
+    """Delete a batch of mails that wait no more and are older than a timestamp; return their number."""
+    old = sa.select(_c.id).where(_c.state != "waiting", _c.created_at < before).limit(_BATCH)
+    return tx.connection.execute(sa.delete(mails).where(_c.id.in_(old))).rowcount

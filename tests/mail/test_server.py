@@ -1,0 +1,108 @@
+"""Talking to the mail server: encryption, signing in, refusals, and what a mail looks like."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.mail_receiver import PASSWORD, USER, MailReceiver, text_of, trusting
+from trellis.mail import MailServer, NotSent
+from trellis.settings import Settings, SettingsError
+
+MIRA = "mira@lantern.example"
+
+
+def server_for(receiver: MailReceiver, host: str = "127.0.0.1", **settings: Any) -> MailServer:
+    given = {"smtp_tls": "off"} | settings
+    whole = replace(Settings(), smtp_host=host, smtp_port=receiver.port, smtp_from="The Lantern <panel@lantern.example>", **given)
+    return MailServer(whole, trusting())
+
+
+def test_a_mail_is_plain_text_from_whom_the_settings_say() -> None:
+    with MailReceiver() as receiver:
+        server = server_for(receiver)
+        assert "not encrypted" in server.check()
+        server.send(MIRA, "Grüße", "A line — with “quotes”.\n.\n", "1f")
+    (mail,) = receiver.received
+    assert receiver.recipients == [MIRA]
+    assert mail["From"] == "The Lantern <panel@lantern.example>"
+    assert (mail["To"], mail["Subject"], mail["Message-ID"]) == (MIRA, "Grüße", "<1f@lantern.example>")
+    assert mail["Auto-Submitted"] == "auto-generated"
+    assert (mail.get_content_type(), text_of(mail)) == ("text/plain", "A line — with “quotes”.\n.\n")
+
+
+def test_no_header_can_be_added_by_a_subject() -> None:
+    with MailReceiver() as receiver, pytest.raises(ValueError, match="linefeed"):
+        server_for(receiver).send(MIRA, "News\r\nBcc: eve@evil.example", "Text", "1f")
+    assert receiver.received == []
+
+
+def test_starttls_comes_before_the_password_and_a_wrong_one_is_told_without_it(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_text(f"{PASSWORD}\n")
+    with MailReceiver(starttls=True, auth=True) as receiver:
+        secured = {"smtp_tls": "starttls", "smtp_user": USER}
+        assert "encrypted, signed in" in server_for(receiver, "localhost", **secured, smtp_password=PASSWORD).check()
+        server_for(receiver, "localhost", **secured, smtp_password_file=str(file)).send(MIRA, "One", "Text", "1f")
+        with pytest.raises(NotSent, match="not sign in: 535") as refused:
+            server_for(receiver, "localhost", **secured, smtp_password="wrong and secret").check()
+        assert "secret" not in str(refused.value)
+        assert not refused.value.is_final, "the operator can put it right"
+        unknown = MailServer(replace(Settings(), smtp_host="localhost", smtp_port=receiver.port, smtp_from=MIRA))
+        with pytest.raises(NotSent, match="CERTIFICATE_VERIFY_FAILED"):
+            unknown.check()
+    assert len(receiver.received) == 1
+
+
+def test_a_server_without_starttls_gets_nothing() -> None:
+    with MailReceiver() as receiver, pytest.raises(NotSent, match="STARTTLS"):
+        server_for(receiver, smtp_tls="starttls").send(MIRA, "One", "Text", "1f")
+    assert receiver.received == []
+
+
+def test_encrypted_from_the_first_byte() -> None:
+    with MailReceiver(tls=True) as receiver:
+        server_for(receiver, "localhost", smtp_tls="tls").send(MIRA, "One", "Text", "1f")
+    assert len(receiver.received) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_final"), [("550 No such user", True), ("450 Come again", False), ("250 Known", None)], ids=str
+)
+def test_what_will_never_be_taken_is_told_apart(answer: str, is_final: bool | None) -> None:
+    with MailReceiver() as receiver:
+        if is_final is None:
+            receiver.data_answer, is_final = "554 Looks like spam\x1b[31m", True
+        receiver.answers = [answer]
+        with pytest.raises(NotSent) as refused:
+            server_for(receiver).send(MIRA, "One", "Text", "1f")
+    assert refused.value.is_final is is_final
+    assert str(refused.value).isprintable()
+
+
+def test_nobody_at_the_port_is_told() -> None:
+    with MailReceiver() as receiver:
+        server = server_for(receiver)
+    with pytest.raises(NotSent, match="refused") as refused:
+        server.check()
+    assert not refused.value.is_final
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"SMTP_HOST": "mail.example"}, "SMTP_FROM"),
+        ({"SMTP_HOST": "mail.example", "SMTP_FROM": "a@b.example", "SMTP_USER": "x"}, "SMTP_PASSWORD"),
+        (
+            {"SMTP_HOST": "m.example", "SMTP_FROM": "a@b.example", "SMTP_USER": "x", "SMTP_PASSWORD": "y", "SMTP_TLS": "off"},
+            "could be",
+        ),
+        ({"SMTP_FROM": "a@b.example\nBcc: eve@evil.example"}, "SMTP_FROM"),
+        ({"SMTP_HOST": "mail.example:25"}, "SMTP_HOST"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_settings_that_do_not_fit_are_refused(given: dict[str, str], told: str) -> None:
+    with pytest.raises(SettingsError, match=told):
+        Settings.load({f"TRELLIS_{name}": value for name, value in given.items()}, None)

@@ -1,0 +1,242 @@
+"""From an alarm to the mail that tells it: who gets it, how often, and what an outage or a crash leaves of it."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from subprocess import run as run_program
+from typing import Any, Final
+
+import pytest
+
+from tests.conftest import NewSettings
+from tests.fixture_types import Clock, Run
+from tests.mail_receiver import MailReceiver, text_of
+from tests.wait import wait_until
+from trellis.compose import compose
+from trellis.core.actor import Actor
+from trellis.core.gate import Gate
+from trellis.core.operation import Call
+from trellis.mail import Mailer, MailServer, find_mailer
+from trellis.settings import Settings
+
+MIRA: Final = "mira@lantern.example"
+PASSWORD: Final = "correct horse battery"
+PROGRAM: Final = Path(__file__).with_name("sending_process.py")
+Send = Callable[[], int]
+
+
+@pytest.fixture
+def receiver() -> Iterator[MailReceiver]:
+    with MailReceiver() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def settings(new_settings: NewSettings, receiver: MailReceiver) -> Settings:
+    return replace(
+        new_settings(),
+        public_url="https://lantern.example",
+        smtp_host="127.0.0.1",
+        smtp_port=receiver.port,
+        smtp_tls="off",
+        smtp_from="panel@lantern.example",
+    )
+
+
+@pytest.fixture
+def send(gate: Gate, settings: Settings) -> Send:
+    """Do once what the worker does again and again; return how many mails were sent."""
+    mailer = find_mailer(gate, settings)
+    assert mailer is not None
+    return mailer.work
+
+
+def add(run: Run, name: str, **raw: Any) -> int:
+    made: dict[str, Any] = run("admins.create", name=name, login=name, password=PASSWORD, mustChangePassword=False, **raw)
+    return int(made["id"])
+
+
+def last_mail(run: Run, admin: int) -> dict[str, Any]:
+    found: dict[str, Any] = run("admins.get", admin)["lastMail"]
+    return found
+
+
+def test_an_alarm_is_mailed_once_to_those_who_may_see_it_and_want_it(
+    run: Run, receiver: MailReceiver, send: Send, clock: Clock
+) -> None:
+    mira = add(run, "Mira", email=MIRA)
+    add(run, "Ada", email="ada@lantern.example", role="structure-editor")
+    quiet = add(run, "Eve", email="eve@lantern.example")
+    run("admins.update", quiet, mailedAlarms=["new-webhook"])
+    add(run, "Without an address")
+    assert send() == 2, "Mira and Ada, that they are administrators"
+    clock.move(minutes=2)
+    assert send() == 0
+    event = (
+        run("webhooks.create", url="https://hooks.example/a-secret-path", events=["*"])
+        and run("events.list", limit=1000)["results"][-1]
+    )
+    assert (send(), send()) == (2, 0)
+    assert sorted(receiver.recipients[2:]) == ["eve@lantern.example", MIRA]
+    mail = receiver.received[-1]
+    assert mail["Subject"] == "[The Lantern] The terminal made a webhook that sends to hooks.example"
+    assert f"https://lantern.example/admin/events/{event['seq']}" in text_of(mail)
+    assert "a-secret-path" not in mail.as_string()
+    assert last_mail(run, mira) | {"at": None} == {"kind": "alarms", "state": "sent", "at": None, "error": None}
+
+
+def test_many_alarms_are_few_mails(run: Run, receiver: MailReceiver, send: Send, clock: Clock) -> None:
+    add(run, "Mira", email=MIRA)
+    run("keys.create", name="The first")
+    assert send() == 1
+    for number in range(30):
+        run("keys.create", name=f"Plugin {number}")
+    assert send() == 0, "not within a minute"
+    clock.move(minutes=2)
+    assert (send(), send()) == (1, 0)
+    assert receiver.received[1]["Subject"] == "[The Lantern] 20 alarms and more"
+    assert "API key Plugin 29." in text_of(receiver.received[1])
+
+
+def test_a_name_adds_no_header_and_hides_nothing(settings: Settings, receiver: MailReceiver, run: Run, clock: Clock) -> None:
+    add(run, "Mira", email=MIRA)
+    named = replace(settings, community_name="News\r\nBcc: eve@evil.example\u202e")
+    other = compose(named, clock=clock)
+    with closing(other.store):
+        assert Mailer(other, MailServer(named)).work() == 1
+    (mail,) = receiver.received
+    assert receiver.recipients == [MIRA]
+    assert mail["Bcc"] is None
+    assert mail["Subject"] == "[News Bcc: eve@evil.example] The terminal made Mira an administrator"
+
+
+def test_an_outage_loses_nothing_and_what_is_refused_for_good_is_given_up(
+    run: Run, receiver: MailReceiver, send: Send, clock: Clock, settings: Settings
+) -> None:
+    mira = add(run, "Mira", email=MIRA)
+    receiver.answers = ["451 Not now", "250 Known", "550 No such user"]
+    run("keys.create", name="Plugin")
+    assert send() == 0
+    waiting = last_mail(run, mira)
+    assert waiting["state"] == "waiting"
+    assert waiting["error"] == "The server refuses the address: 451 Not now"
+    assert send() == 0, "not before it is due"
+    clock.move(minutes=3)
+    assert send() == 1
+    run("keys.create", name="Another")
+    assert send() == 0
+    assert last_mail(run, mira)["state"] == "failed"
+    clock.move(days=3)
+    assert send() == 0
+    assert len(receiver.received) == 1
+
+
+def test_it_is_given_up_after_two_days(run: Run, receiver: MailReceiver, send: Send, clock: Clock) -> None:
+    mira = add(run, "Mira", email=MIRA)
+    receiver.answers = ["451 Not now"] * 100
+    run("keys.create", name="Plugin")
+    attempts = 0
+    while last_mail(run, mira) is None or last_mail(run, mira)["state"] == "waiting":
+        send()
+        clock.move(hours=14)
+        attempts += 1
+    assert attempts == 10
+    assert 100 - len(receiver.answers) == 10
+
+
+def test_a_process_that_ends_before_it_has_recorded_a_mail_leaves_it_to_be_sent_again(
+    new_settings: NewSettings, receiver: MailReceiver
+) -> None:
+    settings = replace(
+        new_settings(), smtp_host="127.0.0.1", smtp_port=receiver.port, smtp_tls="off", smtp_from="panel@lantern.example"
+    )
+    clock = Clock(datetime.now(UTC))
+    gate = compose(settings, clock=clock)
+    with closing(gate.store):
+        raw = {"name": "Mira", "login": "mira", "password": PASSWORD, "email": MIRA}
+        owner = Actor("terminal", None, "terminal")
+        gate.run(Call("admins.create", owner, raw))
+        gate.run(Call("keys.create", owner, {"name": "Plugin"}))
+        ended = run_program([sys.executable, PROGRAM, settings.database_url, str(receiver.port)], check=False, capture_output=True)
+        assert ended.returncode == -9, ended.stderr.decode()
+        mailer = Mailer(gate, MailServer(settings))
+        assert mailer.work() == 0, "it may still be on its way"
+        clock.move(minutes=5)
+        assert (mailer.work(), mailer.work()) == (1, 0)
+    first, second = receiver.received
+    assert first["Message-ID"] == second["Message-ID"]
+    assert "made the API key Plugin." in text_of(second)
+
+
+def test_many_workers_send_it_once(gate: Gate, settings: Settings, run: Run, receiver: MailReceiver) -> None:
+    for number in range(4):
+        add(run, f"Admin {number}", email=f"admin{number}@lantern.example")
+    run("keys.create", name="Plugin")
+    gates = [compose(settings) for _ in range(3)]
+    mailers = [Mailer(one, MailServer(settings)) for one in gates]
+    for mailer in mailers:
+        mailer.start()
+    wait_until(lambda: len(receiver.received) >= 4)
+    for mailer in mailers:
+        mailer.stop()
+    for one in gates:
+        one.store.close()
+    assert sorted(receiver.recipients) == [f"admin{number}@lantern.example" for number in range(4)]
+
+
+def test_another_address_is_told_to_the_one_before_and_is_an_alarm(run: Run, receiver: MailReceiver, send: Send) -> None:
+    mira = add(run, "Mira", email=MIRA)
+    run("admins.update", mira, email="eve@evil.example")
+    assert send() == 2
+    told = dict(zip(receiver.recipients, map(text_of, receiver.received), strict=True))
+    assert "goes to another address from now on" in told[MIRA]
+    assert "eve@evil.example" not in told[MIRA]
+    assert "changed where mail for Mira goes" in told["eve@evil.example"]
+
+
+def test_whoever_is_disabled_gets_nothing_and_who_adds_an_address_nothing_old(run: Run, receiver: MailReceiver, send: Send) -> None:
+    mira, ada = add(run, "Mira", email=MIRA), add(run, "Ada")
+    run("keys.create", name="Plugin")
+    run("admins.update", ada, email="ada@lantern.example")
+    run("admins.disable", mira)
+    assert send() == 0
+    assert receiver.received == []
+
+
+def test_an_invitation_is_mailed_and_no_database_has_its_link(
+    gate: Gate, run: Run, receiver: MailReceiver, send: Send, clock: Clock
+) -> None:
+    invited = run("admins.invite", name="Ada Berg", login="ada", role="auditor", email="ada@lantern.example")
+    assert (invited["mailedTo"], "link" in invited) == ("ada@lantern.example", False)
+    receiver.answers = ["451 Not now"]
+    assert send() == 0
+    clock.move(minutes=3)
+    assert (send(), receiver.recipients) == (1, ["ada@lantern.example"])
+    link = text_of(receiver.received[0]).partition("/admin/invitation/")[2].split()[0]
+    raw = {"password": PASSWORD, "link": link}
+    ada = Actor.administrator(invited["id"], "Ada Berg", gate.environment.permits.find("auditor"))
+    gate.run(Call("admins.accept_invitation", ada, raw, invited["id"]))
+    assert run("admins.get", invited["id"])["isInvited"] is False
+
+
+def test_an_invitation_is_shown_where_it_cannot_be_mailed_or_is_not_to_be(run: Run, send: Send, receiver: MailReceiver) -> None:
+    assert run("admins.invite", name="Ada", login="ada", role="auditor")["link"]
+    bob = run("admins.invite", name="Bob", login="bob", role="auditor", email="bob@lantern.example")["id"]
+    assert run("admins.renew_invitation", bob, byMail=False)["link"], "and what waited is withdrawn"
+    assert send() == 0
+    run("admins.renew_invitation", bob)
+    run("admins.withdraw_invitation", bob)
+    assert send() == 0
+    assert receiver.received == []
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["mira", "a@b@c", "a b@c.example", "a@b.example\nBcc: c@d.example", "a@b.example, c@d.example", "x" * 250 + "@b.example"],
+)
+def test_what_is_no_address_is_refused(run: Run, address: str) -> None:
+    with pytest.raises(Exception, match="email must be one address"):
+        run("admins.invite", name="Ada", login="ada", role="auditor", email=address)

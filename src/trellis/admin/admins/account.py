@@ -66,7 +66,7 @@ async def set_mail(request: PageRequest) -> Response:
     """Change where mail goes, and which alarms are mailed. All of them stand for those of later releases too."""
     request.require_fresh_form()
     request.require_recent_password()
-    form = _mail_form(request.form)
+    form = _mail_form(Submitted([(EMAIL.name, request.form.get(EMAIL.name, ""))]))  # the ticks are read by themselves
     try:
         ticked = [name for name in _NAMES if name in request.form.all(_ALARMS)]
         raw = {**form.raw(), _ALARMS: [ALL] if len(ticked) == len(_NAMES) else ticked}

@@ -1,0 +1,42 @@
+"""Where mail goes: one's own address and the alarms mailed there, on the page of one's account."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.admin.conftest import Visitor, page_text
+from tests.conftest import NewSettings
+from tests.fixture_types import Clock, Run
+from trellis.settings import Settings
+
+
+@pytest.fixture
+def settings(new_settings: NewSettings) -> Settings:
+    """Settings with a mail server, to which nobody connects here."""
+    return replace(new_settings(), smtp_host="mail.example", smtp_from="a@b.example", public_url="http://testserver")
+
+
+def test_one_says_where_mail_goes_and_which_alarms(admin: Visitor, mira: int, run: Run, clock: Clock) -> None:
+    assert "Alarms by mail" in page_text(admin.get("/account"))
+    names = ["new-key", "new-webhook"]
+    saved = admin.post("/account/mail", {"email": "mira@lantern.example", "mailedAlarms": names})
+    assert saved.status_code == 303, page_text(saved)
+    found = run("admins.get", mira)
+    assert (found["email"], found["mailedAlarms"]) == ("mira@lantern.example", names)
+    wrong = admin.post("/account/mail", {"email": "mira"})
+    assert (wrong.status_code, "must be one address" in page_text(wrong)) == (400, True)
+    assert run("admins.get", mira)["email"] == "mira@lantern.example"
+    assert admin.post("/account/mail", {"email": ""}).status_code == 303
+    assert (run("admins.get", mira)["email"], run("admins.get", mira)["mailedAlarms"]) == (None, [])
+    clock.move(minutes=16)
+    assert admin.post("/account/mail", {"email": "eve@evil.example"}).status_code == 403
+
+
+def test_an_invitation_with_an_address_is_mailed_and_shows_no_link(admin: Visitor, run: Run) -> None:
+    page = admin.post(
+        "/administrators/new", {"name": "Ada Berg", "login": "ada", "role": "auditor", "email": "ada@lantern.example"}
+    )
+    assert "on its way to ada@lantern.example" in page_text(page)
+    assert "/admin/invitation/" not in page.text
+    assert "Being mailed" in page_text(admin.get("/administrators/2"))
+    assert "/admin/invitation/" in admin.post("/administrators/2/invitation", {"show": "1"}).text

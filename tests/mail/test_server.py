@@ -1,5 +1,10 @@
 """Talking to the mail server: encryption, signing in, refusals, and what a mail looks like."""
 
+import select
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -79,6 +84,78 @@ def test_what_will_never_be_taken_is_told_apart(answer: str, is_final: bool | No
             server_for(receiver).send(MIRA, "One", "Text", "1f")
     assert refused.value.is_final is is_final
     assert str(refused.value).isprintable()
+
+
+def test_a_link_that_a_server_quotes_is_told_nobody() -> None:
+    token = "q" * 43
+    with MailReceiver() as receiver:
+        receiver.data_answer = f"554 Bad words: lantern.example/admin/invitation/{token} and https://lantern.example/x"
+        with pytest.raises(NotSent, match="Bad words") as refused:
+            server_for(receiver).send(MIRA, "One", "Text", "1f")
+    assert token not in str(refused.value)
+    assert "https" not in str(refused.value)
+
+
+@contextmanager
+def raw_server(talk: Callable[[socket.socket], None]) -> Iterator[MailServer]:
+    """A mail server that says what `talk` says to the first who connects."""
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection, suppress(OSError):
+            talk(connection)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        port = listener.getsockname()[1]
+        yield MailServer(replace(Settings(), smtp_host="127.0.0.1", smtp_port=port, smtp_from="a@lantern.example", smtp_tls="off"))
+        thread.join(10)
+
+
+def test_a_server_that_never_ends_its_greeting_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trellis.mail.server._WHOLE", 0.3)
+
+    def drip(connection: socket.socket) -> None:
+        while True:  # each byte is in time
+            connection.sendall(b"2")
+            select.select([connection], [], [], 0.02)
+
+    with raw_server(drip) as server, pytest.raises(NotSent):
+        server.check()
+
+
+def test_answers_without_an_end_are_not_read_to_it() -> None:
+    def flood(connection: socket.socket) -> None:
+        while True:
+            connection.sendall(b"220-again and again\r\n" * 100)
+
+    with raw_server(flood) as server, pytest.raises(NotSent, match="without an end"):
+        server.check()
+
+
+def test_what_was_taken_is_sent_whatever_is_answered_to_the_farewell() -> None:
+    def talk(connection: socket.socket) -> None:
+        file = connection.makefile("rwb", buffering=0)
+        file.write(b"220 mail.test\r\n")
+        for line in file:
+            if line.upper().startswith(b"DATA"):
+                file.write(b"354 Go on\r\n")
+                while file.readline() != b".\r\n":
+                    pass
+            file.write(b"500 What?\r\n" if line.upper().startswith(b"QUIT") else b"250 Yes\r\n")
+            if line.upper().startswith(b"QUIT"):
+                return
+
+    with raw_server(talk) as server:
+        server.send(MIRA, "One", "Text", "1f")
+
+
+def test_no_part_of_a_password_that_cannot_be_sent_is_told() -> None:
+    with MailReceiver(starttls=True, auth=True) as receiver:
+        given = {"smtp_tls": "starttls", "smtp_user": USER, "smtp_password": "schlüssel"}
+        with pytest.raises(NotSent, match="cannot be told"):
+            server_for(receiver, "localhost", **given).check()
 
 
 def test_nobody_at_the_port_is_told() -> None:

@@ -1,23 +1,26 @@
 """The mail server: one connection for each mail, encrypted as the operator says, and cut if it takes too long."""
 
+import re
 import smtplib
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import formatdate, parseaddr
 from pathlib import Path
-from typing import Final
+from typing import Any, BinaryIO, Final
 
 from trellis.settings import Settings
 
 _STEP: Final = 15.0  # seconds that each answer of the server may take
 _WHOLE: Final = 60.0  # seconds that the whole conversation may take
 _LONGEST: Final = 300  # characters of what is told of a failure
+_MOST: Final = 100_000  # bytes of what a server may answer in all
+_SECRETS: Final = re.compile(r"[\w-]{32,}|\w+://\S+")  # what may be a link that a server quotes of the mail that it refuses
 
 
 class NotSent(Exception):
@@ -26,6 +29,42 @@ class NotSent(Exception):
     def __init__(self, why: str, *, is_final: bool = False) -> None:
         super().__init__(why)
         self.is_final = is_final
+
+
+class _Answers:
+    """What a server answers, up to so many bytes of it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._left = _MOST
+
+    def readline(self, most: int) -> bytes:
+        line = self._file.readline(most)
+        self._left -= len(line)
+        if self._left < 0:
+            raise ConnectionError("The server answers without an end.")
+        return line
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _Conversation(smtplib.SMTP):
+    """A connection that can be cut as soon as the server's greeting is waited for."""
+
+    def __init__(self, watch: Callable[[smtplib.SMTP], None], *given: Any, **named: Any) -> None:
+        self._watch = watch
+        super().__init__(*given, **named)
+
+    def getreply(self) -> tuple[int, bytes]:
+        self._watch(self)
+        if self.file is None and self.sock is not None:
+            self.file = _Answers(self.sock.makefile("rb"))
+        return super().getreply()
+
+
+class _EncryptedConversation(_Conversation, smtplib.SMTP_SSL):
+    """The same, encrypted from the first byte."""
 
 
 class MailServer:
@@ -42,6 +81,7 @@ class MailServer:
         self._tls = tls
         self._guard = threading.Lock()
         self._open: smtplib.SMTP | None = None
+        self._is_cut = False
 
     def check(self) -> str:
         """Connect, encrypt and sign in, and send nothing; return what was found. Raises NotSent."""
@@ -59,6 +99,7 @@ class MailServer:
     def cut(self) -> None:
         """Cut the connection that there is, from another thread: whoever waits for an answer stops waiting."""
         with self._guard:
+            self._is_cut = True
             sock = None if self._open is None else self._open.sock
         if sock is not None:
             with suppress(OSError):
@@ -81,16 +122,21 @@ class MailServer:
     def _connect(self) -> Iterator[smtplib.SMTP]:
         timer = threading.Timer(_WHOLE, self.cut)
         timer.daemon = True
+        with self._guard:
+            self._is_cut = False
         try:
-            with self._begin() as smtp:
-                with self._guard:
-                    self._open = smtp
-                timer.start()
+            timer.start()
+            smtp = self._begin()
+            try:
                 if self._mode == "starttls":
                     smtp.starttls(context=self._context())
                 if self._user is not None:
                     smtp.login(self._user, self._read_password())
                 yield smtp
+            finally:
+                with suppress(smtplib.SMTPException, OSError):
+                    smtp.quit()  # whatever the server says to that, what it has taken it has taken
+                smtp.close()
         except smtplib.SMTPRecipientsRefused as refused:
             code, why = next(iter(refused.recipients.values()))
             raise NotSent(_clean(f"The server refuses the address: {code} {_decode(why)}"), is_final=code >= 500) from None
@@ -101,6 +147,8 @@ class MailServer:
             raise NotSent(_clean(f"The server lets {self._user} not sign in: {refused.smtp_code}.")) from None
         except smtplib.SMTPResponseException as refused:
             raise NotSent(_clean(f"The server refuses: {refused.smtp_code} {_decode(refused.smtp_error)}")) from None
+        except UnicodeError:  # its text has a part of the password
+            raise NotSent("The name or the password has characters that the server cannot be told.") from None
         except (smtplib.SMTPException, OSError, ValueError) as error:
             raise NotSent(_clean(f"{self._host}:{self._port}: {str(error) or type(error).__name__}")) from None
         finally:
@@ -108,10 +156,16 @@ class MailServer:
             with self._guard:
                 self._open = None
 
+    def _watch(self, smtp: smtplib.SMTP) -> None:
+        with self._guard:
+            self._open = smtp
+            if self._is_cut:
+                raise TimeoutError("The server takes too long.")
+
     def _begin(self) -> smtplib.SMTP:
         if self._mode == "tls":
-            return smtplib.SMTP_SSL(self._host, self._port, timeout=_STEP, context=self._context())
-        return smtplib.SMTP(self._host, self._port, timeout=_STEP)
+            return _EncryptedConversation(self._watch, self._host, self._port, timeout=_STEP, context=self._context())
+        return _Conversation(self._watch, self._host, self._port, timeout=_STEP)
 
     def _context(self) -> ssl.SSLContext:
         return self._tls or ssl.create_default_context()
@@ -127,5 +181,5 @@ def _decode(told: bytes | str) -> str:
 
 
 def _clean(text: str) -> str:
-    """Return one line of what is printable in what a server has said."""
-    return "".join(one if one.isprintable() else " " for one in text)[:_LONGEST]
+    """Return one line of what is printable in what a server has said, without what may be the link of an invitation."""
+    return _SECRETS.sub("…", "".join(one if one.isprintable() else " " for one in text))[:_LONGEST]

@@ -40,7 +40,12 @@ async def show(request: PageRequest) -> Response:
 
 
 async def _show(request: PageRequest, status: int, form: Form, mail: Form | None = None) -> Response:
-    about: dict[str, Any] = {"sessions": await fetch_sessions(request, request.signed_in.id), "mail": None, "identities": [], "view": build_view_form(request)}
+    about: dict[str, Any] = {
+        "sessions": await fetch_sessions(request, request.signed_in.id),
+        "mail": None,
+        "identities": [],
+        "view": build_view_form(request),
+    }
     has_mail = request.gate.environment.has_mail
     if not (has_mail or request.sessions.provider):
         return request.page("account.html", status=status, title="Your account", form=form, **about)

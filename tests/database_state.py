@@ -10,9 +10,9 @@ import sqlalchemy as sa
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
-from trellis.store.tables import METADATA, counters, key_uses, keyless_requests, request_hours, requests, search_names
+from trellis.store.tables import METADATA, counters, key_quarters, key_uses, keyless_requests, request_hours, requests, search_names
 
-_BOOKKEEPING: Final = (requests, key_uses, keyless_requests, request_hours, search_names)
+_BOOKKEEPING: Final = (requests, key_uses, key_quarters, keyless_requests, request_hours, search_names)
 _BETWEEN_PROCESSES: Final = ("request log", "listener ")  # counters
 
 Rows = dict[str, list[dict[str, Any]]]

@@ -14,6 +14,7 @@ from tests.fixture_types import Clock, MakeKey, Run
 from tests.rest.documented import Json
 from tests.sweeps.grantable import create_target
 from trellis.compose import catalogue_of
+from trellis.core.alarms import ALARM_TYPES, build_alarm_message
 from trellis.core.events import event_types, singular_of
 from trellis.core.gate import Gate
 from trellis.core.kind import NodeKind
@@ -121,8 +122,9 @@ def test_every_event_and_every_message_is_as_documented(
         kept = [event for one in feed if (event := events.find(tx, one["seq"])) is not None]
     messages = [orjson.loads(orjson.dumps(build_message(event))) for event in kept]
     sent = [message for message in messages if message["type"] in TYPES] + [build_test_message(webhook, clock.text)]
+    sent += [orjson.loads(orjson.dumps(build_alarm_message(kind, event))) for kind in ALARM_TYPES for event in kept[-1:]]
     assert {message["type"]: told for message in sent if (told := schemas.judge_message(message))} == {}
-    assert {message["type"] for message in sent} == set(openapi["webhooks"]) == {*TYPES, TEST}
+    assert {message["type"] for message in sent} == set(openapi["webhooks"]) == {*TYPES, *ALARM_TYPES, TEST}
 
 
 def test_the_number_of_an_event_has_one_name(openapi: Json) -> None:

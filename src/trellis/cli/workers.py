@@ -31,7 +31,6 @@ TRIES: Final = 5  # starts that fail in a row, with no worker serving, after whi
 LONGEST: Final = 30.0  # seconds between two starts, at most; the pause doubles from one second
 
 MakeConfig = Callable[[], uvicorn.Config]
-_LET_IN: Final = 32  # new connections in each turn of the event loop
 # Seconds for which a thread may hold the interpreter while another waits: with the usual 5 ms, an answer that is read on the loop
 # beside a large write waits for the writer's thread several times.
 _TURN: Final = 0.0005
@@ -261,14 +260,6 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def repeat_listeners(listeners: Sequence[socket]) -> list[socket]:
-    """Return each listener many times over, so that the event loop takes as many new connections in each of its turns.
-
-    uvloop takes one of each listener, and while many connections are busy a turn takes long: whoever is new would wait for seconds.
-    """
-    return [*listeners, *(listener.dup() for listener in listeners for _ in range(_LET_IN - 1))]
-
-
 def run_server(config: uvicorn.Config, listeners: Sequence[socket]) -> None:
     """Serve in this process until SIGTERM or SIGINT; leave with status 1 where that did not even begin."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # an end that was asked for is no failure
@@ -276,6 +267,6 @@ def run_server(config: uvicorn.Config, listeners: Sequence[socket]) -> None:
     gc.set_threshold(*_COLLECTIONS)
     server = _Server(config)
     with suppress(KeyboardInterrupt):
-        server.run(sockets=repeat_listeners(listeners))
+        server.run(sockets=list(listeners))
     if not server.started:
         sys.exit(1)

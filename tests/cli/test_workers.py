@@ -37,9 +37,9 @@ def serving(service: Service, count: int) -> list[int]:
 def runs(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (ProcessLookupError, FileNotFoundError):  # it may have gone in between
         return False
-    return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def test_a_worker_that_is_killed_is_replaced_and_the_log_says_so(serve: MakeService) -> None:

@@ -1,5 +1,6 @@
 """Several processes that serve on the same sockets, and their parent, which starts them, watches them and replaces them."""
 
+import asyncio
 import gc
 import logging
 import multiprocessing
@@ -11,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from socket import socket
@@ -18,6 +20,7 @@ from typing import Final
 
 import uvicorn
 
+from trellis.cli.limits import Acceptor
 from trellis.http.ending import ENDING
 
 log = logging.getLogger(__name__)
@@ -252,11 +255,26 @@ def _end_with_parent() -> None:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, which tells the application that the process is about to end before it waits for the requests under way."""
+    """uvicorn, which takes many new connections at a time, and tells the application that the process is about to end.
+
+    It does so before it waits for the requests under way.
+    """
+
+    _acceptor: Acceptor | None = None
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        await super().startup([])
+        state, config = self.server_state, self.config
+        make_protocol: Callable[[], asyncio.BaseProtocol] = partial(  # type: ignore[call-arg]  # of uvicorn's, which says less
+            config.http_protocol_class, config=config, server_state=state, app_state=self.lifespan.state
+        )
+        self._acceptor = Acceptor(sockets or [], make_protocol)
 
     async def shutdown(self, sockets: list[socket] | None = None) -> None:
         for end in self.lifespan.state.get(ENDING, ()):
             end()
+        if self._acceptor is not None:
+            await self._acceptor.end()
         await super().shutdown(sockets)
 
 

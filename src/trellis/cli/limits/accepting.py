@@ -1,0 +1,73 @@
+"""Takes new connections, many in each turn of the event loop."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from socket import socket
+from typing import Final
+
+log = logging.getLogger(__name__)
+
+MOST: Final = 256  # new connections of a listener in one turn
+_PAUSE: Final = 1.0  # seconds until the next try after one that failed, for want of descriptors or memory
+
+
+class Acceptor:
+    """Takes the connections that come to listeners, each with a protocol of its own.
+
+    The event loop's own servers take one connection in a turn, and while many connections are busy a turn takes long: whoever is
+    new would wait for seconds. `end` takes no more, and returns when each one that was taken has its protocol, so that whoever ends
+    them sees them all.
+    """
+
+    def __init__(self, listeners: Sequence[socket], make_protocol: Callable[[], asyncio.BaseProtocol]) -> None:
+        self._listeners = listeners
+        self._make_protocol = make_protocol
+        self._loop = asyncio.get_running_loop()
+        self._begun: set[asyncio.Task[object]] = set()
+        self._ended = False
+        for listener in listeners:
+            listener.settimeout(0)
+            self._resume(listener)
+
+    @property
+    def under_way(self) -> int:
+        """How many connections were taken and have no protocol yet."""
+        return len(self._begun)
+
+    async def end(self) -> None:
+        """Take no more connections."""
+        self._ended = True
+        for listener in self._listeners:
+            self._loop.remove_reader(listener)
+        if self._begun:
+            await asyncio.wait(self._begun)
+
+    def _resume(self, listener: socket) -> None:
+        if not self._ended:
+            self._loop.add_reader(listener, partial(self._take, listener))
+
+    def _take(self, listener: socket) -> None:
+        for _ in range(MOST):
+            try:
+                connection, _ = listener.accept()
+            except (BlockingIOError, InterruptedError):  # no more have come, or another worker was quicker
+                return
+            except ConnectionAbortedError:  # its caller has gone
+                continue
+            except OSError as error:
+                log.error("New connections are not taken for a moment: %s.", error.strerror or error)  # noqa: TRY400  # says it all
+                self._loop.remove_reader(listener)
+                self._loop.call_later(_PAUSE, self._resume, listener)
+                return
+            connection.settimeout(0)
+            task = self._loop.create_task(self._begin(connection))
+            self._begun.add(task)
+            task.add_done_callback(self._begun.discard)
+
+    async def _begin(self, connection: socket) -> None:
+        try:
+            await self._loop.connect_accepted_socket(self._make_protocol, connection)
+        except OSError:  # its caller has gone
+            connection.close()

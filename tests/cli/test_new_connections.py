@@ -72,6 +72,27 @@ def test_new_connections_are_taken_many_in_a_turn_of_the_event_loop(opened: Exit
     assert uvloop.run(count_turns(200)) < 20
 
 
+def test_those_that_nobody_has_counted_yet_are_few(opened: ExitStack) -> None:
+    """They have descriptors, which the database needs too."""
+
+    async def find_most() -> tuple[int, int]:
+        taken: list[asyncio.BaseTransport] = []
+        listener = _listen(opened, 100)
+        for _ in range(100):
+            opened.enter_context(socket.create_connection(listener.getsockname()))
+        acceptor = Acceptor([listener], lambda: Taken(taken), most=8)
+        most = 0
+        while len(taken) < 100:
+            await asyncio.sleep(0)
+            most = max(most, acceptor.under_way)
+        await acceptor.end()
+        for transport in taken:
+            transport.close()
+        return most, len(taken)
+
+    assert uvloop.run(find_most()) == (8, 100)
+
+
 def test_what_was_taken_has_its_protocol_when_no_more_is_taken_and_the_rest_is_left_to_others(opened: ExitStack) -> None:
     async def take_and_end() -> tuple[int, bool]:
         taken: list[asyncio.BaseTransport] = []

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import resource
 from collections.abc import Callable, Sequence
 from functools import partial
 from socket import socket
@@ -9,7 +10,8 @@ from typing import Final
 
 log = logging.getLogger(__name__)
 
-MOST: Final = 256  # new connections of a listener in one turn
+_MOST: Final = 256  # new connections at once
+_SHARE: Final = 16  # of the descriptors, one in so many may be taken by connections that nobody has counted yet
 _PAUSE: Final = 1.0  # seconds until the next try after one that failed, for want of descriptors or memory
 
 
@@ -21,9 +23,12 @@ class Acceptor:
     them sees them all.
     """
 
-    def __init__(self, listeners: Sequence[socket], make_protocol: Callable[[], asyncio.BaseProtocol]) -> None:
+    def __init__(
+        self, listeners: Sequence[socket], make_protocol: Callable[[], asyncio.BaseProtocol], most: int | None = None
+    ) -> None:
         self._listeners = listeners
         self._make_protocol = make_protocol
+        self._most = most or _find_most()
         self._loop = asyncio.get_running_loop()
         self._begun: set[asyncio.Task[object]] = set()
         self._ended = False
@@ -49,7 +54,7 @@ class Acceptor:
             self._loop.add_reader(listener, partial(self._take, listener))
 
     def _take(self, listener: socket) -> None:
-        for _ in range(MOST):
+        while len(self._begun) < self._most:
             try:
                 connection, _ = listener.accept()
             except (BlockingIOError, InterruptedError):  # no more have come, or another worker was quicker
@@ -71,3 +76,8 @@ class Acceptor:
             await self._loop.connect_accepted_socket(self._make_protocol, connection)
         except OSError:  # its caller has gone
             connection.close()
+
+
+def _find_most() -> int:
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MOST if descriptors == resource.RLIM_INFINITY else max(1, min(_MOST, descriptors // _SHARE))

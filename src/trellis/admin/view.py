@@ -3,9 +3,9 @@
 Every template extends `layout.html` (blocks: `actions`, `main`) and gets, besides the page's own context: `request`, `me` (None
 when nobody is signed in), `csrf`, `menu`, `section`, `section_title`, `flash`, `waiting` (how many proposals are open and alarms
 unread, by section of the menu), `allows(operation, id)` (whether one's role has it), `party` (for whom passkeys are made; None if
-none can be), `sso` (what is set of single sign-on), `now`, `clock` (the time zone of the page: times/zone.py) and `theme`. Macros
-come by `{% import "macros.html" as ui with context %}`. There are no inline scripts or styles: the content security policy forbids
-them.
+none can be), `sso` (what is set of single sign-on), `now`, `clock` (the time zone of the page: times/zone.py), `language` (what its
+texts are in: languages/) and `theme`. Texts are marked with `{% trans %}`, `ngettext` and `_`: languages/marks.py. Macros come by
+`{% import "macros.html" as ui with context %}`. There are no inline scripts or styles: the content security policy forbids them.
 """
 
 from collections.abc import Mapping
@@ -23,6 +23,7 @@ from trellis import __version__
 from trellis.admin import PREFIX
 from trellis.admin.allowed import Allowed
 from trellis.admin.events import shown_members
+from trellis.admin.languages import ENGLISH, count_marked, translate, translate_marked
 from trellis.admin.many import MOST, find_many_actions
 from trellis.admin.nodes import describe_lock, find_actions, find_guests, node_badges, node_colour
 from trellis.admin.page import PageRequest
@@ -123,8 +124,14 @@ class View:
             lstrip_blocks=True,
             auto_reload=False,
             finalize=isolate_shown,
+            extensions=["jinja2.ext.i18n"],
         )
+        environment.policies["ext.i18n.trimmed"] = True
+        environment.newstyle_gettext = True  # type: ignore[attr-defined]  # the extension's
         environment.globals.update(
+            _=translate,
+            gettext=translate_marked,
+            ngettext=count_marked,
             static=self._static.address,
             community=self._community,
             version=__version__,
@@ -170,6 +177,7 @@ class View:
             "now": request.now,
             "here": _find_here(request),
             "clock": request.clock,
+            "language": ENGLISH,
             "theme": request.me.theme if request.me else "",
             "waiting": request.waiting,
             "party": find_party(request.gate.environment.public_url),

@@ -1,0 +1,50 @@
+"""What templates mark their texts with. Each looks its text up in the language of the page, which is in the template's context.
+
+`{% trans name=key.name %}Created by <b>{{ name }}</b>{% endtrans %}` calls `gettext`; with `{% pluralize %}`, or written as
+`ngettext("%(num)s key", "%(num)s keys", count)`, it is the form for the number; `_("Save")` is for texts without HTML, in attributes
+and as arguments of macros. Values are escaped, numbers get thousands separators, and texts among them a direction of their own.
+"""
+
+from typing import Any
+
+from jinja2 import pass_context
+from jinja2.runtime import Context
+from markupsafe import Markup
+
+from trellis.admin.languages.language import Language
+from trellis.core.fields import isolate
+
+
+@pass_context
+def translate(context: Context, text: str) -> str:
+    """Return a text without HTML in the language of the page."""
+    return _language_of(context).text(text)
+
+
+@pass_context
+def translate_marked(context: Context, text: str, /, **values: Any) -> Markup:
+    """Return a text of a template, which may contain HTML, in the language of the page."""
+    language = _language_of(context)
+    return Markup(language.text(text)) % _prepare(language, values)  # noqa: S704  # templates and catalogues are ours
+
+
+@pass_context
+def count_marked(context: Context, one: str, many: str, count: int, /, **values: Any) -> Markup:
+    """Return the form of a text that belongs to a number, which is the value `num` in it."""
+    language = _language_of(context)
+    return Markup(language.counted(one, many, count)) % _prepare(language, {"num": count} | values)  # noqa: S704  # the same
+
+
+def _language_of(context: Context) -> Language:
+    language: Language = context["language"]
+    return language
+
+
+def _prepare(language: Language, values: dict[str, Any]) -> dict[str, Any]:
+    return {name: _show(language, value) for name, value in values.items()}
+
+
+def _show(language: Language, value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return language.number(value)
+    return isolate(value) if isinstance(value, str) and not isinstance(value, Markup) else value

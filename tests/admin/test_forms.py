@@ -4,6 +4,7 @@ import pytest
 
 from tests.admin.conftest import Visitor, page_text
 from trellis.admin.forms import Form
+from trellis.admin.languages import ENGLISH
 from trellis.admin.submitted import Submitted
 from trellis.core.fields import Boolean, Choice, Field, Groups, Integer, Password, Permissions, Text, TextList
 from trellis.errors import Fault, Refused, refuse_faults
@@ -105,7 +106,7 @@ def test_every_kind_can_be_drawn(admin: Visitor, kind: object) -> None:
     template = environment.from_string(
         '{% import "macros.html" as ui with context %}{{ ui.faults(form) }}{{ ui.form_fields(form) }}'
     )
-    text = template.render(form=Form(accepted, groups=((2, "Guests"),)), csrf="", title="")
+    text = template.render(form=Form(accepted, groups=((2, "Guests"),)), csrf="", title="", language=ENGLISH)
     for field in accepted:
         if not field.read_only:
             assert f'name="{field.name}' in text

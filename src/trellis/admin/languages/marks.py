@@ -1,8 +1,8 @@
 """What templates mark their texts with. Each looks its text up in the language of the page, which is in the template's context.
 
 `{% trans name=key.name %}Created by <b>{{ name }}</b>{% endtrans %}` calls `gettext`; with `{% pluralize %}`, or written as
-`ngettext("%(num)s key", "%(num)s keys", count)`, it is the form for the number; `_("Save")` is for texts without HTML, in attributes
-and as arguments of macros. Values are escaped, numbers get thousands separators, and texts among them a direction of their own.
+`ngettext("%(num)s key", "%(num)s keys", count)`, it is the form for the number; `_("Save")` is for texts without HTML, in
+attributes and as arguments of macros. Values are escaped, numbers get thousands separators, and texts a direction of their own.
 """
 
 from typing import Any

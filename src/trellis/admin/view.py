@@ -23,7 +23,7 @@ from trellis import __version__
 from trellis.admin import PREFIX
 from trellis.admin.allowed import Allowed
 from trellis.admin.events import shown_members
-from trellis.admin.languages import ENGLISH, count_marked, translate, translate_marked
+from trellis.admin.languages import ENGLISH, count_marked, count_nodes, translate, translate_marked
 from trellis.admin.many import MOST, find_many_actions
 from trellis.admin.nodes import describe_lock, find_actions, find_guests, node_badges, node_colour
 from trellis.admin.page import PageRequest
@@ -132,6 +132,7 @@ class View:
             _=translate,
             gettext=translate_marked,
             ngettext=count_marked,
+            counted=count_nodes,
             static=self._static.address,
             community=self._community,
             version=__version__,

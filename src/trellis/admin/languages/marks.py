@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from trellis.admin.languages.language import Language
 from trellis.core.fields import isolate
+from trellis.core.nodes import NodeKind
 
 
 @pass_context
@@ -33,6 +34,12 @@ def count_marked(context: Context, one: str, many: str, count: int, /, **values:
     """Return the form of a text that belongs to a number, which is the value `num` in it."""
     language = _language_of(context)
     return Markup(language.counted(one, many, count)) % _prepare(language, {"num": count} | values)  # noqa: S704  # the same
+
+
+@pass_context
+def count_nodes(context: Context, kind: NodeKind, count: int) -> Markup:
+    """Return how many nodes of a kind: `1 forum`, `3 forums`."""
+    return count_marked(context, f"%(num)s {kind.singular}", f"%(num)s {kind.title.lower()}", count)
 
 
 def _language_of(context: Context) -> Language:

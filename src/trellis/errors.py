@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trellis.refusals import REFUSALS, Refusal
+from trellis.sentences import join, say
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,9 @@ def refuse_faults(*faults: Fault) -> Refused:
     ordered = sorted(faults, key=lambda fault: REFUSALS[fault.message].yields)
     listed = tuple(ordered[: REFUSALS[ordered[0].message].most_faults])
     more = len(ordered) - len(listed)
-    first, detail = listed[0], " ".join(fault.detail for fault in listed)
+    first, detail = listed[0], join(fault.detail for fault in listed)
     if len(ordered) > 1:
-        detail = f"{len(ordered):,} fields are invalid: {detail}" + (f" The other {more:,} are not listed." if more else "")
+        detail = say("{count:,} fields are invalid: {faults}", count=len(ordered), faults=detail)
+    if more:
+        detail = say("{faults} The other {count:,} are not listed.", count=more, faults=detail)
     return Refused(first.message, detail, first.code, listed, more_faults=more)

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from jinja2 import pass_context
-from markupsafe import Markup, soft_str
+from markupsafe import Markup
 
 from trellis import __version__
 from trellis.admin import PREFIX
 from trellis.admin.allowed import Allowed
 from trellis.admin.events import shown_members
-from trellis.admin.languages import ENGLISH, count_marked, count_nodes, translate, translate_marked
+from trellis.admin.languages import ENGLISH, count_marked, count_nodes, format_text, show, translate, translate_marked
 from trellis.admin.many import MOST, find_many_actions
 from trellis.admin.nodes import describe_lock, find_actions, find_guests, node_badges, node_colour
 from trellis.admin.page import PageRequest
@@ -31,7 +31,6 @@ from trellis.admin.static import Static
 from trellis.admin.times import UTC_CLOCK, Clock
 from trellis.core.catalogue import Catalogue
 from trellis.core.factors import find_party
-from trellis.core.fields import isolate
 from trellis.core.keys import redact_keys
 from trellis.core.nodes import NodeKind
 from trellis.http.design import TEMPLATES as SHARED
@@ -123,7 +122,7 @@ class View:
             trim_blocks=True,
             lstrip_blocks=True,
             auto_reload=False,
-            finalize=isolate_shown,
+            finalize=show,
             extensions=["jinja2.ext.i18n"],
         )
         environment.policies["ext.i18n.trimmed"] = True
@@ -150,7 +149,7 @@ class View:
             kinds={kind.name: kind for kind in sort_kinds(self._kinds)},
         )
         environment.filters.update(
-            format=format_isolated,
+            format=format_text,
             exact=Markup.escape,
             time=_show_time,
             ago=_show_age,
@@ -219,21 +218,11 @@ def _find_here(request: PageRequest) -> str:
     return request.path if is_plain else PREFIX
 
 
-def format_isolated(template: str, *values: Any) -> str:
-    """Format a sentence as Jinja's `format` does, each text in it in a direction of its own."""
-    return soft_str(template) % tuple(isolate_shown(value) for value in values)
-
-
-def isolate_shown(value: Any) -> Any:
-    """Return a value as a page shows it: text in a direction of its own, unless it is HTML already. `|exact` shows it as it is."""
-    return isolate(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
 @pass_context
 def _show_time(context: "JinjaContext", moment: str | None, otherwise: str = "never") -> Markup:
     """Show a time to the minute; `otherwise` stands for none."""
     if not moment:
-        return Markup('<span class="quiet">{}</span>').format(otherwise)
+        return Markup('<span class="quiet">{}</span>').format(translate(context, otherwise))
     return Markup('<time datetime="{}" data-time>{}</time>').format(moment, context["clock"].full(moment))
 
 

@@ -9,17 +9,19 @@ from typing import Any
 
 from jinja2 import pass_context
 from jinja2.runtime import Context
-from markupsafe import Markup
+from markupsafe import Markup, soft_str
 
 from trellis.admin.languages.language import Language
 from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
+from trellis.sentences import Sentence
 
 
 @pass_context
 def translate(context: Context, text: str) -> str:
-    """Return a text without HTML in the language of the page."""
-    return _language_of(context).text(text)
+    """Return a text without HTML, or a sentence, in the language of the page."""
+    language = _language_of(context)
+    return language.sentence(text) if isinstance(text, Sentence) else language.text(text)
 
 
 @pass_context
@@ -42,6 +44,22 @@ def count_nodes(context: Context, kind: NodeKind, count: int) -> Markup:
     return count_marked(context, f"%(num)s {kind.singular}", f"%(num)s {kind.title.lower()}", count)
 
 
+@pass_context
+def format_text(context: Context, template: str, *values: Any) -> str:
+    """Format a text as Jinja's `format` does, each value in a direction of its own, and sentences in the language of the page."""
+    language = _language_of(context)
+    return soft_str(template) % tuple(_say(language, value) for value in values)
+
+
+@pass_context
+def show(context: Context, value: Any) -> Any:
+    """Return a value as a page shows it: sentences in its language, and text in a direction of its own, unless it is HTML.
+
+    `|exact` shows it as it is.
+    """
+    return _say(_language_of(context), value) if isinstance(value, str) else value
+
+
 def _language_of(context: Context) -> Language:
     language: Language = context["language"]
     return language
@@ -54,4 +72,8 @@ def _prepare(language: Language, values: dict[str, Any]) -> dict[str, Any]:
 def _show(language: Language, value: Any) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
         return language.number(value)
-    return isolate(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return _say(language, value)
+
+
+def _say(language: Language, value: Any) -> Any:
+    return isolate(language.sentence(value)) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -1,0 +1,95 @@
+"""Sentences that remember how they were made, so that the panel can say them in another language.
+
+`say("There is no record with the id {id}.", id=7)` is a text like any other, in English, wherever nobody asks for more: over the
+API, in the log, at the terminal. `say_in` makes it anew from its text and its values in the words of another language. The text is
+written where it is used, and whole: scripts/catalogues.py finds it there, and other languages order words in their own way.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, Self
+
+_SEPARATORS: Final = ",."
+
+
+class Sentence(str):
+    """A sentence in English with what it was made from: its text, or the two of which its number chooses one, and its values."""
+
+    __slots__ = ("texts", "values")
+
+    texts: tuple[str, ...]
+    values: Mapping[str, Any]
+
+    def __new__(cls, shown: str, texts: tuple[str, ...], values: Mapping[str, Any]) -> Self:
+        sentence = super().__new__(cls, shown)
+        sentence.texts, sentence.values = texts, values
+        return sentence
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.texts, self.values)
+
+
+def say(text: str, /, **values: Any) -> Sentence:
+    """Return a sentence with values in it, as `str.format` does; a text without values may contain braces."""
+    return Sentence(_fill(text, values), (text,), values)
+
+
+def say_many(count: int, one: str, many: str, /, **values: Any) -> Sentence:
+    """Return that of two sentences which belongs to a number; the number is `count` in them."""
+    named = {"count": count, **values}
+    return Sentence(_fill(one if count == 1 else many, named), (one, many), named)
+
+
+def join(sentences: Iterable[str], separator: str = " ") -> Sentence:
+    """Return sentences one after the other; those among them that are a plain `str` stay as they are in every language."""
+    values = {f"part{number}": one for number, one in enumerate(sentences)}
+    return say(separator.join(f"{{{name}}}" for name in values), **values) if values else say("")
+
+
+def say_in(
+    sentence: str,
+    find: Callable[[str], str],
+    find_many: Callable[[str, str, int], str],
+    separators: Mapping[int, str],
+) -> str:
+    """Return a sentence in another language. `find` and `find_many` return its texts, and the form that belongs to a number.
+
+    `separators` translates those of numbers, in the sentence, as `str.translate` takes it. A plain `str` is returned as it is.
+    """
+    if not isinstance(sentence, Sentence):
+        return sentence
+    count = sentence.values.get("count")
+    one, *many = sentence.texts
+    text = find_many(one, many[0], count) if many and isinstance(count, int) else find(one)
+    values = {name: _in_words(value, find, find_many, separators) for name, value in sentence.values.items()}
+    return _fill(text, values)
+
+
+def _in_words(
+    value: Any, find: Callable[[str], str], find_many: Callable[[str, str, int], str], separators: Mapping[int, str]
+) -> Any:
+    if isinstance(value, str):
+        return say_in(value, find, find_many, separators)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return _Number(value, separators) if is_number else value
+
+
+def _fill(text: str, values: Mapping[str, Any]) -> str:
+    return text.format_map(values) if values else text
+
+
+class _Number:
+    """A number that is written with another language's separators wherever its format has any: `{count:,}`, `{seconds:.1f}`."""
+
+    def __init__(self, value: float, separators: Mapping[int, str]) -> None:
+        self._value = value
+        self._separators = separators
+
+    def __format__(self, spec: str) -> str:
+        shown = format(self._value, spec)
+        return shown.translate(self._separators) if any(one in spec for one in _SEPARATORS) else shown
+
+    def __repr__(self) -> str:
+        return repr(self._value)
+
+    def __str__(self) -> str:
+        return str(self._value)

@@ -1,0 +1,60 @@
+"""Sentences that remember how they were made."""
+
+import copy
+import pickle
+from typing import Final
+
+from trellis.sentences import Sentence, join, say, say_in, say_many
+
+GERMAN: Final = {
+    "There is no record with the id {id}.": "Es gibt keinen Datensatz mit der Nummer {id}.",
+    "Nobody": "Niemand",
+    "{who} has {count:,} keys.": "{who} hat {count:,} Schlüssel.",
+}
+SEPARATORS: Final = str.maketrans({",": ".", ".": ","})
+
+
+def in_german(sentence: str) -> str:
+    return say_in(sentence, lambda text: GERMAN.get(text, text), lambda _, many, __: GERMAN[many], SEPARATORS)
+
+
+def test_a_sentence_is_an_english_text() -> None:
+    sentence = say("There is no record with the id {id}.", id=7)
+    assert sentence == "There is no record with the id 7."
+    assert isinstance(sentence, str)
+    assert in_german(sentence) == "Es gibt keinen Datensatz mit der Nummer 7."
+
+
+def test_values_are_said_too_and_numbers_have_the_separators_of_the_language() -> None:
+    assert say_many(1, "{who} has one key.", "{who} has {count:,} keys.", who="Ada") == "Ada has one key."
+    sentence = say_many(1234567, "{who} has one key.", "{who} has {count:,} keys.", who=say("Nobody"))
+    assert sentence == "Nobody has 1,234,567 keys."
+    assert in_german(sentence) == "Niemand hat 1.234.567 Schlüssel."
+    assert in_german(say("{share:.1f} of {id}, {who!r}, {is_on}", share=0.5, id=1234, who="Ada", is_on=True)) == (
+        "0,5 of 1234, 'Ada', True"
+    )
+
+
+def test_a_text_that_is_in_no_catalogue_or_is_a_plain_one_stays_as_it_is() -> None:
+    assert in_german("Nobody") == "Nobody"
+    assert in_german(say("Send {id} as JSON: {}")) == "Send {id} as JSON: {}"
+    assert in_german(say("Typed: {text}", text="{id} {0} %s")) == "Typed: {id} {0} %s"
+
+
+def test_sentences_are_joined() -> None:
+    joined = join([say("Nobody"), "typed {by} hand", say("There is no record with the id {id}.", id=7)], ", ")
+    assert joined == "Nobody, typed {by} hand, There is no record with the id 7."
+    assert in_german(joined) == "Niemand, typed {by} hand, Es gibt keinen Datensatz mit der Nummer 7."
+    assert join([]) == ""
+
+
+def test_a_sentence_survives_being_sent_to_a_process_and_copied() -> None:
+    sentence = say("There is no record with the id {id}.", id=7)
+    for other in (
+        pickle.loads(pickle.dumps(sentence)),  # noqa: S301  # ours
+        copy.copy(sentence),
+        copy.deepcopy(sentence),
+    ):
+        assert isinstance(other, Sentence)
+        assert other == sentence
+        assert in_german(other) == in_german(sentence)

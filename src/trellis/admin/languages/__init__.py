@@ -1,6 +1,6 @@
 """Languages: texts are written in English where they are used, and looked up in the catalogue of the page's language.
 
-From outside: `ENGLISH`; what templates mark their texts with: `translate`, `translate_marked`, `count_marked` and `count_nodes`; and
+From outside: `ENGLISH`; what templates mark texts with: `translate`, `translate_marked`, `count_marked` and `count_nodes`; and
 `format_text` and `show`, through which they show values.
 """
 

@@ -14,7 +14,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-in
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev serve test lint types layers collect audit format lock snapshot docs release screenshots bench browser clean
+.PHONY: help setup setup-dev serve test lint types layers collect audit format lock snapshot catalogues docs release screenshots bench browser clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ lock: setup-dev ## pin the newest dependencies in requirements/
 	@$(LOCK) --upgrade --group build --constraints requirements/dev.txt pyproject.toml --output-file requirements/runtime.txt
 	@$(LOCK) --upgrade --extra traces --constraints requirements/dev.txt pyproject.toml --output-file requirements/traces.txt
 	@$(LOCK) --upgrade --group bench --constraints requirements/dev.txt pyproject.toml --output-file requirements/bench.txt
+
+catalogues: setup-dev ## bring the texts of the panel's languages up to date with the code
+	@$(BIN)/python -m scripts.catalogues
 
 docs: setup-dev ## build the documentation as a site in build/site, with a search; a link that leads nowhere is an error
 	@$(BIN)/sphinx-build --quiet --fail-on-warning --jobs auto --builder html --conf-dir docs/site . build/site

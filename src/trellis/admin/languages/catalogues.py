@@ -1,0 +1,78 @@
+"""The catalogues of the languages that the panel is offered in: gettext files, one for each area, read when first needed."""
+
+from collections.abc import Mapping
+from functools import cache
+from gettext import GNUTranslations
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from trellis.admin.languages.language import ENGLISH, Language
+
+if TYPE_CHECKING:
+    from babel.messages.catalog import Catalog
+
+OFFERED: Final[dict[str, str]] = {"en": "English"}
+"""The languages that one may choose, by code, each with its own name. One is added when it is whole: tests/languages says so."""
+
+FOLDER: Final = Path(__file__).parent
+SCRIPTS: Final = "scripts.po"  # the texts of the panel's scripts
+_FORMS_AMONG: Final = range(1000)  # numbers among which every form of a language is met
+
+
+@cache
+def load_language(code: str, folder: Path = FOLDER) -> Language:
+    """Return a language with its texts. The first time takes a quarter of a second, so that it belongs into a thread.
+
+    One that is English, or has no catalogue, has the texts of the code itself.
+    """
+    if code == ENGLISH.code:
+        return ENGLISH
+    from babel import Locale  # noqa: PLC0415  # start-up time: most use the panel in English
+    from babel.messages.mofile import write_mo  # noqa: PLC0415  # the same
+    from babel.numbers import get_decimal_symbol, get_group_symbol  # noqa: PLC0415  # the same
+
+    compiled = BytesIO()
+    write_mo(compiled, read_catalogue(sorted((folder / code).glob("*.po")), code))
+    compiled.seek(0)
+    locale = Locale.parse(code, sep="-")
+    separators = str.maketrans({",": get_group_symbol(locale), ".": get_decimal_symbol(locale)})
+    return Language(code, OFFERED.get(code, locale.get_language_name() or code), GNUTranslations(compiled), separators)
+
+
+def read_catalogue(files: list[Path], code: str) -> "Catalog":
+    """Read the texts of some files into one catalogue. A text that is in several of them is translated by the first that has it."""
+    from babel.messages.catalog import Catalog  # noqa: PLC0415  # as above
+    from babel.messages.pofile import read_po  # noqa: PLC0415  # as above
+
+    whole = Catalog(code.replace("-", "_"), fuzzy=False)
+    for file in files:
+        with file.open("rb") as content:
+            for message in read_po(content, code.replace("-", "_"), abort_invalid=True):
+                known = whole.get(message.id)
+                if message.id and (known is None or not _is_translated(known.string)):
+                    whole[message.id] = message
+    return whole
+
+
+def _is_translated(string: Any) -> bool:
+    return all(string) if isinstance(string, tuple | list) else bool(string)
+
+
+@cache
+def list_script_texts(code: str, folder: Path = FOLDER) -> Mapping[str, str | Mapping[str, str]]:
+    """Return the texts of the scripts in a language by those in English; counted ones by the second of these, by CLDR's form."""
+    from babel import Locale  # noqa: PLC0415  # as above
+
+    file = folder / code / SCRIPTS
+    if not file.exists():
+        return {}
+    catalogue, locale = load_language(code, folder).catalogue, Locale.parse(code, sep="-")
+    texts: dict[str, str | Mapping[str, str]] = {}
+    for message in read_catalogue([file], code):
+        if isinstance(message.id, list | tuple):
+            one, many = message.id
+            texts[many] = {locale.plural_form(count): catalogue.ngettext(one, many, count) for count in _FORMS_AMONG}
+        elif message.id and message.string:
+            texts[message.id] = catalogue.gettext(message.id)
+    return texts

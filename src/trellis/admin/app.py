@@ -20,8 +20,9 @@ from starlette.routing import Route, compile_path
 
 from trellis.admin import PREFIX
 from trellis.admin.allowed import Allowed
+from trellis.admin.languages import choose_language, find_language, list_languages
 from trellis.admin.live import Watcher
-from trellis.admin.page import CHOOSE, CONFIRM, FACTORS, SIGN_IN, Page, PageRequest, PasswordNeeded
+from trellis.admin.page import CHOOSE, CONFIRM, FACTORS, LANGUAGE, SIGN_IN, Page, PageRequest, PasswordNeeded
 from trellis.admin.reading import read_form
 from trellis.admin.runner import Runner
 from trellis.admin.sections import pages_of
@@ -174,6 +175,7 @@ class Panel:
 
     async def _run(self, page: Page, request: PageRequest) -> Response:
         is_known = await self._find_session(request, records=not (page.background or request.is_background))
+        await _choose_language(request)
         if page.method == "POST":
             _require_same_site(request)
             if is_known:
@@ -194,7 +196,7 @@ class Panel:
                 raise
             if request.me is None:  # before signing in, only what was typed into this one page can be lost
                 return request.page("error.html", status=409, title="Send it again", refused=stale, back=request.path)
-            return self._resend(request, str(stale.detail))
+            return self._resend(request, stale.detail)
         except PasswordNeeded:
             return self._confirm_first(request)
 
@@ -301,7 +303,7 @@ class Panel:
             response = request.page("error.html", status=refused.status, title=refused.refusal.title, refused=refused, back="")
         except Exception:  # whatever broke the layout must not hide the refusal
             log.exception("The error page of request %s failed.", request.request_id, extra=request.log_fields)
-            response = Response(refused.detail, refused.status, media_type="text/plain")
+            response = Response(request.language.sentence(refused.detail), refused.status, media_type="text/plain")
         response.headers.update(problem_headers(refused))
         return response
 
@@ -312,6 +314,7 @@ class Panel:
             await self._find_session(request)
         except Refused:
             request.me = None
+        await _choose_language(request)
         if isinstance(error, HTTPException) and error.headers and (methods := error.headers.get("Allow")):
             detail = "This address does not take such a request. Go back and try again from the page."
             refused = Refused("BAD_METHOD", detail, facts={"allow": methods})
@@ -323,7 +326,16 @@ class Panel:
 
 def _finish(request: PageRequest, response: Response) -> Response:
     response.headers["x-request-id"] = request.request_id
+    if len(list_languages()) > 1 and response.media_type == "text/html":
+        response.headers["content-language"] = request.language.code
+        response.headers["vary"] = "Accept-Language"
     return request.set_cookies(response)
+
+
+async def _choose_language(request: PageRequest) -> None:
+    """Choose the language of the page: what its reader has chosen, or else what their browser asks for."""
+    chosen = (request.me.language if request.me else "", request.read_cookie(LANGUAGE))
+    request.language = await find_language(choose_language(*chosen, accepted=request.http.headers.get("accept-language", "")))
 
 
 def _require_same_site(request: PageRequest) -> None:

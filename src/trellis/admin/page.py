@@ -11,13 +11,10 @@ A new page is a function and one line in its module's PAGES:
         try:
             await request.perform("blogs.update", form.raw(), target=request.number("id"))
         except Refused as refused:
-            return request.page("blogs/edit.html", status=400, title="Rename", form=form.add_refusal(refused))
-        return request.redirect("/blogs", "Renamed.")
+            return request.page("blogs/edit.html", status=400, title=say("Rename"), form=form.add_refusal(refused))
+        return request.redirect("/blogs", say("Renamed."))
 
-    PAGES = (
-        Page("GET", "/blogs/{id:int}", show, section="blogs"),
-        Page("POST", "/blogs/{id:int}", rename, section="blogs"),
-    )
+    PAGES = (Page("GET", "/blogs/{id:int}", show, section="blogs"), Page("POST", "/blogs/{id:int}", rename, section="blogs"))
 
 and, for a new section, a line in `admin/sections.py`. Paths are written without /admin. Before a page runs, the panel has made sure
 that there is a session (unless the page is `open`), and that a POST came from this site and is a form of at most 1 MiB, unless the
@@ -34,11 +31,11 @@ from functools import cached_property
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 from urllib.parse import parse_qsl
 
-import orjson
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from trellis.admin import PREFIX
+from trellis.admin.languages import ENGLISH, Language
 from trellis.admin.live import Watcher
 from trellis.admin.runner import Runner
 from trellis.admin.sessions import Sessions, csrf_token, seal, unseal
@@ -53,6 +50,7 @@ from trellis.core.keys import redact_keys
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Call
 from trellis.errors import Refused
+from trellis.sentences import say
 from trellis.traces import find_traceparent, log_fields
 
 P = ParamSpec("P")
@@ -63,6 +61,7 @@ SIGN_IN: Final = "/sign-in"
 CONFIRM: Final = "/confirm-password"
 CHOOSE: Final = "/new-password"
 FACTORS: Final = "/account/second-factor"
+LANGUAGE: Final = "language"  # the cookie with the one that was chosen before signing in
 _SUBMISSION: Final = "_submission"  # the name of the token in forms that must not take effect twice
 
 
@@ -87,9 +86,9 @@ class Renderer(Protocol):
 class PageRequest:
     """One request for a page, and everything that a page may do.
 
-    `http` is Starlette's request, `form` the form of a POST. `me` is None only on pages that are open to all.
-    `cookies` are set on the response. `waiting` is how much waits for somebody, by section of the menu. `live` are the topics
-    whose news the page is kept up to date with, and `position` that of the news that it has.
+    `http` is Starlette's request, `form` the form of a POST. `me` is None only on pages that are open to all. Texts are in
+    `language`. `cookies` are set on the response. `waiting` is how much waits for somebody, by section of the menu. `live` are the
+    topics whose news the page is kept up to date with, and `position` that of the news that it has.
     """
 
     runner: Runner
@@ -104,6 +103,7 @@ class PageRequest:
     form: Submitted = field(default_factory=Submitted)
     stale: bool = False
     section: str = ""
+    language: Language = ENGLISH
     cookies: list[tuple[str, str, int | None]] = field(default_factory=list)
     waiting: Mapping[str, int] = field(default_factory=dict)
     live: tuple[str, ...] = ()
@@ -115,7 +115,7 @@ class PageRequest:
         """Return a number from the path; one that is too large to be an id is refused as unknown."""
         number = int(self.http.path_params[name])
         if not 1 <= number <= MAX_ID:
-            raise Refused("INVALID_ID", f"There is no record with the id {number}.")
+            raise Refused("INVALID_ID", say("There is no record with the id {id}.", id=number))
         return number
 
     @cached_property
@@ -138,7 +138,7 @@ class PageRequest:
         return url.path + (f"?{url.query}" if url.query else "")
 
     def trace(self, call: Call) -> Call:
-        """Return a call that tells of this request, as its event and the log will: its id, and the trace that it belongs to."""
+        """Return a call with the id of this request and its trace, as its event and the log will tell them."""
         return call._replace(request_id=self.request_id, traceparent=find_traceparent(self.http.headers.raw))
 
     @property
@@ -314,7 +314,7 @@ class PageRequest:
 
     def json(self, value: Any, status: int = 200) -> Response:
         """Respond to a script."""
-        return Response(orjson.dumps(value), status, media_type="application/json")
+        return Response(self.language.encode(value), status, media_type="application/json")
 
     def redirect(  # what a message may lead to
         self,
@@ -330,9 +330,11 @@ class PageRequest:
         The message has a link to undo the event `undo`, to the events of `change_set`, or `back`, a text and a path.
         """
         if message:
-            links = {"undo": undo, "changeSet": change_set, "backText": back and back[0], "backPath": back and back[1]}
-            flash = {"text": message[:1000], "tone": tone} | {name: str(one) for name, one in links.items() if one is not None}
-            self.cookies.append(("flash", seal(self.token, flash), 60))
+            link, way = back or (None, None)
+            links = {"undo": undo, "changeSet": change_set, "backText": link and self.language.sentence(link), "backPath": way}
+            flash = {"text": self.language.sentence(message)[:1000], "tone": tone}
+            told = flash | {name: str(one) for name, one in links.items() if one is not None}
+            self.cookies.append(("flash", seal(self.token, told), 60))
         return RedirectResponse(PREFIX + path, 303)
 
     def take_flash(self) -> dict[str, str] | None:
@@ -343,8 +345,6 @@ class PageRequest:
         if not any(name == "flash" for name, _, _ in self.cookies):
             self.cookies.append(("flash", "", 0))
         return unseal(self.token, from_cookie)
-
-    # --- cookies --------------------------------------------------------------------------------------------------
 
     @property
     def is_secure(self) -> bool:

@@ -4,8 +4,9 @@ Every template extends `layout.html` (blocks: `actions`, `main`) and gets, besid
 when nobody is signed in), `csrf`, `menu`, `section`, `section_title`, `flash`, `waiting` (how many proposals are open and alarms
 unread, by section of the menu), `allows(operation, id)` (whether one's role has it), `party` (for whom passkeys are made; None if
 none can be), `sso` (what is set of single sign-on), `now`, `clock` (the time zone of the page: times/zone.py), `language` (what its
-texts are in: languages/) and `theme`. Texts are marked with `{% trans %}`, `ngettext` and `_`: languages/marks.py. Macros come by
-`{% import "macros.html" as ui with context %}`. There are no inline scripts or styles: the content security policy forbids them.
+texts are in: languages/), `languages` (those that one may choose, by code) and `theme`. Texts are marked with `{% trans %}`,
+`ngettext` and `_`: languages/marks.py. Macros come by `{% import "macros.html" as ui with context %}`. There are no inline scripts
+or styles: the content security policy forbids them.
 """
 
 from collections.abc import Mapping
@@ -23,7 +24,7 @@ from trellis import __version__
 from trellis.admin import PREFIX
 from trellis.admin.allowed import Allowed
 from trellis.admin.events import shown_members
-from trellis.admin.languages import ENGLISH, count_marked, count_nodes, format_text, show, translate, translate_marked
+from trellis.admin.languages import count_marked, count_nodes, format_text, list_languages, show, translate, translate_marked
 from trellis.admin.many import MOST, find_many_actions
 from trellis.admin.nodes import describe_lock, find_actions, find_guests, node_badges, node_colour
 from trellis.admin.page import PageRequest
@@ -177,7 +178,8 @@ class View:
             "now": request.now,
             "here": _find_here(request),
             "clock": request.clock,
-            "language": ENGLISH,
+            "language": request.language,
+            "languages": list_languages(),
             "theme": request.me.theme if request.me else "",
             "waiting": request.waiting,
             "party": find_party(request.gate.environment.public_url),

@@ -1,4 +1,4 @@
-"""How one sees the panel: the time zone of its times, which UTC may stand for, and its theme."""
+"""How one sees the panel: the time zone of its times, which UTC may stand for, its theme and its language."""
 
 from typing import Any, Final
 
@@ -6,34 +6,67 @@ from starlette.responses import Response
 
 from trellis.admin.admins.resuming import find_panel_path
 from trellis.admin.forms import Form
-from trellis.admin.page import Page, PageRequest
+from trellis.admin.languages import choose_language, find_language, list_languages
+from trellis.admin.page import LANGUAGE, Page, PageRequest
 from trellis.core.admins import THEMES, set_view
 from trellis.core.fields import PLAIN_ZONE, Field, Text, find_zone, list_zones
+from trellis.sentences import say
 
 _HERE: Final = "/account"
 _ZONE: Final = Field("zone", Text(60), "All pages show times in it, and take them in it where you type one.")
 _THEME: Final = Field("theme", Text(10), "")
+_LANGUAGE: Final = Field("language", Text(10), "")
+_REMEMBERED: Final = 365 * 86_400  # seconds
 _THEMES: Final = (("", "As the system"), ("light", "Light"), ("dark", "Dark"))
 
 
 def build_view_form(request: PageRequest) -> Form:
-    """Build the form with one's time zone and theme."""
+    """Build the form with one's time zone and theme, and with one's language where there are several."""
     me, browser = request.signed_in, request.read_cookie("zone")
     told = browser if find_zone(browser) is not None else PLAIN_ZONE
-    zones: list[tuple[str, str]] = [("", f"As the browser: {told}"), *((name, name) for name in list_zones())]
-    values: dict[str, Any] = {"zone": me.zone, "theme": me.theme}
-    labels = {"zone": "Time zone", "theme": "Theme"}
-    return Form((_ZONE, _THEME), values, choices={"zone": zones, "theme": _THEMES}, labels=labels, id="view")
+    zones: list[tuple[str, str]] = [("", say("As the browser: {zone}", zone=told)), *((name, name) for name in list_zones())]
+    values: dict[str, Any] = {"zone": me.zone, "theme": me.theme, "language": me.language}
+    labels = {"zone": "Time zone", "theme": "Theme", "language": "Language"}
+    choices: dict[str, Any] = {"zone": zones, "theme": _THEMES, "language": _list_languages(request)}
+    fields = (_ZONE, _THEME) if len(list_languages()) == 1 else (_LANGUAGE, _ZONE, _THEME)
+    return Form(fields, values, choices=choices, labels=labels, id="view")
+
+
+def _list_languages(request: PageRequest) -> list[tuple[str, str]]:
+    offered = list_languages()
+    told = choose_language(request.read_cookie(LANGUAGE), accepted=request.http.headers.get("accept-language", ""))
+    return [("", say("As the browser: {language}", language=offered[told])), *offered.items()]
 
 
 async def save(request: PageRequest) -> Response:
-    """Take one's time zone and theme."""
+    """Take one's time zone, theme and language; the message is in that already."""
     zone, theme = request.form.get("zone", ""), request.form.get("theme", "")
+    language = request.form.get("language", request.signed_in.language)
     if (zone and find_zone(zone) is None) or theme not in THEMES:
         request.require_fresh_form()
-        return request.redirect(_HERE, "There is no such time zone or theme. Nothing was saved: choose one of the list.", "bad")
-    await request.write(set_view, request.signed_in.id, zone=zone, shows_utc=False, theme=theme)
-    return request.redirect(_HERE, "Your time zone and theme are saved.")
+        told = say("There is no such time zone or theme. Nothing was saved: choose one of the list.")
+        return request.redirect(_HERE, told, "bad")
+    if language and language not in list_languages():
+        request.require_fresh_form()
+        return request.redirect(_HERE, say("There is no such language. Nothing was saved: choose one of the list."), "bad")
+    await request.write(set_view, request.signed_in.id, zone=zone, shows_utc=False, theme=theme, language=language)
+    await _switch_to(request, language)
+    if len(list_languages()) == 1:
+        return request.redirect(_HERE, say("Your time zone and theme are saved."))
+    return request.redirect(_HERE, say("Your language, time zone and theme are saved."))
+
+
+async def _switch_to(request: PageRequest, *chosen: str) -> None:
+    accepted = request.http.headers.get("accept-language", "")
+    request.language = await find_language(choose_language(*chosen, request.read_cookie(LANGUAGE), accepted=accepted))
+
+
+async def choose_before_signing_in(request: PageRequest) -> Response:
+    """Keep the language that somebody has chosen who is not signed in, in this browser, and go back to the page."""
+    request.require_fresh_form()
+    if (code := request.form.get("language", "")) in list_languages():
+        request.cookies.append((LANGUAGE, code, _REMEMBERED))
+    return request.redirect(find_panel_path(request.form.get("next", "")))
 
 
 async def switch_zone(request: PageRequest) -> Response:
@@ -45,4 +78,5 @@ async def switch_zone(request: PageRequest) -> Response:
 PAGES: Final = (
     Page("POST", f"{_HERE}/view", save, "account"),
     Page("POST", f"{_HERE}/zone", switch_zone, "account"),
+    Page("POST", "/language", choose_before_signing_in, open=True),
 )

@@ -1,10 +1,24 @@
 """Languages: texts are written in English where they are used, and looked up in the catalogue of the page's language.
 
 From outside: `ENGLISH`; what templates mark texts with: `translate`, `translate_marked`, `count_marked` and `count_nodes`; and
-`format_text` and `show`, through which they show values.
+`format_text` and `show`, through which they show values; and how the language of a page is chosen: `list_languages`,
+`choose_language` and `find_language`.
 """
 
+from trellis.admin.languages.choosing import choose_language, find_language, list_languages
 from trellis.admin.languages.language import ENGLISH, Language
 from trellis.admin.languages.marks import count_marked, count_nodes, format_text, show, translate, translate_marked
 
-__all__ = ("ENGLISH", "Language", "count_marked", "count_nodes", "format_text", "show", "translate", "translate_marked")
+__all__ = (
+    "ENGLISH",
+    "Language",
+    "choose_language",
+    "count_marked",
+    "count_nodes",
+    "find_language",
+    "format_text",
+    "list_languages",
+    "show",
+    "translate",
+    "translate_marked",
+)

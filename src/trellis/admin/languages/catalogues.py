@@ -28,7 +28,7 @@ def load_language(code: str, folder: Path = FOLDER) -> Language:
     """
     if code == ENGLISH.code:
         return ENGLISH
-    from babel import Locale  # noqa: PLC0415  # start-up time: most use the panel in English
+    from babel import Locale  # noqa: PLC0415  # start-up time: many use the panel in English
     from babel.messages.mofile import write_mo  # noqa: PLC0415  # the same
     from babel.numbers import get_decimal_symbol, get_group_symbol  # noqa: PLC0415  # the same
 
@@ -37,7 +37,9 @@ def load_language(code: str, folder: Path = FOLDER) -> Language:
     compiled.seek(0)
     locale = Locale.parse(code, sep="-")
     separators = str.maketrans({",": get_group_symbol(locale), ".": get_decimal_symbol(locale)})
-    return Language(code, OFFERED.get(code, locale.get_language_name() or code), GNUTranslations(compiled), separators)
+    return Language(
+        code, OFFERED.get(code, locale.get_language_name() or code), GNUTranslations(compiled), separators, locale.text_direction
+    )
 
 
 def read_catalogue(files: list[Path], code: str) -> "Catalog":

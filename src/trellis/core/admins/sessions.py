@@ -57,6 +57,7 @@ class SignedIn:
     zone: str = ""  # the time zone that they have chosen; "" for that of their browser
     shows_utc: bool = False
     theme: str = ""  # "" for that of the system
+    language: str = ""  # "" for that of their browser
 
     @property
     def has_factor(self) -> bool:
@@ -104,6 +105,7 @@ def find_session(gate: Gate, token: str) -> SignedIn | None:
         zone=row.zone,
         shows_utc=row.shows_utc,
         theme=row.theme,
+        language=row.language,
     )
 
 

@@ -118,7 +118,7 @@ def update(tx: Transaction, admin: Administrator) -> None:
 
 
 def set_view(tx: Transaction, admin: int, changes: Mapping[str, str | bool]) -> None:
-    """Record how an administrator sees the panel: some of `zone`, `shows_utc` and `theme`."""
+    """Record how an administrator sees the panel: some of `zone`, `shows_utc`, `theme` and `language`."""
     tx.connection.execute(sa.update(administrators).where(_c.id == admin).values(**changes))
 
 

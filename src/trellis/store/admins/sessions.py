@@ -55,6 +55,7 @@ _LIVE = Statement(
         administrators.c.zone,
         administrators.c.shows_utc,
         administrators.c.theme,
+        administrators.c.language,
     ).where(_IS_LIVE, _c.digest == bindparam("digest"))
 )
 _LIVE_OF_ADMIN = Statement(
@@ -81,6 +82,7 @@ class LiveSession(NamedTuple):
     zone: str
     shows_utc: bool
     theme: str
+    language: str
 
 
 def find_live(tx: Transaction, digest: str, now: str, idle: str, issuer: str) -> LiveSession | None:
@@ -88,8 +90,8 @@ def find_live(tx: Transaction, digest: str, now: str, idle: str, issuer: str) ->
     rows = tx.fetch(_LIVE, digest=digest, now=now, idle=idle, issuer=issuer)
     if not rows:
         return None
-    *own, name, login, must_change, has_passkey, has_app, role, kinds = rows[0][:-5]
-    has_password, has_identity, zone, shows_utc, theme = rows[0][-5:]
+    *own, name, login, must_change, has_passkey, has_app, role, kinds = rows[0][:-6]
+    has_password, has_identity, zone, shows_utc, theme, language = rows[0][-6:]
     return LiveSession(
         Session(*own),
         name,
@@ -104,6 +106,7 @@ def find_live(tx: Transaction, digest: str, now: str, idle: str, issuer: str) ->
         zone,
         bool(shows_utc),
         theme,
+        language,
     )
 
 

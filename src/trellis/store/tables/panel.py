@@ -24,6 +24,7 @@ administrators = sa.Table(
     sa.Column("zone", PLAIN, nullable=False, server_default=sa.text("''")),  # the time zone they have chosen; "" for the browser's
     sa.Column("shows_utc", sa.Boolean, nullable=False, server_default=sa.false()),  # for now, instead of that
     sa.Column("theme", PLAIN, nullable=False, server_default=sa.text("''")),  # light or dark; "" for that of the system
+    sa.Column("language", PLAIN, nullable=False, server_default=sa.text("''")),  # of the panel; "" for that of the browser
     sa.Column("email", sa.Text),
     sa.Column("mailed_alarms", PLAIN, nullable=False, server_default="*"),  # the names of those sent there, with commas between
     sa.Column("alarms_mailed", NUMBER, nullable=False, server_default="0"),  # the event of the newest alarm processed for that

@@ -200,8 +200,8 @@ class PageRequest:
     @cached_property
     def clock(self) -> Clock:
         """The time zone in which pages show times and take them."""
-        me = self.me
-        return find_clock(me.zone if me else "", self.read_cookie("zone"), shows_utc=bool(me and me.shows_utc))
+        zone, shows_utc = (self.me.zone, self.me.shows_utc) if self.me else ("", False)
+        return find_clock(zone, self.read_cookie("zone"), shows_utc=shows_utc, language=self.language)
 
     async def go_on_after_change(self) -> None:
         """Go on in a new session, after a change of one's own password has ended all."""

@@ -24,7 +24,16 @@ from trellis import __version__
 from trellis.admin import PREFIX
 from trellis.admin.allowed import Allowed
 from trellis.admin.events import shown_members
-from trellis.admin.languages import count_marked, count_nodes, format_text, list_languages, show, translate, translate_marked
+from trellis.admin.languages import (
+    Language,
+    count_marked,
+    count_nodes,
+    format_text,
+    list_languages,
+    show,
+    translate,
+    translate_marked,
+)
 from trellis.admin.many import MOST, find_many_actions
 from trellis.admin.nodes import describe_lock, find_actions, find_guests, node_badges, node_colour
 from trellis.admin.page import PageRequest
@@ -156,7 +165,7 @@ class View:
             ago=_show_age,
             second=_show_second,
             minute=_show_minute,
-            number=format_number,
+            number=_show_number,
             plural=plural,
             query=format_query,
         )
@@ -242,7 +251,7 @@ def _show_minute(context: "JinjaContext", moment: str) -> Markup:
 
 @pass_context
 def _show_age(context: "JinjaContext", moment: str | None, now: str, otherwise: str = "never") -> Markup:
-    return format_age(moment, now, otherwise, context["clock"])
+    return format_age(moment, now, translate(context, otherwise), context["clock"])
 
 
 def format_age(moment: str | None, now: str, otherwise: str = "never", clock: Clock = UTC_CLOCK) -> Markup:
@@ -250,28 +259,16 @@ def format_age(moment: str | None, now: str, otherwise: str = "never", clock: Cl
     if not moment:
         return Markup('<span class="quiet">{}</span>').format(otherwise)
     seconds = (datetime.fromisoformat(now) - datetime.fromisoformat(moment)).total_seconds()
-    return Markup('<time datetime="{}" title="{}" data-ago>{}</time>').format(moment, clock.full(moment), _format_span(seconds))
+    return Markup('<time datetime="{}" title="{}" data-ago>{}</time>').format(
+        moment, clock.full(moment), clock.language.age(seconds)
+    )
 
 
-_SPANS: Final = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3600, "hour"), (60, "minute"))
-
-_LONG_AHEAD: Final = 86_400 * 120  # seconds ahead from which months are exact enough
-
-
-def _format_span(seconds: float) -> str:
-    """Format a span by its largest unit. One ahead is rounded, and in days up to four months: a new key of 90 days says so."""
-    span = abs(seconds)
-    if span < 60:
-        return "just now" if seconds >= 0 else "in a moment"
-    if seconds < 0 and 86_400 <= span < _LONG_AHEAD:
-        return f"in {plural(round(span / 86_400), 'day')}"
-    length, unit = next((length, unit) for length, unit in _SPANS if span >= length)
-    return f"{plural(int(span // length), unit)} ago" if seconds >= 0 else f"in {plural(round(span / length), unit)}"
-
-
-def format_number(value: int) -> str:
-    """Format a number with thousands separators."""
-    return f"{value:,}"
+@pass_context
+def _show_number(context: "JinjaContext", value: int) -> str:
+    """Show a number with thousands separators."""
+    language: Language = context["language"]
+    return language.number(value)
 
 
 def plural(count: int, one: str, many: str = "") -> str:

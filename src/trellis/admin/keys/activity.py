@@ -128,7 +128,7 @@ def _move_cursor(cursor: str, part: Part | None, shown: Sequence[Entry]) -> str:
 def _group(entries: Sequence[Entry], counted: Sequence[Mapping[str, Any]], clock: Clock) -> list[Day]:
     counts = {clock.day(one["at"]): (sum(one[name] for name in CLASSES), one["4xx"]) for one in counted}
     return [
-        Day(f"{datetime.fromisoformat(date):%A, %-d %B %Y}", tuple(group), *counts.get(date, (None, 0)))
+        Day(clock.language.long_date(datetime.fromisoformat(date)), tuple(group), *counts.get(date, (None, 0)))
         for date, group in groupby(entries, lambda entry: clock.day(entry.at))
     ]
 

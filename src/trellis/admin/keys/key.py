@@ -65,7 +65,7 @@ async def show(request: PageRequest) -> Response:
         key=key,
         bounds=describe_bounds(key["bounds"], request.clock.short),
         grid=grid,
-        chart=build_chart(summary["days"], [(f"{day.day} {day:%b}", f"{day.day} {day:%b %Y}") for day in days]),
+        chart=build_chart(summary["days"], [(request.language.day(day), request.language.date(day)) for day in days]),
         uses={use["operation"]: use for use in summary["operations"]},
         refused=[use for use in summary["operations"] if use["refused"] and use["operation"] in grid.names - set(key["grants"])],
         unused=summary["unused"],

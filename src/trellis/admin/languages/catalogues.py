@@ -7,6 +7,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import orjson
+
 from trellis.admin.languages.language import ENGLISH, Language
 
 if TYPE_CHECKING:
@@ -59,6 +61,17 @@ def read_catalogue(files: list[Path], code: str) -> "Catalog":
 
 def _is_translated(string: Any) -> bool:
     return all(string) if isinstance(string, tuple | list) else bool(string)
+
+
+def read_script_catalogues() -> dict[str, bytes]:
+    """Return the files with the texts of scripts, by language, for a digest of them."""
+    files = ((code, FOLDER / code / SCRIPTS) for code in sorted(OFFERED))
+    return {code: file.read_bytes() for code, file in files if file.exists()}
+
+
+def encode_script_texts(code: str) -> bytes | None:
+    """Return the texts of scripts in a language as JSON; None for one that is not offered."""
+    return orjson.dumps(list_script_texts(code, FOLDER)) if code in OFFERED else None
 
 
 @cache

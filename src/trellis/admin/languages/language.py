@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from gettext import NullTranslations
 from typing import Any, Final
 
 import orjson
 
+from trellis.admin.languages import dates
 from trellis.sentences import say_in
 
 
@@ -19,8 +21,8 @@ class Language:
 
     code: str
     name: str
-    catalogue: NullTranslations = field(default_factory=NullTranslations)
-    separators: Mapping[int, str] = field(default_factory=dict)
+    catalogue: NullTranslations = field(default_factory=NullTranslations, compare=False)
+    separators: Mapping[int, str] = field(default_factory=dict, compare=False)
     direction: str = "ltr"
 
     def text(self, text: str) -> str:
@@ -34,6 +36,24 @@ class Language:
     def sentence(self, sentence: str) -> str:
         """Return a sentence that knows how it was made (trellis.sentences) in this language; another text stays as it is."""
         return say_in(sentence, self.text, self.counted, self.separators)
+
+    def day(self, at: datetime) -> str:
+        """Return a day: `29 Mar`."""
+        return dates.format_day(at, self.code)
+
+    def date(self, at: datetime) -> str:
+        """Return a date: `29 Mar 2026`."""
+        return dates.format_date(at, self.code)
+
+    def long_date(self, at: datetime) -> str:
+        """Return a date with its day of the week: `Sunday, 29 March 2026`."""
+        return dates.format_long_date(at, self.code)
+
+    def age(self, seconds: float) -> str:
+        """Return how long ago something was, in its largest unit, or how far ahead it is: `3 minutes ago`, `in 90 days`."""
+        if abs(seconds) < dates.SPANS["minute"]:
+            return self.sentence(dates.JUST_NOW if seconds >= 0 else dates.IN_A_MOMENT)
+        return dates.format_span(*dates.find_unit(seconds), self.code)
 
     def encode(self, value: Any) -> bytes:
         """Return a value as JSON, with its sentences in this language."""

@@ -1,5 +1,7 @@
 // Lets "3 minutes ago" go on, by the service's clock, and tells the service the browser's time zone. It is the service that writes and
 // reads times in it, where no other has been chosen: from the next page on.
+import { lang, t } from "./language.js";
+
 const EVERY = 10_000; // ms
 const SPANS = [[365 * 86_400, "year"], [30 * 86_400, "month"], [86_400, "day"], [3_600, "hour"], [60, "minute"]];
 const LONG_AHEAD = 120 * 86_400; // seconds ahead from which months are exact enough
@@ -13,14 +15,15 @@ export function tellZone() {
   document.cookie = `${name}=${zone}; ${where}; max-age=31536000; samesite=lax`;
 }
 
-// As the pages write it: see format_age in view.py.
+const spans = new Intl.RelativeTimeFormat(lang, { numeric: "always" });
+
+// As the pages write it: see languages/dates.py.
 export function age(seconds) {
   const span = Math.abs(seconds);
-  if (span < 60) return seconds >= 0 ? "just now" : "in a moment";
-  const plural = (count, unit) => `${count.toLocaleString("en")} ${unit}${count === 1 ? "" : "s"}`;
-  if (seconds < 0 && span >= 86_400 && span < LONG_AHEAD) return `in ${plural(Math.round(span / 86_400), "day")}`;
+  if (span < 60) return seconds >= 0 ? t("just now") : t("in a moment");
+  if (seconds < 0 && span >= 86_400 && span < LONG_AHEAD) return spans.format(Math.round(span / 86_400), "day");
   const [length, unit] = SPANS.find(([seconds]) => span >= seconds);
-  return seconds >= 0 ? `${plural(Math.floor(span / length), unit)} ago` : `in ${plural(Math.round(span / length), unit)}`;
+  return spans.format(seconds >= 0 ? -Math.floor(span / length) : Math.round(span / length), unit);
 }
 
 function goOn() {

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from trellis.admin.languages import ENGLISH, Language
 from trellis.core.fields import PLAIN_ZONE, find_zone, format_timestamp
 
 ZONE: Final = "_zone"  # beside a time that is typed: the time zone in which the form showed it
@@ -19,10 +20,14 @@ _TYPED: Final = 16  # characters of a time as a browser's control has it: 2026-0
 
 @dataclass(frozen=True)  # without slots: the cached property needs a __dict__
 class Clock:
-    """A time zone by its name. `home` is the one that is chosen, which this is unless UTC is shown instead."""
+    """A time zone by its name. `home` is the one that is chosen, which this is unless UTC is shown instead.
+
+    `language` is that of the dates that people read.
+    """
 
     name: str = PLAIN_ZONE
     home: str = PLAIN_ZONE
+    language: Language = ENGLISH
 
     @cached_property
     def zone(self) -> ZoneInfo:
@@ -49,7 +54,7 @@ class Clock:
     def full(self, moment: str) -> str:
         """Format a moment to the minute: `29 Mar 2026, 03:30 UTC+2`."""
         at = self.at(moment)
-        return f"{at.day} {at:%b %Y, %H:%M} {self.offset(moment)}"
+        return f"{self.language.date(at)}, {at:%H:%M} {self.offset(moment)}"
 
     def short(self, moment: str) -> str:
         """Format a moment to the minute, as lists and logs have it: `2026-03-29 03:30 UTC+2`."""
@@ -94,13 +99,13 @@ class Clock:
     def reading(self, typed: Mapping[str, str]) -> "Clock":
         """Return the clock in which a form was filled in: that of the form, which was perhaps shown before another was chosen."""
         name = typed.get(ZONE, "")
-        return self if find_zone(name) is None else Clock(name, self.home)
+        return self if find_zone(name) is None else Clock(name, self.home, self.language)
 
 
 UTC_CLOCK: Final = Clock()
 
 
-def find_clock(chosen: str, browser: str, *, shows_utc: bool) -> Clock:
+def find_clock(chosen: str, browser: str, *, shows_utc: bool, language: Language = ENGLISH) -> Clock:
     """Return the clock of whoever chose a time zone, or whose browser tells of one, or UTC."""
     home = next((name for name in (chosen, browser) if find_zone(name) is not None), PLAIN_ZONE)
-    return Clock(PLAIN_ZONE if shows_utc else home, home)
+    return Clock(PLAIN_ZONE if shows_utc else home, home, language)

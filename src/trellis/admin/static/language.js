@@ -1,0 +1,27 @@
+// Texts in the language of the page. They are written in English where they are used, and whole; what another language says instead
+// comes from an address beside this one, once. A text that is not there stays in English.
+const lang = document.documentElement.lang || "en";
+const texts = lang === "en" ? {} : await load();
+const forms = new Intl.PluralRules(lang);
+
+async function load() {
+  try {
+    const response = await fetch(new URL(`texts-${lang}.json`, import.meta.url));
+    return response.ok ? await response.json() : {};
+  } catch {
+    return {};
+  }
+}
+
+// A number is shown as the language writes it: t("{count} selected", { count }).
+const show = (value) => (typeof value === "number" ? value.toLocaleString(lang) : String(value));
+const fill = (text, values) => text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? show(values[name]) : whole));
+
+export const t = (text, values = {}) => fill(texts[text] ?? text, values);
+
+export function many(count, one, several, values = {}) {
+  const form = texts[several]?.[forms.select(count)] ?? (count === 1 ? one : several);
+  return fill(form, { count, ...values });
+}
+
+export { lang };
